@@ -1,0 +1,1 @@
+Console.WriteLine("kahuna-bench");

@@ -1,0 +1,133 @@
+using System.Buffers;
+using System.Runtime.CompilerServices;
+
+namespace Kahuna.Client.Wire.Buffers;
+
+/// <summary>
+/// A growable run of bytes over a rented array. Exactly one owner at a time; the owner hands it on whole, and the last
+/// one calls <see cref="Return"/>. Not thread-safe.
+/// </summary>
+internal sealed class ByteBuffer : IBufferWriter<byte>
+{
+    private static readonly BufferPool s_pool = new(capacity: 256, retainBytesMax: 1 << 20);
+
+    private byte[] _array;
+
+    private ByteBuffer(int capacity) => _array = ArrayPool<byte>.Shared.Rent(capacity);
+
+    /// <summary>Bytes written so far; may be set back or forward within the capacity.</summary>
+    public int Length { get; set; }
+
+    /// <summary>The array behind; valid until the buffer grows or is returned.</summary>
+    public byte[] Array => _array;
+
+    /// <summary>What was written.</summary>
+    public ReadOnlySpan<byte> Written => _array.AsSpan(0, Length);
+
+    /// <summary>What was written, as memory.</summary>
+    public ReadOnlyMemory<byte> WrittenMemory => _array.AsMemory(0, Length);
+
+    /// <summary>Takes an empty buffer from the pool.</summary>
+    public static ByteBuffer Rent(int capacity = 4096)
+    {
+        ByteBuffer buffer = s_pool.TryTake() ?? new ByteBuffer(capacity);
+        buffer.Length = 0;
+        buffer.Reserve(capacity);
+        return buffer;
+    }
+
+    /// <summary>Gives the buffer back; it must not be touched afterwards.</summary>
+    public void Return()
+    {
+        if (_array.Length > s_pool.RetainBytesMax || !s_pool.TryGive(this))
+        {
+            byte[] array = _array;
+            _array = [];
+            ArrayPool<byte>.Shared.Return(array);
+        }
+    }
+
+    /// <summary>Makes room for <paramref name="count"/> more bytes.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public void Reserve(int count)
+    {
+        if (_array.Length - Length < count)
+        {
+            Grow(count);
+        }
+    }
+
+    /// <summary>Room for exactly <paramref name="count"/> bytes, counted as written.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public Span<byte> Take(int count)
+    {
+        Reserve(count);
+        Span<byte> span = _array.AsSpan(Length, count);
+        Length += count;
+        return span;
+    }
+
+    /// <summary>Appends a copy of <paramref name="bytes"/>.</summary>
+    public void Append(ReadOnlySpan<byte> bytes) => bytes.CopyTo(Take(bytes.Length));
+
+    /// <inheritdoc/>
+    public void Advance(int count) => Length += count;
+
+    /// <inheritdoc/>
+    public Memory<byte> GetMemory(int sizeHint = 0)
+    {
+        Reserve(Math.Max(sizeHint, 1));
+        return _array.AsMemory(Length);
+    }
+
+    /// <inheritdoc/>
+    public Span<byte> GetSpan(int sizeHint = 0)
+    {
+        Reserve(Math.Max(sizeHint, 1));
+        return _array.AsSpan(Length);
+    }
+
+    private void Grow(int count)
+    {
+        int wanted = checked(Length + count);
+        byte[] larger = ArrayPool<byte>.Shared.Rent(Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
+        _array.AsSpan(0, Length).CopyTo(larger);
+        if (_array.Length > 0)
+        {
+            ArrayPool<byte>.Shared.Return(_array);
+        }
+
+        _array = larger;
+    }
+
+    /// <summary>A bounded stack of idle buffers. Any thread.</summary>
+    private sealed class BufferPool(int capacity, int retainBytesMax)
+    {
+        private readonly Stack<ByteBuffer> _idle = new(capacity);
+        private readonly Lock _lock = new();
+
+        public int RetainBytesMax => retainBytesMax;
+
+        public ByteBuffer? TryTake()
+        {
+            lock (_lock)
+            {
+                return _idle.TryPop(out ByteBuffer? buffer) ? buffer : null;
+            }
+        }
+
+        public bool TryGive(ByteBuffer buffer)
+        {
+            lock (_lock)
+            {
+                if (_idle.Count >= capacity)
+                {
+                    return false;
+                }
+
+                _idle.Push(buffer);
+                return true;
+            }
+        }
+    }
+}

@@ -1,0 +1,17 @@
+namespace Kahuna.Client.Wire.Commands;
+
+/// <summary>What a command asks for. Kinds from 0x80 on only read and never reach the log; kinds from 0x40 to 0x7F are proposed by a leader and refused from clients. Values are part of the log format.</summary>
+internal enum CommandKind : byte
+{
+    /// <summary>Refused.</summary>
+    Unset = 0,
+    Set = 1,
+    Delete = 2,
+    Extend = 3,
+    Increment = 4,
+
+    /// <summary>Removes at most <see cref="Command.Number"/> keys whose time to live has passed.</summary>
+    ExpireSweep = 0x40,
+    Get = 0x80,
+    Exists = 0x81,
+}

@@ -1,0 +1,136 @@
+using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Client.Wire.Frames;
+
+/// <summary>
+/// Layout of the frames of the Exchange stream (docs/wire-format.md). On the wire each frame is one gRPC message: the
+/// protobuf message <c>Frame</c> whose only field is the payload below.
+/// <code>
+/// payload:  u8 kind, u8 reserved, u16 version (Hello only, else 0), u32 count, then count items
+/// request:  u32 request number, u32 wait limit in ms (0: none), u32 length, command
+/// reply:    u32 request number, u32 length, outcome
+/// </code>
+/// A buffer begun with <see cref="Begin"/> has the gRPC prefix and the protobuf header in front, so that it goes to the
+/// socket as it is.
+/// </summary>
+internal static class Frame
+{
+    /// <summary>gRPC prefix: compressed flag and length.</summary>
+    public const int GrpcPrefixBytes = 5;
+
+    /// <summary>Protobuf header of field 1: the tag and a length that always takes five bytes (a padded varint, which every protobuf reader accepts).</summary>
+    public const int ProtobufPrefixBytes = 6;
+
+    public const int PrefixBytes = GrpcPrefixBytes + ProtobufPrefixBytes;
+    public const int HeaderBytes = 8;
+    public const int RequestHeaderBytes = 12;
+    public const int ReplyHeaderBytes = 8;
+
+    /// <summary>Starts a frame in an empty buffer: room for both prefixes, then the header with count 0.</summary>
+    public static void Begin(ByteBuffer buffer, FrameKind kind, ushort version = 0)
+    {
+        Span<byte> span = buffer.Take(PrefixBytes + HeaderBytes);
+        span.Clear();
+        span[PrefixBytes] = (byte)kind;
+        BinaryPrimitives.WriteUInt16LittleEndian(span[(PrefixBytes + 2)..], version);
+    }
+
+    /// <summary>Completes a frame: writes the count and both prefixes. The buffer's written bytes are then what goes on the wire.</summary>
+    public static void End(ByteBuffer buffer, int count)
+    {
+        Span<byte> span = buffer.Array.AsSpan(0, buffer.Length);
+        BinaryPrimitives.WriteUInt32LittleEndian(span[(PrefixBytes + 4)..], (uint)count);
+        span[0] = 0;
+        BinaryPrimitives.WriteUInt32BigEndian(span[1..], (uint)(buffer.Length - GrpcPrefixBytes));
+        span[GrpcPrefixBytes] = 0x0A;
+        uint rest = (uint)(buffer.Length - PrefixBytes);
+        for (int i = 0; i < 4; i++)
+        {
+            span[GrpcPrefixBytes + 1 + i] = (byte)(rest | 0x80);
+            rest >>= 7;
+        }
+
+        span[GrpcPrefixBytes + 5] = (byte)rest;
+    }
+
+    /// <summary>Appends one request: header, then the command that <paramref name="command"/> encodes.</summary>
+    public static void AppendRequest(ByteBuffer buffer, uint number, uint waitMs, scoped in Commands.Command command)
+    {
+        Span<byte> span = buffer.Take(RequestHeaderBytes);
+        BinaryPrimitives.WriteUInt32LittleEndian(span, number);
+        BinaryPrimitives.WriteUInt32LittleEndian(span[4..], waitMs);
+        BinaryPrimitives.WriteUInt32LittleEndian(span[8..], (uint)command.EncodedBytes);
+        command.Write(buffer);
+    }
+
+    /// <summary>Appends one reply.</summary>
+    public static void AppendReply(ByteBuffer buffer, uint number, scoped in Outcomes.Outcome outcome)
+    {
+        Span<byte> span = buffer.Take(ReplyHeaderBytes);
+        BinaryPrimitives.WriteUInt32LittleEndian(span, number);
+        BinaryPrimitives.WriteUInt32LittleEndian(span[4..], (uint)(Outcomes.Outcome.HeaderBytes + outcome.Value.Length));
+        outcome.Write(buffer);
+    }
+
+    /// <summary>
+    /// Finds the payload inside a gRPC message body (the bytes after the gRPC prefix): the protobuf message Frame with its
+    /// one field, however its length is encoded. An empty message is an empty payload. False when it is anything else.
+    /// </summary>
+    public static bool TryGetPayload(ReadOnlySpan<byte> message, out ReadOnlySpan<byte> payload)
+    {
+        payload = default;
+        if (message.IsEmpty)
+        {
+            return true;
+        }
+
+        if (message[0] != 0x0A)
+        {
+            return false;
+        }
+
+        ulong length = 0;
+        int at = 1;
+        for (int shift = 0; ; shift += 7)
+        {
+            if (at >= message.Length || shift > 28)
+            {
+                return false;
+            }
+
+            byte next = message[at++];
+            length |= (ulong)(next & 0x7F) << shift;
+            if (next < 0x80)
+            {
+                break;
+            }
+        }
+
+        if (length != (ulong)(message.Length - at))
+        {
+            return false;
+        }
+
+        payload = message[at..];
+        return true;
+    }
+
+    /// <summary>Reads a payload's header. False when it is shorter than one.</summary>
+    public static bool TryReadHeader(ReadOnlySpan<byte> payload, out FrameKind kind, out ushort version, out int count)
+    {
+        kind = default;
+        version = 0;
+        count = 0;
+        if (payload.Length < HeaderBytes)
+        {
+            return false;
+        }
+
+        kind = (FrameKind)payload[0];
+        version = BinaryPrimitives.ReadUInt16LittleEndian(payload[2..]);
+        uint raw = BinaryPrimitives.ReadUInt32LittleEndian(payload[4..]);
+        count = (int)Math.Min(raw, int.MaxValue);
+        return true;
+    }
+}

@@ -1,0 +1,35 @@
+namespace Kahuna.Client.Wire;
+
+/// <summary>Every limit of the wire and of the data model, each with its reason. Constants only; no owner, any thread.</summary>
+internal static class Limits
+{
+    /// <summary>Longest name in bytes of UTF-8 (docs/guarantees.md).</summary>
+    public const int KeyBytesMax = 1024;
+
+    /// <summary>Largest value by default.</summary>
+    public const int ValueBytesDefault = 1 << 20;
+
+    /// <summary>Largest value that a server may be configured to accept.</summary>
+    public const int ValueBytesCeiling = 16 << 20;
+
+    /// <summary>100 years: far above any use, far below overflow when added to a timestamp.</summary>
+    public const long TtlMsMax = 100L * 365 * 24 * 3600 * 1000;
+
+    /// <summary>Names with this prefix belong to the system.</summary>
+    public static ReadOnlySpan<byte> ReservedPrefix => "__kahuna"u8;
+
+    /// <summary>Version of the frame, command and outcome layouts; stated by both sides in the stream's handshake.</summary>
+    public const int WireVersion = 1;
+
+    /// <summary>A writer closes a frame at this size: large enough that headers vanish, small enough that a frame does not hold up its successor.</summary>
+    public const int FrameBytesTarget = 256 * 1024;
+
+    /// <summary>Largest frame that a reader accepts: the target plus one command that carries the largest value twice (value and compared value).</summary>
+    public const int FrameBytesMax = FrameBytesTarget + (2 * ValueBytesCeiling) + (64 * 1024);
+
+    /// <summary>Operations that one stream may have in flight; more wait in the client.</summary>
+    public const int InFlightPerStreamMax = 16 * 1024;
+
+    /// <summary>Longest time that a command may wait on its way to the log (issue of at-most-once calls depends on it): five minutes.</summary>
+    public const int CommandWaitMsMax = 300_000;
+}

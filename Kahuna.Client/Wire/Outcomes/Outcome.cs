@@ -1,0 +1,76 @@
+using System.Buffers.Binary;
+using System.Text;
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Client.Wire.Outcomes;
+
+/// <summary>
+/// The answer to one command, decoded in place.
+/// <code>
+/// offset  0  u8   status
+///         1  u8   flags: 1 a value is carried (else absent), 2 the carried value is null
+///         2  u16  reserved, 0
+///         4  u32  value length
+///         8  i64  revision
+///        16  i64  number
+///        24  value
+/// </code>
+/// Number: the remaining time to live in ms (-1: none) of a read; the new integer of an increment; the previous
+/// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader.
+/// Value: the value of a get; the previous value where asked for; the sentence (UTF-8) of an error.
+/// </summary>
+internal ref struct Outcome
+{
+    public const int HeaderBytes = 24;
+    private const byte FlagValue = 1;
+    private const byte FlagNull = 2;
+
+    public OutcomeStatus Status;
+    public bool HasValue;
+    public bool ValueIsNull;
+    public long Revision;
+    public long Number;
+    public ReadOnlySpan<byte> Value;
+
+    public Outcome(OutcomeStatus status, long revision = 0, long number = 0)
+    {
+        this = default;
+        Status = status;
+        Revision = revision;
+        Number = number;
+    }
+
+    public static bool TryRead(ReadOnlySpan<byte> source, out Outcome outcome)
+    {
+        outcome = default;
+        if (source.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(source[4..]) != source.Length - HeaderBytes)
+        {
+            return false;
+        }
+
+        outcome.Status = (OutcomeStatus)source[0];
+        outcome.HasValue = (source[1] & FlagValue) != 0;
+        outcome.ValueIsNull = (source[1] & FlagNull) != 0;
+        outcome.Revision = BinaryPrimitives.ReadInt64LittleEndian(source[8..]);
+        outcome.Number = BinaryPrimitives.ReadInt64LittleEndian(source[16..]);
+        outcome.Value = source[HeaderBytes..];
+        return true;
+    }
+
+    public readonly void Write(ByteBuffer target)
+    {
+        Span<byte> span = target.Take(HeaderBytes + Value.Length);
+        span[0] = (byte)Status;
+        span[1] = (byte)((HasValue ? FlagValue : 0) | (ValueIsNull ? FlagNull : 0));
+        span[2] = 0;
+        span[3] = 0;
+        BinaryPrimitives.WriteUInt32LittleEndian(span[4..], (uint)Value.Length);
+        BinaryPrimitives.WriteInt64LittleEndian(span[8..], Revision);
+        BinaryPrimitives.WriteInt64LittleEndian(span[16..], Number);
+        Value.CopyTo(span[HeaderBytes..]);
+    }
+
+    /// <summary>Writes an error with its sentence. Not for hot paths.</summary>
+    public static void WriteError(ByteBuffer target, OutcomeStatus status, string sentence, long number = 0) =>
+        new Outcome(status, 0, number) { HasValue = true, Value = Encoding.UTF8.GetBytes(sentence) }.Write(target);
+}

@@ -1,0 +1,59 @@
+namespace Kahuna.Client.Wire.Outcomes;
+
+/// <summary>
+/// How a command ended. One closed list for every operation; values are part of the wire format.
+/// Below 64: it was carried out as the operation defines. From 64 on: it was not answered normally; each row says whether it happened.
+/// </summary>
+internal enum OutcomeStatus : byte
+{
+    /// <summary>Never sent.</summary>
+    Unset = 0,
+
+    /// <summary>The write took effect. Happened: yes.</summary>
+    Applied = 1,
+
+    /// <summary>The read found the key. Safe to retry.</summary>
+    Found = 2,
+
+    /// <summary>The key does not exist. A write changed nothing.</summary>
+    NotFound = 3,
+
+    /// <summary>A condition did not hold; nothing changed. Revision: the key's current one, 0 when absent.</summary>
+    ConditionFailed = 4,
+
+    /// <summary>The value to increment is no integer; nothing changed. gRPC FAILED_PRECONDITION.</summary>
+    NotAnInteger = 5,
+
+    /// <summary>The increment leaves the signed 64-bit range; nothing changed. gRPC OUT_OF_RANGE.</summary>
+    Overflow = 6,
+
+    /// <summary>History no longer holds the revision. gRPC OUT_OF_RANGE.</summary>
+    RevisionCompacted = 7,
+
+    /// <summary>A field is outside its limits. Did not happen. The value is the sentence. gRPC INVALID_ARGUMENT.</summary>
+    InvalidArgument = 64,
+
+    /// <summary>Not served by this version. Did not happen. gRPC UNIMPLEMENTED.</summary>
+    Unimplemented = 65,
+
+    /// <summary>This node does not lead the partition. Did not happen; retry at the leader, whose node id is the number (0: unknown). gRPC UNAVAILABLE.</summary>
+    NotLeader = 66,
+
+    /// <summary>The inbox is full. Did not happen; retry later. gRPC RESOURCE_EXHAUSTED.</summary>
+    Busy = 67,
+
+    /// <summary>The log has reached its limit or the disk is nearly full. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    LogFull = 68,
+
+    /// <summary>It waited longer than it may, before anything was done. Did not happen. gRPC DEADLINE_EXCEEDED.</summary>
+    Expired = 69,
+
+    /// <summary>The node is starting or stopping. Did not happen; retry elsewhere. gRPC UNAVAILABLE.</summary>
+    Unavailable = 70,
+
+    /// <summary>It was proposed and its end is not known here. Happened: unknown. gRPC UNAVAILABLE.</summary>
+    Unknown = 71,
+
+    /// <summary>The partition stopped on a broken invariant. Happened: unknown. gRPC INTERNAL.</summary>
+    Internal = 72,
+}

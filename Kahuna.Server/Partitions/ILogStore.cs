@@ -1,0 +1,61 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>Port: the node's log for all groups. Opened and recovered before the loops start.</summary>
+internal interface ILogStore : IAsyncDisposable
+{
+    /// <summary>What recovery found for a group; the default for a group that has no records.</summary>
+    RecoveredGroup Recovered(GroupId group);
+
+    /// <summary>
+    /// Reads entries [first, last] of a group for recovery, in order, in EntryCodec chunks of bounded size:
+    /// <paramref name="visit"/> gets the index of a chunk's first entry and the chunk, valid during the call. Before the loops start only.
+    /// </summary>
+    void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit);
+
+    /// <summary>One writer per loop; completions go to <paramref name="sink"/>, from any thread.</summary>
+    ILogWriter OpenWriter(ILogSink sink);
+
+    /// <summary>Why new writes should be refused (log limit reached, disk nearly full), or null. Cheap; any thread.</summary>
+    string? RefuseWrites { get; }
+}
+
+/// <summary>What recovery found for one group.</summary>
+internal readonly record struct RecoveredGroup(HardState HardState, IReadOnlyList<TermRun> Terms, LogIndex LastIndex);
+
+/// <summary>Port: one loop's access to the log. Called by the owning loop only; everything is copied during the call.</summary>
+internal interface ILogWriter
+{
+    /// <summary>Adds entries (EntryCodec) from <paramref name="first"/> on to the open batch; what the group had at or above it is dropped with the same batch.</summary>
+    void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries);
+
+    /// <summary>Adds a group's hard state to the open batch.</summary>
+    void Save(GroupId group, in HardState state);
+
+    /// <summary>
+    /// Hands the open batch to the log thread and returns its number (ascending from 1), or 0 when the batch is empty. When it and all
+    /// before it are on stable storage, <see cref="ILogSink.Persisted"/> is called with the number.
+    /// </summary>
+    ulong Submit();
+
+    /// <summary>Batches submitted and not yet persisted; the loop keeps it small so that batches grow instead.</summary>
+    int Pending { get; }
+
+    /// <summary>Reads entries of a group from <paramref name="first"/> on, about <paramref name="bytesMax"/> bytes (at least one entry), off the loop; the answer goes to <see cref="ILogSink.Fetched"/>.</summary>
+    void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax);
+}
+
+/// <summary>Port: where a loop hears from the log. Called from any thread; must not block.</summary>
+internal interface ILogSink
+{
+    /// <summary>Batch <paramref name="batch"/> and all before it are on stable storage.</summary>
+    void Persisted(ulong batch);
+
+    /// <summary>Entries for a follower; empty when they could not be read. The receiver returns the buffer.</summary>
+    void Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries);
+
+    /// <summary>A write or sync failed. Nothing is persisted any more; the node must stop.</summary>
+    void Failed(Exception error);
+}

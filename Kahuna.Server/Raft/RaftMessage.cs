@@ -1,0 +1,40 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Raft;
+
+/// <summary>
+/// One message of a group. A flat struct: which fields count depends on the kind, the others are zero. Entries are not
+/// in it: an outgoing append names a range of the sender's own log (<see cref="Index"/> + 1 and <see cref="EntryCount"/>),
+/// an incoming one comes with the encoded entries beside it.
+/// </summary>
+internal struct RaftMessage
+{
+    public RaftMessageKind Kind;
+    public NodeId From;
+    public NodeId To;
+    public Term Term;
+
+    /// <summary>Append: index before the first entry. AppendReply: match index, or the rejected index. Votes: the candidate's last index.</summary>
+    public LogIndex Index;
+
+    /// <summary>Term of the entry at <see cref="Index"/>, or of the hint in a rejecting AppendReply.</summary>
+    public Term LogTerm;
+
+    /// <summary>Leader's commit index.</summary>
+    public LogIndex Commit;
+
+    /// <summary>Number of the read round that a heartbeat opens and its reply confirms; 0: none.</summary>
+    public ulong Round;
+
+    /// <summary>Rejecting AppendReply: the index at which the leader should try next.</summary>
+    public LogIndex Hint;
+
+    /// <summary>Number of entries of an append.</summary>
+    public int EntryCount;
+
+    /// <summary>The request is refused.</summary>
+    public bool Reject;
+
+    /// <summary>A vote that is asked for a leadership transfer: it is granted although a leader is alive.</summary>
+    public bool Transfer;
+}
