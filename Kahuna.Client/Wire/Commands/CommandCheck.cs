@@ -1,3 +1,6 @@
+using System.Globalization;
+using System.Text;
+using System.Text.Unicode;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Client.Wire.Commands;
@@ -5,14 +8,241 @@ namespace Kahuna.Client.Wire.Commands;
 /// <summary>Checks the meaning of a command from a client: the one place where a malformed request is told apart from a good one. Stateless, any thread.</summary>
 internal static class CommandCheck
 {
+    private const CommandFlags Conditions = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared;
+
+    private const CommandFlags SetFlags =
+        Conditions | CommandFlags.IfAbsent | CommandFlags.Ttl | CommandFlags.Session
+        | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.NullValue;
+
+    private const CommandFlags DeleteFlags = Conditions | CommandFlags.Session | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious;
+
+    private const CommandFlags ExtendFlags = Conditions | CommandFlags.Session | CommandFlags.Ttl;
+
+    private const CommandFlags IncrementFlags = Conditions | CommandFlags.Session | CommandFlags.Number | CommandFlags.WithoutHistory;
+
+    private const CommandFlags ReadFlags = CommandFlags.AtRevision | CommandFlags.Session;
+
     /// <summary>
     /// True when the command may be proposed or read. Otherwise the status (InvalidArgument or Unimplemented) and a
     /// sentence that names field, limit and value. Allocates only when it refuses.
     /// </summary>
     public static bool IsGood(scoped in Command command, int valueBytesMax, out OutcomeStatus status, out string? sentence)
     {
+        status = OutcomeStatus.InvalidArgument;
+        CommandFlags allowed;
+        bool carriesValue = false;
+        switch (command.Kind)
+        {
+            case CommandKind.Set:
+                allowed = SetFlags;
+                carriesValue = true;
+                break;
+            case CommandKind.Delete:
+                allowed = DeleteFlags;
+                break;
+            case CommandKind.Extend:
+                allowed = ExtendFlags;
+                break;
+            case CommandKind.Increment:
+                allowed = IncrementFlags;
+                break;
+            case CommandKind.Get:
+            case CommandKind.Exists:
+                allowed = ReadFlags;
+                break;
+            default:
+                sentence = KindRefusal(command.Kind);
+                return false;
+        }
+
+        if (command.Durability != CommandDurability.Persistent)
+        {
+            sentence = DurabilityRefusal(command.Durability, out status);
+            return false;
+        }
+
+        sentence = KeyRefusal(command.Key)
+            ?? ((command.Flags & ~allowed) != 0 ? FlagRefusal(command.Kind, command.Flags & ~allowed) : null)
+            ?? ValueRefusal(in command, carriesValue, valueBytesMax)
+            ?? ConditionRefusal(in command, valueBytesMax)
+            ?? NumberRefusal(in command);
+        if (sentence is not null)
+        {
+            return false;
+        }
+
         status = default;
-        sentence = null;
         return true;
+    }
+
+    private static string KindRefusal(CommandKind kind) => (byte)kind switch
+    {
+        0 => "kind is not set; it must name an operation",
+        >= 0x40 and <= 0x7F => string.Create(CultureInfo.InvariantCulture, $"kind is {(byte)kind}, which only the servers use among themselves"),
+        _ => string.Create(CultureInfo.InvariantCulture, $"kind is {(byte)kind}, which is no operation of wire version {Limits.WireVersion}"),
+    };
+
+    private static string DurabilityRefusal(CommandDurability durability, out OutcomeStatus status)
+    {
+        status = durability == CommandDurability.Ephemeral ? OutcomeStatus.Unimplemented : OutcomeStatus.InvalidArgument;
+        return durability switch
+        {
+            CommandDurability.Ephemeral => "durability is ephemeral, which this version does not serve; persistent is served",
+            CommandDurability.Unset => "durability is not set; it must be persistent or ephemeral",
+            _ => string.Create(CultureInfo.InvariantCulture, $"durability is {(byte)durability}; it must be 1 (persistent) or 2 (ephemeral)"),
+        };
+    }
+
+    private static string? KeyRefusal(ReadOnlySpan<byte> key)
+    {
+        if (key.IsEmpty)
+        {
+            return "key is empty; it must have 1 to 1,024 bytes";
+        }
+
+        if (key.Length > Limits.KeyBytesMax)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"key is {key.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
+        }
+
+        if (!Utf8.IsValid(key))
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"key is not valid UTF-8: the byte at offset {FirstInvalidOffset(key):N0} begins no character");
+        }
+
+        return key.StartsWith(Limits.ReservedPrefix) ? "key begins with __kahuna, which is reserved for the system" : null;
+    }
+
+    private static int FirstInvalidOffset(ReadOnlySpan<byte> key)
+    {
+        int at = 0;
+        while (at < key.Length && Rune.DecodeFromUtf8(key[at..], out _, out int taken) == System.Buffers.OperationStatus.Done)
+        {
+            at += taken;
+        }
+
+        return at;
+    }
+
+    private static string FlagRefusal(CommandKind kind, CommandFlags refused)
+    {
+        string operation = kind switch
+        {
+            CommandKind.Set => "set",
+            CommandKind.Delete => "delete",
+            CommandKind.Extend => "extend",
+            CommandKind.Increment => "increment",
+            CommandKind.Get => "get",
+            _ => "exists",
+        };
+        if ((refused & CommandFlags.IfAbsent) != 0 && kind is CommandKind.Delete or CommandKind.Extend or CommandKind.Increment)
+        {
+            return kind == CommandKind.Increment
+                ? "if_absent is no option of increment; set with if_absent creates a key"
+                : $"if_absent contradicts {operation}: it acts only on a key that exists";
+        }
+
+        uint lowest = (uint)refused & (uint)-(int)refused;
+        string option = (CommandFlags)lowest switch
+        {
+            CommandFlags.IfAbsent => "if_absent",
+            CommandFlags.IfPresent => "if_present",
+            CommandFlags.IfValue => "if_value",
+            CommandFlags.IfRevision => "if_revision",
+            CommandFlags.Ttl => "ttl_ms",
+            CommandFlags.AtRevision => "at_revision",
+            CommandFlags.Number => "amount",
+            CommandFlags.WithoutHistory => "without_history",
+            CommandFlags.ReturnPrevious => "return_previous",
+            CommandFlags.NullValue => "value",
+            CommandFlags.NullCompared => "if_value",
+            _ => string.Create(CultureInfo.InvariantCulture, $"flag {lowest}"),
+        };
+        return $"{option} is no option of {operation}";
+    }
+
+    private static string? ValueRefusal(scoped in Command command, bool carriesValue, int valueBytesMax)
+    {
+        int length = command.Value.Length;
+        if (length == 0)
+        {
+            return null;
+        }
+
+        if (!carriesValue)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"value is {length:N0} bytes; only set carries a value");
+        }
+
+        if (length > valueBytesMax)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"value is {length:N0} bytes; the limit is {valueBytesMax:N0}");
+        }
+
+        return command.Has(CommandFlags.NullValue)
+            ? string.Create(CultureInfo.InvariantCulture, $"value is declared null but has {length:N0} bytes")
+            : null;
+    }
+
+    private static string? ConditionRefusal(scoped in Command command, int valueBytesMax)
+    {
+        const CommandFlags Any = Conditions | CommandFlags.IfAbsent;
+        int compared = command.ComparedValue.Length;
+        if ((command.Flags & Any) == 0 && compared == 0)
+        {
+            return null;
+        }
+
+        if (command.Has(CommandFlags.IfAbsent) && command.Has(Conditions))
+        {
+            return command.Has(CommandFlags.IfPresent) ? "if_absent and if_present contradict each other"
+                : command.Has(CommandFlags.IfRevision) ? "if_absent and if_revision contradict each other"
+                : "if_absent and if_value contradict each other";
+        }
+
+        if (command.Has(CommandFlags.IfRevision) && command.ComparedRevision < 1)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"if_revision is {command.ComparedRevision:N0}; it must be 1 or greater");
+        }
+
+        if (!command.Has(CommandFlags.IfValue) && (compared > 0 || command.Has(CommandFlags.NullCompared)))
+        {
+            return "if_value is carried, but the condition is not asked for";
+        }
+
+        if (compared > valueBytesMax)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"if_value is {compared:N0} bytes; the limit is {valueBytesMax:N0}");
+        }
+
+        return compared > 0 && command.Has(CommandFlags.NullCompared)
+            ? string.Create(CultureInfo.InvariantCulture, $"if_value is declared null but has {compared:N0} bytes")
+            : null;
+    }
+
+    private static string? NumberRefusal(scoped in Command command)
+    {
+        if (command.Kind == CommandKind.Extend && !command.Has(CommandFlags.Ttl))
+        {
+            return "ttl_ms is not set; extend needs it (0 removes the time to live)";
+        }
+
+        if (command.Kind == CommandKind.Increment && !command.Has(CommandFlags.Number))
+        {
+            return "amount is not set; increment needs it";
+        }
+
+        if (command.Has(CommandFlags.Ttl))
+        {
+            int least = command.Kind == CommandKind.Extend ? 0 : 1;
+            if (command.TtlMs < least || command.TtlMs > Limits.TtlMsMax)
+            {
+                return string.Create(CultureInfo.InvariantCulture, $"ttl_ms is {command.TtlMs:N0}; it must be {least} to {Limits.TtlMsMax:N0}");
+            }
+        }
+
+        return command.Has(CommandFlags.AtRevision) && command.AtRevision < 1
+            ? string.Create(CultureInfo.InvariantCulture, $"at_revision is {command.AtRevision:N0}; it must be 1 or greater")
+            : null;
     }
 }

@@ -1,0 +1,281 @@
+using System.Text;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Tests.Wire;
+
+/// <summary>Each refusal of the door, with the words that name field, limit and value.</summary>
+public sealed class CommandCheckTests
+{
+    private const int ValueMax = 100;
+
+    private static readonly byte[] s_key = "app/key"u8.ToArray();
+
+    [Theory]
+    [InlineData(0, "kind is not set")]
+    [InlineData(5, "kind is 5")]
+    [InlineData(0x40, "only the servers")]
+    [InlineData(0x7F, "only the servers")]
+    [InlineData(0x82, "kind is 130")]
+    [InlineData(0xFF, "kind is 255")]
+    public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
+        Refused(Of((CommandKind)kind), words);
+
+    [Theory]
+    [InlineData(0, OutcomeStatus.InvalidArgument, "durability is not set")]
+    [InlineData(2, OutcomeStatus.Unimplemented, "ephemeral, which this version does not serve")]
+    [InlineData(3, OutcomeStatus.InvalidArgument, "durability is 3")]
+    [InlineData(255, OutcomeStatus.InvalidArgument, "durability is 255")]
+    internal void Durabilities_other_than_persistent_are_refused(int durability, OutcomeStatus expected, string words)
+    {
+        foreach (CommandKind kind in new[] { CommandKind.Set, CommandKind.Get })
+        {
+            Command command = Of(kind);
+            command.Durability = (CommandDurability)durability;
+            Refused(command, words, expected);
+        }
+    }
+
+    [Fact]
+    public void Keys_outside_their_limits_are_refused()
+    {
+        Command command = Of(CommandKind.Get);
+        command.Key = default;
+        Refused(command, "key is empty; it must have 1 to 1,024 bytes");
+        command.Key = Encoding.UTF8.GetBytes(new string('k', 1030));
+        Refused(command, "key is 1,030 bytes; the limit is 1,024");
+        command.Key = [(byte)'a', (byte)'b', 0xC3, (byte)'c'];
+        Refused(command, "key is not valid UTF-8: the byte at offset 2");
+        command.Key = [0xED, 0xA0, 0x80];
+        Refused(command, "offset 0");
+        command.Key = "__kahuna"u8;
+        Refused(command, "__kahuna, which is reserved");
+        command.Key = "__kahuna/x"u8;
+        Refused(command, "__kahuna, which is reserved");
+    }
+
+    [Fact]
+    public void Keys_at_their_limits_are_good()
+    {
+        Command command = Of(CommandKind.Get);
+        command.Key = Encoding.UTF8.GetBytes(new string('k', 1024));
+        Good(command);
+        command.Key = "x"u8;
+        Good(command);
+        command.Key = "__kahun"u8;
+        Good(command);
+        command.Key = "a/__kahuna"u8;
+        Good(command);
+        command.Key = Encoding.UTF8.GetBytes("clé/鍵/🔑");
+        Good(command);
+        command.Key = [0];
+        Good(command);
+    }
+
+    [Fact]
+    public void Values_over_the_limit_are_refused()
+    {
+        Command command = Of(CommandKind.Set);
+        command.Value = new byte[ValueMax];
+        Good(command);
+        command.Value = new byte[ValueMax + 1];
+        Refused(command, "value is 101 bytes; the limit is 100");
+        command.Value = default;
+        command.Flags = CommandFlags.IfValue;
+        command.ComparedValue = new byte[ValueMax];
+        Good(command);
+        command.ComparedValue = new byte[1234];
+        Refused(command, "if_value is 1,234 bytes; the limit is 100");
+    }
+
+    [Theory]
+    [InlineData(CommandKind.Set, long.MinValue, false)]
+    [InlineData(CommandKind.Set, -1, false)]
+    [InlineData(CommandKind.Set, 0, false)]
+    [InlineData(CommandKind.Set, 1, true)]
+    [InlineData(CommandKind.Set, Limits.TtlMsMax, true)]
+    [InlineData(CommandKind.Set, Limits.TtlMsMax + 1, false)]
+    [InlineData(CommandKind.Extend, -1, false)]
+    [InlineData(CommandKind.Extend, 0, true)]
+    [InlineData(CommandKind.Extend, Limits.TtlMsMax, true)]
+    [InlineData(CommandKind.Extend, long.MaxValue, false)]
+    internal void Times_to_live_have_bounds(CommandKind kind, long ttlMs, bool good)
+    {
+        Command command = Of(kind, CommandFlags.Ttl);
+        command.TtlMs = ttlMs;
+        if (good)
+        {
+            Good(command);
+        }
+        else
+        {
+            Refused(command, "ttl_ms is ");
+            Refused(command, "3,153,600,000,000");
+        }
+    }
+
+    [Fact]
+    public void What_an_operation_needs_must_be_there()
+    {
+        Refused(Of(CommandKind.Extend), "ttl_ms is not set; extend needs it");
+        Refused(Of(CommandKind.Increment), "amount is not set; increment needs it");
+        Good(Of(CommandKind.Increment, CommandFlags.Number));
+    }
+
+    [Theory]
+    [InlineData(CommandFlags.IfAbsent | CommandFlags.IfPresent, "if_absent and if_present contradict")]
+    [InlineData(CommandFlags.IfAbsent | CommandFlags.IfValue, "if_absent and if_value contradict")]
+    [InlineData(CommandFlags.IfAbsent | CommandFlags.IfRevision, "if_absent and if_revision contradict")]
+    [InlineData(CommandFlags.NullCompared, "if_value is carried")]
+    internal void Contradictory_conditions_are_refused(CommandFlags flags, string words)
+    {
+        Command command = Of(CommandKind.Set, flags);
+        command.ComparedRevision = 1;
+        Refused(command, words);
+    }
+
+    [Fact]
+    public void Revisions_begin_at_one()
+    {
+        Command command = Of(CommandKind.Set, CommandFlags.IfRevision);
+        Refused(command, "if_revision is 0; it must be 1 or greater");
+        command.ComparedRevision = -7;
+        Refused(command, "if_revision is -7; it must be 1 or greater");
+        command.ComparedRevision = 1;
+        Good(command);
+        command = Of(CommandKind.Get, CommandFlags.AtRevision);
+        Refused(command, "at_revision is 0; it must be 1 or greater");
+        command.AtRevision = 1;
+        Good(command);
+    }
+
+    [Theory]
+    [InlineData(CommandKind.Delete, "if_absent contradicts delete")]
+    [InlineData(CommandKind.Extend, "if_absent contradicts extend")]
+    [InlineData(CommandKind.Increment, "if_absent is no option of increment")]
+    [InlineData(CommandKind.Get, "if_absent is no option of get")]
+    [InlineData(CommandKind.Exists, "if_absent is no option of exists")]
+    internal void Absence_is_a_condition_of_set_only(CommandKind kind, string words) =>
+        Refused(Of(kind, CommandFlags.IfAbsent), words);
+
+    [Fact]
+    public void Options_that_make_no_sense_for_the_operation_are_refused()
+    {
+        Dictionary<CommandKind, CommandFlags> allowed = new()
+        {
+            [CommandKind.Set] = CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number),
+            [CommandKind.Delete] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
+                | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.Session,
+            [CommandKind.Extend] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
+                | CommandFlags.Ttl | CommandFlags.Session,
+            [CommandKind.Increment] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
+                | CommandFlags.Number | CommandFlags.WithoutHistory | CommandFlags.Session,
+            [CommandKind.Get] = CommandFlags.AtRevision | CommandFlags.Session,
+            [CommandKind.Exists] = CommandFlags.AtRevision | CommandFlags.Session,
+        };
+        foreach ((CommandKind kind, CommandFlags flags) in allowed)
+        {
+            CommandFlags needed = kind switch
+            {
+                CommandKind.Extend => CommandFlags.Ttl,
+                CommandKind.Increment => CommandFlags.Number,
+                _ => CommandFlags.None,
+            };
+            for (int bit = 0; bit < 16; bit++)
+            {
+                CommandFlags flag = (CommandFlags)(1 << bit);
+                Command command = Of(kind, needed | flag | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : CommandFlags.None));
+                command.TtlMs = command.AtRevision = command.ComparedRevision = 1;
+                bool good = CommandCheck.IsGood(command, ValueMax, out _, out string? sentence);
+                Assert.True(good == ((flags & flag) != 0), $"{kind} with {flag}: {sentence}");
+            }
+        }
+
+        Command get = Of(CommandKind.Get);
+        get.Value = "v"u8;
+        Refused(get, "value is 1 bytes; only set carries a value");
+    }
+
+    [Fact]
+    public void Null_values_carry_no_bytes()
+    {
+        Command command = Of(CommandKind.Set, CommandFlags.NullValue);
+        Good(command);
+        command.Value = "abc"u8;
+        Refused(command, "value is declared null but has 3 bytes");
+        command = Of(CommandKind.Set, CommandFlags.IfValue | CommandFlags.NullCompared);
+        Good(command);
+        command.ComparedValue = "abcd"u8;
+        Refused(command, "if_value is declared null but has 4 bytes");
+    }
+
+    [Fact]
+    public void A_sentence_never_repeats_what_was_sent()
+    {
+        Command command = Of(CommandKind.Get);
+        command.Key = [(byte)'s', (byte)'e', (byte)'c', (byte)'r', (byte)'e', (byte)'t', 0xFF, 0x00];
+        Assert.False(CommandCheck.IsGood(command, ValueMax, out _, out string? sentence));
+        Assert.DoesNotContain("secret", sentence, StringComparison.Ordinal);
+        Assert.All(sentence!, c => Assert.InRange(c, ' ', '~'));
+    }
+
+    [Fact]
+    public void Checking_a_good_command_allocates_nothing()
+    {
+        Command command = Of(CommandKind.Set, CommandFlags.IfValue | CommandFlags.Ttl);
+        command.TtlMs = 5;
+        command.Value = "value"u8;
+        command.ComparedValue = "compared"u8;
+        Good(command);
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        bool good = true;
+        for (int i = 0; i < 1000; i++)
+        {
+            good &= CommandCheck.IsGood(command, ValueMax, out _, out _);
+        }
+
+        Assert.True(good);
+        Assert.Equal(before, GC.GetAllocatedBytesForCurrentThread());
+    }
+
+    [Fact]
+    public void Sentences_do_not_depend_on_the_culture()
+    {
+        System.Globalization.CultureInfo before = System.Globalization.CultureInfo.CurrentCulture;
+        try
+        {
+            System.Globalization.CultureInfo.CurrentCulture = new System.Globalization.CultureInfo("de-DE");
+            Command command = Of(CommandKind.Get);
+            command.Key = new byte[1030];
+            Refused(command, "key is 1,030 bytes; the limit is 1,024");
+        }
+        finally
+        {
+            System.Globalization.CultureInfo.CurrentCulture = before;
+        }
+    }
+
+    private static Command Of(CommandKind kind, CommandFlags flags = CommandFlags.None) => new()
+    {
+        Kind = kind,
+        Durability = CommandDurability.Persistent,
+        Flags = flags,
+        Key = s_key,
+    };
+
+    private static void Good(scoped in Command command)
+    {
+        bool good = CommandCheck.IsGood(command, ValueMax, out OutcomeStatus status, out string? sentence);
+        Assert.True(good, sentence);
+        Assert.Equal(OutcomeStatus.Unset, status);
+        Assert.Null(sentence);
+    }
+
+    private static void Refused(scoped in Command command, string words, OutcomeStatus expected = OutcomeStatus.InvalidArgument)
+    {
+        Assert.False(CommandCheck.IsGood(command, ValueMax, out OutcomeStatus status, out string? sentence));
+        Assert.Equal(expected, status);
+        Assert.Contains(words, sentence, StringComparison.Ordinal);
+    }
+}
