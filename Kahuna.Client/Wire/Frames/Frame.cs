@@ -64,6 +64,14 @@ internal static class Frame
         command.Write(buffer);
     }
 
+    /// <summary>Opens one reply, whose outcome the caller appends before <see cref="EndReply"/>.</summary>
+    public static void BeginReply(ByteBuffer buffer, uint number) =>
+        BinaryPrimitives.WriteUInt32LittleEndian(buffer.Take(ReplyHeaderBytes), number);
+
+    /// <summary>Closes the reply that was opened at offset <paramref name="at"/>.</summary>
+    public static void EndReply(ByteBuffer buffer, int at) =>
+        BinaryPrimitives.WriteUInt32LittleEndian(buffer.Array.AsSpan(at + 4), (uint)(buffer.Length - at - ReplyHeaderBytes));
+
     /// <summary>Appends one reply.</summary>
     public static void AppendReply(ByteBuffer buffer, uint number, scoped in Outcomes.Outcome outcome)
     {

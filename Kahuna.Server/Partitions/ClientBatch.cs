@@ -1,0 +1,92 @@
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>
+/// The checked operations of one frame from a client, or of one unary call. Filled by the door, then shared read-only
+/// by the loops it concerns; each holder calls <see cref="Release"/> once, and the last one gives everything back.
+/// </summary>
+internal sealed class ClientBatch
+{
+    private const int IdleMax = 256;
+    private const int RetainOperationsMax = 4096;
+    private static readonly Stack<ClientBatch> s_idle = new(IdleMax);
+    private static readonly Lock s_idleLock = new();
+
+    private ClientOperation[] _operations = new ClientOperation[64];
+    private int _count;
+    private int _holders;
+
+    private ClientBatch()
+    {
+    }
+
+    /// <summary>The bytes that the operations point into; owned by the batch.</summary>
+    public ByteBuffer Buffer { get; private set; } = null!;
+
+    /// <summary>Where the answers go.</summary>
+    public ReplySink Sink { get; private set; } = null!;
+
+    /// <summary>Monotonic ms at which the batch came in.</summary>
+    public long ArrivalMs { get; private set; }
+
+    public ReadOnlySpan<ClientOperation> Operations => _operations.AsSpan(0, _count);
+
+    /// <summary>Takes an empty batch, held once. The batch takes over the buffer.</summary>
+    public static ClientBatch Rent(ByteBuffer buffer, ReplySink sink, long arrivalMs)
+    {
+        ClientBatch? batch;
+        lock (s_idleLock)
+        {
+            s_idle.TryPop(out batch);
+        }
+
+        batch ??= new ClientBatch();
+        batch.Buffer = buffer;
+        batch.Sink = sink;
+        batch.ArrivalMs = arrivalMs;
+        batch._count = 0;
+        batch._holders = 1;
+        return batch;
+    }
+
+    public void Add(in ClientOperation operation)
+    {
+        if (_count == _operations.Length)
+        {
+            Array.Resize(ref _operations, _count * 2);
+        }
+
+        _operations[_count++] = operation;
+    }
+
+    /// <summary>One more holder, who calls <see cref="Release"/> in turn.</summary>
+    public void Hold(int holders = 1) => Interlocked.Add(ref _holders, holders);
+
+    public ReadOnlySpan<byte> Command(in ClientOperation operation) =>
+        Buffer.Array.AsSpan(operation.Offset, operation.Length);
+
+    public void Release()
+    {
+        if (Interlocked.Decrement(ref _holders) > 0)
+        {
+            return;
+        }
+
+        Buffer.Return();
+        Buffer = null!;
+        Sink = null!;
+        if (_operations.Length > RetainOperationsMax)
+        {
+            return;
+        }
+
+        lock (s_idleLock)
+        {
+            if (s_idle.Count < IdleMax)
+            {
+                s_idle.Push(this);
+            }
+        }
+    }
+}

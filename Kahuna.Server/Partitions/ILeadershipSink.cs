@@ -1,0 +1,14 @@
+namespace Kahuna.Server.Partitions;
+
+/// <summary>Port: where a loop tells what others want to know of a partition. Called from the loop's turn; must not block.</summary>
+internal interface ILeadershipSink
+{
+    /// <summary>Leader, term or this node's role have changed.</summary>
+    void LeadershipChanged(int partition, PartitionStatus status);
+
+    /// <summary>A rule of the program is broken: the partition has stopped and serves nothing any more.</summary>
+    void PartitionFailed(int partition, Exception error);
+
+    /// <summary>The log is dead; the node must stop.</summary>
+    void LogFailed(Exception error);
+}

@@ -1,0 +1,42 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>What can lie in a loop's inbox.</summary>
+internal enum InboxKind : byte
+{
+    None,
+
+    /// <summary>Operations of a client: <see cref="InboxItem.Batch"/>.</summary>
+    Client,
+
+    /// <summary>A frame from a peer: <see cref="InboxItem.Buffer"/>, <see cref="InboxItem.Node"/>.</summary>
+    Peer,
+
+    /// <summary>The log holds batch <see cref="InboxItem.Number"/>.</summary>
+    Persisted,
+
+    /// <summary>Entries for a lagging follower: <see cref="InboxItem.Buffer"/> from index <see cref="InboxItem.Number"/>.</summary>
+    Fetched,
+
+    /// <summary>The link to <see cref="InboxItem.Node"/> went down.</summary>
+    LinkDown,
+
+    /// <summary>Stop accepting, hand leadership over.</summary>
+    Drain,
+
+    /// <summary>Answer what is left with "unknown" and end.</summary>
+    Close,
+}
+
+/// <summary>One item of a loop's inbox: a flat struct, which fields count depends on the kind.</summary>
+internal struct InboxItem
+{
+    public InboxKind Kind;
+    public NodeId Node;
+    public GroupId Group;
+    public ulong Number;
+    public ClientBatch? Batch;
+    public ByteBuffer? Buffer;
+}

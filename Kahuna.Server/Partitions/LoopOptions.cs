@@ -1,0 +1,52 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>What a loop and its partitions need to know. Immutable.</summary>
+internal sealed record LoopOptions
+{
+    public required NodeId Self { get; init; }
+
+    public required IReadOnlyList<NodeId> Voters { get; init; }
+
+    /// <summary>The node that should lead a partition, by partition number.</summary>
+    public required Func<int, NodeId> PreferredLeader { get; init; }
+
+    /// <summary>Number of loops of the node.</summary>
+    public int Loops { get; init; } = 1;
+
+    /// <summary>Length of a tick in ms.</summary>
+    public int TickMs { get; init; } = 50;
+
+    /// <summary>0.8 to 1.6 s without a leader: long enough for a stall of a busy machine, short enough that a failover takes under 3 s.</summary>
+    public int ElectionTicks { get; init; } = 16;
+
+    public int HeartbeatTicks { get; init; } = 2;
+
+    /// <summary>Command bytes of one entry: a batch larger than this becomes several entries.</summary>
+    public int EntryBytesMax { get; init; } = 512 * 1024;
+
+    /// <summary>Log batches that may be unsynced before proposals wait and so grow into larger batches (two keep the disk busy).</summary>
+    public int LogBatchesInFlight { get; init; } = 2;
+
+    /// <summary>Proposed and uncommitted command bytes of one partition; past it writes are answered with Busy.</summary>
+    public long UncommittedBytesMax { get; init; } = 64 << 20;
+
+    /// <summary>Client bytes that may wait in one loop's inbox.</summary>
+    public long ClientInboxBytesMax { get; init; } = 64 << 20;
+
+    /// <summary>Peer bytes that may wait in one loop's inbox; more is dropped, as on a network.</summary>
+    public long PeerInboxBytesMax { get; init; } = 128 << 20;
+
+    /// <summary>Keys that one sweep removes: bounded work per entry.</summary>
+    public int SweepKeysMax { get; init; } = 512;
+
+    /// <summary>Ticks between looks at whether leadership should move to the preferred node.</summary>
+    public int PlacementTicks { get; init; } = 20;
+
+    public StateLimits StateLimits { get; init; } = new();
+
+    /// <summary>Seed of the election timeouts; each node and group derives its own.</summary>
+    public required ulong Seed { get; init; }
+}

@@ -1,0 +1,10 @@
+namespace Kahuna.Server.Partitions;
+
+/// <summary>Everything a loop reaches the world through; a simulator gives its own.</summary>
+/// <param name="Partitions">Number of partitions of the cluster.</param>
+/// <param name="Clock">Monotonic time; no timer of it is used.</param>
+/// <param name="Scheduler">Where turns run.</param>
+/// <param name="Log">The node's log.</param>
+/// <param name="Transport">Links to the peers.</param>
+/// <param name="Leadership">Who hears of leaders and failures.</param>
+internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnScheduler Scheduler, ILogStore Log, IPeerTransport Transport, ILeadershipSink Leadership);

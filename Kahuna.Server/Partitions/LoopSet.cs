@@ -1,0 +1,136 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>All loops of a node: spreads what comes in over them. Immutable after construction; any thread.</summary>
+internal sealed class LoopSet : IPeerReceiver
+{
+    private readonly PartitionLoop[] _loops;
+
+    public LoopSet(LoopOptions options, LoopPorts ports)
+    {
+        _loops = new PartitionLoop[options.Loops];
+        for (int i = 0; i < _loops.Length; i++)
+        {
+            _loops[i] = new PartitionLoop(options, i, ports);
+        }
+    }
+
+    public ReadOnlySpan<PartitionLoop> Loops => _loops;
+
+    /// <summary>Monotonic ms, as the loops count waiting times.</summary>
+    public long NowMs => _loops[0].NowMs;
+
+    /// <summary>The partition's place on this node.</summary>
+    public Partition Partition(int number)
+    {
+        PartitionLoop loop = _loops[number % _loops.Length];
+        return loop.Owned[number / _loops.Length];
+    }
+
+    /// <summary>Hands a batch, which it takes over, to the loops it concerns. What finds no room is answered with Busy: it did not happen.</summary>
+    public void Post(ClientBatch batch)
+    {
+        if (_loops.Length == 1)
+        {
+            if (!_loops[0].TryPost(batch))
+            {
+                Refuse(batch, 0);
+                batch.Release();
+            }
+
+            return;
+        }
+
+        ulong concerned = 0;
+        foreach (ref readonly ClientOperation operation in batch.Operations)
+        {
+            concerned |= 1UL << (operation.Partition % _loops.Length);
+        }
+
+        batch.Hold(_loops.Length);
+        for (int i = 0; i < _loops.Length; i++)
+        {
+            if ((concerned & (1UL << i)) == 0)
+            {
+                batch.Release();
+            }
+            else if (!_loops[i].TryPost(batch))
+            {
+                Refuse(batch, i);
+                batch.Release();
+            }
+        }
+
+        batch.Release();
+    }
+
+    public void Receive(NodeId from, ReadOnlySpan<byte> payload)
+    {
+        if (_loops.Length == 1)
+        {
+            ByteBuffer copy = ByteBuffer.Rent(payload.Length);
+            copy.Append(payload);
+            _loops[0].PostPeer(from, copy);
+            return;
+        }
+
+        ByteBuffer?[] parts = new ByteBuffer?[_loops.Length];
+        ReadOnlySpan<byte> rest = payload;
+        ReadOnlySpan<byte> message = rest;
+        while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage _, out ReadOnlySpan<byte> _))
+        {
+            ref ByteBuffer? part = ref parts[(group.Value - 1) % (uint)_loops.Length];
+            part ??= ByteBuffer.Rent(payload.Length);
+            part.Append(message[..(message.Length - rest.Length)]);
+            message = rest;
+        }
+
+        for (int i = 0; i < parts.Length; i++)
+        {
+            if (parts[i] is { } part)
+            {
+                _loops[i].PostPeer(from, part);
+            }
+        }
+    }
+
+    public void LinkChanged(NodeId peer, bool up)
+    {
+        if (up)
+        {
+            return;
+        }
+
+        foreach (PartitionLoop loop in _loops)
+        {
+            loop.PostLinkDown(peer);
+        }
+    }
+
+    private void Refuse(ClientBatch batch, int loop)
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        Frame.Begin(frame, FrameKind.Replies);
+        int count = 0;
+        foreach (ref readonly ClientOperation operation in batch.Operations)
+        {
+            if (operation.Partition % _loops.Length != loop)
+            {
+                continue;
+            }
+
+            int at = frame.Length;
+            Frame.BeginReply(frame, operation.Number);
+            Outcome.WriteError(frame, OutcomeStatus.Busy, "The node has more waiting than it may hold; try again later.");
+            Frame.EndReply(frame, at);
+            count++;
+        }
+
+        batch.Sink.Deliver(frame, count);
+    }
+}

@@ -1,0 +1,387 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>
+/// The owner of some of the node's partitions. Everybody else sends it messages through its inbox; one turn takes
+/// everything that waits, for all its partitions. Turns never overlap, and run wherever the scheduler lets them.
+/// </summary>
+internal sealed class PartitionLoop : ILogSink
+{
+    private const int Idle = 0;
+    private const int Running = 1;
+    private const int Signalled = 2;
+
+    private readonly LoopInbox _inbox;
+    private readonly ITurnScheduler _scheduler;
+    private readonly TimeProvider _clock;
+    private readonly TurnOutput _output;
+    private readonly Partition?[] _partitions;
+    private readonly List<Partition> _owned = [];
+    private readonly List<Partition> _dirty = [];
+    private readonly ILeadershipSink _leadership;
+    private int _state;
+    private int _ticksDue;
+    private long _turns;
+
+    public PartitionLoop(LoopOptions options, int number, LoopPorts ports)
+    {
+        Number = number;
+        _scheduler = ports.Scheduler;
+        _clock = ports.Clock;
+        _leadership = ports.Leadership;
+        _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
+        _output = new TurnOutput(options, number, ports.Log, ports.Log.OpenWriter(this), ports.Transport, ports.Leadership);
+        _output.BeginTurn(NowMs);
+        _partitions = new Partition?[ports.Partitions];
+        for (int i = number; i < ports.Partitions; i += options.Loops)
+        {
+            Partition partition = new(i, options, ports.Log, _output);
+            _partitions[i] = partition;
+            _owned.Add(partition);
+        }
+    }
+
+    public int Number { get; }
+
+    /// <summary>Partitions of this loop; for its owner, and for others only what they document.</summary>
+    public IReadOnlyList<Partition> Owned => _owned;
+
+    /// <summary>Turns run so far; any thread.</summary>
+    public long Turns => Volatile.Read(ref _turns);
+
+    /// <summary>Monotonic ms of the node's clock.</summary>
+    public long NowMs => (long)(_clock.GetTimestamp() * 1000.0 / _clock.TimestampFrequency);
+
+    // ---- From outside, any thread
+
+    /// <summary>Adds operations of a client. False when the inbox is full: nothing happened and the caller still holds the batch.</summary>
+    public bool TryPost(ClientBatch batch)
+    {
+        if (!_inbox.TryAdd(new InboxItem { Kind = InboxKind.Client, Batch = batch }))
+        {
+            return false;
+        }
+
+        Signal(mayRunHere: true);
+        return true;
+    }
+
+    /// <summary>Adds a peer's frame, which the loop takes over. A full inbox drops it, as a network would.</summary>
+    public void PostPeer(NodeId from, ByteBuffer frame)
+    {
+        if (!_inbox.TryAdd(new InboxItem { Kind = InboxKind.Peer, Node = from, Buffer = frame }))
+        {
+            frame.Return();
+            return;
+        }
+
+        Signal(mayRunHere: true);
+    }
+
+    public void PostLinkDown(NodeId peer) => Post(new InboxItem { Kind = InboxKind.LinkDown, Node = peer }, mayRunHere: false);
+
+    /// <summary>A tick of the node's clock. Ticks that the loop could not take in time count as one: after a pause of the process no election starts by itself.</summary>
+    public void PostTick()
+    {
+        Volatile.Write(ref _ticksDue, 1);
+        Signal(mayRunHere: true);
+    }
+
+    /// <summary>Takes no new operations and hands leadership over.</summary>
+    public void PostDrain() => Post(new InboxItem { Kind = InboxKind.Drain }, mayRunHere: false);
+
+    /// <summary>Answers what is left and takes nothing any more.</summary>
+    public void PostClose() => Post(new InboxItem { Kind = InboxKind.Close }, mayRunHere: false);
+
+    void ILogSink.Persisted(ulong batch) => Post(new InboxItem { Kind = InboxKind.Persisted, Number = batch }, mayRunHere: true);
+
+    void ILogSink.Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries) =>
+        Post(new InboxItem { Kind = InboxKind.Fetched, Group = group, Node = follower, Number = first.Value, Buffer = entries }, mayRunHere: false);
+
+    void ILogSink.Failed(Exception error) => _leadership.LogFailed(error);
+
+    private void Post(in InboxItem item, bool mayRunHere)
+    {
+        if (_inbox.TryAdd(item))
+        {
+            Signal(mayRunHere);
+        }
+        else
+        {
+            item.Buffer?.Return();
+        }
+    }
+
+    private void Signal(bool mayRunHere)
+    {
+        // A cheap look first: while a signal is pending, another one adds nothing.
+        if (Volatile.Read(ref _state) != Signalled && Interlocked.Exchange(ref _state, Signalled) == Idle)
+        {
+            _scheduler.Schedule(this, mayRunHere);
+        }
+    }
+
+    // ---- The turns
+
+    /// <summary>Runs turns until nothing waits, or <paramref name="turnsMax"/> of them; then asks the scheduler for another thread. Called by the scheduler only.</summary>
+    public void RunTurns(int turnsMax)
+    {
+        for (int i = 0; i < turnsMax; i++)
+        {
+            Volatile.Write(ref _state, Running);
+            Interlocked.MemoryBarrier();
+            Turn();
+            if (Interlocked.CompareExchange(ref _state, Idle, Running) == Running)
+            {
+                return;
+            }
+        }
+
+        _scheduler.Schedule(this, mayRunHere: false);
+    }
+
+    /// <summary>The partition has work in this turn.</summary>
+    internal void MarkDirty(Partition partition)
+    {
+        if (!partition.Dirty && !partition.Failed)
+        {
+            partition.Dirty = true;
+            _dirty.Add(partition);
+        }
+    }
+
+    private void Turn()
+    {
+        Volatile.Write(ref _turns, _turns + 1);
+        _output.BeginTurn(NowMs);
+        if (Interlocked.Exchange(ref _ticksDue, 0) != 0)
+        {
+            TickAll();
+        }
+
+        foreach (ref InboxItem item in _inbox.TakeAll())
+        {
+            Dispatch(ref item);
+            item = default;
+        }
+
+        _output.StepSelf(this);
+        while (_dirty.Count > 0)
+        {
+            for (int i = 0; i < _dirty.Count; i++)
+            {
+                Propose(_dirty[i]);
+            }
+
+            _output.SubmitLog();
+            _output.SendPeers();
+            int kept = 0;
+            for (int i = 0; i < _dirty.Count; i++)
+            {
+                Partition partition = _dirty[i];
+                if (Finish(partition))
+                {
+                    _dirty[kept++] = partition;
+                }
+                else
+                {
+                    partition.Dirty = false;
+                }
+            }
+
+            _dirty.RemoveRange(kept, _dirty.Count - kept);
+            _output.DeliverReplies();
+            TellUnreachable();
+            _output.StepSelf(this);
+        }
+
+        _output.SendPeers();
+        _output.DeliverReplies();
+    }
+
+    private void Dispatch(ref InboxItem item)
+    {
+        switch (item.Kind)
+        {
+            case InboxKind.Client:
+                AcceptBatch(item.Batch!);
+                break;
+            case InboxKind.Peer:
+                StepFrame(item.Node, item.Buffer!);
+                break;
+            case InboxKind.Persisted:
+                _output.Persisted(item.Number, this);
+                MarkQueued();
+                break;
+            case InboxKind.Fetched:
+                if (Find(item.Group) is { } fetched)
+                {
+                    fetched.Fetched(item.Node, new LogIndex(item.Number), item.Buffer!.Written);
+                    MarkDirty(fetched);
+                }
+
+                item.Buffer!.Return();
+                break;
+            case InboxKind.LinkDown:
+                ReportUnreachable(item.Node);
+                break;
+            case InboxKind.Drain:
+                foreach (Partition partition in _owned)
+                {
+                    partition.Drain();
+                    MarkDirty(partition);
+                }
+
+                break;
+            case InboxKind.Close:
+                _inbox.Close();
+                foreach (Partition partition in _owned)
+                {
+                    partition.Close();
+                }
+
+                break;
+        }
+    }
+
+    private void AcceptBatch(ClientBatch batch)
+    {
+        ReadOnlySpan<ClientOperation> operations = batch.Operations;
+        for (int i = 0; i < operations.Length; i++)
+        {
+            if (_partitions[operations[i].Partition] is { } partition)
+            {
+                partition.Accept(batch, i);
+                MarkDirty(partition);
+            }
+        }
+
+        batch.Release();
+    }
+
+    private void StepFrame(NodeId from, ByteBuffer frame)
+    {
+        ReadOnlySpan<byte> rest = frame.Written;
+        while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out ReadOnlySpan<byte> entries))
+        {
+            if (Find(group) is not { Failed: false } partition)
+            {
+                continue;
+            }
+
+            message.From = from;
+            try
+            {
+                partition.Step(message, entries);
+                MarkDirty(partition);
+            }
+            catch (InvariantException error)
+            {
+                Stop(partition, error);
+            }
+        }
+
+        frame.Return();
+    }
+
+    private Partition? Find(GroupId group)
+    {
+        uint number = group.Value - 1;
+        return number < (uint)_partitions.Length ? _partitions[number] : null;
+    }
+
+    private void TickAll()
+    {
+        foreach (Partition partition in _owned)
+        {
+            if (partition.Failed)
+            {
+                continue;
+            }
+
+            try
+            {
+                partition.Tick();
+                MarkDirty(partition);
+            }
+            catch (InvariantException error)
+            {
+                Stop(partition, error);
+            }
+        }
+    }
+
+    private void MarkQueued()
+    {
+        foreach (Partition partition in _owned)
+        {
+            if (partition.HasQueued)
+            {
+                MarkDirty(partition);
+            }
+        }
+    }
+
+    private void Propose(Partition partition)
+    {
+        if (partition.Failed)
+        {
+            return;
+        }
+
+        try
+        {
+            partition.Propose();
+        }
+        catch (InvariantException error)
+        {
+            Stop(partition, error);
+        }
+    }
+
+    private bool Finish(Partition partition)
+    {
+        if (partition.Failed)
+        {
+            return false;
+        }
+
+        try
+        {
+            return partition.Finish();
+        }
+        catch (InvariantException error)
+        {
+            Stop(partition, error);
+            return false;
+        }
+    }
+
+    private void TellUnreachable()
+    {
+        while (_output.TryTakeUnreachable(out NodeId peer))
+        {
+            ReportUnreachable(peer);
+        }
+    }
+
+    private void ReportUnreachable(NodeId peer)
+    {
+        foreach (Partition partition in _owned)
+        {
+            if (!partition.Failed)
+            {
+                partition.ReportUnreachable(peer);
+            }
+        }
+    }
+
+    private void Stop(Partition partition, InvariantException error)
+    {
+        partition.Fail();
+        _leadership.PartitionFailed(partition.Number, error);
+    }
+}

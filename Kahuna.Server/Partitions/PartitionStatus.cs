@@ -1,0 +1,11 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>How one partition stands on this node.</summary>
+/// <param name="Role">This node's role.</param>
+/// <param name="Leader">The leader as far as known.</param>
+/// <param name="Term">The current term.</param>
+/// <param name="Serving">This node leads and has applied an entry of its own term, or follows a known leader.</param>
+internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving);

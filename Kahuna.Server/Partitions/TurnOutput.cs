@@ -1,0 +1,340 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>
+/// What the partitions of a loop bring out in one turn, gathered so that one log batch, one frame per peer and one frame
+/// per client serve them all. Owned by one loop; not thread-safe.
+/// </summary>
+internal sealed class TurnOutput
+{
+    private const int PeerFrameBytesTarget = 1 << 20;
+
+    private readonly int _loop;
+    private readonly ILogStore _store;
+    private readonly ILogWriter _log;
+    private readonly IPeerTransport _transport;
+    private readonly ByteBuffer _scratch = ByteBuffer.Rent(64 * 1024);
+    private readonly NodeId[] _peers;
+    private readonly ByteBuffer?[] _frames;
+    private readonly Ring<Confirmation> _confirmations = new(64);
+    private readonly Ring<HeldMessage> _held = new(64);
+    private readonly Ring<HeldMessage> _toSelf = new(8);
+    private readonly List<ReplySink> _sinks = [];
+    private int _unnumberedConfirmations;
+    private int _unnumberedHeld;
+    private ulong _submitted;
+    private ulong _persisted;
+    private uint _unreachable;
+
+    public TurnOutput(LoopOptions options, int loop, ILogStore store, ILogWriter log, IPeerTransport transport, ILeadershipSink leadership)
+    {
+        _loop = loop;
+        _store = store;
+        _log = log;
+        _transport = transport;
+        _peers = [.. options.Voters.Where(voter => voter != options.Self)];
+        _frames = new ByteBuffer?[_peers.Length];
+        Leadership = leadership;
+    }
+
+    /// <summary>Monotonic ms at the beginning of the turn.</summary>
+    public long NowMs { get; private set; }
+
+    /// <summary>Why writes are refused in this turn, or null.</summary>
+    public string? RefuseWrites { get; private set; }
+
+    public ILeadershipSink Leadership { get; }
+
+    public int LogBatchesPending => _log.Pending;
+
+    /// <summary>Sinks that wait for <see cref="DeliverReplies"/>.</summary>
+    public bool HasReplies => _sinks.Count > 0;
+
+    public void BeginTurn(long nowMs)
+    {
+        NowMs = nowMs;
+        RefuseWrites = _store.RefuseWrites;
+    }
+
+    // ---- Log
+
+    public void Persist(GroupId group, RaftCore core, LogIndex first, LogIndex last)
+    {
+        _scratch.Length = 0;
+        int count = (int)(last.Value - first.Value + 1);
+        core.CopyEntries(first, count, _scratch);
+        _log.Append(group, first, count, _scratch.Written);
+    }
+
+    public void Persist(GroupId group, in HardState state) => _log.Save(group, state);
+
+    /// <summary>Tells the partition once what it has just handed to the log is on stable storage.</summary>
+    public void NotifyPersisted(Partition partition, LogIndex index, Term term)
+    {
+        _confirmations.Add(new Confirmation(0, partition, index, term));
+        _unnumberedConfirmations++;
+    }
+
+    public void Fetch(GroupId group, in LogFetch fetch) => _log.Fetch(group, fetch.Follower, fetch.First, fetch.BytesMax);
+
+    /// <summary>Hands the turn's records to the log as one batch. Messages that wait for nothing leave at once.</summary>
+    public void SubmitLog()
+    {
+        ulong batch = _log.Submit();
+        if (batch != 0)
+        {
+            _submitted = batch;
+        }
+
+        for (int i = _confirmations.Count - _unnumberedConfirmations; i < _confirmations.Count; i++)
+        {
+            _confirmations[i].Batch = _submitted;
+        }
+
+        for (int i = _held.Count - _unnumberedHeld; i < _held.Count; i++)
+        {
+            _held[i].Batch = _submitted;
+        }
+
+        _unnumberedConfirmations = 0;
+        _unnumberedHeld = 0;
+        ReleaseHeld();
+    }
+
+    /// <summary>The log holds everything up to <paramref name="batch"/>: confirms to the partitions and lets go what waited for it.</summary>
+    public void Persisted(ulong batch, PartitionLoop loop)
+    {
+        if (batch > _persisted)
+        {
+            _persisted = batch;
+        }
+
+        while (_confirmations.Count > 0 && _confirmations[0].Batch != 0 && _confirmations[0].Batch <= _persisted)
+        {
+            Confirmation confirmation = _confirmations.Take();
+            if (!confirmation.Partition.Failed)
+            {
+                confirmation.Partition.Persisted(confirmation.Index, confirmation.Term);
+                loop.MarkDirty(confirmation.Partition);
+            }
+        }
+
+        ReleaseHeld();
+    }
+
+    // ---- Peers
+
+    /// <summary>Queues a message that may leave only when everything persisted so far, and with this turn, is durable.</summary>
+    public void SendAfterDurable(Partition partition, in RaftMessage message)
+    {
+        _held.Add(new HeldMessage { Batch = 0, Partition = partition, Message = message });
+        _unnumberedHeld++;
+    }
+
+    /// <summary>Queues a message; the entries of an append come from the core's memory.</summary>
+    public void Send(GroupId group, in RaftMessage message, RaftCore core)
+    {
+        if (FrameFor(message.To) is not { } frame)
+        {
+            return;
+        }
+
+        int at = PeerFrame.BeginMessage(frame, group, message);
+        if (message.EntryCount > 0)
+        {
+            core.CopyEntries(message.Index.Next(), message.EntryCount, frame);
+        }
+
+        PeerFrame.EndMessage(frame, at);
+        SendWhenLarge(message.To, frame);
+    }
+
+    /// <summary>Queues a message with entries that were read from storage.</summary>
+    public void Send(GroupId group, in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
+        if (FrameFor(message.To) is not { } frame)
+        {
+            return;
+        }
+
+        int at = PeerFrame.BeginMessage(frame, group, message);
+        frame.Append(entries);
+        PeerFrame.EndMessage(frame, at);
+        SendWhenLarge(message.To, frame);
+    }
+
+    /// <summary>Steps the messages to ourselves that have become due. Between two Readys only: a step would change the one in hand.</summary>
+    public void StepSelf(PartitionLoop loop)
+    {
+        while (_toSelf.Count > 0)
+        {
+            HeldMessage held = _toSelf.Take();
+            if (!held.Partition.Failed)
+            {
+                held.Partition.Step(held.Message, default);
+                loop.MarkDirty(held.Partition);
+            }
+        }
+    }
+
+    /// <summary>Sends one frame to each peer that has messages.</summary>
+    public void SendPeers()
+    {
+        for (int i = 0; i < _frames.Length; i++)
+        {
+            if (_frames[i] is { } frame)
+            {
+                SendFrame(i, frame);
+            }
+        }
+    }
+
+    /// <summary>The next peer to which a frame was lost since the last call.</summary>
+    public bool TryTakeUnreachable(out NodeId peer)
+    {
+        for (int i = 0; i < _peers.Length; i++)
+        {
+            if ((_unreachable & (1u << i)) != 0)
+            {
+                _unreachable &= ~(1u << i);
+                peer = _peers[i];
+                return true;
+            }
+        }
+
+        peer = default;
+        return false;
+    }
+
+    // ---- Replies
+
+    /// <summary>Opens one reply in the sink's frame of this turn; the caller appends the outcome and calls <see cref="EndReply"/>.</summary>
+    public ByteBuffer BeginReply(ReplySink sink, uint number, out int at)
+    {
+        ByteBuffer? frame = sink.Open[_loop];
+        if (frame is null)
+        {
+            frame = ByteBuffer.Rent(16 * 1024);
+            Frame.Begin(frame, FrameKind.Replies);
+            sink.Open[_loop] = frame;
+            sink.OpenCount[_loop] = 0;
+            _sinks.Add(sink);
+        }
+
+        at = frame.Length;
+        Frame.BeginReply(frame, number);
+        return frame;
+    }
+
+    public void EndReply(ReplySink sink, ByteBuffer frame, int at)
+    {
+        Frame.EndReply(frame, at);
+        sink.OpenCount[_loop]++;
+        if (frame.Length >= Client.Wire.Limits.FrameBytesTarget)
+        {
+            sink.Open[_loop] = null;
+            _sinks.Remove(sink);
+            sink.Deliver(frame, sink.OpenCount[_loop]);
+        }
+    }
+
+    public void Reply(ReplySink sink, uint number, scoped in Outcome outcome)
+    {
+        ByteBuffer frame = BeginReply(sink, number, out int at);
+        outcome.Write(frame);
+        EndReply(sink, frame, at);
+    }
+
+    public void ReplyError(ReplySink sink, uint number, OutcomeStatus status, string sentence)
+    {
+        ByteBuffer frame = BeginReply(sink, number, out int at);
+        Outcome.WriteError(frame, status, sentence);
+        EndReply(sink, frame, at);
+    }
+
+    /// <summary>Hands each client its frame.</summary>
+    public void DeliverReplies()
+    {
+        foreach (ReplySink sink in _sinks)
+        {
+            ByteBuffer frame = sink.Open[_loop]!;
+            sink.Open[_loop] = null;
+            sink.Deliver(frame, sink.OpenCount[_loop]);
+        }
+
+        _sinks.Clear();
+    }
+
+    private void ReleaseHeld()
+    {
+        while (_held.Count > _unnumberedHeld && _held[0].Batch <= _persisted)
+        {
+            HeldMessage held = _held.Take();
+            if (held.Partition.Failed)
+            {
+                continue;
+            }
+
+            if (FrameFor(held.Message.To) is { } frame)
+            {
+                int at = PeerFrame.BeginMessage(frame, held.Partition.Group, held.Message);
+                PeerFrame.EndMessage(frame, at);
+            }
+            else
+            {
+                _toSelf.Add(held);
+            }
+        }
+    }
+
+    /// <summary>The open frame to a peer; null when it is no peer (ourselves).</summary>
+    private ByteBuffer? FrameFor(NodeId to)
+    {
+        for (int i = 0; i < _peers.Length; i++)
+        {
+            if (_peers[i] == to)
+            {
+                return _frames[i] ??= _transport.BeginFrame();
+            }
+        }
+
+        return null;
+    }
+
+    private void SendWhenLarge(NodeId to, ByteBuffer frame)
+    {
+        if (frame.Length >= PeerFrameBytesTarget)
+        {
+            SendFrame(Array.IndexOf(_peers, to), frame);
+        }
+    }
+
+    private void SendFrame(int peer, ByteBuffer frame)
+    {
+        _frames[peer] = null;
+        if (!_transport.TrySend(_peers[peer], frame))
+        {
+            _unreachable |= 1u << peer;
+        }
+    }
+
+    private struct Confirmation(ulong batch, Partition partition, LogIndex index, Term term)
+    {
+        public ulong Batch = batch;
+        public readonly Partition Partition = partition;
+        public readonly LogIndex Index = index;
+        public readonly Term Term = term;
+    }
+
+    private struct HeldMessage
+    {
+        public ulong Batch;
+        public Partition Partition;
+        public RaftMessage Message;
+    }
+}
