@@ -1,5 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State;
 
@@ -7,30 +9,331 @@ namespace Kahuna.Server.State;
 /// The data of one partition: applies commands in log order, answers reads. Deterministic: same commands with the same
 /// times give the same state, byte for byte, on every node. Owned by one loop; not thread-safe.
 /// </summary>
-internal sealed class StateMachine
+internal sealed class StateMachine(StateLimits limits)
 {
-    public StateMachine(StateLimits limits) => throw new NotSupportedException();
+    private const long NoTimeToLive = -1;
+
+    private readonly KeyStore _store = new(limits);
 
     /// <summary>Cluster time of the last applied entry, in ms; never decreases.</summary>
-    public long TimeMs => throw new NotSupportedException();
+    public long TimeMs { get; private set; }
 
-    public StateCounts Counts => throw new NotSupportedException();
+    public StateCounts Counts => _store.Counts;
 
     /// <summary>Begins an entry whose commands apply at <paramref name="timeMs"/>; a time below <see cref="TimeMs"/> counts as TimeMs.</summary>
-    public void BeginEntry(long timeMs) => throw new NotSupportedException();
+    public void BeginEntry(long timeMs) => TimeMs = Math.Max(TimeMs, timeMs);
 
     /// <summary>
     /// Applies one mutation. With <paramref name="outcome"/> the encoded outcome (Wire/Outcomes/Outcome) is appended there;
     /// without (followers, restart) the effect is the same and nothing is encoded.
     /// </summary>
-    public void Apply(scoped in Command command, ByteBuffer? outcome) => throw new NotSupportedException();
+    public void Apply(scoped in Command command, ByteBuffer? outcome)
+    {
+        _store.EvictAged(TimeMs);
+        if (command.Kind == CommandKind.ExpireSweep)
+        {
+            Sweep(command.Number, outcome);
+            return;
+        }
+
+        uint hash = KeyTable.HashOf(command.Key);
+        int key = _store.Keys.Find(command.Key, hash);
+        if (key != 0)
+        {
+            _store.Expire(key, TimeMs);
+        }
+
+        switch (command.Kind)
+        {
+            case CommandKind.Set:
+                Set(in command, key, hash, outcome);
+                break;
+            case CommandKind.Delete:
+                Delete(in command, key, outcome);
+                break;
+            case CommandKind.Extend:
+                Extend(in command, key, outcome);
+                break;
+            case CommandKind.Increment:
+                Increment(in command, key, hash, outcome);
+                break;
+            default:
+                throw new InvariantException($"Invariant broken: the log holds only commands that this version applies; kind {(byte)command.Kind} is none.");
+        }
+    }
 
     /// <summary>Answers one read (Get, Exists) at cluster time <paramref name="nowMs"/>, which hides what has expired by then, and appends its encoded outcome.</summary>
-    public void Read(scoped in Command command, long nowMs, ByteBuffer outcome) => throw new NotSupportedException();
+    public void Read(scoped in Command command, long nowMs, ByteBuffer outcome)
+    {
+        InvariantException.Require(command.Kind is CommandKind.Get or CommandKind.Exists, "only get and exists are read");
+        int key = _store.Keys.Find(command.Key, KeyTable.HashOf(command.Key));
+        if (key == 0)
+        {
+            new Outcome(OutcomeStatus.NotFound).Write(outcome);
+            return;
+        }
+
+        ref KeyEntry entry = ref _store.Keys[key];
+        long now = Math.Max(nowMs, TimeMs);
+        bool expired = _store.Expiry.HasPassed(in entry, now);
+        long current = entry.Revision + (expired ? 1 : 0);
+        if (command.Has(CommandFlags.AtRevision) && command.AtRevision < current)
+        {
+            ReadReplaced(in command, in entry, expired, outcome);
+            return;
+        }
+
+        if (expired || entry.IsDeleted || (command.Has(CommandFlags.AtRevision) && command.AtRevision > current))
+        {
+            new Outcome(OutcomeStatus.NotFound, current).Write(outcome);
+            return;
+        }
+
+        long remaining = entry.ExpirySlot == 0 || command.Has(CommandFlags.AtRevision) ? NoTimeToLive : _store.Expiry.DeadlineOf(in entry) - now;
+        Found(in command, current, remaining, entry.IsNull, _store.Keys.Value(in entry), outcome);
+    }
 
     /// <summary>True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then proposes an ExpireSweep.</summary>
-    public bool HasExpired(long nowMs) => throw new NotSupportedException();
+    public bool HasExpired(long nowMs)
+    {
+        int first = _store.Expiry.First;
+        return first != 0 && _store.Expiry.HasPassed(in _store.Keys[first], nowMs);
+    }
 
     /// <summary>64-bit digest of keys, values, revisions, times to live and history; equal on nodes that applied the same entries. Linear in the state's size: for tests and operators.</summary>
-    public ulong Digest() => throw new NotSupportedException();
+    public ulong Digest() => StateDigest.Of(_store);
+
+    private static void Found(scoped in Command command, long revision, long remaining, bool isNull, ReadOnlySpan<byte> value, ByteBuffer outcome)
+    {
+        Outcome found = new(OutcomeStatus.Found, revision, remaining);
+        if (command.Kind == CommandKind.Get)
+        {
+            found.HasValue = true;
+            found.ValueIsNull = isNull;
+            found.Value = value;
+        }
+
+        found.Write(outcome);
+    }
+
+    /// <summary>A revision below the current one: in history, still in the row of a key that has expired unswept, or gone.</summary>
+    private void ReadReplaced(scoped in Command command, in KeyEntry entry, bool expired, ByteBuffer outcome)
+    {
+        if (expired && command.AtRevision == entry.Revision && _store.History.Keeps(in entry))
+        {
+            Found(in command, entry.Revision, NoTimeToLive, entry.IsNull, _store.Keys.Value(in entry), outcome);
+            return;
+        }
+
+        int index = _store.History.Find(in entry, command.AtRevision);
+        if (index == 0)
+        {
+            new Outcome(OutcomeStatus.RevisionCompacted, entry.Revision + (expired ? 1 : 0)).Write(outcome);
+            return;
+        }
+
+        ref readonly HistoryRecord record = ref _store.History[index];
+        if ((record.Flags & KeyEntryFlags.Deleted) != 0)
+        {
+            new Outcome(OutcomeStatus.NotFound, record.Revision).Write(outcome);
+            return;
+        }
+
+        Found(in command, record.Revision, NoTimeToLive, (record.Flags & KeyEntryFlags.Null) != 0, _store.History.Value(in record), outcome);
+    }
+
+    private void Set(scoped in Command command, int key, uint hash, ByteBuffer? outcome)
+    {
+        if (!ConditionsHold(in command, key))
+        {
+            ConditionFailed(in command, key, outcome);
+            return;
+        }
+
+        bool isNull = command.Has(CommandFlags.NullValue);
+        Written(in command, key, outcome);
+        if (key == 0)
+        {
+            key = _store.Create(command.Key, hash, command.Value, isNull);
+        }
+        else
+        {
+            _store.Write(key, command.Value, isNull, HistoryOf(in command));
+        }
+
+        if (command.Has(CommandFlags.Ttl))
+        {
+            _store.SetDeadline(key, DeadlineAfter(command.TtlMs));
+        }
+        else
+        {
+            _store.ClearDeadline(key);
+        }
+    }
+
+    private void Delete(scoped in Command command, int key, ByteBuffer? outcome)
+    {
+        if (!_store.Exists(key))
+        {
+            NotFound(outcome);
+        }
+        else if (!ConditionsHold(in command, key))
+        {
+            ConditionFailed(in command, key, outcome);
+        }
+        else
+        {
+            Written(in command, key, outcome);
+            _store.Delete(key, HistoryOf(in command));
+        }
+    }
+
+    private void Extend(scoped in Command command, int key, ByteBuffer? outcome)
+    {
+        if (!_store.Exists(key))
+        {
+            NotFound(outcome);
+            return;
+        }
+
+        if (!ConditionsHold(in command, key))
+        {
+            ConditionFailed(in command, key, outcome);
+            return;
+        }
+
+        if (command.TtlMs == 0)
+        {
+            _store.ClearDeadline(key);
+        }
+        else
+        {
+            _store.SetDeadline(key, DeadlineAfter(command.TtlMs));
+        }
+
+        if (outcome is not null)
+        {
+            new Outcome(OutcomeStatus.Applied, _store.Keys[key].Revision).Write(outcome);
+        }
+    }
+
+    private void Increment(scoped in Command command, int key, uint hash, ByteBuffer? outcome)
+    {
+        if (!ConditionsHold(in command, key))
+        {
+            ConditionFailed(in command, key, outcome);
+            return;
+        }
+
+        bool exists = _store.Exists(key);
+        long revision = key == 0 ? 0 : _store.Keys[key].Revision;
+        long before = 0;
+        if (exists && (_store.Keys[key].IsNull || !DecimalText.TryRead(_store.Keys.Value(in _store.Keys[key]), out before)))
+        {
+            Answer(outcome, new Outcome(OutcomeStatus.NotAnInteger, revision));
+            return;
+        }
+
+        long after = unchecked(before + command.Number);
+        if (((before ^ after) & (command.Number ^ after)) < 0)
+        {
+            Answer(outcome, new Outcome(OutcomeStatus.Overflow, revision, before));
+            return;
+        }
+
+        Span<byte> scratch = stackalloc byte[DecimalText.BytesMax];
+        ReadOnlySpan<byte> text = DecimalText.Write(after, scratch);
+        if (key == 0)
+        {
+            _store.Create(command.Key, hash, text, isNull: false);
+        }
+        else
+        {
+            _store.Write(key, text, isNull: false, HistoryOf(in command));
+        }
+
+        Answer(outcome, new Outcome(OutcomeStatus.Applied, revision + 1, after));
+    }
+
+    /// <summary>Removes at most so many keys whose time has passed, the earliest deadline first. The number of the outcome is how many.</summary>
+    private void Sweep(long countMax, ByteBuffer? outcome)
+    {
+        long removed = 0;
+        int first;
+        while (removed < countMax && (first = _store.Expiry.First) != 0 && _store.Expire(first, TimeMs))
+        {
+            removed++;
+        }
+
+        Answer(outcome, new Outcome(OutcomeStatus.Applied, 0, removed));
+    }
+
+    private bool ConditionsHold(scoped in Command command, int key)
+    {
+        const CommandFlags Conditions = CommandFlags.IfAbsent | CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision;
+        if (!command.Has(Conditions))
+        {
+            return true;
+        }
+
+        if (!_store.Exists(key))
+        {
+            return !command.Has(CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision);
+        }
+
+        ref KeyEntry entry = ref _store.Keys[key];
+        return !command.Has(CommandFlags.IfAbsent)
+            && (!command.Has(CommandFlags.IfRevision) || entry.Revision == command.ComparedRevision)
+            && (!command.Has(CommandFlags.IfValue)
+                || (entry.IsNull == command.Has(CommandFlags.NullCompared) && _store.Keys.Value(in entry).SequenceEqual(command.ComparedValue)));
+    }
+
+    private HistoryChoice HistoryOf(scoped in Command command) => new(!command.Has(CommandFlags.WithoutHistory), TimeMs);
+
+    private long DeadlineAfter(long ttlMs) => TimeMs > long.MaxValue - ttlMs ? long.MaxValue : TimeMs + ttlMs;
+
+    /// <summary>Encodes the outcome of a set or delete that is about to take effect, while the previous value is still there.</summary>
+    private void Written(scoped in Command command, int key, ByteBuffer? outcome)
+    {
+        if (outcome is not null)
+        {
+            long revision = key == 0 ? 0 : _store.Keys[key].Revision;
+            WithPrevious(in command, key, new Outcome(OutcomeStatus.Applied, revision + 1), outcome);
+        }
+    }
+
+    private void ConditionFailed(scoped in Command command, int key, ByteBuffer? outcome)
+    {
+        if (outcome is not null)
+        {
+            WithPrevious(in command, key, new Outcome(OutcomeStatus.ConditionFailed, _store.Exists(key) ? _store.Keys[key].Revision : 0), outcome);
+        }
+    }
+
+    private void WithPrevious(scoped in Command command, int key, Outcome answer, ByteBuffer outcome)
+    {
+        if (_store.Exists(key))
+        {
+            ref KeyEntry entry = ref _store.Keys[key];
+            answer.Number = entry.Revision;
+            if (command.Has(CommandFlags.ReturnPrevious))
+            {
+                answer.HasValue = true;
+                answer.ValueIsNull = entry.IsNull;
+                answer.Value = _store.Keys.Value(in entry);
+            }
+        }
+
+        answer.Write(outcome);
+    }
+
+    private static void NotFound(ByteBuffer? outcome) => Answer(outcome, new Outcome(OutcomeStatus.NotFound));
+
+    private static void Answer(ByteBuffer? outcome, scoped in Outcome answer)
+    {
+        if (outcome is not null)
+        {
+            answer.Write(outcome);
+        }
+    }
 }

@@ -1,0 +1,139 @@
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// The keys that expire, by deadline: a heap with four children per node in a table of structs. Each key's row knows its
+/// place, so a deadline is changed or removed without a search. Equal deadlines are ordered by the key's hash and then by
+/// its bytes, so that every node removes the same keys in the same order however its tables are laid out. Place 0 is not
+/// used. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// </summary>
+internal sealed class ExpiryHeap(KeyTable keys)
+{
+    private const int Children = 4;
+
+    private readonly ChunkedTable<Node> _nodes = new();
+    private int _count;
+
+    /// <summary>Keys that expire.</summary>
+    public int Count => _count;
+
+    /// <summary>Bytes of the table.</summary>
+    public long Bytes => _nodes.Bytes;
+
+    /// <summary>The key with the earliest deadline; 0 when none expires.</summary>
+    public int First => _count == 0 ? 0 : _nodes[1].Key;
+
+    /// <summary>Deadline of a key that expires, in cluster time.</summary>
+    public long DeadlineOf(in KeyEntry entry) => _nodes[entry.ExpirySlot].DeadlineMs;
+
+    /// <summary>True when the key expires and its deadline is not after <paramref name="timeMs"/>.</summary>
+    public bool HasPassed(in KeyEntry entry, long timeMs) => entry.ExpirySlot != 0 && _nodes[entry.ExpirySlot].DeadlineMs <= timeMs;
+
+    /// <summary>Gives a key a deadline, or another one.</summary>
+    public void Set(int key, long deadlineMs)
+    {
+        ref KeyEntry entry = ref keys[key];
+        int slot = entry.ExpirySlot;
+        if (slot == 0)
+        {
+            slot = ++_count;
+            while (_nodes.Count <= slot)
+            {
+                _nodes.Add();
+            }
+        }
+
+        Place(new Node { DeadlineMs = deadlineMs, Hash = entry.Hash, Key = key }, slot);
+    }
+
+    /// <summary>Takes a key out that expires.</summary>
+    public void Remove(int key)
+    {
+        ref KeyEntry entry = ref keys[key];
+        int slot = entry.ExpirySlot;
+        entry.ExpirySlot = 0;
+        Node last = _nodes[_count--];
+        if (slot <= _count)
+        {
+            Place(last, slot);
+        }
+    }
+
+    /// <summary>Puts a node at a free place or above or below it, wherever the order wants it.</summary>
+    private void Place(Node node, int slot)
+    {
+        int start = slot;
+        while (slot > 1)
+        {
+            int parent = ((slot - 2) / Children) + 1;
+            Node above = _nodes[parent];
+            if (!IsBefore(in node, in above))
+            {
+                break;
+            }
+
+            Put(above, slot);
+            slot = parent;
+        }
+
+        if (slot == start)
+        {
+            slot = SinkHole(in node, slot);
+        }
+
+        Put(node, slot);
+    }
+
+    /// <summary>Moves the free place down until <paramref name="node"/> may stand there.</summary>
+    private int SinkHole(in Node node, int slot)
+    {
+        while (true)
+        {
+            int child = ((slot - 1) * Children) + 2;
+            int end = Math.Min(child + Children - 1, _count);
+            if (child > _count)
+            {
+                return slot;
+            }
+
+            int least = child;
+            while (++child <= end)
+            {
+                if (IsBefore(in _nodes[child], in _nodes[least]))
+                {
+                    least = child;
+                }
+            }
+
+            if (!IsBefore(in _nodes[least], in node))
+            {
+                return slot;
+            }
+
+            Put(_nodes[least], slot);
+            slot = least;
+        }
+    }
+
+    private void Put(Node node, int slot)
+    {
+        _nodes[slot] = node;
+        keys[node.Key].ExpirySlot = slot;
+    }
+
+    private bool IsBefore(in Node a, in Node b)
+    {
+        if (a.DeadlineMs != b.DeadlineMs)
+        {
+            return a.DeadlineMs < b.DeadlineMs;
+        }
+
+        return a.Hash != b.Hash ? a.Hash < b.Hash : keys.Key(in keys[a.Key]).SequenceCompareTo(keys.Key(in keys[b.Key])) < 0;
+    }
+
+    private struct Node
+    {
+        public long DeadlineMs;
+        public uint Hash;
+        public int Key;
+    }
+}

@@ -1,0 +1,7 @@
+namespace Kahuna.Server.State;
+
+/// <summary>Whether the revision that a write replaces is kept, and the cluster time that is noted with it.</summary>
+internal readonly record struct HistoryChoice(bool IsKept, long TimeMs)
+{
+    public static HistoryChoice KeptAt(long timeMs) => new(true, timeMs);
+}

@@ -1,0 +1,32 @@
+namespace Kahuna.Server.State;
+
+/// <summary>One replaced revision of a key: 48 bytes. A row of <see cref="HistoryTable"/>, owned by it.</summary>
+internal struct HistoryRecord
+{
+    public long Revision;
+
+    /// <summary>Cluster time at which it was replaced.</summary>
+    public long ReplacedAtMs;
+
+    /// <summary>Row of the key.</summary>
+    public int Key;
+
+    /// <summary>The block that holds the key's bytes and then this revision's value; none for a deletion.</summary>
+    public uint Block;
+
+    public int ValueLength;
+
+    /// <summary>The key's next newer record; the newest one names the oldest here, which closes the ring.</summary>
+    public int Newer;
+
+    /// <summary>The key's next older record; the oldest one names the newest. In an unused row: the next unused row.</summary>
+    public int Older;
+
+    /// <summary>The record of any key that was replaced next; 0 at the end.</summary>
+    public int Later;
+
+    /// <summary>The record of any key that was replaced before; 0 at the start.</summary>
+    public int Earlier;
+
+    public KeyEntryFlags Flags;
+}

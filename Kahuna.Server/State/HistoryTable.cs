@@ -1,0 +1,196 @@
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// Replaced revisions of all keys of a partition, bounded per key, by age and by bytes; the oldest go first. Each record
+/// is in its key's ring and in one line through all keys in the order of replacement. What is kept depends only on the
+/// applied commands, so it is the same on every node. Row 0 is not used. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// </summary>
+internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAllocator slabs)
+{
+    /// <summary>What a record counts against the byte limit besides its key and value: its row and the rounding of its block.</summary>
+    public const int RecordOverheadBytes = 64;
+
+    private readonly ChunkedTable<HistoryRecord> _records = new();
+    private int _free;
+    private int _earliest;
+    private int _latest;
+
+    /// <summary>Records kept.</summary>
+    public long Count { get; private set; }
+
+    /// <summary>What the records count against the limit.</summary>
+    public long CountedBytes { get; private set; }
+
+    /// <summary>Bytes of the table; the blocks are counted by the slabs.</summary>
+    public long Bytes => _records.Bytes;
+
+    public ref readonly HistoryRecord this[int index] => ref _records[index];
+
+    /// <summary>The value of a record, valid until the next change.</summary>
+    public ReadOnlySpan<byte> Value(in HistoryRecord record) =>
+        record.Block == SlabAllocator.None ? default : slabs.Span(record.Block, keys[record.Key].KeyLength, record.ValueLength);
+
+    /// <summary>True when the present revision of a key would be kept if it were replaced now.</summary>
+    public bool Keeps(in KeyEntry entry) => limits.HistoryPerKey > 0 && entry.Revision > 0 && Cost(entry.KeyLength, entry.ValueLength) <= limits.HistoryBytes;
+
+    /// <summary>
+    /// Keeps the present revision of a key, which is about to be replaced, and drops what is then beyond the limits. The record takes
+    /// over the key's block unless the revision is a deletion. Only for a revision that <see cref="Keeps"/>.
+    /// </summary>
+    public void Push(int key, long timeMs)
+    {
+        ref KeyEntry entry = ref keys[key];
+        int index = TakeRow();
+        ref HistoryRecord record = ref _records[index];
+        record = new HistoryRecord
+        {
+            Revision = entry.Revision,
+            ReplacedAtMs = timeMs,
+            Key = key,
+            Block = entry.IsDeleted ? SlabAllocator.None : entry.Block,
+            ValueLength = entry.ValueLength,
+            Flags = entry.Flags,
+            Earlier = _latest,
+        };
+        if (_latest != 0)
+        {
+            _records[_latest].Later = index;
+        }
+        else
+        {
+            _earliest = index;
+        }
+
+        _latest = index;
+        LinkToKey(ref entry, index);
+        Count++;
+        CountedBytes += Cost(entry.KeyLength, entry.ValueLength);
+        if (entry.HistoryCount > limits.HistoryPerKey)
+        {
+            Evict(_records[entry.NewestHistory].Newer);
+        }
+
+        while (CountedBytes > limits.HistoryBytes)
+        {
+            Evict(_earliest);
+        }
+    }
+
+    /// <summary>Drops at most <paramref name="countMax"/> records that are older than the limit; called with every command, so that no call has much to do.</summary>
+    public void EvictAged(long timeMs, int countMax)
+    {
+        while (countMax-- > 0 && _earliest != 0 && timeMs - _records[_earliest].ReplacedAtMs > limits.HistoryAgeMs)
+        {
+            Evict(_earliest);
+        }
+    }
+
+    /// <summary>The record of one revision of a key; 0 when it is not kept.</summary>
+    public int Find(in KeyEntry entry, long revision)
+    {
+        int index = entry.NewestHistory;
+        for (int left = entry.HistoryCount; left > 0; left--)
+        {
+            ref HistoryRecord record = ref _records[index];
+            if (record.Revision <= revision)
+            {
+                return record.Revision == revision ? index : 0;
+            }
+
+            index = record.Older;
+        }
+
+        return 0;
+    }
+
+    private static long Cost(int keyLength, int valueLength) => RecordOverheadBytes + (long)keyLength + valueLength;
+
+    private int TakeRow()
+    {
+        int index = _free;
+        if (index != 0)
+        {
+            _free = _records[index].Older;
+            return index;
+        }
+
+        if (_records.Count == 0)
+        {
+            _records.Add();
+        }
+
+        return _records.Add();
+    }
+
+    private void LinkToKey(ref KeyEntry entry, int index)
+    {
+        ref HistoryRecord record = ref _records[index];
+        if (entry.NewestHistory == 0)
+        {
+            record.Newer = index;
+            record.Older = index;
+        }
+        else
+        {
+            ref HistoryRecord newest = ref _records[entry.NewestHistory];
+            record.Older = entry.NewestHistory;
+            record.Newer = newest.Newer;
+            _records[newest.Newer].Older = index;
+            newest.Newer = index;
+        }
+
+        entry.NewestHistory = index;
+        entry.HistoryCount++;
+    }
+
+    private void Evict(int index)
+    {
+        ref HistoryRecord record = ref _records[index];
+        ref KeyEntry entry = ref keys[record.Key];
+        if (--entry.HistoryCount == 0)
+        {
+            entry.NewestHistory = 0;
+        }
+        else
+        {
+            _records[record.Newer].Older = record.Older;
+            _records[record.Older].Newer = record.Newer;
+            if (entry.NewestHistory == index)
+            {
+                entry.NewestHistory = record.Older;
+            }
+        }
+
+        Unline(in record);
+        Count--;
+        CountedBytes -= Cost(entry.KeyLength, record.ValueLength);
+        if (record.Block != SlabAllocator.None)
+        {
+            slabs.Free(record.Block, entry.KeyLength + record.ValueLength);
+        }
+
+        record.Older = _free;
+        _free = index;
+    }
+
+    private void Unline(in HistoryRecord record)
+    {
+        if (record.Earlier != 0)
+        {
+            _records[record.Earlier].Later = record.Later;
+        }
+        else
+        {
+            _earliest = record.Later;
+        }
+
+        if (record.Later != 0)
+        {
+            _records[record.Later].Earlier = record.Earlier;
+        }
+        else
+        {
+            _latest = record.Earlier;
+        }
+    }
+}

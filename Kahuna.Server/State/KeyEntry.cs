@@ -1,0 +1,43 @@
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// One key that was ever written: 40 bytes. A deleted key keeps its row, because its revisions go on where they stopped.
+/// A row of <see cref="KeyTable"/>, owned by it.
+/// </summary>
+internal struct KeyEntry
+{
+    /// <summary>Revision of the last write, deletions included.</summary>
+    public long Revision;
+
+    /// <summary>Lower half of the key's hash; saves most comparisons of bytes.</summary>
+    public uint Hash;
+
+    /// <summary>Next row of the same hash bucket; 0 ends the chain.</summary>
+    public int Next;
+
+    /// <summary>The block that holds the key's bytes and then the value's.</summary>
+    public uint Block;
+
+    public int ValueLength;
+
+    /// <summary>Place in the expiry heap; 0 when the key does not expire.</summary>
+    public int ExpirySlot;
+
+    /// <summary>Newest replaced revision in the history table; 0 when none is kept.</summary>
+    public int NewestHistory;
+
+    public int HistoryCount;
+
+    public ushort KeyLength;
+
+    public KeyEntryFlags Flags;
+
+    /// <summary>The key is deleted; only its name and revision are kept.</summary>
+    public readonly bool IsDeleted => (Flags & KeyEntryFlags.Deleted) != 0;
+
+    /// <summary>The value is null, not empty.</summary>
+    public readonly bool IsNull => (Flags & KeyEntryFlags.Null) != 0;
+
+    /// <summary>Length for which <see cref="Block"/> was allocated.</summary>
+    public readonly int BlockLength => KeyLength + ValueLength;
+}

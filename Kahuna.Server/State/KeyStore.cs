@@ -1,0 +1,125 @@
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// The tables of one partition and the four things that happen to a key: it is written, deleted, given a deadline, or
+/// lost to time. Keeps tables, history and deadlines in step. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// </summary>
+internal sealed class KeyStore
+{
+    /// <summary>Aged records dropped with one command: more than one command can add, so that the history of a busy partition shrinks to its limit.</summary>
+    private const int AgedPerCommand = 4;
+
+    private readonly SlabAllocator _slabs = new();
+    private long _deleted;
+
+    public KeyStore(StateLimits limits)
+    {
+        Keys = new KeyTable(_slabs);
+        History = new HistoryTable(limits, Keys, _slabs);
+        Expiry = new ExpiryHeap(Keys);
+    }
+
+    public KeyTable Keys { get; }
+
+    public HistoryTable History { get; }
+
+    public ExpiryHeap Expiry { get; }
+
+    public StateCounts Counts =>
+        new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
+
+    /// <summary>True when a row stands for a key that exists.</summary>
+    public bool Exists(int key) => key != 0 && !Keys[key].IsDeleted;
+
+    /// <summary>Drops a bounded number of replaced revisions that are too old.</summary>
+    public void EvictAged(long timeMs) => History.EvictAged(timeMs, AgedPerCommand);
+
+    /// <summary>Adds a key that has no row, at revision 1.</summary>
+    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
+    {
+        int key = Keys.Insert(name, hash, value.Length);
+        ref KeyEntry entry = ref Keys[key];
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Revision = 1;
+        entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
+        return key;
+    }
+
+    /// <summary>
+    /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>, and
+    /// is overwritten in its place without. The deadline stays as it is.
+    /// </summary>
+    public void Write(int key, ReadOnlySpan<byte> value, bool isNull, HistoryChoice keep)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        if (entry.IsDeleted)
+        {
+            _deleted--;
+        }
+
+        Replace(key, ref entry, value.Length, keep);
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
+    }
+
+    /// <summary>Deletes a key that exists: its name and revision stay, its value goes to history or is freed.</summary>
+    public void Delete(int key, HistoryChoice keep)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        ClearDeadline(key);
+        Replace(key, ref entry, 0, keep);
+        entry.Flags = KeyEntryFlags.Deleted;
+        _deleted++;
+    }
+
+    /// <summary>
+    /// Turns the key into a deleted one if its time to live has passed. Every command does this first to its key, so that
+    /// it finds the same whether or not a sweep came before it. True when the key was removed.
+    /// </summary>
+    public bool Expire(int key, long timeMs)
+    {
+        if (!Expiry.HasPassed(in Keys[key], timeMs))
+        {
+            return false;
+        }
+
+        Delete(key, HistoryChoice.KeptAt(timeMs));
+        return true;
+    }
+
+    public void SetDeadline(int key, long deadlineMs) => Expiry.Set(key, deadlineMs);
+
+    public void ClearDeadline(int key)
+    {
+        if (Keys[key].ExpirySlot != 0)
+        {
+            Expiry.Remove(key);
+        }
+    }
+
+    /// <summary>Makes the block fit a new value and counts the revision. The key's bytes are in the block afterwards; the value's are the caller's to write.</summary>
+    private void Replace(int key, ref KeyEntry entry, int valueLength, HistoryChoice keep)
+    {
+        uint old = entry.Block;
+        bool handedOver = false;
+        if (keep.IsKept && History.Keeps(in entry))
+        {
+            handedOver = !entry.IsDeleted;
+            History.Push(key, keep.TimeMs);
+        }
+
+        int length = entry.KeyLength + valueLength;
+        if (handedOver || SizeClasses.Of(length) != SizeClasses.Of(entry.BlockLength))
+        {
+            entry.Block = _slabs.Allocate(length);
+            _slabs.Span(old, 0, entry.KeyLength).CopyTo(_slabs.Span(entry.Block, 0, entry.KeyLength));
+            if (!handedOver)
+            {
+                _slabs.Free(old, entry.BlockLength);
+            }
+        }
+
+        entry.ValueLength = valueLength;
+        entry.Revision++;
+    }
+}

@@ -1,0 +1,141 @@
+using System.Runtime.CompilerServices;
+using Kahuna.Client.Wire.Routing;
+
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// All keys of a partition by name: rows of structs, found by linear hashing (Litwin 1980), which splits one bucket per
+/// inserted key and so never rehashes everything at once. Row 0 is not used; 0 means none. Owned by one
+/// <see cref="KeyStore"/>; not thread-safe.
+/// </summary>
+internal sealed class KeyTable
+{
+    private const int InitialBucketsLog2 = 8;
+
+    private readonly SlabAllocator _slabs;
+    private readonly ChunkedTable<KeyEntry> _entries = new();
+    private readonly ChunkedTable<int> _buckets = new();
+
+    /// <summary>Buckets below 2^level have been split in this round; hashes are masked with one bit more where that hits an existing bucket.</summary>
+    private uint _mask = (1u << InitialBucketsLog2) - 1;
+
+    public KeyTable(SlabAllocator slabs)
+    {
+        _slabs = slabs;
+        _entries.Add();
+        for (int i = 0; i < 1 << InitialBucketsLog2; i++)
+        {
+            _buckets.Add();
+        }
+    }
+
+    /// <summary>Rows; the last one's index is this number.</summary>
+    public int Count => _entries.Count - 1;
+
+    /// <summary>Bytes of rows and buckets.</summary>
+    public long Bytes => _entries.Bytes + _buckets.Bytes;
+
+    /// <summary>The row of a key. The reference stays good for the table's life.</summary>
+    public ref KeyEntry this[int index]
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => ref _entries[index];
+    }
+
+    /// <summary>The part of the key's hash that rows keep. It is the same on every node and in every run: it orders keys that expire at the same time.</summary>
+    public static uint HashOf(ReadOnlySpan<byte> key) => (uint)XxHash64.Hash(key);
+
+    /// <summary>The key's bytes, valid until its block changes.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public ReadOnlySpan<byte> Key(in KeyEntry entry) => _slabs.Span(entry.Block, 0, entry.KeyLength);
+
+    /// <summary>The value's bytes, valid until its block changes.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public ReadOnlySpan<byte> Value(in KeyEntry entry) => _slabs.Span(entry.Block, entry.KeyLength, entry.ValueLength);
+
+    /// <summary>Index of the row of <paramref name="key"/>, 0 when it was never written.</summary>
+    public int Find(ReadOnlySpan<byte> key, uint hash)
+    {
+        int index = _buckets[BucketOf(hash)];
+        while (index != 0)
+        {
+            ref KeyEntry entry = ref _entries[index];
+            if (entry.Hash == hash && entry.KeyLength == key.Length && Key(in entry).SequenceEqual(key))
+            {
+                return index;
+            }
+
+            index = entry.Next;
+        }
+
+        return 0;
+    }
+
+    /// <summary>Adds a row for a key that has none, at revision 0, with a block for the key and <paramref name="valueLength"/> bytes of value, which the caller writes.</summary>
+    public int Insert(ReadOnlySpan<byte> key, uint hash, int valueLength)
+    {
+        int index = _entries.Add();
+        ref int bucket = ref _buckets[BucketOf(hash)];
+        ref KeyEntry entry = ref _entries[index];
+        entry = new KeyEntry
+        {
+            Hash = hash,
+            Next = bucket,
+            Block = _slabs.Allocate(key.Length + valueLength),
+            KeyLength = checked((ushort)key.Length),
+            ValueLength = valueLength,
+        };
+        key.CopyTo(_slabs.Span(entry.Block, 0, key.Length));
+        bucket = index;
+
+        // At most three keys per four buckets on average: a chain is short and most lookups touch one row.
+        while ((long)Count * 4 > (long)_buckets.Count * 3)
+        {
+            Split();
+        }
+
+        return index;
+    }
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private int BucketOf(uint hash)
+    {
+        uint bucket = hash & ((_mask << 1) | 1);
+        return (int)(bucket < (uint)_buckets.Count ? bucket : hash & _mask);
+    }
+
+    /// <summary>Adds one bucket and moves those keys to it that the next bit of the hash tells apart from their neighbours.</summary>
+    private void Split()
+    {
+        int added = _buckets.Add();
+        uint bit = _mask + 1;
+        int split = added - (int)bit;
+        int stay = 0;
+        int move = 0;
+        int index = _buckets[split];
+        while (index != 0)
+        {
+            ref KeyEntry entry = ref _entries[index];
+            int next = entry.Next;
+            if ((entry.Hash & bit) == 0)
+            {
+                entry.Next = stay;
+                stay = index;
+            }
+            else
+            {
+                entry.Next = move;
+                move = index;
+            }
+
+            index = next;
+        }
+
+        _buckets[split] = stay;
+        _buckets[added] = move;
+        if ((uint)_buckets.Count == bit << 1)
+        {
+            _mask = (_mask << 1) | 1;
+        }
+    }
+}

@@ -1,0 +1,350 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// Blocks of bytes cut from slabs of 1 MiB, so that no managed object exists per key or value. A small block comes from a
+/// 64 KiB page of its size class, a medium one from a slab of its class, a large one is an array of its own; freed blocks,
+/// pages, slabs and arrays are used again. Owned by the state of one partition; not thread-safe.
+/// </summary>
+/// <remarks>
+/// A block's number is its place in units of 16 bytes: the upper 16 bits name the slot (a slab or a large array), the lower 16 the unit
+/// in it. Pages are numbered through all slots; a slab that serves a medium class uses the record of its first page.
+/// The link of a free list lies in the free block itself.
+/// </remarks>
+internal sealed class SlabAllocator
+{
+    /// <summary>The number that stands for no block.</summary>
+    public const uint None = uint.MaxValue;
+
+    public const int SlabBytes = 1 << 20;
+
+    private const int UnitShift = 4;
+    private const int SlotUnitsLog2 = 16;
+    private const int PageUnitsLog2 = 12;
+    private const int PageUnits = 1 << PageUnitsLog2;
+    private const int SlabUnits = 1 << SlotUnitsLog2;
+    private const int PagesPerSlab = SlabUnits / PageUnits;
+    private const int PagesPerSlabLog2 = SlotUnitsLog2 - PageUnitsLog2;
+
+    /// <summary>The last slot is not used, so that no block has the number None.</summary>
+    private const int SlotsMax = (1 << 16) - 1;
+
+    /// <summary>Empty slabs that are kept in any case; above it a quarter of those in use. More go back to the runtime.</summary>
+    private const int IdleSlabsMin = 4;
+
+    /// <summary>Bytes of idle large arrays that are kept in any case; above it half of what is in use.</summary>
+    private const long IdleLargeBytesMin = 16L << 20;
+
+    private readonly ChunkedTable<Page> _pages = new();
+    private readonly int[] _partial = new int[SizeClasses.FirstLarge];
+    private readonly int[] _idleLarge = new int[SizeClasses.Count - SizeClasses.FirstLarge];
+
+    private byte[]?[] _slots = new byte[]?[16];
+    private int _slotCount;
+    private int _freeSlot;
+    private int _freePage;
+    private int _idleSlab;
+    private int _idleSlabs;
+    private int _slabsInUse;
+    private long _slotBytes;
+    private long _largeBytesInUse;
+    private long _largeBytesIdle;
+
+    /// <summary>Bytes of all slabs, large arrays and the page table.</summary>
+    public long Bytes => _slotBytes + _pages.Bytes;
+
+    /// <summary>Blocks handed out and not freed.</summary>
+    public long Blocks { get; private set; }
+
+    /// <summary>A block of at least <paramref name="bytes"/>; its content is whatever was there before.</summary>
+    public uint Allocate(int bytes)
+    {
+        int sizeClass = SizeClasses.Of(bytes);
+        Blocks++;
+        if (sizeClass >= SizeClasses.FirstLarge)
+        {
+            return AllocateLarge(sizeClass);
+        }
+
+        int number = _partial[sizeClass];
+        if (number == 0)
+        {
+            number = sizeClass < SizeClasses.FirstMedium ? TakePage() : TakeSlab();
+            LinkFirst(ref _partial[sizeClass], number);
+        }
+
+        ref Page page = ref _pages[number - 1];
+        uint first = (uint)(number - 1) << PageUnitsLog2;
+        uint block;
+        if (page.Free != 0)
+        {
+            block = first + (uint)(page.Free - 1);
+            page.Free = Link(block);
+        }
+        else
+        {
+            block = first + (uint)page.Untouched;
+            page.Untouched += UnitsOf(sizeClass);
+        }
+
+        page.Live++;
+        if (IsFull(in page, sizeClass))
+        {
+            Unlink(ref _partial[sizeClass], number);
+        }
+
+        return block;
+    }
+
+    /// <summary>Takes a block back. <paramref name="bytes"/> is what it was allocated for, or another length of the same size class.</summary>
+    public void Free(uint block, int bytes)
+    {
+        int sizeClass = SizeClasses.Of(bytes);
+        Blocks--;
+        if (sizeClass >= SizeClasses.FirstLarge)
+        {
+            FreeLarge(block, sizeClass);
+            return;
+        }
+
+        bool small = sizeClass < SizeClasses.FirstMedium;
+        int number = 1 + (small ? (int)(block >> PageUnitsLog2) : (int)(block >> SlotUnitsLog2) << PagesPerSlabLog2);
+        ref Page page = ref _pages[number - 1];
+        bool wasFull = IsFull(in page, sizeClass);
+        Link(block) = page.Free;
+        page.Free = 1 + (int)(block - ((uint)(number - 1) << PageUnitsLog2));
+        page.Live--;
+        if (wasFull)
+        {
+            LinkFirst(ref _partial[sizeClass], number);
+        }
+
+        if (page.Live == 0)
+        {
+            page.Free = 0;
+            page.Untouched = 0;
+
+            // The last page with room stays with its class, so that a single block that comes and goes does not move a page each time.
+            if (_partial[sizeClass] != number || page.Next != 0)
+            {
+                Unlink(ref _partial[sizeClass], number);
+                if (small)
+                {
+                    GivePage(number);
+                }
+                else
+                {
+                    GiveSlab(number);
+                }
+            }
+        }
+    }
+
+    /// <summary>Bytes of a block, from its start or from <paramref name="offset"/> on. Valid until the block is freed.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public Span<byte> Span(uint block, int offset, int length) =>
+        _slots[block >> SlotUnitsLog2].AsSpan((int)((block & (SlabUnits - 1)) << UnitShift) + offset, length);
+
+    private static int UnitsOf(int sizeClass) => SizeClasses.BytesOf(sizeClass) >> UnitShift;
+
+    private static bool IsFull(in Page page, int sizeClass) =>
+        page.Free == 0 && page.Untouched + UnitsOf(sizeClass) > (sizeClass < SizeClasses.FirstMedium ? PageUnits : SlabUnits);
+
+    private static int FirstPageOf(int slot) => 1 + (slot << PagesPerSlabLog2);
+
+    private static int SlotOf(int pageNumber) => (pageNumber - 1) >> PagesPerSlabLog2;
+
+    private ref int Link(uint block) => ref MemoryMarshal.AsRef<int>(Span(block, 0, sizeof(int)));
+
+    private int TakePage()
+    {
+        if (_freePage == 0)
+        {
+            int first = TakeSlab();
+            for (int i = PagesPerSlab - 1; i >= 0; i--)
+            {
+                _pages[first - 1 + i] = default;
+                LinkFirst(ref _freePage, first + i);
+            }
+
+            _pages[first - 1].FreePagesOfSlab = PagesPerSlab;
+        }
+
+        int number = _freePage;
+        Unlink(ref _freePage, number);
+        _pages[FirstPageOf(SlotOf(number)) - 1].FreePagesOfSlab--;
+        return number;
+    }
+
+    private void GivePage(int number)
+    {
+        LinkFirst(ref _freePage, number);
+        int first = FirstPageOf(SlotOf(number));
+        if (++_pages[first - 1].FreePagesOfSlab == PagesPerSlab)
+        {
+            for (int i = 0; i < PagesPerSlab; i++)
+            {
+                Unlink(ref _freePage, first + i);
+            }
+
+            GiveSlab(first);
+        }
+    }
+
+    /// <summary>A slab that nothing uses; returns the number of its first page, whose record is empty.</summary>
+    private int TakeSlab()
+    {
+        _slabsInUse++;
+        int number = _idleSlab;
+        if (number != 0)
+        {
+            _idleSlab = _pages[number - 1].Next;
+            _idleSlabs--;
+        }
+        else
+        {
+            number = FirstPageOf(TakeSlot(SlabBytes));
+        }
+
+        _pages[number - 1] = default;
+        return number;
+    }
+
+    private void GiveSlab(int number)
+    {
+        _slabsInUse--;
+        if (_idleSlabs >= Math.Max(IdleSlabsMin, _slabsInUse / 4))
+        {
+            GiveSlot(SlotOf(number));
+            return;
+        }
+
+        _pages[number - 1].Next = _idleSlab;
+        _idleSlab = number;
+        _idleSlabs++;
+    }
+
+    private uint AllocateLarge(int sizeClass)
+    {
+        int bytes = SizeClasses.BytesOf(sizeClass);
+        ref int idle = ref _idleLarge[sizeClass - SizeClasses.FirstLarge];
+        int number = idle;
+        if (number != 0)
+        {
+            idle = _pages[number - 1].Next;
+            _largeBytesIdle -= bytes;
+        }
+        else
+        {
+            number = FirstPageOf(TakeSlot(bytes));
+        }
+
+        _largeBytesInUse += bytes;
+        return (uint)SlotOf(number) << SlotUnitsLog2;
+    }
+
+    private void FreeLarge(uint block, int sizeClass)
+    {
+        int bytes = SizeClasses.BytesOf(sizeClass);
+        int slot = (int)(block >> SlotUnitsLog2);
+        _largeBytesInUse -= bytes;
+        if (_largeBytesIdle + bytes > Math.Max(IdleLargeBytesMin, _largeBytesInUse / 2))
+        {
+            GiveSlot(slot);
+            return;
+        }
+
+        ref int idle = ref _idleLarge[sizeClass - SizeClasses.FirstLarge];
+        int number = FirstPageOf(slot);
+        _pages[number - 1].Next = idle;
+        idle = number;
+        _largeBytesIdle += bytes;
+    }
+
+    private int TakeSlot(int bytes)
+    {
+        int slot;
+        if (_freeSlot != 0)
+        {
+            slot = SlotOf(_freeSlot);
+            _freeSlot = _pages[_freeSlot - 1].Next;
+        }
+        else
+        {
+            InvariantException.Require(_slotCount < SlotsMax, "the data of one partition fits 65,535 slabs");
+            if (_slotCount == _slots.Length)
+            {
+                Array.Resize(ref _slots, _slots.Length * 2);
+            }
+
+            slot = _slotCount++;
+            for (int i = 0; i < PagesPerSlab; i++)
+            {
+                _pages[_pages.Add()] = default;
+            }
+        }
+
+        _slots[slot] = GC.AllocateUninitializedArray<byte>(bytes);
+        _slotBytes += bytes;
+        return slot;
+    }
+
+    private void GiveSlot(int slot)
+    {
+        _slotBytes -= _slots[slot]!.Length;
+        _slots[slot] = null;
+        int number = FirstPageOf(slot);
+        _pages[number - 1].Next = _freeSlot;
+        _freeSlot = number;
+    }
+
+    private void LinkFirst(ref int head, int number)
+    {
+        ref Page page = ref _pages[number - 1];
+        page.Previous = 0;
+        page.Next = head;
+        if (head != 0)
+        {
+            _pages[head - 1].Previous = number;
+        }
+
+        head = number;
+    }
+
+    private void Unlink(ref int head, int number)
+    {
+        ref Page page = ref _pages[number - 1];
+        if (page.Previous != 0)
+        {
+            _pages[page.Previous - 1].Next = page.Next;
+        }
+        else
+        {
+            head = page.Next;
+        }
+
+        if (page.Next != 0)
+        {
+            _pages[page.Next - 1].Previous = page.Previous;
+        }
+
+        page.Next = 0;
+        page.Previous = 0;
+    }
+
+    /// <summary>State of one page (or of a medium slab, in the record of its first page). Numbers of pages and units are stored plus one, so that 0 means none.</summary>
+    private struct Page
+    {
+        public int Free;
+        public int Untouched;
+        public int Live;
+        public int Next;
+        public int Previous;
+
+        /// <summary>In the record of a slab's first page, while the slab serves small pages: how many of them nothing uses.</summary>
+        public int FreePagesOfSlab;
+    }
+}

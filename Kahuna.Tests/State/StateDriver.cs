@@ -1,0 +1,113 @@
+using System.Text;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.State;
+
+namespace Kahuna.Tests.State;
+
+/// <summary>An outcome, copied out of its buffer.</summary>
+internal readonly record struct Answer(OutcomeStatus Status, long Revision, long Number, string? Value, bool IsNull)
+{
+    public static Answer Read(ReadOnlySpan<byte> encoded)
+    {
+        Assert.True(Outcome.TryRead(encoded, out Outcome outcome));
+        Assert.False(outcome.ValueIsNull && (!outcome.HasValue || outcome.Value.Length > 0));
+        return new Answer(outcome.Status, outcome.Revision, outcome.Number, outcome.HasValue ? Encoding.UTF8.GetString(outcome.Value) : null, outcome.ValueIsNull);
+    }
+}
+
+/// <summary>A command that can be kept, with text for its bytes.</summary>
+internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? Value = null)
+{
+    public CommandFlags Flags { get; init; }
+
+    public string? Compared { get; init; }
+
+    public long ComparedRevision { get; init; }
+
+    public long TtlMs { get; init; }
+
+    public long AtRevision { get; init; }
+
+    public long Number { get; init; }
+
+    /// <summary>Encodes the command, as it would arrive from a client.</summary>
+    public byte[] Encode()
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        CommandFlags flags = Flags;
+        if (Kind == CommandKind.Set && Value is null)
+        {
+            flags |= CommandFlags.NullValue;
+        }
+
+        if ((flags & CommandFlags.IfValue) != 0 && Compared is null)
+        {
+            flags |= CommandFlags.NullCompared;
+        }
+
+        new Command
+        {
+            Kind = Kind,
+            Durability = CommandDurability.Persistent,
+            Flags = flags,
+            Key = Encoding.UTF8.GetBytes(Key),
+            Value = Encoding.UTF8.GetBytes(Value ?? string.Empty),
+            ComparedValue = Encoding.UTF8.GetBytes(Compared ?? string.Empty),
+            ComparedRevision = ComparedRevision,
+            TtlMs = TtlMs,
+            AtRevision = AtRevision,
+            Number = Number,
+        }.Write(buffer);
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
+    }
+}
+
+/// <summary>Drives one state machine with commands and decodes what it answers.</summary>
+internal sealed class StateDriver(StateLimits? limits = null)
+{
+    private readonly ByteBuffer _outcome = ByteBuffer.Rent();
+
+    public StateMachine Machine { get; } = new(limits ?? new StateLimits());
+
+    /// <summary>Cluster time at which the next commands apply and reads look.</summary>
+    public long Now { get; set; } = 1_000;
+
+    public Answer Do(TestCommand test)
+    {
+        Assert.True(Command.TryRead(test.Encode(), out Command command));
+        _outcome.Length = 0;
+        if (command.IsRead)
+        {
+            Machine.Read(command, Now, _outcome);
+        }
+        else
+        {
+            Machine.BeginEntry(Now);
+            Machine.Apply(command, _outcome);
+        }
+
+        return Answer.Read(_outcome.Written);
+    }
+
+    public Answer Set(string key, string? value, CommandFlags flags = CommandFlags.None, long ttlMs = 0) =>
+        Do(new TestCommand(CommandKind.Set, key, value) { Flags = flags | (ttlMs != 0 ? CommandFlags.Ttl : CommandFlags.None), TtlMs = ttlMs });
+
+    public Answer Delete(string key, CommandFlags flags = CommandFlags.None) => Do(new TestCommand(CommandKind.Delete, key) { Flags = flags });
+
+    public Answer Extend(string key, long ttlMs) => Do(new TestCommand(CommandKind.Extend, key) { Flags = CommandFlags.Ttl, TtlMs = ttlMs });
+
+    public Answer Increment(string key, long amount) => Do(new TestCommand(CommandKind.Increment, key) { Flags = CommandFlags.Number, Number = amount });
+
+    public Answer Get(string key, long atRevision = 0) => Read(CommandKind.Get, key, atRevision);
+
+    public Answer Exists(string key, long atRevision = 0) => Read(CommandKind.Exists, key, atRevision);
+
+    public Answer Sweep(long countMax) => Do(new TestCommand(CommandKind.ExpireSweep, string.Empty) { Flags = CommandFlags.Number, Number = countMax });
+
+    private Answer Read(CommandKind kind, string key, long atRevision) =>
+        Do(new TestCommand(kind, key) { Flags = atRevision != 0 ? CommandFlags.AtRevision : CommandFlags.None, AtRevision = atRevision });
+}
