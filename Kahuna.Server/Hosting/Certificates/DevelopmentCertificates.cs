@@ -1,0 +1,223 @@
+using System.Net;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using Kahuna.Server.Hosting.Options;
+
+namespace Kahuna.Server.Hosting.Certificates;
+
+/// <summary>
+/// A certificate authority for development and a node certificate from it, made once, kept in a directory of the user and used again:
+/// <c>ca.pem</c>, <c>ca-key.pem</c>, <c>node.pem</c>, <c>node-key.pem</c> (keys are readable by their owner only). The SDK trusts this authority on
+/// loopback. A lock file keeps processes that start at the same time apart. Any thread.
+/// </summary>
+internal sealed class DevelopmentCertificates(string directory, TimeProvider time)
+{
+    public const string CaFile = "ca.pem";
+    public const string CaKeyFile = "ca-key.pem";
+    public const string NodeFile = "node.pem";
+    public const string NodeKeyFile = "node-key.pem";
+
+    /// <summary>Named also by the SDK, which reads <see cref="CaFile"/> there.</summary>
+    public const string DirectoryVariable = "KAHUNA_DEV_CERT_DIR";
+
+    private const string LockFile = "lock";
+    private const string CaName = "CN=Kahuna development CA";
+
+    private static readonly TimeSpan s_caLifetime = TimeSpan.FromDays(3650);
+    private static readonly TimeSpan s_nodeLifetime = TimeSpan.FromDays(730);
+
+    /// <summary>A certificate that would end within this time is made anew at start, so that a node may run on for as long.</summary>
+    private static readonly TimeSpan s_renewBefore = TimeSpan.FromDays(90);
+
+    /// <summary>Clocks of other machines may be behind.</summary>
+    private static readonly TimeSpan s_backdate = TimeSpan.FromDays(1);
+
+    /// <summary>Making two certificates takes milliseconds; whoever waits longer waits for something that hangs.</summary>
+    private static readonly TimeSpan s_lockWaitMax = TimeSpan.FromSeconds(20);
+
+    /// <summary>KAHUNA_DEV_CERT_DIR, else dev-ca in the user's directory for Kahuna.</summary>
+    public static string Directory()
+    {
+        string? named = Environment.GetEnvironmentVariable(DirectoryVariable);
+        return string.IsNullOrWhiteSpace(named)
+            ? Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify), "kahuna", "dev-ca")
+            : Path.GetFullPath(named);
+    }
+
+    /// <summary>
+    /// The node certificate, valid for localhost, both loopback addresses, this machine's name and <paramref name="hosts"/>; made or renewed when
+    /// needed.
+    /// </summary>
+    /// <exception cref="CertificateException">The directory cannot be used; the message is one line.</exception>
+    public NodeTls Ensure(IEnumerable<string> hosts)
+    {
+        if (!Path.IsPathRooted(directory))
+        {
+            throw new CertificateException($"This user has no directory for application data; set {DirectoryVariable} or use --certificate and --certificate-key.");
+        }
+
+        SortedSet<string> names = new(["localhost", "127.0.0.1", "::1", Environment.MachineName.ToLowerInvariant(), .. hosts.Select(Normalize)], StringComparer.Ordinal);
+        names.RemoveWhere(name => IPAddress.TryParse(name, out IPAddress? ip) && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any)));
+        try
+        {
+            System.IO.Directory.CreateDirectory(directory);
+            using FileStream held = Lock();
+            using X509Certificate2 authority = EnsureAuthority();
+            EnsureNode(authority, names);
+            return new NodeTls(
+                NodeCertificates.LoadCertificate(PathOf(NodeFile), PathOf(NodeKeyFile)),
+                [X509CertificateLoader.LoadCertificate(authority.RawDataMemory.Span)]);
+        }
+        catch (Exception error) when (error is IOException or UnauthorizedAccessException or CryptographicException)
+        {
+            throw new CertificateException($"Cannot keep development certificates in {directory}: {OneLine.Of(error.Message)} Use --certificate and --certificate-key, or set {DirectoryVariable}.", error);
+        }
+    }
+
+    private static string Normalize(string host) => host.Trim('[', ']').ToLowerInvariant();
+
+    private FileStream Lock()
+    {
+        long started = time.GetTimestamp();
+        while (true)
+        {
+            try
+            {
+                return new FileStream(PathOf(LockFile), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None, bufferSize: 0);
+            }
+            catch (IOException) when (time.GetElapsedTime(started) < s_lockWaitMax && File.Exists(PathOf(LockFile)))
+            {
+                // Somebody else is making the certificates; a start may wait for that.
+                Thread.Sleep(5);
+            }
+        }
+    }
+
+    private X509Certificate2 EnsureAuthority()
+    {
+        if (TryLoad(CaFile, CaKeyFile) is X509Certificate2 known)
+        {
+            if (IsFresh(known))
+            {
+                StableFile.KeepToOwner(PathOf(CaKeyFile));
+                return known;
+            }
+
+            known.Dispose();
+        }
+
+        using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        CertificateRequest request = new(CaName, key, HashAlgorithmName.SHA256);
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: true, pathLengthConstraint: 0, critical: true));
+        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.KeyCertSign | X509KeyUsageFlags.CrlSign, critical: true));
+        request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, critical: false));
+        DateTimeOffset now = time.GetUtcNow();
+        X509Certificate2 made = request.CreateSelfSigned(now - s_backdate, now + s_caLifetime);
+        Save(CaFile, made, CaKeyFile, key);
+        return made;
+    }
+
+    private void EnsureNode(X509Certificate2 authority, SortedSet<string> names)
+    {
+        using X509Certificate2? known = TryLoad(NodeFile, NodeKeyFile);
+        if (known is not null && IsFresh(known) && IsIssuedBy(known, authority))
+        {
+            SortedSet<string> certified = NamesOf(known);
+            if (names.IsSubsetOf(certified))
+            {
+                StableFile.KeepToOwner(PathOf(NodeKeyFile));
+                return;
+            }
+
+            // Nodes with other names share the certificate; it serves them all from now on.
+            names.UnionWith(certified);
+        }
+
+        using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        CertificateRequest request = new("CN=Kahuna development node", key, HashAlgorithmName.SHA256);
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: false, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
+        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, critical: true));
+        request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension([new Oid("1.3.6.1.5.5.7.3.1"), new Oid("1.3.6.1.5.5.7.3.2")], critical: false));
+        request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, critical: false));
+        request.CertificateExtensions.Add(X509AuthorityKeyIdentifierExtension.CreateFromCertificate(authority, includeKeyIdentifier: true, includeIssuerAndSerial: false));
+        request.CertificateExtensions.Add(AlternativeNames(names));
+        DateTimeOffset now = time.GetUtcNow();
+        DateTimeOffset end = now + s_nodeLifetime;
+        DateTimeOffset authorityEnd = new(authority.NotAfter.ToUniversalTime(), TimeSpan.Zero);
+        using X509Certificate2 made = request.Create(authority, now - s_backdate, end < authorityEnd ? end : authorityEnd, RandomNumberGenerator.GetBytes(16));
+        Save(NodeFile, made, NodeKeyFile, key);
+    }
+
+    private static X509Extension AlternativeNames(SortedSet<string> names)
+    {
+        SubjectAlternativeNameBuilder builder = new();
+        foreach (string name in names)
+        {
+            if (IPAddress.TryParse(name, out IPAddress? address))
+            {
+                builder.AddIpAddress(address);
+            }
+            else
+            {
+                builder.AddDnsName(name);
+            }
+        }
+
+        return builder.Build();
+    }
+
+    private static SortedSet<string> NamesOf(X509Certificate2 certificate)
+    {
+        SortedSet<string> names = new(StringComparer.Ordinal);
+        foreach (X509SubjectAlternativeNameExtension extension in certificate.Extensions.OfType<X509SubjectAlternativeNameExtension>())
+        {
+            names.UnionWith(extension.EnumerateDnsNames());
+            names.UnionWith(extension.EnumerateIPAddresses().Select(address => address.ToString()));
+        }
+
+        return names;
+    }
+
+    private bool IsFresh(X509Certificate2 certificate)
+    {
+        DateTime now = time.GetUtcNow().UtcDateTime;
+        return certificate.NotBefore.ToUniversalTime() <= now && certificate.NotAfter.ToUniversalTime() - s_renewBefore > now;
+    }
+
+    private bool IsIssuedBy(X509Certificate2 certificate, X509Certificate2 authority)
+    {
+        using X509Chain chain = new();
+        chain.ChainPolicy.TrustMode = X509ChainTrustMode.CustomRootTrust;
+        chain.ChainPolicy.CustomTrustStore.Add(authority);
+        chain.ChainPolicy.RevocationMode = X509RevocationMode.NoCheck;
+        chain.ChainPolicy.VerificationTime = time.GetUtcNow().UtcDateTime;
+        return chain.Build(certificate);
+    }
+
+    private X509Certificate2? TryLoad(string certificate, string key)
+    {
+        if (!File.Exists(PathOf(certificate)) || !File.Exists(PathOf(key)))
+        {
+            return null;
+        }
+
+        try
+        {
+            return X509Certificate2.CreateFromPemFile(PathOf(certificate), PathOf(key));
+        }
+        catch (Exception error) when (error is CryptographicException or ArgumentException)
+        {
+            // Half of a pair from a start that was killed: made anew like a missing one.
+            return null;
+        }
+    }
+
+    private void Save(string certificateFile, X509Certificate2 certificate, string keyFile, ECDsa key)
+    {
+        StableFile.Write(PathOf(keyFile), Encoding.ASCII.GetBytes(key.ExportPkcs8PrivateKeyPem() + "\n"), secret: true);
+        StableFile.Write(PathOf(certificateFile), Encoding.ASCII.GetBytes(certificate.ExportCertificatePem() + "\n"));
+    }
+
+    private string PathOf(string file) => Path.Combine(directory, file);
+}

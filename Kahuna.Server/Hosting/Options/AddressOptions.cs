@@ -1,0 +1,158 @@
+using System.Globalization;
+using System.Net;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Hosting.Options;
+
+/// <summary>Reads the options that hold addresses and checks them against each other. Used once by one thread.</summary>
+internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors)
+{
+    public IReadOnlyList<Uri> ReadListen()
+    {
+        if (!values.TryGetValue(OptionSetting.Listen, out GivenValue value))
+        {
+            return [NodeOptions.ListenDefault];
+        }
+
+        List<Uri> addresses = [];
+        foreach (string text in value.Text.Split(',', StringSplitOptions.TrimEntries))
+        {
+            if (ReadAddress(value.Origin, text) is Uri address)
+            {
+                if (addresses.Contains(address))
+                {
+                    errors.Add($"{value.Origin}: {Show(address)} is named twice.");
+                }
+
+                addresses.Add(address);
+            }
+        }
+
+        return addresses;
+    }
+
+    /// <summary>The nodes of <c>--peers</c> by ascending id; empty without it.</summary>
+    public IReadOnlyList<PeerNode> ReadPeers(NodeId self)
+    {
+        if (!values.TryGetValue(OptionSetting.Peers, out GivenValue value))
+        {
+            return [];
+        }
+
+        int errorsBefore = errors.Count;
+        List<PeerNode> peers = [];
+        foreach (string text in value.Text.Split(',', StringSplitOptions.TrimEntries))
+        {
+            int equals = text.IndexOf('=', StringComparison.Ordinal);
+            if (equals < 1 || !ushort.TryParse(text.AsSpan(0, equals), NumberStyles.None, CultureInfo.InvariantCulture, out ushort id) || id == 0)
+            {
+                errors.Add($"{value.Origin}: '{OneLine.Of(text)}' is no node; write each as id=url, like 2=https://host:8082, with ids from 1 to {ushort.MaxValue}.");
+            }
+            else if (ReadAddress(value.Origin, text[(equals + 1)..]) is Uri address)
+            {
+                if (IsAnyAddress(address))
+                {
+                    errors.Add($"{value.Origin}: node {id} at {Show(address)}: other nodes cannot connect to an address that stands for all interfaces.");
+                }
+
+                peers.Add(new PeerNode(new NodeId(id), address));
+            }
+        }
+
+        if (errors.Count == errorsBefore)
+        {
+            CheckPeers(value.Origin, self, peers);
+        }
+
+        return [.. peers.OrderBy(peer => peer.Id)];
+    }
+
+    public Uri ReadAdvertise(NodeId self, IReadOnlyList<Uri> listen, IReadOnlyList<PeerNode> peers)
+    {
+        Uri? own = peers.Where(peer => peer.Id == self).Select(peer => peer.Address).FirstOrDefault();
+        if (!values.TryGetValue(OptionSetting.Advertise, out GivenValue value))
+        {
+            Uri address = own ?? (listen.Count > 0 ? listen[0] : NodeOptions.ListenDefault);
+            if (own is null && IsAnyAddress(address))
+            {
+                errors.Add($"{OptionSetting.Advertise.Flag} is missing: {Show(address)} listens on all interfaces, so say by which address others reach this node.");
+            }
+
+            return address;
+        }
+
+        if (ReadAddress(value.Origin, value.Text) is not Uri advertise)
+        {
+            return NodeOptions.ListenDefault;
+        }
+
+        if (IsAnyAddress(advertise))
+        {
+            errors.Add($"{value.Origin}: nobody can connect to {Show(advertise)}; name a host or one address.");
+        }
+        else if (own is not null && own != advertise)
+        {
+            errors.Add($"{value.Origin} says {Show(advertise)}, but {values[OptionSetting.Peers].Origin} says {Show(own)} for node {self}; they must agree.");
+        }
+
+        return advertise;
+    }
+
+    private void CheckPeers(string origin, NodeId self, List<PeerNode> peers)
+    {
+        foreach (IGrouping<NodeId, PeerNode> same in peers.GroupBy(peer => peer.Id).Where(group => group.Count() > 1))
+        {
+            errors.Add($"{origin}: node id {same.Key} is named {same.Count()} times.");
+        }
+
+        foreach (IGrouping<Uri, PeerNode> same in peers.GroupBy(peer => peer.Address).Where(group => group.Count() > 1))
+        {
+            errors.Add($"{origin}: nodes {string.Join(" and ", same.Select(peer => peer.Id))} have the same address {Show(same.Key)}.");
+        }
+
+        if (peers.Count is not (1 or 3 or 5))
+        {
+            errors.Add($"{origin} names {peers.Count} nodes; a cluster has 1, 3 or 5.");
+        }
+
+        if (!values.ContainsKey(OptionSetting.NodeId))
+        {
+            errors.Add($"{origin} needs {OptionSetting.NodeId.Flag}: which of the nodes is this one?");
+        }
+        else if (!peers.Any(peer => peer.Id == self))
+        {
+            errors.Add($"{origin} does not name this node, whose id is {self}.");
+        }
+    }
+
+    private Uri? ReadAddress(string origin, string text)
+    {
+        if (!Uri.TryCreate(text, UriKind.Absolute, out Uri? address) || string.IsNullOrEmpty(address.Host))
+        {
+            errors.Add($"{origin}: '{OneLine.Of(text)}' is no address; write it as https://host:8082.");
+        }
+        else if (address.Scheme != Uri.UriSchemeHttps)
+        {
+            errors.Add($"{origin}: {OneLine.Of(text)} is not https; every connection is encrypted.");
+        }
+        else if (address.PathAndQuery != "/" || address.UserInfo.Length > 0 || address.Fragment.Length > 0)
+        {
+            errors.Add($"{origin}: {OneLine.Of(text)} has more than scheme, host and port; write it as https://host:8082.");
+        }
+        else if (address.Port is 0)
+        {
+            errors.Add($"{origin}: {OneLine.Of(text)} has port 0; name the port.");
+        }
+        else
+        {
+            return address;
+        }
+
+        return null;
+    }
+
+    private static bool IsAnyAddress(Uri address) =>
+        IPAddress.TryParse(address.IdnHost, out IPAddress? ip) && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any));
+
+    private static string Show(Uri address) => address.GetLeftPart(UriPartial.Authority);
+}

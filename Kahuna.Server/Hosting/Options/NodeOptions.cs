@@ -1,0 +1,77 @@
+using Kahuna.Client.Wire;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Hosting.Options;
+
+/// <summary>
+/// Everything that one node is told at its start, checked. Made by <see cref="NodeOptionsParser"/>, or by whoever runs a node
+/// inside another program. Immutable; any thread.
+/// </summary>
+internal sealed record NodeOptions
+{
+    /// <summary>Partitions of a data directory that is created without a stated number.</summary>
+    public const int PartitionsDefault = 1;
+
+    /// <summary>More partitions than this only make the batches smaller.</summary>
+    public const int PartitionsMax = 256;
+
+    /// <summary>The log may grow to this size by default: small enough for an ordinary disk, hours of writing at full speed.</summary>
+    public const long LogLimitBytesDefault = 16L * 1000 * 1000 * 1000;
+
+    public const string ClusterIdDefault = "kahuna";
+
+    /// <summary>Where a node without options listens.</summary>
+    public static readonly Uri ListenDefault = new("https://127.0.0.1:8082");
+
+    /// <summary>This node.</summary>
+    public NodeId NodeId { get; init; } = new(1);
+
+    /// <summary>Name of the cluster; nodes of different clusters refuse each other.</summary>
+    public string ClusterId { get; init; } = ClusterIdDefault;
+
+    /// <summary>Addresses to bind, https only, at least one.</summary>
+    public IReadOnlyList<Uri> Listen { get; init; } = [ListenDefault];
+
+    /// <summary>The address by which clients and the other nodes reach this node.</summary>
+    public Uri Advertise { get; init; } = ListenDefault;
+
+    /// <summary>All nodes of the cluster, this one included, by ascending id.</summary>
+    public IReadOnlyList<PeerNode> Peers { get; init; } = [new(new NodeId(1), ListenDefault)];
+
+    /// <summary>Full path of the directory that holds everything this node keeps.</summary>
+    public required string DataDirectory { get; init; }
+
+    /// <summary>Number of partitions. When <see cref="PartitionsGiven"/> is false, what the data directory records goes before it.</summary>
+    public int Partitions { get; init; } = PartitionsDefault;
+
+    /// <summary>Whether the number of partitions was asked for, and so must agree with the data directory.</summary>
+    public bool PartitionsGiven { get; init; }
+
+    public LeaderPlacement LeaderPlacement { get; init; } = LeaderPlacement.Together;
+
+    /// <summary>Size of the log above which writes are refused.</summary>
+    public long LogLimitBytes { get; init; } = LogLimitBytesDefault;
+
+    /// <summary>Largest value that a client may write.</summary>
+    public int ValueBytesMax { get; init; } = Limits.ValueBytesDefault;
+
+    /// <summary>PEM file with this node's certificate and the intermediate ones after it; null: a development certificate.</summary>
+    public string? CertificatePath { get; init; }
+
+    /// <summary>PEM file with the certificate's private key.</summary>
+    public string? CertificateKeyPath { get; init; }
+
+    /// <summary>PEM file with the authorities that this node trusts when it connects to other nodes; null: the system's, or the development authority.</summary>
+    public string? TrustedCaPath { get; init; }
+
+    /// <summary>File with the secret that the nodes of a cluster prove to each other.</summary>
+    public string? ClusterSecretFile { get; init; }
+
+    public LogLevel LogLevel { get; init; } = LogLevel.Information;
+
+    /// <summary>The JSON file that was read, if any.</summary>
+    public string? ConfigPath { get; init; }
+
+    /// <summary>Whether this node is a cluster of its own.</summary>
+    public bool IsStandalone => Peers.Count == 1;
+}

@@ -1,0 +1,198 @@
+using System.Globalization;
+using Kahuna.Client.Wire;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Hosting.Options;
+
+/// <summary>Turns the texts of the options into <see cref="NodeOptions"/> and collects every error, one line each. Used once by one thread.</summary>
+internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors)
+{
+    /// <summary>The smallest log that holds a few segments.</summary>
+    private const long LogLimitBytesMin = 1_000_000;
+
+    private const int ClusterIdCharactersMax = 64;
+
+    /// <summary>What could be read; only of use when no error was added.</summary>
+    public NodeOptions Read()
+    {
+        string clusterId = ReadClusterId();
+        NodeId nodeId = new((ushort)ReadNumber(OptionSetting.NodeId, 1, ushort.MaxValue, 1));
+        AddressOptions addresses = new(values, errors);
+        IReadOnlyList<Uri> listen = addresses.ReadListen();
+        IReadOnlyList<PeerNode> peers = addresses.ReadPeers(nodeId);
+        Uri advertise = addresses.ReadAdvertise(nodeId, listen, peers);
+        if (peers.Count == 0)
+        {
+            peers = [new PeerNode(nodeId, advertise)];
+        }
+
+        CheckTogether(peers);
+        return new NodeOptions
+        {
+            NodeId = nodeId,
+            ClusterId = clusterId,
+            Listen = listen,
+            Advertise = advertise,
+            Peers = peers,
+            DataDirectory = ReadDataDirectory(clusterId, nodeId),
+            Partitions = ReadNumber(OptionSetting.Partitions, 1, NodeOptions.PartitionsMax, NodeOptions.PartitionsDefault),
+            PartitionsGiven = values.ContainsKey(OptionSetting.Partitions),
+            LeaderPlacement = ReadName(OptionSetting.Leaders, LeaderPlacement.Together),
+            LogLimitBytes = ReadSize(OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault),
+            ValueBytesMax = (int)ReadSize(OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
+            CertificatePath = ReadFile(OptionSetting.Certificate),
+            CertificateKeyPath = ReadFile(OptionSetting.CertificateKey),
+            TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
+            ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
+            LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
+            ConfigPath = values.TryGetValue(OptionSetting.Config, out GivenValue config) ? Path.GetFullPath(config.Text) : null,
+        };
+    }
+
+    /// <summary>The per-user directory for a node that was not told one; null when the user has none.</summary>
+    public static string? DefaultDataDirectory(string clusterId, NodeId nodeId)
+    {
+        // XDG_DATA_HOME or ~/.local/share on Linux; empty for a user without a home.
+        string user = Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify);
+        return Path.IsPathRooted(user) ? Path.Combine(user, "kahuna", "data", $"{clusterId}-{nodeId}") : null;
+    }
+
+    private void CheckTogether(IReadOnlyList<PeerNode> peers)
+    {
+        Require(OptionSetting.Certificate, OptionSetting.CertificateKey);
+        Require(OptionSetting.CertificateKey, OptionSetting.Certificate);
+        if (peers.Count > 1 && !values.ContainsKey(OptionSetting.ClusterSecretFile))
+        {
+            errors.Add($"{Origin(OptionSetting.Peers)} with other nodes needs {OptionSetting.ClusterSecretFile.Flag}: a file with a secret that all nodes share.");
+        }
+
+        if (!values.ContainsKey(OptionSetting.Peers) && values.TryGetValue(OptionSetting.ClusterSecretFile, out GivenValue secret))
+        {
+            errors.Add($"{secret.Origin} needs {OptionSetting.Peers.Flag}; a standalone node has no peers to prove anything to.");
+        }
+    }
+
+    private void Require(OptionSetting given, OptionSetting needed)
+    {
+        if (values.ContainsKey(given) && !values.ContainsKey(needed))
+        {
+            errors.Add($"{Origin(given)} needs {needed.Flag} as well.");
+        }
+    }
+
+    private string ReadClusterId()
+    {
+        if (!values.TryGetValue(OptionSetting.ClusterId, out GivenValue value))
+        {
+            return NodeOptions.ClusterIdDefault;
+        }
+
+        if (value.Text.Length > ClusterIdCharactersMax || value.Text[0] is '.' or '-' || !value.Text.All(character => char.IsAsciiLetterOrDigit(character) || character is '-' or '_' or '.'))
+        {
+            errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no cluster id; use 1 to {ClusterIdCharactersMax} of a-z, A-Z, 0-9, '-', '_' and '.', and begin with a letter, a digit or '_'.");
+        }
+
+        return value.Text;
+    }
+
+    private string ReadDataDirectory(string clusterId, NodeId nodeId)
+    {
+        if (values.TryGetValue(OptionSetting.Data, out GivenValue value))
+        {
+            string path = Path.GetFullPath(value.Text);
+            if (File.Exists(path))
+            {
+                errors.Add($"{value.Origin}: {path} is a file, not a directory.");
+            }
+
+            return path;
+        }
+
+        string? directory = errors.Count == 0 ? DefaultDataDirectory(clusterId, nodeId) : string.Empty;
+        if (directory is null)
+        {
+            errors.Add($"This user has no directory for application data; name one with {OptionSetting.Data.Flag}.");
+        }
+
+        return directory ?? string.Empty;
+    }
+
+    private string? ReadFile(OptionSetting setting)
+    {
+        if (!values.TryGetValue(setting, out GivenValue value))
+        {
+            return null;
+        }
+
+        string path = Path.GetFullPath(value.Text);
+        if (!File.Exists(path))
+        {
+            errors.Add($"{value.Origin}: there is no file {path}.");
+        }
+
+        return path;
+    }
+
+    private int ReadNumber(OptionSetting setting, int min, int max, int otherwise)
+    {
+        if (!values.TryGetValue(setting, out GivenValue value))
+        {
+            return otherwise;
+        }
+
+        if (int.TryParse(value.Text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= min && number <= max)
+        {
+            return number;
+        }
+
+        errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no whole number from {min} to {max}.");
+        return otherwise;
+    }
+
+    private long ReadSize(OptionSetting setting, long min, long max, long otherwise)
+    {
+        if (!values.TryGetValue(setting, out GivenValue value))
+        {
+            return otherwise;
+        }
+
+        if (!ByteSize.TryParse(value.Text, out long bytes))
+        {
+            errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no size; write it as 4096, 500KB, 64MiB or 16GB.");
+        }
+        else if (bytes < min || bytes > max)
+        {
+            string limits = max == long.MaxValue ? $"at least {min}" : $"from {min} to {max}";
+            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{value.Origin}: {bytes} bytes; it must be {limits} bytes."));
+        }
+        else
+        {
+            return bytes;
+        }
+
+        return otherwise;
+    }
+
+    private T ReadName<T>(OptionSetting setting, T otherwise)
+        where T : struct, Enum
+    {
+        if (!values.TryGetValue(setting, out GivenValue value))
+        {
+            return otherwise;
+        }
+
+        foreach (T candidate in Enum.GetValues<T>())
+        {
+            if (string.Equals(candidate.ToString(), value.Text, StringComparison.OrdinalIgnoreCase))
+            {
+                return candidate;
+            }
+        }
+
+        string names = string.Join(", ", Enum.GetNames<T>().Select(name => name.ToLowerInvariant()));
+        errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is none of {names}.");
+        return otherwise;
+    }
+
+    private string Origin(OptionSetting setting) => values.TryGetValue(setting, out GivenValue value) ? value.Origin : setting.Flag;
+}

@@ -1,0 +1,48 @@
+namespace Kahuna.Server.Hosting.Options;
+
+/// <summary>
+/// One option under its three names: <c>--node-id</c>, <c>KAHUNA_NODE_ID</c> and <c>nodeId</c>. <see cref="All"/> is the one list from
+/// which the command line, the environment, the JSON file and the help text are read. Immutable.
+/// </summary>
+internal sealed record OptionSetting(string Name, string ValueName, string Description)
+{
+    public const string EnvironmentPrefix = "KAHUNA_";
+
+    public static readonly OptionSetting NodeId = new("node-id", "number", "This node's id, 1 to 65535. Required with --peers. Default: 1.");
+    public static readonly OptionSetting Listen = new("listen", "url[,url]", "Addresses to listen on. Default: https://127.0.0.1:8082.");
+    public static readonly OptionSetting Advertise = new("advertise", "url", "Address by which clients and other nodes reach this node. Default: its entry in --peers, else the first --listen.");
+    public static readonly OptionSetting Peers = new("peers", "id=url,…", "All nodes of the cluster, this one included: 1=https://a:8082,2=https://b:8082,3=https://c:8082.");
+    public static readonly OptionSetting Data = new("data", "directory", "Directory for everything this node keeps. Default: a directory of the user.");
+    public static readonly OptionSetting Partitions = new("partitions", "number", "Number of partitions, fixed when the data directory is created. Default: what it records, else 1.");
+    public static readonly OptionSetting Leaders = new("leaders", "together|spread", "All leaders on one node, or distributed over the nodes. Default: together.");
+    public static readonly OptionSetting LogLimit = new("log-limit", "size", "Size of the log above which writes are refused, as 500MB, 16GB or 16GiB. Default: 16GB.");
+    public static readonly OptionSetting MaxValueBytes = new("max-value-bytes", "size", "Largest value that a client may write, up to 16MiB. Default: 1MiB.");
+    public static readonly OptionSetting Certificate = new("certificate", "file", "PEM file with this node's certificate chain. Default: a development certificate.");
+    public static readonly OptionSetting CertificateKey = new("certificate-key", "file", "PEM file with the certificate's private key.");
+    public static readonly OptionSetting TrustedCa = new("trusted-ca", "file", "PEM file with the authorities trusted for other nodes. Default: the system's, or the development authority.");
+    public static readonly OptionSetting ClusterSecretFile = new("cluster-secret-file", "file", "File with the secret that nodes prove to each other. Required with --peers.");
+    public static readonly OptionSetting ClusterId = new("cluster-id", "name", "Name of the cluster; nodes of different clusters refuse each other. Default: kahuna.");
+    public static readonly OptionSetting LogLevel = new("log-level", "level", "trace, debug, information, warning, error, critical or none. Default: information.");
+    public static readonly OptionSetting Config = new("config", "file", "JSON file with options; environment and command line go before it.");
+
+    public static readonly IReadOnlyList<OptionSetting> All =
+    [
+        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, LogLimit, MaxValueBytes,
+        Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, Config,
+    ];
+
+    /// <summary>The name on the command line.</summary>
+    public string Flag { get; } = "--" + Name;
+
+    /// <summary>The name in the environment.</summary>
+    public string Variable { get; } = EnvironmentPrefix + Name.Replace('-', '_').ToUpperInvariant();
+
+    /// <summary>The name in a JSON file.</summary>
+    public string Key { get; } = ToCamelCase(Name);
+
+    private static string ToCamelCase(string name)
+    {
+        string[] words = name.Split('-');
+        return words[0] + string.Concat(words.Skip(1).Select(word => char.ToUpperInvariant(word[0]) + word[1..]));
+    }
+}
