@@ -25,11 +25,10 @@ internal sealed class ChunkedTable<T>
     /// <summary>Bytes of all chunks.</summary>
     public long Bytes => (long)_chunkCount * ChunkRows * Unsafe.SizeOf<T>();
 
+    // The directory's bounds check stays; inside a chunk the masked index is below its length by construction.
     public ref T this[int index]
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
-
-        // The directory's bounds check stays; inside a chunk the masked index is below its length by construction.
         get => ref Unsafe.Add(ref MemoryMarshal.GetArrayDataReference(_chunks[index >> ChunkShift]), index & (ChunkRows - 1));
     }
 

@@ -216,15 +216,16 @@ internal sealed class SlabAllocator
     private void GiveSlab(int number)
     {
         _slabsInUse--;
-        if (_idleSlabs >= Math.Max(IdleSlabsMin, _slabsInUse / 4))
-        {
-            GiveSlot(SlotOf(number));
-            return;
-        }
-
         _pages[number - 1].Next = _idleSlab;
         _idleSlab = number;
         _idleSlabs++;
+        while (_idleSlabs > Math.Max(IdleSlabsMin, _slabsInUse / 4))
+        {
+            int surplus = _idleSlab;
+            _idleSlab = _pages[surplus - 1].Next;
+            _idleSlabs--;
+            GiveSlot(SlotOf(surplus));
+        }
     }
 
     private uint AllocateLarge(int sizeClass)
@@ -249,19 +250,25 @@ internal sealed class SlabAllocator
     private void FreeLarge(uint block, int sizeClass)
     {
         int bytes = SizeClasses.BytesOf(sizeClass);
-        int slot = (int)(block >> SlotUnitsLog2);
-        _largeBytesInUse -= bytes;
-        if (_largeBytesIdle + bytes > Math.Max(IdleLargeBytesMin, _largeBytesInUse / 2))
-        {
-            GiveSlot(slot);
-            return;
-        }
-
+        int number = FirstPageOf((int)(block >> SlotUnitsLog2));
         ref int idle = ref _idleLarge[sizeClass - SizeClasses.FirstLarge];
-        int number = FirstPageOf(slot);
         _pages[number - 1].Next = idle;
         idle = number;
+        _largeBytesInUse -= bytes;
         _largeBytesIdle += bytes;
+
+        // The largest go first: few of them make the room, and they are the least likely to fit the next value.
+        long idleMax = Math.Max(IdleLargeBytesMin, _largeBytesInUse / 2);
+        for (int i = _idleLarge.Length - 1; _largeBytesIdle > idleMax; i--)
+        {
+            while (_idleLarge[i] != 0 && _largeBytesIdle > idleMax)
+            {
+                int surplus = _idleLarge[i];
+                _idleLarge[i] = _pages[surplus - 1].Next;
+                _largeBytesIdle -= SizeClasses.BytesOf(i + SizeClasses.FirstLarge);
+                GiveSlot(SlotOf(surplus));
+            }
+        }
     }
 
     private int TakeSlot(int bytes)

@@ -54,7 +54,7 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
             Flags = flags,
             Key = Encoding.UTF8.GetBytes(Key),
             Value = Encoding.UTF8.GetBytes(Value ?? string.Empty),
-            ComparedValue = Encoding.UTF8.GetBytes(Compared ?? string.Empty),
+            ComparedValue = Encoding.UTF8.GetBytes((flags & CommandFlags.IfValue) != 0 ? Compared ?? string.Empty : string.Empty),
             ComparedRevision = ComparedRevision,
             TtlMs = TtlMs,
             AtRevision = AtRevision,

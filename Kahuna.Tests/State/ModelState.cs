@@ -1,0 +1,218 @@
+using System.Globalization;
+using System.Numerics;
+using System.Text;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.State;
+
+namespace Kahuna.Tests.State;
+
+/// <summary>The rules of the state written down plainly, with dictionaries and lists, to compare the real one with.</summary>
+internal sealed class ModelState(StateLimits limits)
+{
+    private readonly List<Replaced> _history = [];
+
+    private long _time;
+
+    public SortedDictionary<string, Row> Rows { get; } = new(StringComparer.Ordinal);
+
+    public StateCounts Counts => new(Rows.Values.Count(row => !row.Deleted), Rows.Values.Count(row => row.Deleted), _history.Count, 0);
+
+    public Answer Do(TestCommand test, long now)
+    {
+        if (test.Kind is CommandKind.Get or CommandKind.Exists)
+        {
+            return Read(test, Math.Max(now, _time));
+        }
+
+        _time = Math.Max(_time, now);
+        for (int i = 0; i < 4 && _history.Count > 0 && _time - _history[0].At > limits.HistoryAgeMs; i++)
+        {
+            _history.RemoveAt(0);
+        }
+
+        if (test.Kind == CommandKind.ExpireSweep)
+        {
+            return Sweep(test.Number);
+        }
+
+        Rows.TryGetValue(test.Key, out Row? row);
+        if (row is not null && row.Deadline <= _time)
+        {
+            Remove(row, keep: true);
+        }
+
+        return Mutate(test, row);
+    }
+
+    private Answer Mutate(TestCommand test, Row? row)
+    {
+        bool exists = row is { Deleted: false };
+        if (!exists && test.Kind is CommandKind.Delete or CommandKind.Extend && !exists)
+        {
+            return new Answer(OutcomeStatus.NotFound, 0, 0, null, false);
+        }
+
+        bool keep = !test.Flags.HasFlag(CommandFlags.WithoutHistory);
+        bool previous = exists && test.Flags.HasFlag(CommandFlags.ReturnPrevious);
+        Answer reply = new(OutcomeStatus.Applied, (row?.Revision ?? 0) + 1, exists ? row!.Revision : 0, previous ? row!.Value ?? string.Empty : null, previous && row!.Value is null);
+        if (!Holds(test, exists ? row : null))
+        {
+            return reply with { Status = OutcomeStatus.ConditionFailed, Revision = reply.Number };
+        }
+
+        switch (test.Kind)
+        {
+            case CommandKind.Extend:
+                row!.Deadline = test.TtlMs == 0 ? null : _time + test.TtlMs;
+                return new Answer(OutcomeStatus.Applied, row.Revision, 0, null, false);
+            case CommandKind.Delete:
+                Remove(row!, keep);
+                return reply;
+            case CommandKind.Increment:
+                return Increment(test, row, exists, keep);
+            default:
+                Write(test.Key, row, test.Value, keep).Deadline = test.Flags.HasFlag(CommandFlags.Ttl) ? _time + test.TtlMs : null;
+                return reply;
+        }
+    }
+
+    private Answer Increment(TestCommand test, Row? row, bool exists, bool keep)
+    {
+        string text = exists ? row!.Value ?? "null" : "0";
+        long revision = row?.Revision ?? 0;
+        if (!BigInteger.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out BigInteger before)
+            || before.ToString(CultureInfo.InvariantCulture) != text || before < long.MinValue || before > long.MaxValue)
+        {
+            return new Answer(OutcomeStatus.NotAnInteger, revision, 0, null, false);
+        }
+
+        BigInteger after = before + test.Number;
+        if (after < long.MinValue || after > long.MaxValue)
+        {
+            return new Answer(OutcomeStatus.Overflow, revision, (long)before, null, false);
+        }
+
+        Write(test.Key, row, after.ToString(CultureInfo.InvariantCulture), keep);
+        return new Answer(OutcomeStatus.Applied, revision + 1, (long)after, null, false);
+    }
+
+    private Answer Read(TestCommand test, long now)
+    {
+        if (!Rows.TryGetValue(test.Key, out Row? row))
+        {
+            return new Answer(OutcomeStatus.NotFound, 0, 0, null, false);
+        }
+
+        bool expired = row.Deadline <= now;
+        long current = row.Revision + (expired ? 1 : 0);
+        long at = test.AtRevision == 0 ? current : test.AtRevision;
+        bool get = test.Kind == CommandKind.Get;
+        if (at >= current)
+        {
+            return expired || row.Deleted || at > current
+                ? new Answer(OutcomeStatus.NotFound, current, 0, null, false)
+                : new Answer(OutcomeStatus.Found, current, test.AtRevision != 0 ? -1 : row.Deadline - now ?? -1, get ? row.Value ?? string.Empty : null, get && row.Value is null);
+        }
+
+        Replaced? found = at == row.Revision
+            ? Keeps(row) ? new Replaced(row, at, row.Value, row.Deleted, 0) : null
+            : _history.Find(replaced => replaced.Row == row && replaced.Revision == at);
+        return found is null ? new Answer(OutcomeStatus.RevisionCompacted, current, 0, null, false)
+            : found.Deleted ? new Answer(OutcomeStatus.NotFound, at, 0, null, false)
+            : new Answer(OutcomeStatus.Found, at, -1, get ? found.Value ?? string.Empty : null, get && found.Value is null);
+    }
+
+    private Answer Sweep(long countMax)
+    {
+        long removed = 0;
+        foreach (Row row in Rows.Values.Where(row => row.Deadline <= _time)
+            .OrderBy(row => row.Deadline).ThenBy(row => KeyTable.HashOf(Encoding.UTF8.GetBytes(row.Key))).ThenBy(row => row.Key, StringComparer.Ordinal).ToList())
+        {
+            if (removed == countMax)
+            {
+                break;
+            }
+
+            Remove(row, keep: true);
+            removed++;
+        }
+
+        return new Answer(OutcomeStatus.Applied, 0, removed, null, false);
+    }
+
+    private static bool Holds(TestCommand test, Row? row) =>
+        !(test.Flags.HasFlag(CommandFlags.IfAbsent) && row is not null)
+        && !(test.Flags.HasFlag(CommandFlags.IfPresent) && row is null)
+        && !(test.Flags.HasFlag(CommandFlags.IfValue) && (row is null || row.Value != test.Compared))
+        && !(test.Flags.HasFlag(CommandFlags.IfRevision) && row?.Revision != test.ComparedRevision);
+
+    private Row Write(string key, Row? row, string? value, bool keep)
+    {
+        if (row is null)
+        {
+            row = new Row(key);
+            Rows.Add(key, row);
+        }
+        else if (keep)
+        {
+            Keep(row);
+        }
+
+        row.Revision++;
+        row.Value = value;
+        row.Deleted = false;
+        return row;
+    }
+
+    private void Remove(Row row, bool keep)
+    {
+        if (keep)
+        {
+            Keep(row);
+        }
+
+        row.Revision++;
+        row.Value = null;
+        row.Deleted = true;
+        row.Deadline = null;
+    }
+
+    private void Keep(Row row)
+    {
+        if (!Keeps(row))
+        {
+            return;
+        }
+
+        _history.Add(new Replaced(row, row.Revision, row.Value, row.Deleted, _time));
+        if (_history.Count(replaced => replaced.Row == row) > limits.HistoryPerKey)
+        {
+            _history.Remove(_history.First(replaced => replaced.Row == row));
+        }
+
+        while (_history.Sum(replaced => Cost(replaced.Row, replaced.Value)) > limits.HistoryBytes)
+        {
+            _history.RemoveAt(0);
+        }
+    }
+
+    private bool Keeps(Row row) => limits.HistoryPerKey > 0 && Cost(row, row.Value) <= limits.HistoryBytes;
+
+    private static long Cost(Row row, string? value) => HistoryTable.RecordOverheadBytes + row.Key.Length + (value?.Length ?? 0);
+
+    internal sealed class Row(string key)
+    {
+        public string Key => key;
+
+        public long Revision { get; set; }
+
+        public string? Value { get; set; }
+
+        public bool Deleted { get; set; }
+
+        public long? Deadline { get; set; }
+    }
+
+    private sealed record Replaced(Row Row, long Revision, string? Value, bool Deleted, long At);
+}
