@@ -1,0 +1,460 @@
+using System.Diagnostics;
+using System.Globalization;
+using Google.Protobuf;
+using Kahuna.Client.Wire.Grpc;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.Extensions.Primitives;
+
+namespace Kahuna.Server.Api.Grpc;
+
+/// <summary>
+/// One call on the server's side: what a handler may ask about it and set on it, its deadline, and its end. Owned by the
+/// request; the handler uses it from one thread at a time, while the timer may end it from another.
+/// </summary>
+/// <remarks>
+/// The response has one owner at any time, told by <see cref="_output"/>: nobody, whoever writes a reply, or whoever ended
+/// the call. The timer takes it when nobody has it and answers in the handler's place, even when the handler never returns.
+/// When a write has it, the handler sees its token cancelled, and a write that does not end within the grace (its reader
+/// stopped reading) is reset. The timer touches the request only under <see cref="_lock"/> and before <see cref="_finished"/>,
+/// because requests are reused.
+/// </remarks>
+internal sealed class CallContext
+{
+    private const int Free = 0;
+    private const int Writing = 1;
+    private const int Ended = 2;
+
+    /// <summary>HTTP/2 error codes (RFC 9113, section 7).</summary>
+    private const int ResetInternalError = 2;
+    private const int ResetCancel = 8;
+
+    /// <summary>Timers take no longer times; nobody waits 24 days for a call.</summary>
+    private static readonly TimeSpan s_longest = TimeSpan.FromMilliseconds(int.MaxValue);
+
+    private readonly GrpcServer _server;
+    private readonly long _startedAt = Stopwatch.GetTimestamp();
+    private readonly Lock _lock = new();
+    private GrpcMethodHandler? _handler;
+    private GrpcMetadata? _requestHeaders;
+    private GrpcMetadata? _responseHeaders;
+    private GrpcMetadata? _responseTrailers;
+    private TimeSpan? _timeout;
+    private CancellationTokenSource? _cancellation;
+    private Timer? _timer;
+    private Task _forcedEnd = Task.CompletedTask;
+    private GrpcStatus? _forcedStatus;
+    private int _output;
+    private bool _responseBegun;
+    private bool _bodyWritten;
+    private bool _gzip;
+    private bool _finished;
+
+    public CallContext(GrpcServer server, HttpContext http, string method)
+    {
+        _server = server;
+        Http = http;
+        Method = method;
+        Requests = new GrpcRequestReader(http.Request, server.Options.MaxReceiveMessageBytes);
+    }
+
+    /// <summary><c>/package.Service/Method</c>.</summary>
+    public string Method { get; }
+
+    /// <summary>Address and port of the caller, or of the proxy in front of it.</summary>
+    public string Peer => $"{Http.Connection.RemoteIpAddress}:{Http.Connection.RemotePort.ToString(CultureInfo.InvariantCulture)}";
+
+    /// <summary>What is left until the deadline; null when the caller set none, zero when it has passed.</summary>
+    public TimeSpan? TimeLeft => _timeout is { } timeout ? Left(timeout) : null;
+
+    /// <summary>What the caller sent beside the request.</summary>
+    public GrpcMetadata RequestHeaders => _requestHeaders ??= ReadRequestHeaders();
+
+    /// <summary>Goes out before the first reply; additions after it are too late.</summary>
+    public GrpcMetadata ResponseHeaders => _responseHeaders ??= [];
+
+    /// <summary>Goes out with the status.</summary>
+    public GrpcMetadata ResponseTrailers => _responseTrailers ??= [];
+
+    /// <summary>Cancelled when the call is over: its deadline passed, the caller went away, or, for streams, the server stops.</summary>
+    public CancellationToken CancellationToken => (_cancellation ?? MakeCancellation()).Token;
+
+    /// <summary>The request and response below.</summary>
+    internal HttpContext Http { get; }
+
+    /// <summary>The messages of the request.</summary>
+    internal GrpcRequestReader Requests { get; }
+
+    private bool Streams => _handler is { RequestStreams: true } or { ReplyStreams: true };
+
+    /// <summary>Replies are compressed if the caller can read that. To be asked for before the first reply.</summary>
+    public void CompressReplies()
+    {
+        foreach (string? accepted in Http.Request.Headers[GrpcProtocol.AcceptEncodingHeader])
+        {
+            _gzip |= accepted?.Contains(GrpcProtocol.GzipEncoding, StringComparison.OrdinalIgnoreCase) ?? false;
+        }
+    }
+
+    /// <summary>Runs a handler from the request's arrival to the response's end.</summary>
+    internal async Task RunAsync(GrpcMethodHandler handler)
+    {
+        _handler = handler;
+        try
+        {
+            ReadProtocolHeaders();
+            Task work = handler.InvokeAsync(this);
+            if (!work.IsCompleted)
+            {
+                StartTimer();
+            }
+
+            await work;
+            End(GrpcStatus.Success, null);
+        }
+        catch (Exception e)
+        {
+            EndWith(e);
+        }
+        finally
+        {
+            await FinishAsync();
+        }
+    }
+
+    /// <summary>Answers with a status alone.</summary>
+    internal Task RefuseAsync(GrpcStatus status)
+    {
+        End(status, null);
+        return Task.CompletedTask;
+    }
+
+    /// <summary>Writes the reply of a call that has one; it leaves together with the status.</summary>
+    internal void WriteOnlyReply(IMessage reply)
+    {
+        TakeOutput();
+        try
+        {
+            WriteMessage(reply);
+        }
+        finally
+        {
+            GiveOutputBack();
+        }
+    }
+
+    /// <summary>Writes a reply of a stream and sends it.</summary>
+    internal async ValueTask WriteReplyAsync(IMessage reply)
+    {
+        CancellationToken token = CancellationToken;
+        TakeOutput();
+        try
+        {
+            WriteMessage(reply);
+            await Http.Response.BodyWriter.FlushAsync(token);
+        }
+        finally
+        {
+            GiveOutputBack();
+        }
+    }
+
+    /// <summary>Makes the caller of this method the owner of the response until <see cref="GiveOutputBack"/>.</summary>
+    internal void TakeOutput()
+    {
+        switch (Interlocked.CompareExchange(ref _output, Writing, Free))
+        {
+            case Writing:
+                throw new InvalidOperationException("Replies are written one after the other.");
+            case Ended:
+                throw new OperationCanceledException("The call has ended.");
+        }
+    }
+
+    /// <summary>Ends the ownership that <see cref="TakeOutput"/> began.</summary>
+    internal void GiveOutputBack() => Interlocked.CompareExchange(ref _output, Free, Writing);
+
+    /// <summary>Puts the headers of the response in place; they leave with the first flush.</summary>
+    internal void BeginResponse()
+    {
+        if (_responseBegun)
+        {
+            return;
+        }
+
+        _responseBegun = true;
+        Http.Response.ContentType = GrpcProtocol.ContentType;
+        if (_gzip)
+        {
+            Http.Response.Headers[GrpcProtocol.EncodingHeader] = GrpcProtocol.GzipEncoding;
+        }
+
+        Append(_responseHeaders, Http.Response.Headers);
+    }
+
+    private static TimeSpan Min(TimeSpan a, TimeSpan b) => a < b ? a : b;
+
+    private static void Append(GrpcMetadata? metadata, IHeaderDictionary headers)
+    {
+        if (metadata is null)
+        {
+            return;
+        }
+
+        foreach (GrpcMetadataEntry entry in metadata)
+        {
+            headers.Append(entry.Name, entry.HeaderValue);
+        }
+    }
+
+    private TimeSpan Left(TimeSpan time)
+    {
+        TimeSpan left = time - Stopwatch.GetElapsedTime(_startedAt);
+        return left > TimeSpan.Zero ? left : TimeSpan.Zero;
+    }
+
+    private void WriteMessage(IMessage message)
+    {
+        BeginResponse();
+        GrpcFraming.Write(Http.Response.BodyWriter, message, _gzip, _server.Options.MaxSendMessageBytes);
+        _bodyWritten = true;
+    }
+
+    private GrpcMetadata ReadRequestHeaders()
+    {
+        GrpcMetadata metadata = [];
+        foreach ((string name, StringValues values) in Http.Request.Headers)
+        {
+            foreach (string? value in values)
+            {
+                metadata.AddReceived(name, value ?? "");
+            }
+        }
+
+        return metadata;
+    }
+
+    private void ReadProtocolHeaders()
+    {
+        IHeaderDictionary headers = Http.Request.Headers;
+        StringValues encoding = headers[GrpcProtocol.EncodingHeader];
+        if (encoding.Count > 0 && encoding.ToString() is not (GrpcProtocol.IdentityEncoding or GrpcProtocol.GzipEncoding))
+        {
+            Http.Response.Headers[GrpcProtocol.AcceptEncodingHeader] = GrpcProtocol.AcceptedEncodings;
+            throw new GrpcException(GrpcStatusCode.Unimplemented, $"The grpc-encoding '{encoding}' is not understood; identity and gzip are.");
+        }
+
+        StringValues timeoutText = headers[GrpcProtocol.TimeoutHeader];
+        if (timeoutText.Count > 0)
+        {
+            if (!GrpcTimeout.TryDecode(timeoutText.ToString(), out TimeSpan timeout))
+            {
+                throw new GrpcException(GrpcStatusCode.Internal, $"The grpc-timeout '{timeoutText}' is not at most eight digits and a unit.");
+            }
+
+            _timeout = timeout;
+            if (timeout == TimeSpan.Zero)
+            {
+                throw new GrpcException(GrpcStatusCode.DeadlineExceeded, "The deadline passed before the call began.");
+            }
+        }
+    }
+
+    private CancellationTokenSource MakeCancellation()
+    {
+        CancellationToken stop = Streams ? _server.Options.StopToken : CancellationToken.None;
+        CancellationTokenSource made = CancellationTokenSource.CreateLinkedTokenSource(Http.RequestAborted, stop);
+        bool over;
+        lock (_lock)
+        {
+            if (_cancellation is { } other)
+            {
+                made.Dispose();
+                return other;
+            }
+
+            _cancellation = made;
+            over = _forcedStatus is not null;
+        }
+
+        if (over)
+        {
+            made.Cancel();
+        }
+
+        // A handler that looks at its token may never give its thread back before the deadline.
+        StartTimer();
+        return made;
+    }
+
+    private void StartTimer()
+    {
+        if (NextDue() is { } due)
+        {
+            lock (_lock)
+            {
+                _timer ??= new Timer(static state => ((CallContext)state!).OnTimer(), this, due, Timeout.InfiniteTimeSpan);
+            }
+        }
+    }
+
+    /// <summary>When the timer has something to do: the deadline, or the end of patience with a request that does not arrive.</summary>
+    private TimeSpan? NextDue()
+    {
+        TimeSpan? due = _timeout is { } timeout ? Min(Left(timeout), s_longest) : null;
+        if (_handler!.RequestStreams || Requests.OnlyTaken)
+        {
+            return due;
+        }
+
+        TimeSpan patience = Left(_server.Options.RequestReceiveTimeout);
+        return Min(due ?? patience, patience);
+    }
+
+    private void OnTimer()
+    {
+        CancellationTokenSource? cancellation;
+        lock (_lock)
+        {
+            if (_finished)
+            {
+                return;
+            }
+
+            if (_forcedStatus is not null)
+            {
+                Reset(ResetCancel);
+                return;
+            }
+
+            if (OverdueStatus() is not { } status)
+            {
+                _timer!.Change(NextDue() ?? Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+                return;
+            }
+
+            _forcedStatus = status;
+            cancellation = _cancellation;
+            if (Interlocked.CompareExchange(ref _output, Ended, Free) == Free)
+            {
+                WriteStatus(status, null);
+                _forcedEnd = Http.Response.CompleteAsync();
+            }
+            else
+            {
+                _timer!.Change(_server.Options.StreamEndGrace, Timeout.InfiniteTimeSpan);
+            }
+
+            Requests.CancelPendingRead();
+        }
+
+        // Last, and outside the lock: the handler may run to its end inside this call.
+        Cancel(cancellation);
+    }
+
+    private GrpcStatus? OverdueStatus()
+    {
+        if (TimeLeft == TimeSpan.Zero)
+        {
+            return new GrpcStatus(GrpcStatusCode.DeadlineExceeded, "The deadline passed.");
+        }
+
+        TimeSpan patience = _server.Options.RequestReceiveTimeout;
+        return !_handler!.RequestStreams && !Requests.OnlyTaken && Left(patience) == TimeSpan.Zero
+            ? new GrpcStatus(GrpcStatusCode.DeadlineExceeded, $"The request was not complete after {patience.TotalSeconds.ToString(CultureInfo.InvariantCulture)} s.")
+            : null;
+    }
+
+    private static void Cancel(CancellationTokenSource? cancellation)
+    {
+        try
+        {
+            cancellation?.Cancel();
+        }
+        catch (ObjectDisposedException)
+        {
+            // The handler was faster; the call is over.
+        }
+    }
+
+    private void EndWith(Exception failure)
+    {
+        switch (failure)
+        {
+            case GrpcException known:
+                End(known.Status, known.Trailers);
+                break;
+            case OperationCanceledException when _forcedStatus is { } forced:
+                End(forced, null);
+                break;
+            case OperationCanceledException when Streams && _server.Options.StopToken.IsCancellationRequested:
+                End(new GrpcStatus(GrpcStatusCode.Unavailable, "The server is stopping."), null);
+                break;
+            case not null when Http.RequestAborted.IsCancellationRequested:
+                GrpcLog.CallLost(_server.Logger, Method, failure);
+                End(new GrpcStatus(GrpcStatusCode.Cancelled, "The caller went away."), null);
+                break;
+            case BadHttpRequestException bad:
+                End(new GrpcStatus(GrpcStatusCode.Internal, bad.Message), null);
+                break;
+            default:
+                GrpcLog.HandlerFailed(_server.Logger, Method, failure!);
+                End(new GrpcStatus(GrpcStatusCode.Unknown, "The server failed to carry out the call; its log says why."), null);
+                break;
+        }
+    }
+
+    private void End(GrpcStatus status, GrpcMetadata? trailers)
+    {
+        switch (Interlocked.CompareExchange(ref _output, Ended, Free))
+        {
+            case Free:
+                WriteStatus(status, trailers);
+                break;
+            case Writing:
+                // The handler went away from a write that still runs: nothing sound can follow it.
+                Reset(ResetInternalError);
+                break;
+        }
+    }
+
+    private void WriteStatus(GrpcStatus status, GrpcMetadata? trailers)
+    {
+        IHeaderDictionary target = Http.Response.Headers;
+        if (_bodyWritten || Http.Response.HasStarted)
+        {
+            target = Http.Features.GetRequiredFeature<IHttpResponseTrailersFeature>().Trailers;
+        }
+        else
+        {
+            BeginResponse();
+        }
+
+        target[GrpcProtocol.StatusHeader] = GrpcStatusText.Of(status.Code);
+        if (status.Message.Length > 0)
+        {
+            target[GrpcProtocol.MessageHeader] = GrpcMessageText.Encode(status.Message);
+        }
+
+        Append(_responseTrailers, target);
+        Append(trailers, target);
+    }
+
+    private void Reset(int errorCode) => Http.Features.Get<IHttpResetFeature>()?.Reset(errorCode);
+
+    /// <summary>Takes the request away from the timer; waits for an end that the timer has begun.</summary>
+    private async ValueTask FinishAsync()
+    {
+        if (_timer is not null)
+        {
+            lock (_lock)
+            {
+                _finished = true;
+            }
+
+            await _timer.DisposeAsync();
+            await _forcedEnd;
+        }
+
+        _cancellation?.Dispose();
+    }
+}

@@ -1,0 +1,11 @@
+namespace Kahuna.Server.Api.Grpc;
+
+/// <summary>The log events of the gRPC endpoint. Any thread.</summary>
+internal static partial class GrpcLog
+{
+    [LoggerMessage(EventId = 7001, Level = LogLevel.Error, Message = "The handler of {Method} failed.")]
+    public static partial void HandlerFailed(ILogger logger, string method, Exception exception);
+
+    [LoggerMessage(EventId = 7002, Level = LogLevel.Debug, Message = "The connection of a call of {Method} was lost.")]
+    public static partial void CallLost(ILogger logger, string method, Exception exception);
+}

@@ -1,0 +1,22 @@
+using Kahuna.Client.Wire.Grpc;
+
+namespace Kahuna.Server.Api.Grpc;
+
+/// <summary>Settings of a <see cref="GrpcServer"/>. Filled before the server is built and not changed afterwards.</summary>
+internal sealed class GrpcServerOptions
+{
+    /// <summary>Largest message that is accepted: what gRPC implementations allow by default; raise it by the largest value that the node is configured to take.</summary>
+    public int MaxReceiveMessageBytes { get; init; } = GrpcProtocol.MaxReceiveBytesDefault;
+
+    /// <summary>Largest message that is sent.</summary>
+    public int MaxSendMessageBytes { get; init; } = int.MaxValue - GrpcProtocol.PrefixBytes;
+
+    /// <summary>A call with one request whose request is not complete after this time is ended, so that a caller that stops in the middle holds nothing.</summary>
+    public TimeSpan RequestReceiveTimeout { get; init; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>How long a stream may go on after its deadline to end by itself; then it is reset.</summary>
+    public TimeSpan StreamEndGrace { get; init; } = TimeSpan.FromSeconds(2);
+
+    /// <summary>Ends all streams, which have no end of their own, when the server stops; calls with one request and one reply are finished.</summary>
+    public CancellationToken StopToken { get; init; }
+}

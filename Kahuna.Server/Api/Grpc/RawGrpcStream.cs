@@ -1,0 +1,35 @@
+using System.Buffers;
+using System.IO.Pipelines;
+using Kahuna.Client.Wire.Grpc;
+
+namespace Kahuna.Server.Api.Grpc;
+
+/// <summary>
+/// A call as two runs of bytes, for handlers that frame by themselves. Owned by the call's handler; one reader and one
+/// writer at a time, until the handler's task completes.
+/// </summary>
+internal sealed class RawGrpcStream(CallContext call)
+{
+    /// <summary>Messages of the caller, each with its five-byte prefix; it completes when the caller has sent the last one and fails when the stream is lost.</summary>
+    public PipeReader Input => call.Http.Request.BodyReader;
+
+    /// <summary>Takes whole messages with their five-byte prefix; a flush sends them. Not to be completed by the handler.</summary>
+    public PipeWriter Output => call.Http.Response.BodyWriter;
+
+    /// <summary>Sends the response's headers, on which the caller of a stream waits. To be called before anything is written to <see cref="Output"/>.</summary>
+    public async ValueTask FlushHeadersAsync()
+    {
+        call.BeginResponse();
+        await Output.FlushAsync(call.CancellationToken);
+    }
+
+    /// <summary>Cuts the next whole message off the front of <paramref name="buffer"/>, without its prefix. False when it is not complete yet.</summary>
+    /// <exception cref="GrpcException">RESOURCE_EXHAUSTED: over the limit; UNIMPLEMENTED: compressed; INTERNAL: no prefix.</exception>
+    public static bool TryReadMessage(ref ReadOnlySequence<byte> buffer, int maxBytes, out ReadOnlySequence<byte> message)
+    {
+        bool found = GrpcFraming.TryRead(ref buffer, maxBytes, out bool compressed, out message);
+        return found && compressed
+            ? throw new GrpcException(GrpcStatusCode.Unimplemented, "This stream takes no compressed messages; send them without grpc-encoding.")
+            : found;
+    }
+}

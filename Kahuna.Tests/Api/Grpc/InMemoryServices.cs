@@ -1,0 +1,59 @@
+using System.Collections.Concurrent;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Tests.Api.Grpc;
+
+/// <summary>The kahuna.v1 services over a dictionary: enough for a client of any language to show all kinds of calls. Any thread.</summary>
+internal sealed class InMemoryServices
+{
+    private readonly ConcurrentDictionary<string, (Value Value, long Revision)> _values = new();
+    private long _revision;
+
+    public void Bind(GrpcServer server)
+    {
+        server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+            .Unary<SetKeyValueRequest, SetKeyValueResponse>("SetKeyValue", SetAsync)
+            .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", GetAsync));
+        server.AddService(ClusterReflection.Descriptor.Services[0], service => service
+            .Unary<DescribeClusterRequest, DescribeClusterResponse>("DescribeCluster", static (_, _) => Task.FromResult(Describe()))
+            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", WatchAsync)
+            .Duplex<EchoMessage, EchoMessage>("Echo", EchoHandlers.EchoAsync)
+            .ClientStreaming<EchoMessage, SinkResponse>("Sink", EchoHandlers.SinkAsync)
+            .RawDuplex("Exchange", RawEcho.RunAsync));
+    }
+
+    private static DescribeClusterResponse Describe() => new() { ClusterId = "test", NodeId = 1, ServerVersion = "0.1.0", Ready = true };
+
+    private static async Task WatchAsync(DescribeClusterRequest request, GrpcStreamWriter<DescribeClusterResponse> replies, CallContext call)
+    {
+        await replies.WriteAsync(Describe());
+        await Task.Delay(Timeout.Infinite, call.CancellationToken);
+    }
+
+    private static void CheckDurability(Durability durability)
+    {
+        if (durability == Durability.Unspecified)
+        {
+            throw new GrpcException(new GrpcStatus(GrpcStatusCode.InvalidArgument, "durability is unset; give PERSISTENT or EPHEMERAL."), new GrpcMetadata { { "kahuna-outcome", "did-not-happen" } });
+        }
+    }
+
+    private Task<SetKeyValueResponse> SetAsync(SetKeyValueRequest request, CallContext call)
+    {
+        CheckDurability(request.Durability);
+        long revision = Interlocked.Increment(ref _revision);
+        _values[request.Key] = (request.Value, revision);
+        return Task.FromResult(new SetKeyValueResponse { Set = true, Revision = revision });
+    }
+
+    private Task<GetKeyValueResponse> GetAsync(GetKeyValueRequest request, CallContext call)
+    {
+        CheckDurability(request.Durability);
+        return Task.FromResult(_values.TryGetValue(request.Key, out (Value Value, long Revision) found)
+            ? new GetKeyValueResponse { Found = true, Value = found.Value, Revision = found.Revision }
+            : new GetKeyValueResponse());
+    }
+}
