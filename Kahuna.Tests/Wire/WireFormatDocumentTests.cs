@@ -1,0 +1,93 @@
+using System.Globalization;
+using System.Runtime.CompilerServices;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.State;
+
+namespace Kahuna.Tests.Wire;
+
+/// <summary>docs/wire-format.md names every number that the code uses.</summary>
+public sealed class WireFormatDocumentTests
+{
+    private readonly string _page = ReadPage();
+
+    [Fact]
+    public void Every_status_has_its_row()
+    {
+        foreach (OutcomeStatus status in Enum.GetValues<OutcomeStatus>().Where(status => status != OutcomeStatus.Unset))
+        {
+            Assert.Contains(Row((int)status, status.ToString()), _page, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void Every_frame_has_its_row()
+    {
+        foreach (FrameKind kind in Enum.GetValues<FrameKind>())
+        {
+            Assert.Contains(Row((int)kind, kind.ToString()), _page, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public void Every_operation_has_its_row_with_the_flags_it_takes()
+    {
+        foreach (CommandKind kind in Enum.GetValues<CommandKind>().Where(kind => kind is not (CommandKind.Unset or CommandKind.ExpireSweep)))
+        {
+            string number = (byte)kind < 0x80 ? ((int)kind).ToString(CultureInfo.InvariantCulture) : $"0x{(int)kind:x2}";
+            string row = _page.Split('\n').Single(line => line.StartsWith($"| {number} | {kind.ToString().ToLowerInvariant()} |", StringComparison.Ordinal));
+            for (int bit = 0; bit < 12; bit++)
+            {
+                Assert.Equal(Takes(kind, (CommandFlags)(1 << bit)), row.Contains($"0x{1 << bit:x3}", StringComparison.Ordinal));
+            }
+        }
+    }
+
+    [Fact]
+    public void Limits_are_those_of_the_code()
+    {
+        StateLimits limits = new();
+        Assert.Contains($"version {Limits.WireVersion}", _page, StringComparison.Ordinal);
+        foreach (string words in new[]
+        {
+            string.Create(CultureInfo.InvariantCulture, $"{Limits.FrameBytesMax:N0} bytes"),
+            string.Create(CultureInfo.InvariantCulture, $"{Limits.FrameBytesTarget / 1024} KiB"),
+            string.Create(CultureInfo.InvariantCulture, $"{Limits.InFlightPerStreamMax:N0}"),
+            string.Create(CultureInfo.InvariantCulture, $"1 to {Limits.TtlMsMax:N0}"),
+            string.Create(CultureInfo.InvariantCulture, $"1 to {Limits.KeyBytesMax:N0}"),
+            string.Create(CultureInfo.InvariantCulture, $"the last {limits.HistoryPerKey} replaced revisions for {limits.HistoryAgeMs / 60_000} minutes"),
+            string.Create(CultureInfo.InvariantCulture, $"{limits.HistoryBytes >> 20} MiB per partition"),
+        })
+        {
+            Assert.Contains(words, _page, StringComparison.Ordinal);
+        }
+    }
+
+    private static string Row(int number, string name) => string.Create(CultureInfo.InvariantCulture, $"| {number} | {name} |");
+
+    private static bool Takes(CommandKind kind, CommandFlags flag)
+    {
+        CommandFlags flags = flag | kind switch
+        {
+            CommandKind.Extend => CommandFlags.Ttl,
+            CommandKind.Increment => CommandFlags.Number,
+            _ => CommandFlags.None,
+        };
+        Command command = new()
+        {
+            Kind = kind,
+            Durability = CommandDurability.Persistent,
+            Flags = flag == CommandFlags.NullCompared ? flags | CommandFlags.IfValue : flags,
+            Key = "k"u8,
+            TtlMs = 1,
+            AtRevision = 1,
+            ComparedRevision = 1,
+        };
+        return CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out _);
+    }
+
+    private static string ReadPage([CallerFilePath] string source = "") =>
+        File.ReadAllText(Path.Combine(Path.GetDirectoryName(source)!, "..", "..", "docs", "wire-format.md"));
+}
