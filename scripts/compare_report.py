@@ -1,0 +1,175 @@
+"""Medians, spread and ratios of scripts/compare.sh from the JSON reports of kahuna-bench."""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import sys
+
+# What Kahuna must reach against a peer on the same machine in the same run:
+# (workload, workers, peer, field, at least or at most, factor).
+FLOORS = [
+    ("set", 64, "etcd", "rps", "at least", 6.0),
+    ("set", 256, "etcd", "rps", "at least", 10.0),
+    ("get", 64, "etcd", "rps", "at least", 12.0),
+    ("get", 256, "etcd", "rps", "at least", 12.0),
+    ("set", 256, "redis", "rps", "at least", 1.0),
+    ("set", 64, "etcd", "p99Ms", "at most", 1.0),
+    ("set", 1, "etcd", "p50Ms", "at most", 0.8),
+]
+SYSTEMS = ["kahuna", "etcd", "redis"]
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["aggregate"]
+
+
+def faults(row):
+    return row["errors"] + row["timeouts"] + row["misses"]
+
+
+def print_one(path, round_number, system, workload, workers):
+    row = read(path)
+    note = f"  {faults(row)} errors, timeouts or misses" if faults(row) else ""
+    print(f"{round_number:<6} {system:<7} {workload:<9} {workers:>8} {row['rps']:>12,.0f} {row['p99Ms']:>10.2f}{note}")
+
+
+def collect(directory):
+    """(workload, workers, system) -> the rows of all rounds."""
+    points = {}
+    for name in sorted(os.listdir(directory)):
+        _, system, workload, workers = name.removesuffix(".json").split("-")
+        points.setdefault((workload, int(workers), system), []).append(read(os.path.join(directory, name)))
+    return points
+
+
+def summarise(points):
+    summary = {}
+    for (workload, workers, system), rows in points.items():
+        rates = [row["rps"] for row in rows]
+        summary[(workload, workers, system)] = {
+            "workload": workload,
+            "workers": workers,
+            "system": system,
+            "rounds": len(rows),
+            "rps": statistics.median(rates),
+            "rpsMin": min(rates),
+            "rpsMax": max(rates),
+            "p50Ms": statistics.median(row["p50Ms"] for row in rows),
+            "p99Ms": statistics.median(row["p99Ms"] for row in rows),
+            "faults": sum(faults(row) for row in rows),
+        }
+    order = {"set": 0, "get": 1, "mixed": 2}
+    keys = sorted(summary, key=lambda k: (order.get(k[0], 9), k[1], SYSTEMS.index(k[2])))
+    return {key: summary[key] for key in keys}
+
+
+def ratios(summary):
+    for (workload, workers, system), point in summary.items():
+        ours = summary.get((workload, workers, "kahuna"))
+        if system != "kahuna" and ours and point["rps"] > 0:
+            yield {
+                "workload": workload,
+                "workers": workers,
+                "peer": system,
+                "rps": ours["rps"] / point["rps"],
+                "p50Ms": ours["p50Ms"] / point["p50Ms"] if point["p50Ms"] else None,
+                "p99Ms": ours["p99Ms"] / point["p99Ms"] if point["p99Ms"] else None,
+            }
+
+
+def check_floors(ratio_rows):
+    by_key = {(row["workload"], row["workers"], row["peer"]): row for row in ratio_rows}
+    for workload, workers, peer, field, direction, factor in FLOORS:
+        row = by_key.get((workload, workers, peer))
+        if row is None or row[field] is None:
+            continue
+        reached = row[field] >= factor if direction == "at least" else row[field] <= factor
+        yield {
+            "workload": workload,
+            "workers": workers,
+            "peer": peer,
+            "field": field,
+            "direction": direction,
+            "factor": factor,
+            "ratio": row[field],
+            "ok": reached,
+        }
+
+
+def machine(filesystem):
+    model = platform.processor()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "kernel": platform.release(),
+        "filesystem": filesystem,
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+    }
+
+
+def print_report(report):
+    host = report["machine"]
+    print(f"machine: {host['cpu']}, {host['cores']} cores, {host['filesystem']}, Linux {host['kernel']}")
+    print(f"points : median of the rounds, {report['seconds']} s each after {report['warmup']} s; 128-byte values, 10,000 keys")
+    print()
+    header = f"{'workload':<9} {'workers':>7}  {'system':<7} {'req/s':>10} {'lowest':>10} {'highest':>10} {'p50 ms':>8} {'p99 ms':>8}  errors"
+    print(header)
+    print("-" * len(header))
+    for p in report["points"]:
+        print(
+            f"{p['workload']:<9} {p['workers']:>7}  {p['system']:<7} {p['rps']:>10,.0f} {p['rpsMin']:>10,.0f} "
+            f"{p['rpsMax']:>10,.0f} {p['p50Ms']:>8.3f} {p['p99Ms']:>8.3f}  {p['faults']}"
+        )
+    if report["ratios"]:
+        print("\nKahuna divided by its peer (req/s: more is better; latency: less is better)")
+        print(f"{'workload':<9} {'workers':>7}  {'peer':<7} {'req/s':>8} {'p50':>8} {'p99':>8}")
+        for r in report["ratios"]:
+            cells = " ".join("       -" if r[f] is None else f"{r[f]:>8.2f}" for f in ("rps", "p50Ms", "p99Ms"))
+            print(f"{r['workload']:<9} {r['workers']:>7}  {r['peer']:<7} {cells}")
+    if report["floors"]:
+        print("\nfloors")
+        for f in report["floors"]:
+            what = f"{f['field']} of {f['workload']} at {f['workers']}, {f['direction']} {f['factor']:g} x {f['peer']}"
+            print(f"  {what:<45} {f['ratio']:>7.2f}  {'ok' if f['ok'] else 'below'}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--one", nargs=5, metavar=("FILE", "ROUND", "SYSTEM", "WORKLOAD", "WORKERS"))
+    parser.add_argument("--results")
+    parser.add_argument("--filesystem", default="")
+    parser.add_argument("--seconds", type=int)
+    parser.add_argument("--warmup", type=int)
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    if arguments.one:
+        print_one(*arguments.one)
+        return 0
+    summary = summarise(collect(arguments.results))
+    ratio_rows = list(ratios(summary))
+    report = {
+        "machine": machine(arguments.filesystem),
+        "seconds": arguments.seconds,
+        "warmup": arguments.warmup,
+        "points": list(summary.values()),
+        "ratios": ratio_rows,
+        "floors": list(check_floors(ratio_rows)),
+    }
+    print_report(report)
+    if arguments.json:
+        with open(arguments.json, "w", encoding="utf-8") as file:
+            json.dump(report, file, indent=2)
+            file.write("\n")
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,182 @@
+# shellcheck shell=bash
+# Functions that the scripts of this folder share; sourced, never run. Messages go to
+# standard error, so that a script's standard output is only what it was asked for.
+
+KAHUNA_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+SCRIPT_NAME="$(basename "$0")"
+SERVER_DLL="$KAHUNA_ROOT/Kahuna.Server/bin/Release/net10.0/kahuna-server.dll"
+BENCH_DLL="$KAHUNA_ROOT/Kahuna.Benchmark/bin/Release/net10.0/kahuna-bench.dll"
+
+# No compiler or build server may outlive a script.
+export MSBUILDDISABLENODEREUSE=1 UseSharedCompilation=false DOTNET_CLI_USE_MSBUILD_SERVER=0
+export DOTNET_NOLOGO=1 DOTNET_CLI_TELEMETRY_OPTOUT=1 DOTNET_SKIP_FIRST_TIME_EXPERIENCE=1
+
+say() {
+  printf '%s: %s\n' "$SCRIPT_NAME" "$*" >&2
+}
+
+# Ends the script with exit code 1 and the reason.
+die() {
+  say "$*"
+  exit 1
+}
+
+# Ends the script with exit code 2, the reason and the usage text of the script.
+bad_usage() {
+  say "$*"
+  usage >&2
+  exit 2
+}
+
+need_dotnet() {
+  command -v dotnet >/dev/null || die "the .NET 10 SDK is needed: https://dotnet.microsoft.com/download"
+}
+
+# need_package PACKAGE PROBE...: when the probe command fails, installs the Debian package
+# if this is root, and otherwise says what to install.
+need_package() {
+  local package="$1"
+  shift
+  if "$@" >/dev/null 2>&1; then
+    return 0
+  fi
+  if [[ "$(id -u)" -ne 0 ]] || ! command -v apt-get >/dev/null; then
+    die "missing: Debian package $package (install it as root: apt-get install $package)"
+  fi
+  say "installing the Debian package $package"
+  install_quietly "$package"
+  "$@" >/dev/null 2>&1 || die "the package $package is installed, but this still fails: $*"
+}
+
+# Installs a package without letting it start a service: policy-rc.d says no to every start
+# during the installation, and an enabled unit is disabled again.
+install_quietly() {
+  local package="$1" policy=/usr/sbin/policy-rc.d own_policy=0 status=0 out
+  out="$(mktemp)"
+  if [[ ! -e "$policy" ]]; then
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+    own_policy=1
+  fi
+  {
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$package" ||
+      { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$package"; }
+  } >"$out" 2>&1 || status=$?
+  if [[ "$own_policy" -eq 1 ]]; then
+    rm -f "$policy"
+  fi
+  if [[ "$status" -ne 0 ]]; then
+    tail -n 20 "$out" >&2
+    rm -f "$out"
+    die "could not install the Debian package $package"
+  fi
+  rm -f "$out"
+  if [[ -d /run/systemd/system && "$package" == *-server ]]; then
+    systemctl disable --now "$package" "${package%-server}" >/dev/null 2>&1 || true
+  fi
+}
+
+# build PROJECT: builds it in Release unless nothing changed since the last build by a script.
+# A rebuild under a running node would replace its files, so unchanged sources build nothing.
+build() {
+  local project="$1" stamp out
+  stamp="$KAHUNA_ROOT/$project/obj/built-by-script"
+  if [[ -e "$stamp" ]] && ! sources_newer_than "$stamp"; then
+    return 0
+  fi
+  need_dotnet
+  say "building $project (Release)"
+  out="$(mktemp)"
+  # The stamp carries the time before the build: a file saved during it counts as changed.
+  mkdir -p "$KAHUNA_ROOT/$project/obj"
+  touch "$stamp.next"
+  if ! dotnet build "$KAHUNA_ROOT/$project" -c Release --nologo -v q -p:RestoreLockedMode=true >"$out" 2>&1; then
+    rm -f "$stamp.next"
+    grep -E 'error|warning' "$out" | sort -u >&2 || cat "$out" >&2
+    rm -f "$out"
+    die "$project does not build"
+  fi
+  rm -f "$out"
+  mv "$stamp.next" "$stamp"
+}
+
+# A directory counts too (a file was removed), but not the projects' own: bin/ and obj/ appear there.
+sources_newer_than() {
+  local stamp="$1" found
+  found="$(find "$KAHUNA_ROOT"/Kahuna.Client "$KAHUNA_ROOT"/Kahuna.Server "$KAHUNA_ROOT"/Kahuna.Benchmark \
+    "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
+    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' \
+    -newer "$stamp" -print -quit)"
+  [[ -n "$found" ]]
+}
+
+# Runs kahuna-server or kahuna-bench as built above.
+run_server() {
+  dotnet "$SERVER_DLL" "$@"
+}
+
+run_bench() {
+  dotnet "$BENCH_DLL" "$@"
+}
+
+# Makes and prints a new directory under .kahuna/, on the disk of the clone (where /tmp lives in
+# memory, a sync there costs nothing and measures nothing).
+make_work_dir() {
+  mkdir -p "$KAHUNA_ROOT/.kahuna"
+  mktemp -d "$KAHUNA_ROOT/.kahuna/${SCRIPT_NAME%.sh}.XXXXXX"
+}
+
+# port_in_use PORT: something accepts connections there.
+port_in_use() {
+  (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# wait_until SECONDS COMMAND...: runs the command until it succeeds; 1 when the time is over.
+wait_until() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    if ((SECONDS >= deadline)); then
+      return 1
+    fi
+    sleep 0.1
+  done
+}
+
+# The command line of a process, empty when it does not exist.
+command_of() {
+  if [[ -r "/proc/$1/cmdline" ]]; then
+    tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" || true
+  else
+    ps -o args= -p "$1" 2>/dev/null || true
+  fi
+}
+
+# stop_process PID SECONDS: SIGTERM, then SIGKILL when it has not ended in time. 1 when it had to be killed.
+stop_process() {
+  local pid="$1" seconds="$2"
+  kill -CONT "$pid" 2>/dev/null || true
+  kill -TERM "$pid" 2>/dev/null || return 0
+  if wait_until "$seconds" process_gone "$pid"; then
+    return 0
+  fi
+  kill -KILL "$pid" 2>/dev/null || true
+  wait_until 5 process_gone "$pid" || true
+  return 1
+}
+
+# A zombie whose parent is this shell counts as gone.
+process_gone() {
+  local state
+  kill -0 "$1" 2>/dev/null || return 0
+  state="$(process_state "$1")"
+  [[ "$state" == Z || -z "$state" ]]
+}
+
+process_state() {
+  if [[ -r "/proc/$1/status" ]]; then
+    sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null || true
+  else
+    ps -o state= -p "$1" 2>/dev/null | cut -c1 || true
+  fi
+}

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Packs kahuna-bench as a .NET tool and the client library; with --tool-path it installs the
+# tool there as well, from that package.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<USAGE
+Usage: scripts/pack.sh [--tool-path DIR]
+
+Writes Kahuna.Benchmark/nupkg/Kahuna.Benchmark.VERSION.nupkg (the tool kahuna-bench) and
+Kahuna.Client/nupkg/Kahuna.Client.VERSION.nupkg (the SDK).
+
+  --tool-path DIR   installs kahuna-bench into DIR afterwards
+USAGE
+}
+
+tool_path=
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --tool-path)
+      [[ $# -ge 2 ]] || bad_usage "--tool-path needs a directory"
+      tool_path="$2"
+      shift 2
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *) bad_usage "unknown option $1" ;;
+  esac
+done
+
+need_dotnet
+say "packing Kahuna.Benchmark and Kahuna.Client (Release)"
+dotnet pack "$KAHUNA_ROOT/Kahuna.Benchmark" -c Release --nologo -v q -p:RestoreLockedMode=true >&2
+dotnet pack "$KAHUNA_ROOT/Kahuna.Client" -c Release --nologo -v q -o "$KAHUNA_ROOT/Kahuna.Client/nupkg" -p:RestoreLockedMode=true >&2
+ls -1 "$KAHUNA_ROOT"/Kahuna.Benchmark/nupkg/*.nupkg "$KAHUNA_ROOT"/Kahuna.Client/nupkg/*.nupkg
+
+if [[ -n "$tool_path" ]]; then
+  say "installing kahuna-bench into $tool_path"
+  dotnet tool install --tool-path "$tool_path" --add-source "$KAHUNA_ROOT/Kahuna.Benchmark/nupkg" Kahuna.Benchmark >&2
+  echo "$tool_path/kahuna-bench"
+else
+  say "install it with: dotnet tool install --global --add-source Kahuna.Benchmark/nupkg Kahuna.Benchmark"
+fi

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is taken: locked restore, build with warnings as
+# errors, format, all tests. The last line counts the tests.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<USAGE
+Usage: scripts/test.sh [--tier fast|cluster|all] [--filter EXPRESSION]
+
+  --tier     fast: everything inside one process; cluster: three real server processes;
+             all (the default): both, and the format check
+  --filter   runs only the tests that match (the syntax of dotnet test --filter)
+USAGE
+}
+
+tier=all
+filter=
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    --tier)
+      [[ "${2:-}" =~ ^(fast|cluster|all)$ ]] || bad_usage "--tier needs fast, cluster or all"
+      tier="$2"
+      shift 2
+      ;;
+    --filter)
+      [[ -n "${2:-}" ]] || bad_usage "--filter needs an expression"
+      filter="$2"
+      shift 2
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *) bad_usage "unknown option $1" ;;
+  esac
+done
+
+need_dotnet
+# The tests call the server with a gRPC implementation that is not ours, and inject disk errors.
+need_package python3-grpcio /usr/bin/python3 -c 'import grpc'
+need_package python3-protobuf /usr/bin/python3 -c 'import google.protobuf'
+need_package strace strace -V
+need_package curl curl --version
+
+cd "$KAHUNA_ROOT"
+say "restoring (locked)"
+dotnet restore Kahuna.sln --locked-mode -v q >&2
+say "building (Release, warnings are errors)"
+dotnet build Kahuna.sln -c Release --no-restore --nologo -v q -warnaserror >&2
+if [[ "$tier" == all && -z "$filter" ]]; then
+  say "checking the format"
+  dotnet format Kahuna.sln --no-restore --verify-no-changes >&2 || die "not formatted; run: dotnet format Kahuna.sln"
+fi
+
+results="$KAHUNA_ROOT/TestResults"
+rm -rf "$results"
+passed=0
+failed=0
+skipped=0
+broken=0
+
+count() {
+  sed -n "s/.*<Counters [^>]*$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1
+}
+
+# run_tier NAME FILTER: the counts come from the result file; a run without one counts as broken.
+run_tier() {
+  local name="$1" expression="$2" trx status=0 total executed tier_passed tier_failed
+  if [[ -n "$filter" ]]; then
+    expression="($expression)&($filter)"
+  fi
+  say "tests: $name"
+  dotnet test Kahuna.Tests -c Release --no-build --nologo --filter "$expression" \
+    --logger "trx;LogFileName=$name.trx" --logger "console;verbosity=minimal" --results-directory "$results" \
+    --blame-hang-timeout 6m --blame-hang-dump-type none || status=$?
+  trx="$results/$name.trx"
+  if [[ ! -e "$trx" ]]; then
+    # A filter that matches nothing leaves no file; everything else without one is a broken run.
+    if [[ -z "$filter" || "$status" -ne 0 ]]; then
+      say "the $name tests did not end normally (exit code $status)"
+      broken=$((broken + 1))
+    fi
+    return 0
+  fi
+  total="$(count "$trx" total)"
+  executed="$(count "$trx" executed)"
+  tier_passed="$(count "$trx" passed)"
+  tier_failed=$((executed - tier_passed))
+  passed=$((passed + tier_passed))
+  failed=$((failed + tier_failed))
+  skipped=$((skipped + total - executed))
+  if [[ "$status" -ne 0 && "$tier_failed" -eq 0 ]]; then
+    say "the $name tests did not end normally (exit code $status)"
+    broken=$((broken + 1))
+  fi
+  # What the tests with real processes checked and measured.
+  sed -n 's/^\(<StdOut>\|.*<StdOut>\)\{0,1\}\(Checked: .*\)/\2/p' "$trx" | sed 's/<\/StdOut>.*//'
+}
+
+if [[ "$tier" != cluster ]]; then
+  run_tier fast 'FullyQualifiedName!~Kahuna.Tests.Cluster.'
+fi
+if [[ "$tier" != fast ]]; then
+  run_tier cluster 'FullyQualifiedName~Kahuna.Tests.Cluster.'
+fi
+
+failed=$((failed + broken))
+say "took $SECONDS s; result files are in TestResults/"
+if [[ "$skipped" -gt 0 ]]; then
+  echo "$passed passed, $failed failed, $skipped skipped"
+else
+  echo "$passed passed, $failed failed"
+fi
+[[ "$failed" -eq 0 && "$passed" -gt 0 ]]
