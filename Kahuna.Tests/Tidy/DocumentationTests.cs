@@ -1,0 +1,75 @@
+using System.Text.RegularExpressions;
+
+namespace Kahuna.Tests.Tidy;
+
+/// <summary>Every page can be found from the index, every link leads somewhere, and what is promised to exist does.</summary>
+public sealed partial class DocumentationTests
+{
+    private static IEnumerable<string> Pages => Repository.Files.Where(file => file.EndsWith(".md", StringComparison.Ordinal));
+
+    [Theory]
+    [InlineData("README.md")]
+    [InlineData("CHANGELOG.md")]
+    [InlineData("LICENSE")]
+    [InlineData("docs/README.md")]
+    [InlineData("docs/guarantees.md")]
+    public void Exists(string file) => Assert.True(Repository.Exists(file), file);
+
+    [Fact]
+    public void Every_page_is_linked_from_the_index()
+    {
+        HashSet<string> linked = [.. LocalLinks("docs/README.md")];
+        Findings.AssertNone(Pages.Where(page => page.StartsWith("docs/", StringComparison.Ordinal) && !page.StartsWith("docs/adr/", StringComparison.Ordinal) && page != "docs/README.md" && !linked.Contains(page)));
+    }
+
+    [Fact]
+    public void Every_decision_record_is_listed()
+    {
+        HashSet<string> linked = [.. LocalLinks("docs/adr/README.md")];
+        Findings.AssertNone(Pages.Where(page => page.StartsWith("docs/adr/", StringComparison.Ordinal) && page != "docs/adr/README.md" && !linked.Contains(page)));
+    }
+
+    [Fact]
+    public void Links_lead_somewhere() =>
+        Findings.AssertNone(Pages.SelectMany(page => LocalLinks(page).Where(target => !Repository.Exists(target)).Select(target => $"{page}: {target}")));
+
+    [Fact]
+    public void Source_files_named_in_pages_exist()
+    {
+        IEnumerable<string> missing =
+            from page in Pages
+            from Match match in SourcePath().Matches(File.ReadAllText(Repository.FullPath(page)))
+            where !Repository.Exists(match.Groups[1].Value)
+            select $"{page}: {match.Groups[1].Value}";
+        Findings.AssertNone(missing);
+    }
+
+    [Fact]
+    public void Changelog_has_an_entry_for_the_version()
+    {
+        Match version = VersionElement().Match(File.ReadAllText(Repository.FullPath("Directory.Build.props")));
+        Assert.Contains(Repository.Lines("CHANGELOG.md"), line => line.StartsWith($"## {version.Groups[1].Value}", StringComparison.Ordinal));
+    }
+
+    private static IEnumerable<string> LocalLinks(string page)
+    {
+        string folder = Path.GetDirectoryName(Repository.FullPath(page))!;
+        foreach (Match match in Link().Matches(File.ReadAllText(Repository.FullPath(page))))
+        {
+            string target = match.Groups[1].Value.Split('#')[0];
+            if (target.Length > 0 && !target.Contains("://", StringComparison.Ordinal) && !target.StartsWith("mailto:", StringComparison.Ordinal))
+            {
+                yield return Path.GetRelativePath(Repository.Root, Path.GetFullPath(Path.Combine(folder, target))).Replace('\\', '/');
+            }
+        }
+    }
+
+    [GeneratedRegex(@"\]\(([^)\s]+)\)")]
+    private static partial Regex Link();
+
+    [GeneratedRegex(@"`((?:Kahuna\.(?:Client|Server|Benchmark|Tests)|scripts|docs)/[\w./-]+\.(?:cs|proto|sh|py|md))`")]
+    private static partial Regex SourcePath();
+
+    [GeneratedRegex("<Version>(.+)</Version>")]
+    private static partial Regex VersionElement();
+}

@@ -1,0 +1,9 @@
+using Kahuna.Tests.Tidy.Samples.Api;
+
+namespace Kahuna.Tests.Tidy.Samples.Partitions;
+
+/// <summary>Negative control: an arrow that points up.</summary>
+internal sealed class ApiFromBelow
+{
+    public RaftAtTheDoor? Door { get; init; }
+}

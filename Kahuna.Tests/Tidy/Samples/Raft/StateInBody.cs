@@ -1,0 +1,9 @@
+using Kahuna.Server.State;
+
+namespace Kahuna.Tests.Tidy.Samples.Raft;
+
+/// <summary>Negative control: a forbidden type only inside a method.</summary>
+internal sealed class StateInBody
+{
+    public static object Make() => new StateMachine(new StateLimits());
+}

@@ -1,0 +1,59 @@
+using System.Diagnostics;
+
+namespace Kahuna.Tests.Tidy;
+
+/// <summary>The scripts can be started, parse, stop at the first error, and refuse bad arguments with their usage.</summary>
+public sealed class ScriptTests
+{
+    public static TheoryData<string> Scripts => [.. Repository.Files.Where(file => file.StartsWith("scripts/", StringComparison.Ordinal) && file.EndsWith(".sh", StringComparison.Ordinal)), ".ci/run"];
+
+    [Theory]
+    [MemberData(nameof(Scripts))]
+    public void Can_be_started(string script)
+    {
+        bool sourced = script == "scripts/lib.sh";
+        if (!OperatingSystem.IsWindows())
+        {
+            Assert.Equal(!sourced, (File.GetUnixFileMode(Repository.FullPath(script)) & UnixFileMode.UserExecute) != 0);
+        }
+
+        string[] lines = Repository.Lines(script);
+        Assert.Equal(sourced ? "# shellcheck shell=bash" : "#!/usr/bin/env bash", lines[0]);
+        Assert.True(sourced || lines.Contains("set -euo pipefail"), "needs: set -euo pipefail");
+    }
+
+    [Theory]
+    [MemberData(nameof(Scripts))]
+    public void Parses(string script) => Assert.Equal((0, ""), Run("bash", "-n", Repository.FullPath(script)));
+
+    [Theory]
+    [InlineData("test.sh", "--no-such-option")]
+    [InlineData("pack.sh", "--no-such-option")]
+    [InlineData("compare.sh", "--rounds", "none")]
+    [InlineData("memory.sh", "--keys", "-1")]
+    [InlineData("cluster.sh", "no-such-command")]
+    [InlineData("cluster.sh", "kill", "4")]
+    public void Bad_arguments_get_the_usage_and_exit_code_2(string script, params string[] arguments)
+    {
+        (int exitCode, string error) = Run(Repository.FullPath("scripts/" + script), arguments);
+        Assert.Equal(2, exitCode);
+        Assert.StartsWith(script + ": ", error, StringComparison.Ordinal);
+        Assert.Contains("Usage: scripts/" + script, error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Continuous_integration_runs_the_test_script_and_nothing_else()
+    {
+        string[] commands = [.. Repository.Lines(".ci/run").Where(line => !line.StartsWith('#') && line != "set -euo pipefail")];
+        Assert.Equal(["exec \"$(dirname \"${BASH_SOURCE[0]}\")/../scripts/test.sh\""], commands);
+    }
+
+    private static (int ExitCode, string Error) Run(string command, params string[] arguments)
+    {
+        using Process process = Process.Start(new ProcessStartInfo(command, arguments) { RedirectStandardError = true, RedirectStandardInput = true, WorkingDirectory = Path.GetTempPath() })!;
+        process.StandardInput.Close();
+        string error = process.StandardError.ReadToEnd();
+        process.WaitForExit();
+        return (process.ExitCode, error);
+    }
+}
