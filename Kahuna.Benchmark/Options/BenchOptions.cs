@@ -1,0 +1,56 @@
+using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Workloads;
+
+namespace Kahuna.Benchmark.Options;
+
+/// <summary>A validated command line. Immutable.</summary>
+internal sealed record BenchOptions
+{
+    public required ConnectionSource Source { get; init; }
+
+    public WorkloadKind Workload { get; init; } = WorkloadKind.Mixed;
+
+    public TimeSpan Duration { get; init; } = TimeSpan.FromSeconds(30);
+
+    public TimeSpan Warmup { get; init; } = TimeSpan.FromSeconds(5);
+
+    /// <summary>Workers of a closed loop, consumers of an open one.</summary>
+    public int Concurrency { get; init; } = 64;
+
+    /// <summary>Requests per second of an open loop; 0 is a closed loop.</summary>
+    public long Rate { get; init; }
+
+    public int KeySpace { get; init; } = 10_000;
+
+    public int ValueSize { get; init; } = 128;
+
+    public int ReadPct { get; init; } = 50;
+
+    public string Durability { get; init; } = OptionTable.Persistent;
+
+    public string? Script { get; init; }
+
+    /// <summary>Of one request.</summary>
+    public TimeSpan Timeout { get; init; } = TimeSpan.FromSeconds(10);
+
+    public ReportFormat Format { get; init; } = ReportFormat.Console;
+
+    public string? Output { get; init; }
+
+    /// <summary>Whether <c>--insecure</c> was given.</summary>
+    public bool IsInsecureAsked { get; init; }
+
+    /// <summary>Never 0: a seed from the clock is already drawn.</summary>
+    public required long Seed { get; init; }
+
+    public TargetKind Target { get; init; }
+
+    /// <summary>Connections to the target; 0 leaves the choice to the target.</summary>
+    public int Connections { get; init; }
+
+    /// <summary>File for the histogram log.</summary>
+    public string? HistogramLog { get; init; }
+
+    /// <summary>Whether certificates are not validated: asked for, or implied because all endpoints are on this machine.</summary>
+    public bool IsInsecure => IsInsecureAsked || Source.IsLoopback;
+}

@@ -1,0 +1,116 @@
+using System.CommandLine;
+using System.CommandLine.Help;
+using System.CommandLine.Invocation;
+using System.Reflection;
+using Kahuna.Benchmark.Targets;
+
+namespace Kahuna.Benchmark.Options;
+
+/// <summary>
+/// The options as the command line shows them. All are read as text: <see cref="OptionReader"/> gives every value its own check and its own
+/// sentence. Built once per run.
+/// </summary>
+internal sealed class OptionTable
+{
+    public const string Persistent = "persistent";
+    public const string Ephemeral = "ephemeral";
+
+    public OptionTable()
+    {
+        Root = new RootCommand("Sends sustained load to a Kahuna cluster through its client and reports what the client saw.")
+        {
+            Source, Workload, Duration, Warmup, Concurrency, Rate, KeySpace, ValueSize, ReadPct, Durability, Script, Timeout, Format, Output,
+            Insecure, Seed, Target, Connections, HistogramLog,
+        };
+        Root.Options.OfType<VersionOption>().Single().Action = new VersionLine();
+        Root.Options.OfType<HelpOption>().Single().Description = "Show this help and exit";
+    }
+
+    /// <summary>Version of this tool, as packed.</summary>
+    public static string ToolVersion { get; } = ReadVersion();
+
+    public RootCommand Root { get; }
+
+    public Option<string> Source { get; } = new("--connection-source", "-c")
+    {
+        Description = "Comma-separated endpoints; 'embedded' or 'embedded:N' starts a 1- or N-node cluster inside of this process instead",
+        HelpName = "endpoints|embedded:N",
+        Required = true,
+    };
+
+    public Option<string> Workload { get; } = Create("--workload", "name", "mixed", "set, get or mixed");
+
+    public Option<string> Duration { get; } = Create("--duration", "seconds", "30", "Measured seconds, warmup not counted");
+
+    public Option<string> Warmup { get; } = Create("--warmup", "seconds", "5", "Seconds of load whose samples are discarded");
+
+    public Option<string> Concurrency { get; } = Create("--concurrency", "n", "64", "Workers of a closed loop or consumers of an open loop");
+
+    public Option<string> Rate { get; } = Create("--rate", "n", "0", "Target requests per second: 0 is an unbounded closed loop, above 0 an open loop");
+
+    public Option<string> KeySpace { get; } = Create("--key-space", "n", "10000", "Distinct keys bench:{n}");
+
+    public Option<string> ValueSize { get; } = Create("--value-size", "bytes", "128", "Payload of a write");
+
+    public Option<string> ReadPct { get; } = Create("--read-pct", "percent", "50", "Share of reads in the workload mixed");
+
+    public Option<string> Durability { get; } = Create("--durability", "level", Persistent, "Durability of keys and values: persistent");
+
+    public Option<string> Script { get; } = CreateOptional("--script", "file", "The .4gl file that the workload script needs");
+
+    public Option<string> Timeout { get; } = Create("--timeout", "seconds", "10", "Timeout of one request");
+
+    public Option<string> Format { get; } = Create("--format", "name", "console", "console, json or csv");
+
+    public Option<string> Output { get; } = CreateOptional("--output", "file", "File for the JSON or CSV report [default: standard output]");
+
+    public Option<bool> Insecure { get; } = new("--insecure")
+    {
+        Description = "Skip the validation of TLS certificates; implied when all endpoints are localhost, 127.0.0.1 or ::1",
+    };
+
+    public Option<string> Seed { get; } = Create("--seed", "n", "0", "Non-zero makes key order, payload and read/write choice repeatable; 0 takes one from the clock");
+
+    public Option<string> Target { get; } = Create("--target", "name", "kahuna", "kahuna, etcd (v3 gRPC) or redis (RESP2)");
+
+    public Option<string> Connections { get; } = Create("--connections", "n", "0", "Connections that the workers share; 0 takes what measured best for the target");
+
+    public Option<string> HistogramLog { get; } = CreateOptional("--hlog", "file", "File for the latencies as a histogram log (HdrHistogram, V2 encoding)");
+
+    public static string NameOf(TargetKind target) => target switch
+    {
+        TargetKind.Etcd => "etcd",
+        TargetKind.Redis => "redis",
+        _ => "kahuna",
+    };
+
+    private static Option<string> Create(string name, string valueName, string defaultValue, string description) => new(name)
+    {
+        Description = description,
+        HelpName = valueName,
+        DefaultValueFactory = _ => defaultValue,
+    };
+
+    private static Option<string> CreateOptional(string name, string valueName, string description) => new(name)
+    {
+        Description = description,
+        HelpName = valueName,
+    };
+
+    private static string ReadVersion()
+    {
+        string version = typeof(OptionTable).Assembly.GetCustomAttribute<AssemblyInformationalVersionAttribute>()?.InformationalVersion ?? "0.0.0";
+        int build = version.IndexOf('+', StringComparison.Ordinal);
+        return build < 0 ? version : version[..build];
+    }
+
+    /// <summary>Prints the version of this tool rather than that of the process it runs in.</summary>
+    private sealed class VersionLine : SynchronousCommandLineAction
+    {
+        public override int Invoke(ParseResult parseResult)
+        {
+            parseResult.InvocationConfiguration.Output.WriteLine(ToolVersion);
+            return 0;
+        }
+    }
+}

@@ -1,0 +1,38 @@
+using Kahuna.Benchmark.Workloads;
+
+namespace Kahuna.Benchmark.Recording;
+
+/// <summary>What all workers together saw of one operation, or of all operations. Owned by the report.</summary>
+internal sealed record OperationTotal(string Name, HdrHistogram Latencies, long Errors, long Timeouts, long Misses)
+{
+    public const string AggregateName = "TOTAL";
+
+    public static OperationTotal Merge(Operation operation, IEnumerable<WorkerRecorder> recorders)
+    {
+        HdrHistogram latencies = new();
+        long errors = 0;
+        long timeouts = 0;
+        long misses = 0;
+        foreach (WorkerRecorder recorder in recorders)
+        {
+            OperationTally tally = recorder[operation];
+            tally.Latencies.AddTo(latencies);
+            errors += tally.Errors;
+            timeouts += tally.Timeouts;
+            misses += tally.Misses;
+        }
+
+        return new OperationTotal(operation == Operation.Get ? "get" : "set", latencies, errors, timeouts, misses);
+    }
+
+    public static OperationTotal Aggregate(IReadOnlyList<OperationTotal> rows)
+    {
+        HdrHistogram latencies = new();
+        foreach (OperationTotal row in rows)
+        {
+            latencies.Add(row.Latencies);
+        }
+
+        return new OperationTotal(AggregateName, latencies, rows.Sum(row => row.Errors), rows.Sum(row => row.Timeouts), rows.Sum(row => row.Misses));
+    }
+}

@@ -1,0 +1,53 @@
+using Kahuna.Benchmark.Options;
+using Kahuna.Benchmark.Recording;
+using Kahuna.Benchmark.Running;
+using Kahuna.Benchmark.Targets;
+
+namespace Kahuna.Benchmark.Reporting;
+
+/// <summary>Everything that a report says, whatever its format. Immutable.</summary>
+internal sealed class BenchReport
+{
+    /// <summary>Below this share of the target rate a run is said to have fallen short.</summary>
+    public const double AchievedShareMin = 0.99;
+
+    public BenchReport(BenchOptions options, TargetDescription description, LoadResult result)
+    {
+        Options = options;
+        Description = description;
+        Result = result;
+        Totals = result.Rows;
+        AggregateTotal = OperationTotal.Aggregate(Totals);
+        Rows = [.. Totals.Select(total => ReportRow.From(total, result.ElapsedSec))];
+        Aggregate = ReportRow.From(AggregateTotal, result.ElapsedSec);
+        Findings = GeneratorFindings.Of(this);
+    }
+
+    public BenchOptions Options { get; }
+
+    public TargetDescription Description { get; }
+
+    public LoadResult Result { get; }
+
+    public IReadOnlyList<OperationTotal> Totals { get; }
+
+    public OperationTotal AggregateTotal { get; }
+
+    public IReadOnlyList<ReportRow> Rows { get; }
+
+    public ReportRow Aggregate { get; }
+
+    /// <summary>Sentences about what limits the trust in the numbers; empty for a clean run.</summary>
+    public IReadOnlyList<string> Findings { get; }
+
+    public MachineDescription Machine { get; init; } = MachineDescription.Read();
+
+    public DateTimeOffset StartedAt { get; init; }
+
+    public IReadOnlyList<(string Message, long Count)> Failures { get; init; } = [];
+
+    /// <summary>Requests per second that ended in any way, up to the last answer.</summary>
+    public double AchievedRate => Result.ElapsedSec > 0 ? Result.Recorded / Result.ElapsedSec : 0;
+
+    public string ModeName => Options.Source.EmbeddedNodes > 0 ? "embedded" : "remote";
+}

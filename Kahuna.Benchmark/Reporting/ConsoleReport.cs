@@ -1,0 +1,112 @@
+using System.Globalization;
+using Kahuna.Benchmark.Options;
+using Kahuna.Benchmark.Running;
+using Kahuna.Benchmark.Targets;
+
+namespace Kahuna.Benchmark.Reporting;
+
+/// <summary>The lines for people: header, phases and table. Owned by the run; writes to standard output, or to standard error when that carries the report.</summary>
+internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
+{
+    private static readonly string[] s_columns = ["Operation", "Count", "req/s", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "errors", "misses"];
+
+    public void WriteHeader(TargetDescription description)
+    {
+        string rate = options.Rate == 0 ? "unbounded" : Text($"{options.Rate} req/s");
+        Line($"Kahuna Benchmark — {WorkloadName}, {Seconds(options.Duration)} + {Seconds(options.Warmup)} warmup, concurrency={options.Concurrency}, target={rate}");
+        Line($"endpoints : {string.Join(',', description.Endpoints)}");
+        Line($"tls       : {TlsText}");
+        Line($"key-space : {options.KeySpace}   value-size : {options.ValueSize}B   durability : {options.Durability}");
+        if (options.Target != TargetKind.Kahuna)
+        {
+            Line($"system    : {description.Server} {description.ServerVersion}");
+        }
+
+        if (options.Source.EmbeddedNodes > 0)
+        {
+            Line($"mode      : embedded, {options.Source.EmbeddedNodes} {(options.Source.EmbeddedNodes == 1 ? "node" : "nodes")} in this process");
+        }
+    }
+
+    public void WriteSeeding(Seeding seeding)
+    {
+        Line($"Seeding key-space…");
+        Line($"  Seeding {seeding.Keys:N0} keys (parallelism={seeding.Writers})…");
+    }
+
+    public void WriteWarmup() => Line($"Warming up for {Seconds(options.Warmup)}…");
+
+    public void WriteMeasurement() => Line($"Running measurement for {Seconds(options.Duration)}…");
+
+    public void WriteTable(BenchReport report)
+    {
+        List<string[]> lines = [s_columns];
+        lines.AddRange(report.Rows.Append(report.Aggregate).Select(Cells));
+        int[] widths = [.. s_columns.Select((_, column) => lines.Max(line => line[column].Length))];
+        writer.WriteLine();
+        foreach (string[] line in lines)
+        {
+            IEnumerable<string> cells = line.Select((cell, column) => column == 0 ? cell.PadRight(widths[column]) : cell.PadLeft(widths[column]));
+            writer.WriteLine(string.Join("   ", cells).TrimEnd());
+        }
+
+        WriteFindings(report);
+        writer.Flush();
+    }
+
+    private void WriteFindings(BenchReport report)
+    {
+        if (report.Findings.Count + report.Failures.Count > 0)
+        {
+            writer.WriteLine();
+        }
+
+        foreach (string finding in report.Findings)
+        {
+            writer.WriteLine($"note: {finding}");
+        }
+
+        foreach ((string message, long count) in report.Failures)
+        {
+            Line($"failed {count:N0} times: {message}");
+        }
+    }
+
+    private string WorkloadName => options.Workload.ToString().ToLowerInvariant();
+
+    private string TlsText => options switch
+    {
+        { Target: not TargetKind.Kahuna } => $"none ({OptionTable.NameOf(options.Target)} is driven without TLS)",
+        { IsInsecureAsked: true } => "disabled (--insecure)",
+        { IsInsecure: true } => "disabled (localhost)",
+        _ => "enabled",
+    };
+
+    private static string[] Cells(ReportRow row) =>
+    [
+        row.Operation,
+        Text($"{row.Count:N0}"),
+        Text($"{row.Rps:N0}"),
+        Latency(row.P50Ms),
+        Latency(row.P90Ms),
+        Latency(row.P95Ms),
+        Latency(row.P99Ms),
+        Latency(row.P999Ms),
+        Latency(row.MaxMs),
+        Latency(row.MeanMs),
+        Text($"{row.Errors + row.Timeouts:N0}"),
+        Text($"{row.Misses:N0}"),
+    ];
+
+    private static string Latency(double milliseconds) => Text($"{milliseconds:F3}ms");
+
+    private static string Seconds(TimeSpan span) => Text($"{span.TotalSeconds:G}s");
+
+    private void Line(FormattableString text)
+    {
+        writer.WriteLine(Text(text));
+        writer.Flush();
+    }
+
+    private static string Text(FormattableString text) => text.ToString(CultureInfo.InvariantCulture);
+}

@@ -1,0 +1,9 @@
+namespace Kahuna.Benchmark.Running;
+
+/// <summary>What the process returns; part of the tool's interface.</summary>
+internal static class ExitCode
+{
+    public const int Finished = 0;
+    public const int Failed = 1;
+    public const int Interrupted = 130;
+}

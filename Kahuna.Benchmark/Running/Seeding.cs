@@ -1,0 +1,57 @@
+using Kahuna.Benchmark.Recording;
+using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Workloads;
+
+namespace Kahuna.Benchmark.Running;
+
+/// <summary>Writes the keys that reads will look for. All of them, or the run ends with an error. Owned by the run.</summary>
+internal sealed class Seeding(LoadShape load)
+{
+    /// <summary>Keys that are seeded at most; reads of keys above are misses until a write fills them.</summary>
+    public const int KeysMax = 100_000;
+
+    /// <summary>Concurrent writers at most.</summary>
+    public const int WritersMax = 64;
+
+    private int _next;
+
+    public int Keys { get; } = load.Options.Workload == WorkloadKind.Set ? 0 : Math.Min(load.Plan.Keys.Count, KeysMax);
+
+    public int Writers => Math.Min(WritersMax, Keys);
+
+    public async Task RunAsync(CancellationToken cancellationToken)
+    {
+        using CancellationTokenSource failed = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        Task[] writers = new Task[Writers];
+        for (int i = 0; i < writers.Length; i++)
+        {
+            ITargetSession session = load.Target.OpenSession(i);
+            writers[i] = Task.Run(() => WriteAsync(session, failed), CancellationToken.None);
+        }
+
+        await Task.WhenAll(writers).ConfigureAwait(false);
+        cancellationToken.ThrowIfCancellationRequested();
+    }
+
+    private async Task WriteAsync(ITargetSession session, CancellationTokenSource failed)
+    {
+        while (!failed.IsCancellationRequested)
+        {
+            int number = Interlocked.Increment(ref _next) - 1;
+            if (number >= Keys)
+            {
+                return;
+            }
+
+            try
+            {
+                await session.SetAsync(load.Plan.Keys[number], load.Plan.SeedPayload(number)).ConfigureAwait(false);
+            }
+            catch (Exception failure)
+            {
+                await failed.CancelAsync().ConfigureAwait(false);
+                throw new TargetException($"Seeding failed at key {load.Plan.Keys[number]}: {FailureLog.Line(failure.Message)}", failure);
+            }
+        }
+    }
+}

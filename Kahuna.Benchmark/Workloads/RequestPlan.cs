@@ -1,0 +1,51 @@
+namespace Kahuna.Benchmark.Workloads;
+
+/// <summary>
+/// Turns random numbers into requests: which operation, which key, which payload. The same numbers give the same requests. Immutable; any thread.
+/// </summary>
+internal sealed class RequestPlan
+{
+    private readonly KeySpace _keys;
+    private readonly PayloadPool _payloads;
+
+    /// <summary>Share of reads in percent: 0 and 100 are the pure workloads.</summary>
+    private readonly int _readPct;
+
+    public RequestPlan(WorkloadKind workload, KeySpace keys, PayloadPool payloads, int readPct)
+    {
+        _keys = keys;
+        _payloads = payloads;
+        _readPct = workload switch
+        {
+            WorkloadKind.Get => 100,
+            WorkloadKind.Set => 0,
+            _ => readPct,
+        };
+        Rows = workload switch
+        {
+            WorkloadKind.Get => [Operation.Get],
+            WorkloadKind.Set => [Operation.Set],
+            _ => [Operation.Get, Operation.Set],
+        };
+    }
+
+    /// <summary>The operations that a report of this plan has rows for.</summary>
+    public IReadOnlyList<Operation> Rows { get; }
+
+    public KeySpace Keys => _keys;
+
+    /// <summary>Draws the next request. Every request takes two numbers, whatever it becomes, so that sequences stay aligned.</summary>
+    public Operation Next(ref SplitMix random, out string key, out ReadOnlyMemory<byte> payload)
+    {
+        ulong choice = random.Next();
+        key = _keys[SplitMix.Below(choice, _keys.Count)];
+        payload = _payloads.Choose(random.Next());
+
+        // The key used the upper half of the number; the lower half decides between read and write.
+        bool isRead = (choice & uint.MaxValue) * 100 >> 32 < (ulong)_readPct;
+        return isRead ? Operation.Get : Operation.Set;
+    }
+
+    /// <summary>The payload that seeding gives to the key <paramref name="number"/>.</summary>
+    public ReadOnlyMemory<byte> SeedPayload(int number) => _payloads.Choose((ulong)number * 8191);
+}

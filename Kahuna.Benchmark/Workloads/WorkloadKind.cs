@@ -1,0 +1,9 @@
+namespace Kahuna.Benchmark.Workloads;
+
+/// <summary>What the workers do.</summary>
+internal enum WorkloadKind
+{
+    Set,
+    Get,
+    Mixed,
+}
