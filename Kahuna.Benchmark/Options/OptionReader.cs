@@ -14,6 +14,9 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
     /// <summary>One day: longer runs belong into a loop of runs.</summary>
     private const double SecondsMax = 86_400;
 
+    /// <summary>The longest timeout that the client accepts.</summary>
+    private const double TimeoutSecondsMax = Limits.CommandWaitMsMax / 1000.0;
+
     /// <summary>A memory of a few kilobytes per worker is kept; far more workers than any client has.</summary>
     private const int ConcurrencyMax = 100_000;
 
@@ -38,15 +41,15 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             Target = target,
             Source = ReadSource(target),
             Workload = ReadWorkload(),
-            Duration = ReadSeconds(table.Duration, isZeroAllowed: false),
-            Warmup = ReadSeconds(table.Warmup, isZeroAllowed: true),
+            Duration = ReadSeconds(table.Duration, isZeroAllowed: false, SecondsMax),
+            Warmup = ReadSeconds(table.Warmup, isZeroAllowed: true, SecondsMax),
             Concurrency = ReadNumber(table.Concurrency, 1, ConcurrencyMax),
             Rate = ReadNumber(table.Rate, 0, RateMax),
             KeySpace = ReadNumber(table.KeySpace, 1, KeySpaceMax),
             ValueSize = ReadNumber(table.ValueSize, 0, Limits.ValueBytesCeiling),
             ReadPct = ReadNumber(table.ReadPct, 0, 100),
             Durability = ReadDurability(),
-            Timeout = ReadSeconds(table.Timeout, isZeroAllowed: false),
+            Timeout = ReadSeconds(table.Timeout, isZeroAllowed: false, TimeoutSecondsMax),
             Format = ReadFormat(),
             Output = ReadPath(table.Output),
             IsInsecureAsked = parsed.GetValue(table.Insecure),
@@ -134,15 +137,15 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             : throw Wrong(option, text, string.Create(CultureInfo.InvariantCulture, $"a whole number from {min} to {max}"));
     }
 
-    private TimeSpan ReadSeconds(Option<string> option, bool isZeroAllowed)
+    private TimeSpan ReadSeconds(Option<string> option, bool isZeroAllowed, double max)
     {
         string text = Text(option);
         bool isNumber = double.TryParse(text, NumberStyles.AllowDecimalPoint | NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out double seconds);
 
         // A millisecond is the smallest time that anything here can keep.
-        return isNumber && seconds <= SecondsMax && (seconds >= 0.001 || (isZeroAllowed && seconds == 0))
+        return isNumber && seconds <= max && (seconds >= 0.001 || (isZeroAllowed && seconds == 0))
             ? TimeSpan.FromSeconds(seconds)
-            : throw Wrong(option, text, $"a number of seconds {(isZeroAllowed ? "from 0" : "above 0")} to {SecondsMax.ToString(CultureInfo.InvariantCulture)}");
+            : throw Wrong(option, text, string.Create(CultureInfo.InvariantCulture, $"a number of seconds {(isZeroAllowed ? "from 0" : "above 0")} to {max}"));
     }
 
     private string? ReadPath(Option<string> option)

@@ -1,5 +1,7 @@
 using Kahuna.Benchmark.Options;
+using Kahuna.Benchmark.Targets.Etcd;
 using Kahuna.Benchmark.Targets.Redis;
+using Kahuna.Benchmark.Targets.Sdk;
 
 namespace Kahuna.Benchmark.Targets;
 
@@ -8,7 +10,8 @@ internal static class TargetFactory
 {
     public static ITarget Create(BenchOptions options) => options.Target switch
     {
+        TargetKind.Etcd => new EtcdTarget(options),
         TargetKind.Redis => new RedisTarget(options),
-        _ => throw new TargetException($"--target {OptionTable.NameOf(options.Target)} is not available in this build."),
+        _ => new KahunaTarget(options),
     };
 }
