@@ -14,19 +14,22 @@ internal struct RaftMessage
     public NodeId To;
     public Term Term;
 
-    /// <summary>Append: index before the first entry. AppendReply: match index, or the rejected index. Votes: the candidate's last index.</summary>
+    /// <summary>
+    /// Append: index before the first entry. AppendReply: match index, or the rejected index. Votes: the candidate's last
+    /// index. Heartbeat: the last index sent to the follower. HeartbeatReply: how far the follower's log, durable or not, agrees with the leader's.
+    /// </summary>
     public LogIndex Index;
 
     /// <summary>Term of the entry at <see cref="Index"/>, or of the hint in a rejecting AppendReply.</summary>
     public Term LogTerm;
 
-    /// <summary>Leader's commit index.</summary>
+    /// <summary>Append: the leader's commit index. Heartbeat: the same, and never above what the follower has acknowledged.</summary>
     public LogIndex Commit;
 
-    /// <summary>Number of the read round that a heartbeat opens and its reply confirms; 0: none.</summary>
+    /// <summary>Number of the newest read round that a heartbeat asks about and its reply confirms; 0: none.</summary>
     public ulong Round;
 
-    /// <summary>Rejecting AppendReply: the index at which the leader should try next.</summary>
+    /// <summary>Rejecting AppendReply: the last index at which the logs could agree, to be tried next. HeartbeatReply: the heartbeat's <see cref="Index"/>.</summary>
     public LogIndex Hint;
 
     /// <summary>Number of entries of an append.</summary>

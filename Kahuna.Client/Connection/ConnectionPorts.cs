@@ -1,0 +1,15 @@
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// Everything through which the connection logic meets the world, so that a simulator can run it: the way to the nodes,
+/// the clock, where loops run, and the seed of its random pauses. Immutable.
+/// </summary>
+/// <param name="Channel">The way to the nodes.</param>
+/// <param name="Time">Clock and timers.</param>
+/// <param name="Context">Where the loops run; null: the thread pool.</param>
+/// <param name="Seed">Seed of the generator that spreads pauses.</param>
+internal sealed record ConnectionPorts(IFrameChannel Channel, TimeProvider Time, SynchronizationContext? Context, int Seed)
+{
+    /// <summary>The real network.</summary>
+    public static ConnectionPorts ForNetwork(KahunaClientOptions options) => throw new NotSupportedException();
+}

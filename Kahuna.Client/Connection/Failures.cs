@@ -1,0 +1,87 @@
+using System.Globalization;
+using System.Text;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>Every exception that an operation can end with, made in one place so that code, outcome and sentence agree. Stateless, any thread.</summary>
+internal static class Failures
+{
+    public static KahunaException KeyTooLong(string key) => Refused(
+        string.Create(CultureInfo.InvariantCulture, $"key is {Encoding.UTF8.GetByteCount(key):N0} bytes; the limit is {Limits.KeyBytesMax:N0}"));
+
+    public static KahunaException ValueTooLong(string field, int bytes) => Refused(
+        string.Create(CultureInfo.InvariantCulture, $"{field} is {bytes:N0} bytes; no server accepts more than {Limits.ValueBytesCeiling:N0}"));
+
+    public static KahunaException NoUtf8(string field) => Refused($"{field} has an unpaired surrogate and cannot be written as UTF-8");
+
+    public static KahunaException NotAnInteger(Operation answered) => new(
+        KahunaErrorCode.NotAnInteger, OperationOutcome.DidNotHappen, $"The value of \"{KeyText(answered)}\" is no decimal integer; nothing was changed.");
+
+    public static KahunaException Overflow(Operation answered) => new(
+        KahunaErrorCode.Overflow, OperationOutcome.DidNotHappen, $"The increment of \"{KeyText(answered)}\" would leave the signed 64-bit range; nothing was changed.");
+
+    public static KahunaException UnexpectedStatus(Operation answered) => new(
+        KahunaErrorCode.Protocol,
+        answered.IsRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown,
+        string.Create(CultureInfo.InvariantCulture, $"The server answered with status {(byte)answered.ReplyStatus}, which does not belong to this operation."));
+
+    /// <summary>The request timeout passed while a reply was awaited.</summary>
+    public static KahunaException NoReply(bool isRead) => isRead
+        ? new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "No reply came before the request timeout.")
+        : new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown, "The write was sent, and no reply came before the request timeout; whether it is applied is not known.");
+
+    /// <summary>The request timeout passed before the operation was written to any stream.</summary>
+    public static KahunaException NotSent() => new(
+        KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "The request timeout passed before the operation could be sent.");
+
+    /// <summary>The stream broke after a mutation had been written to it.</summary>
+    public static KahunaException Lost(string node, string reason) => new(
+        KahunaErrorCode.ConnectionLost, OperationOutcome.Unknown, $"The connection to {node} was lost after the write had been sent, so that its end is not known: {reason}.");
+
+    public static KahunaException Unreachable(string reasons, TimeSpan waited) => new(
+        KahunaErrorCode.Unavailable,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"No node of the cluster could be reached within {waited.TotalSeconds:0.###} s: {reasons}."));
+
+    public static KahunaException Disposed(bool mayHaveHappened) => new(
+        KahunaErrorCode.ClientDisposed,
+        mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen,
+        mayHaveHappened ? "The client was disposed after the write had been sent; whether it is applied is not known." : "The client was disposed before the operation was answered.");
+
+    /// <summary>The deadline passed while the operation waited to be sent again; <paramref name="last"/> says why it had to.</summary>
+    public static KahunaException GaveUp(OutcomeStatus last, string? unreachable) => last switch
+    {
+        OutcomeStatus.Busy => new(KahunaErrorCode.Overloaded, OperationOutcome.DidNotHappen, "The leader was overloaded and refused the operation until the request timeout."),
+        OutcomeStatus.Expired => new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "The operation waited in the server until the request timeout and was dropped before anything was done."),
+        _ when unreachable is not null => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, $"No node of the cluster could be reached until the request timeout: {unreachable}."),
+        OutcomeStatus.Unavailable => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, "The node was starting or stopping, and no other served the key until the request timeout."),
+        _ => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, "No leader was known for the key until the request timeout."),
+    };
+
+    /// <summary>For replies that end an operation with an error.</summary>
+    public static KahunaException FromOutcome(scoped in Outcome outcome, bool isRead)
+    {
+        string sentence = outcome.Value.Length > 0 ? Sentence(Encoding.UTF8.GetString(outcome.Value)) : "";
+        OperationOutcome unknown = isRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown;
+        return outcome.Status switch
+        {
+            OutcomeStatus.InvalidArgument => Make(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence, "The server refused the request as malformed."),
+            OutcomeStatus.Unimplemented => Make(KahunaErrorCode.Unimplemented, OperationOutcome.DidNotHappen, sentence, "The server's version does not serve this operation."),
+            OutcomeStatus.LogFull => Make(KahunaErrorCode.LogFull, OperationOutcome.DidNotHappen, sentence, "The server's log or disk is full; it accepts no writes."),
+            OutcomeStatus.Unknown => Make(KahunaErrorCode.OutcomeUnknown, unknown, sentence, "The leader changed while the operation was under way; how it ended is not known."),
+            OutcomeStatus.Internal => Make(KahunaErrorCode.Internal, unknown, sentence, "The partition stopped on a broken invariant."),
+            _ => Make(KahunaErrorCode.Protocol, unknown, sentence, string.Create(CultureInfo.InvariantCulture, $"The server answered with status {(byte)outcome.Status}, which this client does not know.")),
+        };
+    }
+
+    private static KahunaException Make(KahunaErrorCode code, OperationOutcome outcome, string sentence, string otherwise) =>
+        new(code, outcome, sentence.Length > 0 ? sentence : otherwise);
+
+    private static KahunaException Refused(string sentence) => new(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence + ".");
+
+    private static string Sentence(string text) => text.EndsWith('.') ? text : text + ".";
+
+    private static string KeyText(Operation operation) => Encoding.UTF8.GetString(operation.Key);
+}

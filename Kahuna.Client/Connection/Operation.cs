@@ -1,0 +1,274 @@
+using System.Text;
+using Kahuna.Client.Results;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// One call of a caller from its arguments to its end: the request as it can be encoded any number of times, the state of
+/// its way, and the reply. Pooled. Owned by the caller from rent to <see cref="ClusterConnection.Run{TResult}"/>, then by
+/// whoever holds it (a stream's slot or queue, the list of those that wait to be sent again), until one holder wins
+/// <see cref="TryEnd"/> and ends it; then by the caller again, whose await returns it to the pool.
+/// </summary>
+internal abstract class Operation
+{
+    private byte[] _key = new byte[64];
+    private int _keyLength;
+    private ReadOnlyMemory<byte> _value;
+    private ReadOnlyMemory<byte> _compared;
+    private ByteBuffer? _text;
+    private CommandKind _kind;
+    private CommandDurability _durability;
+    private CommandFlags _flags;
+    private long _comparedRevision;
+    private long _ttlMs;
+    private long _atRevision;
+    private long _number;
+
+    // Twice the generation, plus 1 once ended: a holder of an older generation can therefore never end a newer one.
+    private int _tag = 1;
+
+    /// <summary>What the arguments themselves rule out, found while they were encoded; the operation ends with it unsent.</summary>
+    public KahunaException? Refusal { get; private set; }
+
+    /// <summary>True for kinds that change nothing and may be repeated at will.</summary>
+    public bool IsRead => (byte)_kind >= 0x80;
+
+    /// <summary>The key's bytes.</summary>
+    public ReadOnlySpan<byte> Key => _key.AsSpan(0, _keyLength);
+
+    /// <summary>The moment, on the time provider's timestamp scale, at which it fails.</summary>
+    public long Deadline { get; set; }
+
+    /// <summary>How often it was sent or looked for a way; decides the pause before the next attempt.</summary>
+    public int Attempts { get; set; }
+
+    /// <summary>While it waits outside of a stream: the moment at which it is tried again.</summary>
+    public long NotBefore { get; set; }
+
+    /// <summary>The node that a refusal named as leader; 0: none. For the next attempt only.</summary>
+    public int HintedNodeId { get; set; }
+
+    /// <summary>How the last attempt was refused; <see cref="OutcomeStatus.Unset"/> when none was.</summary>
+    public OutcomeStatus LastRefusal { get; set; }
+
+    /// <summary>
+    /// The stream that has it; null while it waits outside. Written by the holder before it looks whether the operation is
+    /// still pending, and read by a cancellation after it has ended it, so that one of both sees the other.
+    /// </summary>
+    public NodeStream? Stream { get; set; }
+
+    /// <summary>Its number within <see cref="Stream"/>; 0 while it is queued there without one. Guarded by the stream's lock.</summary>
+    public uint RequestNumber { get; set; }
+
+    /// <summary>A caller's token can end it at any moment.</summary>
+    public bool IsCancelable { get; protected set; }
+
+    public OutcomeStatus ReplyStatus { get; private set; }
+
+    public long ReplyRevision { get; private set; }
+
+    public long ReplyNumber { get; private set; }
+
+    /// <summary>The value that the reply carries: null when it carries none, which is not the null value.</summary>
+    public KahunaValue? ReplyValue { get; private set; }
+
+    /// <summary>The remaining time to live of a read's reply.</summary>
+    public TimeSpan? ReplyTtl => ReplyStatus == OutcomeStatus.Found && ReplyNumber >= 0 ? TimeSpan.FromMilliseconds(ReplyNumber) : null;
+
+    /// <summary>This operation in its present generation.</summary>
+    public OperationRef Reference => new(this, Volatile.Read(ref _tag) >> 1);
+
+    public bool IsPending(int generation) => Volatile.Read(ref _tag) == generation << 1;
+
+    public bool TryEnd(int generation) => Interlocked.CompareExchange(ref _tag, (generation << 1) | 1, generation << 1) == generation << 1;
+
+    /// <summary>Fills in what every request has. First call after the rent.</summary>
+    public void Begin(CommandKind kind, CommandDurability durability, string key)
+    {
+        _kind = kind;
+        _durability = durability;
+        int bytesMax = Utf8Text.Strict.GetMaxByteCount(key.Length);
+        if (_key.Length < bytesMax && _key.Length < Limits.KeyBytesMax)
+        {
+            _key = new byte[Math.Min(Math.Max(bytesMax, 2 * _key.Length), Limits.KeyBytesMax)];
+        }
+
+        try
+        {
+            if (!Utf8Text.Strict.TryGetBytes(key, _key, out _keyLength))
+            {
+                _keyLength = 0;
+                Refusal = Failures.KeyTooLong(key);
+            }
+        }
+        catch (EncoderFallbackException)
+        {
+            _keyLength = 0;
+            Refusal = Failures.NoUtf8("key");
+        }
+    }
+
+    /// <summary>The value's bytes, which stay the caller's and must not change until the end.</summary>
+    public void SetValue(ReadOnlyMemory<byte> value)
+    {
+        if (value.Length > Limits.ValueBytesCeiling)
+        {
+            Refusal ??= Failures.ValueTooLong("value", value.Length);
+            return;
+        }
+
+        _value = value;
+    }
+
+    /// <summary>The value as text; null is the null value.</summary>
+    public void SetValue(string? text)
+    {
+        if (text is null)
+        {
+            AddFlag(CommandFlags.NullValue, true);
+            return;
+        }
+
+        // A string is at most 2^30 characters, so that its longest encoding exceeds an array; the count is exact instead.
+        try
+        {
+            int bytes = Utf8Text.Strict.GetByteCount(text);
+            if (bytes > Limits.ValueBytesCeiling)
+            {
+                Refusal ??= Failures.ValueTooLong("value", bytes);
+                return;
+            }
+
+            _text = ByteBuffer.Rent(bytes);
+            Utf8Text.Strict.GetBytes(text, _text.Take(bytes));
+            _value = _text.WrittenMemory;
+        }
+        catch (EncoderFallbackException)
+        {
+            Refusal ??= Failures.NoUtf8("value");
+        }
+    }
+
+    public void AddFlag(CommandFlags flag, bool isSet)
+    {
+        if (isSet)
+        {
+            _flags |= flag;
+        }
+    }
+
+    /// <summary>The compare conditions that are not null.</summary>
+    public void AddComparison(KahunaValue? value, long? revision)
+    {
+        if (value is { } compared)
+        {
+            _flags |= CommandFlags.IfValue;
+            AddFlag(CommandFlags.NullCompared, compared.IsNull);
+            if (compared.Memory.Length > Limits.ValueBytesCeiling)
+            {
+                Refusal ??= Failures.ValueTooLong("if_value", compared.Memory.Length);
+                return;
+            }
+
+            _compared = compared.Memory;
+        }
+
+        if (revision is { } comparedRevision)
+        {
+            _flags |= CommandFlags.IfRevision;
+            _comparedRevision = comparedRevision;
+        }
+    }
+
+    /// <summary>A time to live, rounded away from zero to whole milliseconds: a lease never ends early, and what is negative stays so.</summary>
+    public void AddTtl(TimeSpan ttl)
+    {
+        _flags |= CommandFlags.Ttl;
+        (long wholeMs, long rest) = Math.DivRem(ttl.Ticks, TimeSpan.TicksPerMillisecond);
+        _ttlMs = wholeMs + Math.Sign(rest);
+    }
+
+    public void AddReadRevision(long? revision)
+    {
+        if (revision is { } atRevision)
+        {
+            _flags |= CommandFlags.AtRevision;
+            _atRevision = atRevision;
+        }
+    }
+
+    public void AddNumber(long number)
+    {
+        _flags |= CommandFlags.Number;
+        _number = number;
+    }
+
+    /// <summary>
+    /// The request as the wire has it; its spans point into this operation. Session id and sequence number belong here too
+    /// (with <see cref="CommandFlags.Session"/>): they must be the same for every attempt.
+    /// </summary>
+    public Command ToCommand() => new()
+    {
+        Kind = _kind,
+        Durability = _durability,
+        Flags = _flags,
+        Key = Key,
+        Value = _value.Span,
+        ComparedValue = _compared.Span,
+        ComparedRevision = _comparedRevision,
+        TtlMs = _ttlMs,
+        AtRevision = _atRevision,
+        Number = _number,
+    };
+
+    /// <summary>Ends it with a reply. The caller has won <see cref="TryEnd"/> and holds no lock, as continuations may run before this returns.</summary>
+    public void Complete(scoped in Outcome outcome)
+    {
+        ReplyStatus = outcome.Status;
+        ReplyRevision = outcome.Revision;
+        ReplyNumber = outcome.Number;
+        if (outcome.Status >= OutcomeStatus.InvalidArgument)
+        {
+            Fail(Failures.FromOutcome(in outcome, IsRead));
+            return;
+        }
+
+        if (outcome.HasValue)
+        {
+            ReplyValue = outcome.ValueIsNull ? KahunaValue.Null : new KahunaValue(outcome.Value.Length == 0 ? ReadOnlyMemory<byte>.Empty : outcome.Value.ToArray());
+        }
+
+        Succeed();
+    }
+
+    /// <summary>Ends it with an exception; the caller's code never runs inside this call. The caller has won <see cref="TryEnd"/>.</summary>
+    public abstract void Fail(Exception failure);
+
+    protected abstract void Succeed();
+
+    /// <summary>Makes it pending in a new generation.</summary>
+    protected void Renew() => Volatile.Write(ref _tag, (Volatile.Read(ref _tag) | 1) + 1);
+
+    /// <summary>Forgets the call, so that the pool keeps nothing alive.</summary>
+    protected void Clear()
+    {
+        _text?.Return();
+        _text = null;
+        _value = default;
+        _compared = default;
+        _flags = default;
+        _keyLength = 0;
+        Refusal = null;
+        Attempts = 0;
+        HintedNodeId = 0;
+        LastRefusal = OutcomeStatus.Unset;
+        Stream = null;
+        RequestNumber = 0;
+        IsCancelable = false;
+        ReplyValue = null;
+    }
+}

@@ -1,0 +1,124 @@
+using System.Threading.Tasks.Sources;
+using Kahuna.Client.Results;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// An operation with the type of its result: the source behind the caller's <see cref="ValueTask{TResult}"/>. Goes back to
+/// the pool when the caller has taken the result. Threading as <see cref="Operation"/>.
+/// </summary>
+internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
+    where TResult : struct, IOperationResult<TResult>
+{
+    // One idle operation per thread serves a caller that awaits one call after the other; the shared stack serves the rest.
+    [ThreadStatic]
+    private static Operation<TResult>? s_own;
+
+    private static readonly OperationPool<Operation<TResult>> s_shared = new(capacity: 16 * 1024);
+
+    private ManualResetValueTaskSourceCore<bool> _core;
+    private CancellationTokenRegistration _registration;
+
+    private Operation()
+    {
+    }
+
+    /// <summary>An operation for one call.</summary>
+    public static Operation<TResult> Rent()
+    {
+        Operation<TResult>? operation = s_own;
+        if (operation is not null)
+        {
+            s_own = null;
+        }
+        else
+        {
+            operation = s_shared.TryTake() ?? new Operation<TResult>();
+        }
+
+        operation.Renew();
+        return operation;
+    }
+
+    /// <summary>What the caller awaits. Says also where the code after the await runs.</summary>
+    public ValueTask<TResult> Task(bool inline)
+    {
+        _core.RunContinuationsAsynchronously = !inline;
+        return new ValueTask<TResult>(this, _core.Version);
+    }
+
+    /// <summary>Lets a token end the operation. Must be called before the operation is handed on.</summary>
+    public void EndWith(CancellationToken ct)
+    {
+        IsCancelable = true;
+        _registration = ct.UnsafeRegister(static (state, token) => ((Operation<TResult>)state!).OnCanceled(token), this);
+    }
+
+    /// <inheritdoc/>
+    public override void Fail(Exception failure)
+    {
+        _core.RunContinuationsAsynchronously = true;
+        _core.SetException(failure);
+    }
+
+    /// <inheritdoc/>
+    public TResult GetResult(short token)
+    {
+        if (_core.GetStatus(token) == ValueTaskSourceStatus.Pending)
+        {
+            throw new InvalidOperationException("The result of an operation was taken before it had ended; await it, or turn it into a task first.");
+        }
+
+        try
+        {
+            _core.GetResult(token);
+            return TResult.From(this);
+        }
+        finally
+        {
+            Return();
+        }
+    }
+
+    /// <inheritdoc/>
+    public ValueTaskSourceStatus GetStatus(short token) => _core.GetStatus(token);
+
+    /// <inheritdoc/>
+    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _core.OnCompleted(continuation, state, token, flags);
+
+    /// <inheritdoc/>
+    protected override void Succeed() => _core.SetResult(true);
+
+    private void OnCanceled(CancellationToken token)
+    {
+        // The registration is gone before the operation serves another call, so the generation is the registered one.
+        OperationRef reference = Reference;
+        if (reference.TryEnd())
+        {
+            OperationOutcome outcome = Stream?.Withdraw(this) ?? OperationOutcome.DidNotHappen;
+            Fail(new KahunaCanceledException(outcome, token));
+        }
+    }
+
+    private void Return()
+    {
+        if (IsCancelable)
+        {
+            // Waits for a cancellation that is just running on another thread.
+            _registration.Dispose();
+            _registration = default;
+        }
+
+        Clear();
+        _core.Reset();
+        if (s_own is null)
+        {
+            s_own = this;
+        }
+        else
+        {
+            s_shared.Give(this);
+        }
+    }
+}

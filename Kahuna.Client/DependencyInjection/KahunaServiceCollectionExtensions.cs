@@ -1,0 +1,29 @@
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.DependencyInjection.Extensions;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Options;
+
+namespace Kahuna.Client.DependencyInjection;
+
+/// <summary>Registers the client in a service collection. Stateless.</summary>
+public static class KahunaServiceCollectionExtensions
+{
+    /// <summary>
+    /// Registers one <see cref="KahunaClient"/> for the application, made at its first use and disposed with the container.
+    /// Options that cannot be used are refused then with an <see cref="OptionsValidationException"/> that lists every reason.
+    /// </summary>
+    /// <param name="services">The collection to add to.</param>
+    /// <param name="configure">Sets the options; at least one endpoint is needed.</param>
+    /// <returns>The same collection.</returns>
+    public static IServiceCollection AddKahuna(this IServiceCollection services, Action<KahunaClientOptions> configure)
+    {
+        ArgumentNullException.ThrowIfNull(services);
+        ArgumentNullException.ThrowIfNull(configure);
+        services.AddOptions<KahunaClientOptions>().Configure(configure);
+        services.TryAddEnumerable(ServiceDescriptor.Singleton<IValidateOptions<KahunaClientOptions>, KahunaClientOptionsValidation>());
+        services.TryAddSingleton(provider => new KahunaClient(
+            provider.GetRequiredService<IOptions<KahunaClientOptions>>().Value,
+            provider.GetService<ILoggerFactory>()));
+        return services;
+    }
+}

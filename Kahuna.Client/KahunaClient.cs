@@ -1,0 +1,64 @@
+using Kahuna.Client.Connection;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace Kahuna.Client;
+
+/// <summary>
+/// A client of one Kahuna cluster. Make one for the life of the application and share it: any thread, any number of calls
+/// at a time. It keeps one stream to each node, sends every operation to the node that leads its key, follows leader
+/// changes and reconnects by itself. Dispose it at the end.
+/// </summary>
+public sealed class KahunaClient : IAsyncDisposable
+{
+    private readonly ClusterConnection _connection;
+
+    /// <summary>Makes a client. No I/O takes place before the first operation.</summary>
+    /// <param name="options">Where the cluster is and how long to try; read once.</param>
+    /// <param name="loggerFactory">Receives connection events, not operations; null for none.</param>
+    /// <exception cref="ArgumentException">The options cannot be used; the message lists every reason.</exception>
+    public KahunaClient(KahunaClientOptions options, ILoggerFactory? loggerFactory = null)
+        : this(Checked(options, []), ConnectionPorts.ForNetwork(options), loggerFactory ?? NullLoggerFactory.Instance)
+    {
+    }
+
+    /// <summary>As the public constructor, over given ports: what tests and simulations use.</summary>
+    internal KahunaClient(KahunaClientOptions options, ConnectionPorts ports, ILoggerFactory loggerFactory)
+    {
+        Checked(options, []);
+        _connection = new ClusterConnection(ConnectionSettings.From(options), ports, loggerFactory.CreateLogger("Kahuna.Client"));
+        KeyValues = new KeyValues.KeyValues(_connection, options.Durability);
+    }
+
+    /// <summary>Set, get, exists, delete, extend, increment.</summary>
+    public KeyValues.KeyValues KeyValues { get; }
+
+    /// <summary>Makes a client for a list of endpoints. No I/O takes place before the first operation.</summary>
+    /// <param name="endpoints">Comma-separated: <c>https://a:8082,https://b:8084</c>. One that answers is enough.</param>
+    /// <param name="configure">Sets further options; null for the defaults.</param>
+    /// <exception cref="ArgumentException">An endpoint or option cannot be used; the message lists every reason.</exception>
+    public static KahunaClient Connect(string endpoints, Action<KahunaClientOptions>? configure = null)
+    {
+        ArgumentNullException.ThrowIfNull(endpoints);
+        KahunaClientOptions options = new();
+        List<string> errors = [];
+        options.AddEndpoints(endpoints, errors);
+        configure?.Invoke(options);
+        return new KahunaClient(Checked(options, errors));
+    }
+
+    /// <summary>Describes the cluster: its identity, nodes, and the leaders of its partitions, as the connected nodes report them.</summary>
+    /// <param name="ct">Ends the wait.</param>
+    /// <exception cref="KahunaException"><see cref="KahunaErrorCode.Unavailable"/>: no node could be reached within <see cref="KahunaClientOptions.ConnectTimeout"/>; the message says why.</exception>
+    public ValueTask<ClusterDescription> DescribeAsync(CancellationToken ct = default) => _connection.DescribeAsync(ct);
+
+    /// <summary>Closes all streams. Operations under way end with <see cref="KahunaErrorCode.ClientDisposed"/>, later ones with <see cref="ObjectDisposedException"/>.</summary>
+    public ValueTask DisposeAsync() => _connection.DisposeAsync();
+
+    private static KahunaClientOptions Checked(KahunaClientOptions options, List<string> errors)
+    {
+        ArgumentNullException.ThrowIfNull(options);
+        options.Check(errors);
+        return errors.Count == 0 ? options : throw new ArgumentException($"The client's options cannot be used: {string.Join("; ", errors)}.", nameof(options));
+    }
+}

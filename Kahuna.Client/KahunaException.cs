@@ -1,0 +1,32 @@
+namespace Kahuna.Client;
+
+/// <summary>
+/// An operation that was not answered normally. <see cref="Outcome"/> says whether it changed anything, <see cref="Code"/>
+/// why it failed. A condition that did not hold, or a key that does not exist, is a result and never this exception.
+/// </summary>
+public class KahunaException : Exception
+{
+    /// <summary>Creates the exception with all that it says.</summary>
+    /// <param name="code">Why the operation failed.</param>
+    /// <param name="outcome">Whether it changed anything.</param>
+    /// <param name="message">One sentence for a person.</param>
+    /// <param name="innerException">What caused it, if that is known.</param>
+    public KahunaException(KahunaErrorCode code, OperationOutcome outcome, string message, Exception? innerException = null)
+        : base(message, innerException)
+    {
+        Code = code;
+        Outcome = outcome;
+    }
+
+    /// <summary>Whether the operation changed anything.</summary>
+    public OperationOutcome Outcome { get; }
+
+    /// <summary>Why the operation failed.</summary>
+    public KahunaErrorCode Code { get; }
+
+    /// <summary>
+    /// True when repeating the operation cannot apply it twice, which is so exactly when it did not happen. It does not
+    /// promise that the repetition succeeds: a malformed request stays malformed.
+    /// </summary>
+    public bool IsSafeToRetry => Outcome == OperationOutcome.DidNotHappen;
+}

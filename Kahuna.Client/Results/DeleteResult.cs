@@ -1,0 +1,37 @@
+using Kahuna.Client.Connection;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Client.Results;
+
+/// <summary>How a delete ended. Immutable.</summary>
+public readonly record struct DeleteResult : IOperationResult<DeleteResult>
+{
+    /// <summary>True when the key was removed; false when it did not exist or a condition did not hold.</summary>
+    public bool Deleted { get; init; }
+
+    /// <summary>The key existed when the call was applied. With <see cref="Deleted"/> false it means that a condition did not hold.</summary>
+    public bool Found { get; init; }
+
+    /// <summary>The revision of the deletion if <see cref="Deleted"/>, else the current one, or 0 when the key does not exist.</summary>
+    public long Revision { get; init; }
+
+    /// <summary>With <c>ReturnPrevious</c>: the value before the call. Null when it was not asked for or the key did not exist.</summary>
+    public KahunaValue? Previous { get; init; }
+
+    /// <summary>The revision of the value before the call; 0 when the key did not exist.</summary>
+    public long PreviousRevision { get; init; }
+
+    static DeleteResult IOperationResult<DeleteResult>.From(Operation answered)
+    {
+        bool deleted = answered.ReplyStatus == OutcomeStatus.Applied;
+        bool found = deleted || (answered.ReplyStatus == OutcomeStatus.ConditionFailed && answered.ReplyRevision > 0);
+        return new DeleteResult
+        {
+            Deleted = deleted,
+            Found = found,
+            Revision = found ? answered.ReplyRevision : 0,
+            Previous = answered.ReplyValue,
+            PreviousRevision = deleted ? answered.ReplyNumber : found ? answered.ReplyRevision : 0,
+        };
+    }
+}

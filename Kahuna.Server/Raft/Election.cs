@@ -1,0 +1,66 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Raft;
+
+/// <summary>
+/// The clock of a node without leadership and the count of the votes it gets. Election timeouts are drawn anew for every
+/// attempt, so that rivals drift apart (Raft §5.2). Owned by one core; not thread-safe.
+/// </summary>
+internal sealed class Election
+{
+    private readonly int _electionTicks;
+    private readonly Members _members;
+    private readonly TickRandom _random;
+    private readonly bool?[] _votes;
+    private int _elapsed;
+    private int _timeout;
+
+    public Election(RaftConfig config, Members members)
+    {
+        InvariantException.Require(config.HeartbeatTicks > 0 && config.ElectionTicks > config.HeartbeatTicks, "heartbeats are more frequent than elections");
+        _electionTicks = config.ElectionTicks;
+        _members = members;
+        _random = new TickRandom(config.Seed);
+        _votes = new bool?[members.Voters.Length];
+        RestartClock();
+    }
+
+    /// <summary>A leader was heard so lately that a majority may still follow it: no vote against it (thesis 4.2.3).</summary>
+    public bool IsWithinLease => _elapsed < _electionTicks;
+
+    /// <summary>True when the time without a leader is over.</summary>
+    public bool Tick() => ++_elapsed >= _timeout;
+
+    /// <summary>The leader was heard, or a vote was given: wait again.</summary>
+    public void Wait() => _elapsed = 0;
+
+    public void RestartClock()
+    {
+        _elapsed = 0;
+        _timeout = _electionTicks + _random.Below(_electionTicks);
+    }
+
+    public void BeginCount() => Array.Clear(_votes);
+
+    /// <summary>Counts a vote; a second one of the same voter changes nothing.</summary>
+    public VoteOutcome Count(NodeId voter, bool granted)
+    {
+        int number = _members.VoterNumber(voter);
+        if (number >= 0)
+        {
+            _votes[number] ??= granted;
+        }
+
+        int grants = 0;
+        int refusals = 0;
+        foreach (bool? vote in _votes)
+        {
+            grants += vote == true ? 1 : 0;
+            refusals += vote == false ? 1 : 0;
+        }
+
+        return grants >= _members.Majority ? VoteOutcome.Won
+            : _votes.Length - refusals < _members.Majority ? VoteOutcome.Lost
+            : VoteOutcome.Open;
+    }
+}

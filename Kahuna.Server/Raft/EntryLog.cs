@@ -1,0 +1,213 @@
+using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Raft;
+
+/// <summary>
+/// One group's log as the core sees it: the terms of all indexes, the entries that are in memory, and the four marks
+/// applied ≤ commit, durable ≤ handed out, all at most the last index. Owned by one core; not thread-safe.
+/// </summary>
+internal sealed class EntryLog
+{
+    private readonly TermRuns _terms;
+    private readonly EntryMemory _memory;
+    private readonly int _cacheBytes;
+    private readonly int _cacheBytesMax;
+
+    public EntryLog(RaftConfig config, RaftStart start)
+    {
+        _terms = new TermRuns(start.Terms);
+        InvariantException.Require(start.Terms.Count == 0 ? start.LastIndex.Value == 0 : start.LastIndex >= _terms.LastFirst, "the recovered terms fit the recovered log");
+        InvariantException.Require(start.Applied <= start.LastIndex, "what is applied is in the log");
+
+        // The commit mark is a hint that may have been written ahead of entries that a crash tore off.
+        LogIndex commit = start.HardState.Commit < start.LastIndex ? start.HardState.Commit : start.LastIndex;
+        CommitIndex = commit > start.Applied ? commit : start.Applied;
+        AppliedIndex = start.Applied;
+        LastIndex = start.LastIndex;
+        DurableIndex = start.LastIndex;
+        HandedOutIndex = start.LastIndex;
+        _cacheBytes = config.CacheBytes;
+        _cacheBytesMax = config.CacheBytesMax;
+        _memory = new EntryMemory(start.Applied.Next(), Math.Max(4, config.CacheBytes / EntryMemory.ChunkBytes));
+    }
+
+    public LogIndex LastIndex { get; private set; }
+
+    public Term LastTerm => _terms.LastTerm;
+
+    public LogIndex CommitIndex { get; private set; }
+
+    public LogIndex AppliedIndex { get; private set; }
+
+    /// <summary>Last index on stable storage.</summary>
+    public LogIndex DurableIndex { get; private set; }
+
+    /// <summary>Last index that was handed out to be persisted.</summary>
+    public LogIndex HandedOutIndex { get; private set; }
+
+    /// <summary>While a Ready is open: the last index that it may name; 0 when none is open.</summary>
+    public LogIndex OpenThrough { get; set; }
+
+    /// <summary>First index whose entry is in memory.</summary>
+    public LogIndex FirstInMemory => _memory.First;
+
+    /// <summary>All entries above the applied index are in memory, as they must be before the first input.</summary>
+    public bool IsRestored => _memory.End == LastIndex.Next();
+
+    public Term TermAt(LogIndex index)
+    {
+        InvariantException.Require(index <= LastIndex, "the index is in the log");
+        return _terms.At(index);
+    }
+
+    public bool Matches(LogIndex index, Term term) => index <= LastIndex && _terms.At(index) == term;
+
+    /// <summary>See <see cref="TermRuns.LastAtMost"/>.</summary>
+    public LogIndex LastAtMost(LogIndex index, Term term) => _terms.LastAtMost(index < LastIndex ? index : LastIndex, term);
+
+    /// <summary>A log that ends so is at least as complete as this one (Raft §5.4.1).</summary>
+    public bool IsUpToDate(LogIndex lastIndex, Term lastTerm) =>
+        lastTerm > LastTerm || (lastTerm == LastTerm && lastIndex >= LastIndex);
+
+    /// <summary>Recovered entries come back into memory.</summary>
+    public void Restore(LogIndex first, ReadOnlySpan<byte> entries)
+    {
+        InvariantException.Require(first == _memory.End, "recovered entries follow one another");
+        ReadOnlySpan<byte> rest = entries;
+        while (!rest.IsEmpty)
+        {
+            ReadOnlySpan<byte> encoded = rest;
+            InvariantException.Require(EntryCodec.TryRead(ref rest, out Term term, out _, out _), "recovered entries decode");
+            InvariantException.Require(_memory.End <= LastIndex && term == _terms.At(_memory.End), "recovered entries have the recovered terms");
+            encoded = encoded[..^rest.Length];
+            encoded.CopyTo(_memory.Add(encoded.Length));
+        }
+    }
+
+    /// <summary>Appends a new entry at the end.</summary>
+    public LogIndex Append(Term term, EntryKind kind, ReadOnlySpan<byte> payload)
+    {
+        Span<byte> target = _memory.Add(EntryCodec.HeaderBytes + payload.Length);
+        BinaryPrimitives.WriteUInt64LittleEndian(target, term.Value);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[8..], (byte)kind);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[12..], (uint)payload.Length);
+        payload.CopyTo(target[EntryCodec.HeaderBytes..]);
+        return Appended(term);
+    }
+
+    /// <summary>Appends an entry that is encoded already.</summary>
+    public void AppendEncoded(Term term, ReadOnlySpan<byte> encoded)
+    {
+        encoded.CopyTo(_memory.Add(encoded.Length));
+        Appended(term);
+    }
+
+    /// <summary>Removes entries from <paramref name="from"/> on: another leader's log goes on differently.</summary>
+    public void Cut(LogIndex from)
+    {
+        InvariantException.Require(from > CommitIndex, "a committed entry is never cut");
+        InvariantException.Require(from > OpenThrough, "the log is not cut under an open Ready");
+        _memory.CutFrom(from);
+        _terms.Cut(from);
+        LastIndex = from.Previous();
+        HandedOutIndex = HandedOutIndex < LastIndex ? HandedOutIndex : LastIndex;
+        DurableIndex = DurableIndex < LastIndex ? DurableIndex : LastIndex;
+    }
+
+    public void Commit(LogIndex index)
+    {
+        InvariantException.Require(index >= CommitIndex, "the commit index never decreases");
+        InvariantException.Require(index <= LastIndex, "only entries of the log are committed");
+        CommitIndex = index;
+    }
+
+    /// <summary>Storage confirmed this position. False when the confirmation is stale: the log was cut since, or it is known already.</summary>
+    public bool Persisted(LogIndex index, Term term)
+    {
+        if (index <= DurableIndex || index > HandedOutIndex || _terms.At(index) != term)
+        {
+            return false;
+        }
+
+        DurableIndex = index;
+        return true;
+    }
+
+    public void MarkHandedOut(LogIndex first, LogIndex last)
+    {
+        InvariantException.Require(first == HandedOutIndex.Next() && last <= LastIndex, "entries are handed out once and in order");
+        HandedOutIndex = last;
+    }
+
+    public void MarkApplied(LogIndex first, LogIndex last)
+    {
+        InvariantException.Require(first == AppliedIndex.Next(), "entries are applied once and in order");
+        InvariantException.Require(last <= CommitIndex, "only committed entries are applied");
+        AppliedIndex = last;
+    }
+
+    /// <summary>
+    /// Drops from memory what is applied and durable here: entries up to <paramref name="held"/>, which no active follower
+    /// needs, except for a cache of the last of them; and more when memory is over its limit.
+    /// </summary>
+    public void Trim(LogIndex held)
+    {
+        LogIndex droppable = AppliedIndex < DurableIndex ? AppliedIndex : DurableIndex;
+        LogIndex unneeded = held < droppable ? held : droppable;
+        LogIndex first = _memory.First;
+        if (droppable < first)
+        {
+            return;
+        }
+
+        long excess = _memory.BytesBetween(first, unneeded) - _cacheBytes;
+        LogIndex last = unneeded;
+        if (_memory.Bytes - _cacheBytesMax > excess)
+        {
+            excess = _memory.Bytes - _cacheBytesMax;
+            last = droppable;
+        }
+
+        if (excess <= 0)
+        {
+            return;
+        }
+
+        // Memory goes back in chunks, so dropping waits until a chunk's worth has gathered.
+        if (excess >= EntryMemory.ChunkBytes || excess >= _cacheBytes)
+        {
+            LogIndex through = first + (ulong)(_memory.CountWithin(first, (int)Math.Min(excess, int.MaxValue)) - 1);
+            _memory.DropThrough(through < last ? through : last);
+        }
+    }
+
+    public ReadOnlySpan<byte> Payload(LogIndex index, out Term term, out EntryKind kind)
+    {
+        ReadOnlySpan<byte> encoded = _memory.Encoded(index);
+        term = new Term(BinaryPrimitives.ReadUInt64LittleEndian(encoded));
+        kind = (EntryKind)encoded[8];
+        return encoded[EntryCodec.HeaderBytes..];
+    }
+
+    public void CopyEntries(LogIndex first, int count, ByteBuffer target)
+    {
+        if (count > 0)
+        {
+            _memory.CopyTo(first, count, target);
+        }
+    }
+
+    /// <summary>See <see cref="EntryMemory.CountWithin"/>.</summary>
+    public int CountWithin(LogIndex from, int bytesMax) => _memory.CountWithin(from, bytesMax);
+
+    public long BytesBetween(LogIndex from, LogIndex through) => _memory.BytesBetween(from, through);
+
+    private LogIndex Appended(Term term)
+    {
+        LastIndex = LastIndex.Next();
+        _terms.Add(LastIndex, term);
+        return LastIndex;
+    }
+}

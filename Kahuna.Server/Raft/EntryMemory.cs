@@ -1,0 +1,213 @@
+using System.Buffers;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Raft;
+
+/// <summary>
+/// The part of a log that is in memory: consecutive encoded entries in recycled chunks, with a ring of small structs over
+/// them. Entries are added at the end, dropped from the front, cut from the end. Nothing is allocated once chunks and ring have grown
+/// to their size. Owned by one <see cref="EntryLog"/>; not thread-safe.
+/// </summary>
+internal sealed class EntryMemory(LogIndex first, int idleChunksMax)
+{
+    /// <summary>Some hundred entries of a busy group; small enough that a node with a hundred idle groups does not notice.</summary>
+    public const int ChunkBytes = 256 << 10;
+
+    private readonly Stack<EntryChunk> _idle = new();
+    private Slot[] _slots = new Slot[256];
+    private int _head;
+    private int _count;
+    private EntryChunk? _current;
+    private ulong _droppedBytes;
+
+    /// <summary>First index in memory; the next index to add when memory is empty.</summary>
+    public LogIndex First { get; private set; } = first;
+
+    /// <summary>The index that the next entry gets.</summary>
+    public LogIndex End => First + (ulong)_count;
+
+    /// <summary>Bytes of all entries in memory, encoded.</summary>
+    public long Bytes => (long)(EndPosition - _droppedBytes);
+
+    private ulong EndPosition => _count == 0 ? _droppedBytes : SlotAt(_count - 1).End;
+
+    /// <summary>Room for the next entry, which the caller fills with exactly its encoded bytes.</summary>
+    public Span<byte> Add(int bytes)
+    {
+        EntryChunk chunk = ChunkFor(bytes);
+        if (_count == _slots.Length)
+        {
+            Grow();
+        }
+
+        ulong end = EndPosition + (ulong)bytes;
+        int offset = chunk.Used;
+        _slots[(_head + _count) & (_slots.Length - 1)] = new Slot(chunk, end, offset, bytes);
+        _count++;
+        chunk.Used = offset + bytes;
+        chunk.Entries++;
+        return chunk.Bytes.AsSpan(offset, bytes);
+    }
+
+    /// <summary>The encoded entry at <paramref name="index"/>.</summary>
+    public ReadOnlySpan<byte> Encoded(LogIndex index)
+    {
+        ref readonly Slot slot = ref SlotAt(Position(index));
+        return slot.Chunk.Bytes.AsSpan(slot.Offset, slot.Length);
+    }
+
+    /// <summary>Appends <paramref name="count"/> encoded entries to <paramref name="target"/>; neighbours in one chunk are copied at once.</summary>
+    public void CopyTo(LogIndex from, int count, ByteBuffer target)
+    {
+        int position = Position(from);
+        InvariantException.Require(count >= 0 && position + count <= _count, "copied entries are in memory");
+        int end = position + count;
+        while (position < end)
+        {
+            Slot slot = SlotAt(position++);
+            int length = slot.Length;
+            while (position < end && SlotAt(position) is var next && next.Chunk == slot.Chunk && next.Offset == slot.Offset + length)
+            {
+                length += next.Length;
+                position++;
+            }
+
+            target.Append(slot.Chunk.Bytes.AsSpan(slot.Offset, length));
+        }
+    }
+
+    /// <summary>Encoded bytes of entries [from, through]; 0 when the range is empty.</summary>
+    public long BytesBetween(LogIndex from, LogIndex through)
+    {
+        if (through < from)
+        {
+            return 0;
+        }
+
+        int position = Position(from);
+        ulong before = position == 0 ? _droppedBytes : SlotAt(position - 1).End;
+        return (long)(SlotAt(Position(through)).End - before);
+    }
+
+    /// <summary>How many entries from <paramref name="from"/> on fit into <paramref name="bytesMax"/>; at least one.</summary>
+    public int CountWithin(LogIndex from, int bytesMax)
+    {
+        int position = Position(from);
+        ulong limit = (position == 0 ? _droppedBytes : SlotAt(position - 1).End) + (ulong)bytesMax;
+        if (EndPosition <= limit)
+        {
+            return _count - position;
+        }
+
+        int low = position + 1;
+        int high = _count;
+        while (low < high)
+        {
+            int middle = (low + high) >>> 1;
+            if (SlotAt(middle).End <= limit)
+            {
+                low = middle + 1;
+            }
+            else
+            {
+                high = middle;
+            }
+        }
+
+        return low - position;
+    }
+
+    /// <summary>Drops entries up to and including <paramref name="through"/>.</summary>
+    public void DropThrough(LogIndex through)
+    {
+        InvariantException.Require(through < End, "dropped entries are in memory");
+        while (First <= through)
+        {
+            ref Slot slot = ref _slots[_head];
+            _droppedBytes = slot.End;
+            Release(slot.Chunk);
+            slot = default;
+            _head = (_head + 1) & (_slots.Length - 1);
+            _count--;
+            First = First.Next();
+        }
+    }
+
+    /// <summary>Removes entries from <paramref name="from"/> on.</summary>
+    public void CutFrom(LogIndex from)
+    {
+        InvariantException.Require(from >= First, "cut entries are in memory");
+        while (End > from)
+        {
+            ref Slot slot = ref _slots[(_head + _count - 1) & (_slots.Length - 1)];
+            slot.Chunk.Used = slot.Offset;
+            Release(slot.Chunk);
+            slot = default;
+            _count--;
+        }
+    }
+
+    private int Position(LogIndex index)
+    {
+        InvariantException.Require(index >= First && index < End, "the entry is in memory");
+        return (int)(index.Value - First.Value);
+    }
+
+    private ref readonly Slot SlotAt(int position) => ref _slots[(_head + position) & (_slots.Length - 1)];
+
+    private EntryChunk ChunkFor(int bytes)
+    {
+        if (bytes > ChunkBytes)
+        {
+            return new EntryChunk(ArrayPool<byte>.Shared.Rent(bytes), single: true);
+        }
+
+        if (_current is null || ChunkBytes - _current.Used < bytes)
+        {
+            if (_current is { Entries: 0 })
+            {
+                _current.Used = 0;
+            }
+            else
+            {
+                _current = _idle.TryPop(out EntryChunk? idle) ? idle : new EntryChunk(new byte[ChunkBytes], single: false);
+            }
+        }
+
+        return _current;
+    }
+
+    private void Release(EntryChunk chunk)
+    {
+        if (--chunk.Entries > 0 || chunk == _current)
+        {
+            return;
+        }
+
+        chunk.Used = 0;
+        if (chunk.Single)
+        {
+            ArrayPool<byte>.Shared.Return(chunk.Bytes);
+        }
+        else if (_idle.Count < idleChunksMax)
+        {
+            _idle.Push(chunk);
+        }
+    }
+
+    private void Grow()
+    {
+        var larger = new Slot[_slots.Length * 2];
+        for (int i = 0; i < _count; i++)
+        {
+            larger[i] = SlotAt(i);
+        }
+
+        _slots = larger;
+        _head = 0;
+    }
+
+    /// <summary>Where an entry lies. End is the sum of all bytes ever added up to and with it, so that sizes of ranges are differences.</summary>
+    private readonly record struct Slot(EntryChunk Chunk, ulong End, int Offset, int Length);
+}

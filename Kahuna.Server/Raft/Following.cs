@@ -1,0 +1,173 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Raft;
+
+/// <summary>
+/// What a follower or learner does with its leader's appends and heartbeats (Raft §5.3). Answers wait for the Ready, so that
+/// one acknowledgement stands for all appends of a turn. Owned by one core; not thread-safe.
+/// </summary>
+internal sealed class Following(EntryLog log)
+{
+    private LogIndex _matched;
+    private bool _acknowledge;
+    private NodeId _acknowledgeTo;
+    private bool _refuse;
+    private RaftMessage _refusal;
+    private bool _answerHeartbeat;
+    private RaftMessage _heartbeatReply;
+
+    public bool HasAnswers => _acknowledge || _refuse || _answerHeartbeat;
+
+    /// <summary>A new term: nothing is known to match its leader's log, and nobody waits for the old answers.</summary>
+    public void EnterTerm()
+    {
+        _matched = default;
+        _acknowledge = false;
+        _refuse = false;
+        _answerHeartbeat = false;
+    }
+
+    /// <summary>Takes an append of the current leader. False, with nothing changed, when it is malformed.</summary>
+    public bool Append(in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
+        if (!IsWellFormed(message, entries))
+        {
+            return false;
+        }
+
+        if (!log.Matches(message.Index, message.LogTerm))
+        {
+            InvariantException.Require(message.Index > log.CommitIndex, "a leader holds every committed entry");
+            Refuse(message);
+            return true;
+        }
+
+        LogIndex last = message.Index + (ulong)message.EntryCount;
+        Store(message, entries);
+        if (last > _matched)
+        {
+            _matched = last;
+        }
+
+        _acknowledge = true;
+        _acknowledgeTo = message.From;
+        TakeCommit(message.Commit < last ? message.Commit : last);
+        return true;
+    }
+
+    public void Heartbeat(in RaftMessage message)
+    {
+        TakeCommit(message.Commit < log.LastIndex ? message.Commit : log.LastIndex);
+
+        // Of several heartbeats the newest round is answered: it confirms the older ones.
+        ulong round = _answerHeartbeat ? Math.Max(_heartbeatReply.Round, message.Round) : message.Round;
+        _heartbeatReply = new RaftMessage
+        {
+            Kind = RaftMessageKind.HeartbeatReply,
+            To = message.From,
+            Index = _matched,
+            Hint = message.Index,
+            Round = round,
+        };
+        _answerHeartbeat = true;
+    }
+
+    /// <summary>Queues the answers that gathered.</summary>
+    public void Prepare(Outbox outbox)
+    {
+        if (_answerHeartbeat)
+        {
+            _answerHeartbeat = false;
+            outbox.SendNow(_heartbeatReply);
+        }
+
+        if (_refuse)
+        {
+            _refuse = false;
+            outbox.SendRefusal(_refusal);
+        }
+
+        if (_acknowledge)
+        {
+            _acknowledge = false;
+            outbox.SendAfterDurable(new RaftMessage
+            {
+                Kind = RaftMessageKind.AppendReply,
+                To = _acknowledgeTo,
+                Index = _matched,
+            });
+        }
+    }
+
+    /// <summary>Skips what the log has, cuts what contradicts the leader, appends the rest.</summary>
+    private void Store(in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
+        LogIndex index = message.Index;
+        ReadOnlySpan<byte> rest = entries;
+        while (!rest.IsEmpty)
+        {
+            index = index.Next();
+            ReadOnlySpan<byte> encoded = rest;
+            InvariantException.Require(EntryCodec.TryRead(ref rest, out Term term, out _, out _), "checked entries decode");
+            if (log.Matches(index, term))
+            {
+                continue;
+            }
+
+            if (index <= log.LastIndex)
+            {
+                log.Cut(index);
+            }
+
+            log.AppendEncoded(term, encoded[..^rest.Length]);
+        }
+    }
+
+    private void Refuse(in RaftMessage message)
+    {
+        // The last own index at which the leader's log can agree: everything of later terms is skipped at once.
+        LogIndex hint = log.LastAtMost(message.Index, message.LogTerm);
+        _refusal = new RaftMessage
+        {
+            Kind = RaftMessageKind.AppendReply,
+            To = message.From,
+            Index = message.Index,
+            LogTerm = log.TermAt(hint),
+            Hint = hint,
+            Reject = true,
+        };
+        _refuse = true;
+    }
+
+    private void TakeCommit(LogIndex commit)
+    {
+        if (commit > log.CommitIndex)
+        {
+            log.Commit(commit);
+        }
+    }
+
+    private static bool IsWellFormed(in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
+        if (message.LogTerm > message.Term || (message.Index.Value == 0) != (message.LogTerm.Value == 0))
+        {
+            return false;
+        }
+
+        int count = 0;
+        Term term = message.LogTerm;
+        ReadOnlySpan<byte> rest = entries;
+        while (!rest.IsEmpty)
+        {
+            if (!EntryCodec.TryRead(ref rest, out Term next, out _, out _) || next < term || next > message.Term || next.Value == 0)
+            {
+                return false;
+            }
+
+            term = next;
+            count++;
+        }
+
+        return count == message.EntryCount;
+    }
+}

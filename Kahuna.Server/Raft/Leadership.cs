@@ -1,0 +1,194 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Raft;
+
+/// <summary>
+/// What only a leader does: replication, heartbeats, check-quorum, read rounds and the transfer of leadership.
+/// Between two leaderships it is idle. Owned by one core; not thread-safe.
+/// </summary>
+internal sealed class Leadership(RaftConfig config, Members members, EntryLog log, Standing standing)
+{
+    private readonly Replication _replication = new(config, members, log, standing);
+    private readonly ReadRounds _reads = new();
+    private readonly Handover<ReadState> _readStates = new();
+    private NodeId _transferTarget;
+    private int _transferTicks;
+    private bool _transferSent;
+    private int _heartbeatTicks;
+    private bool _heartbeatDue;
+
+    /// <summary>Leadership is being handed over: nothing new may be proposed.</summary>
+    public bool IsTransferring => !_transferTarget.IsNone;
+
+    public Handover<ReadState> ReadStates => _readStates;
+
+    public Handover<LogFetch> Fetches => _replication.Fetches;
+
+    public LogIndex HeldByActive => _replication.HeldByActive;
+
+    /// <summary>An entry of the own term is committed, and with it everything of earlier terms (§5.4.2, thesis 6.4).</summary>
+    private bool OwnTermCommitted => log.TermAt(log.CommitIndex) == standing.Term;
+
+    public void Begin()
+    {
+        _replication.Begin(log.LastIndex);
+        _heartbeatTicks = 0;
+        _heartbeatDue = false;
+        EndTransfer();
+        log.Append(standing.Term, EntryKind.Empty, []);
+    }
+
+    public void End(Outbox outbox)
+    {
+        _reads.Drop();
+        EndTransfer();
+        _heartbeatDue = false;
+        outbox.DropLeaderMessages();
+        _replication.Fetches.RemoveGathered(static _ => true);
+    }
+
+    /// <summary>False when a majority has not answered for an election timeout: this leader steps down (thesis 6.2).</summary>
+    public bool Tick()
+    {
+        _replication.Tick();
+        if (!_replication.HasActiveQuorum())
+        {
+            return false;
+        }
+
+        if (++_heartbeatTicks >= config.HeartbeatTicks)
+        {
+            _heartbeatTicks = 0;
+            _heartbeatDue = true;
+            _transferSent = false;
+        }
+
+        if (IsTransferring && ++_transferTicks >= config.ElectionTicks)
+        {
+            EndTransfer();
+        }
+
+        return true;
+    }
+
+    public void OwnLogPersisted() => _replication.CommitWhatMajorityHolds();
+
+    public void AppendAnswered(in RaftMessage reply)
+    {
+        if (_replication.Find(reply.From) is { } follower)
+        {
+            follower.Heard();
+            _replication.Answered(follower, reply);
+        }
+    }
+
+    public void HeartbeatAnswered(in RaftMessage reply)
+    {
+        if (_replication.Find(reply.From) is not { } follower)
+        {
+            return;
+        }
+
+        follower.Heard();
+        if (reply.Hint <= log.LastIndex)
+        {
+            follower.HeartbeatAnswered(reply.Hint, reply.Index);
+        }
+
+        if (reply.Round <= _reads.Newest && reply.Round > follower.ConfirmedRound)
+        {
+            follower.RoundConfirmed(reply.Round);
+            ConfirmReads();
+        }
+    }
+
+    public ulong Read() => _reads.Register();
+
+    /// <summary>Begins to hand leadership to <paramref name="target"/>, in place of an earlier target.</summary>
+    public bool TryTransfer(NodeId target)
+    {
+        if (target == members.Self || !members.IsVoter(target))
+        {
+            return false;
+        }
+
+        if (_transferTarget != target)
+        {
+            EndTransfer();
+            _transferTarget = target;
+        }
+
+        return true;
+    }
+
+    public void Unreachable(NodeId follower) => _replication.Find(follower)?.Unreachable();
+
+    public bool CompleteFetch(NodeId follower, LogIndex first, ReadOnlySpan<byte> entries, out RaftMessage append)
+    {
+        append = default;
+        return _replication.Find(follower) is { } progress && _replication.CompleteFetch(progress, first, entries, out append);
+    }
+
+    public LogIndex MatchIndex(NodeId member) =>
+        member == members.Self ? log.DurableIndex : _replication.Find(member)?.Match ?? default;
+
+    public bool IsActive(NodeId member) => member == members.Self || _replication.Find(member) is { IsActive: true };
+
+    /// <summary>Queues what is to be said now. Saying it changes what is left to say, so that calling again adds nothing.</summary>
+    public void Prepare(Outbox outbox)
+    {
+        bool roundOpened = false;
+        if (_reads.CanOpen && OwnTermCommitted)
+        {
+            _reads.Open(log.CommitIndex);
+            ConfirmReads();
+            roundOpened = _reads.AnyInFlight;
+        }
+
+        // Heartbeats say what was sent before them, so they are written before the appends of the same Ready.
+        foreach (Progress follower in _replication.Others)
+        {
+            if (_heartbeatDue || (roundOpened && follower.Votes))
+            {
+                SendHeartbeat(follower, outbox);
+            }
+        }
+
+        _heartbeatDue = false;
+        _replication.Send(outbox);
+        if (IsTransferring && !_transferSent && _replication.Find(_transferTarget)?.Match == log.LastIndex)
+        {
+            outbox.SendNow(new RaftMessage { Kind = RaftMessageKind.TimeoutNow, To = _transferTarget });
+            _transferSent = true;
+        }
+    }
+
+    private void SendHeartbeat(Progress follower, Outbox outbox)
+    {
+        // A follower may take this commit index without knowing that its log matches: it is never above what it acknowledged.
+        LogIndex commit = follower.Match < log.CommitIndex ? follower.Match : log.CommitIndex;
+        outbox.SendNow(new RaftMessage
+        {
+            Kind = RaftMessageKind.Heartbeat,
+            To = follower.Member,
+            Index = follower.Next.Previous(),
+            Commit = commit,
+            Round = _reads.Newest,
+        });
+    }
+
+    private void ConfirmReads()
+    {
+        if (_reads.TryConfirm(_replication.RoundOfMajority(_reads.Newest), out ReadState confirmed))
+        {
+            _readStates.Add(confirmed);
+        }
+    }
+
+    private void EndTransfer()
+    {
+        _transferTarget = NodeId.None;
+        _transferTicks = 0;
+        _transferSent = false;
+    }
+}

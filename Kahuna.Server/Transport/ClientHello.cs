@@ -1,0 +1,115 @@
+using System.Buffers.Binary;
+
+namespace Kahuna.Server.Transport;
+
+/// <summary>What the first bytes of a connection say about its client.</summary>
+internal enum ClientHelloKind
+{
+    /// <summary>Too few bytes to tell.</summary>
+    Incomplete,
+
+    /// <summary>A node: TLS with <see cref="PeerProtocol.ApplicationProtocol"/>.</summary>
+    Peer,
+
+    /// <summary>Anything else, to be judged by the HTTP server.</summary>
+    Other,
+}
+
+/// <summary>Finds the application protocols in a TLS greeting (RFC 8446, 4.1.2; RFC 7301) without taking part in it. Pure.</summary>
+internal static class ClientHello
+{
+    private const byte HandshakeRecord = 22;
+    private const byte ClientHelloMessage = 1;
+    private const ushort AlpnExtension = 16;
+    private const int VersionAndRandomBytes = 34;
+
+    /// <summary>Reads the bytes received so far.</summary>
+    public static ClientHelloKind Classify(ReadOnlySpan<byte> received)
+    {
+        if (received.Length > 0 && received[0] != HandshakeRecord)
+        {
+            return ClientHelloKind.Other;
+        }
+
+        if (received.Length < 9)
+        {
+            return ClientHelloKind.Incomplete;
+        }
+
+        if (received[5] != ClientHelloMessage)
+        {
+            return ClientHelloKind.Other;
+        }
+
+        // A greeting that spans several records is longer than any node sends; it ends with its first record here.
+        int recordEnd = 5 + BinaryPrimitives.ReadUInt16BigEndian(received[3..]);
+        bool complete = received.Length >= recordEnd;
+        ReadOnlySpan<byte> rest = received[9..Math.Min(received.Length, recordEnd)];
+        ClientHelloKind missing = complete ? ClientHelloKind.Other : ClientHelloKind.Incomplete;
+        if (!Skip(ref rest, VersionAndRandomBytes) || !SkipVector(ref rest, 1) || !SkipVector(ref rest, 2) || !SkipVector(ref rest, 1) || !Skip(ref rest, 2))
+        {
+            return missing;
+        }
+
+        while (rest.Length >= 4)
+        {
+            ushort type = BinaryPrimitives.ReadUInt16BigEndian(rest);
+            int length = BinaryPrimitives.ReadUInt16BigEndian(rest[2..]);
+            if (rest.Length < 4 + length)
+            {
+                return missing;
+            }
+
+            if (type == AlpnExtension)
+            {
+                return Names(rest.Slice(4, length), PeerProtocol.ApplicationProtocol.Protocol.Span) ? ClientHelloKind.Peer : ClientHelloKind.Other;
+            }
+
+            rest = rest[(4 + length)..];
+        }
+
+        return missing;
+    }
+
+    private static bool Names(ReadOnlySpan<byte> extension, ReadOnlySpan<byte> protocol)
+    {
+        if (!Skip(ref extension, 2))
+        {
+            return false;
+        }
+
+        while (extension.Length > 0 && extension.Length > extension[0])
+        {
+            if (extension.Slice(1, extension[0]).SequenceEqual(protocol))
+            {
+                return true;
+            }
+
+            extension = extension[(1 + extension[0])..];
+        }
+
+        return false;
+    }
+
+    private static bool Skip(ref ReadOnlySpan<byte> rest, int bytes)
+    {
+        if (rest.Length < bytes)
+        {
+            return false;
+        }
+
+        rest = rest[bytes..];
+        return true;
+    }
+
+    private static bool SkipVector(ref ReadOnlySpan<byte> rest, int lengthBytes)
+    {
+        if (rest.Length < lengthBytes)
+        {
+            return false;
+        }
+
+        int length = lengthBytes == 1 ? rest[0] : BinaryPrimitives.ReadUInt16BigEndian(rest);
+        return Skip(ref rest, lengthBytes + length);
+    }
+}

@@ -1,0 +1,131 @@
+using System.Net;
+using System.Net.Sockets;
+
+namespace Kahuna.Server.Transport;
+
+/// <summary>
+/// Takes the connections that say they come from nodes, has them proven, and runs them. A thread per connection, which is also its reader; the number of
+/// unproven ones is bounded. Any thread.
+/// </summary>
+internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, PeerTls tls, LogThrottle throttle, ILogger logger)
+{
+    private readonly Lock _gate = new();
+
+    /// <summary>Unproven connections, the oldest first.</summary>
+    private readonly List<PeerSocket> _unproven = [];
+
+    private readonly HashSet<Thread> _threads = [];
+    private bool _stopping;
+
+    /// <summary>Takes over a fresh socket.</summary>
+    public void Accept(Socket fresh)
+    {
+        PeerSocket socket;
+        try
+        {
+            PeerSocket.LimitSilence(fresh, options.SilenceMax);
+            socket = new PeerSocket(fresh);
+        }
+        catch (SocketException)
+        {
+            // It is gone again.
+            fresh.Dispose();
+            return;
+        }
+
+        Thread thread = new(() => Run(socket)) { IsBackground = true, Name = "peer link" };
+        lock (_gate)
+        {
+            if (_stopping)
+            {
+                socket.Dispose();
+                return;
+            }
+
+            if (_unproven.Count >= options.UnprovenMax)
+            {
+                // A node needs milliseconds to prove itself, so the oldest is the least likely to be one.
+                _unproven[0].Close();
+                _unproven.RemoveAt(0);
+            }
+
+            _unproven.Add(socket);
+            _threads.Add(thread);
+        }
+
+        thread.Start();
+    }
+
+    public void Stop()
+    {
+        lock (_gate)
+        {
+            _stopping = true;
+            _unproven.ForEach(socket => socket.Close());
+        }
+    }
+
+    public void Join(TimeSpan limit)
+    {
+        Thread[] threads;
+        lock (_gate)
+        {
+            threads = [.. _threads];
+        }
+
+        foreach (Thread thread in threads)
+        {
+            thread.Join(limit);
+        }
+    }
+
+    private void Run(PeerSocket socket)
+    {
+        try
+        {
+            PeerConnection connection = Prove(socket);
+            links.Single(link => link.Id == connection.Peer).Run(connection);
+        }
+        catch (PeerHandshakeException refusal)
+        {
+            Log(socket, refusal.Reason.ToString(), refusal.Message);
+        }
+        catch (Exception error)
+        {
+            // Whatever the bytes of a stranger bring about ends the stranger's connection only.
+            Log(socket, error.GetType().Name, "it did not prove itself: " + (error.InnerException ?? error).Message);
+        }
+        finally
+        {
+            lock (_gate)
+            {
+                _threads.Remove(Thread.CurrentThread);
+            }
+        }
+    }
+
+    private PeerConnection Prove(PeerSocket socket)
+    {
+        try
+        {
+            using ITimer deadline = options.Time.CreateTimer(static state => ((PeerSocket)state!).Close(), socket, options.HandshakeTimeout, Timeout.InfiniteTimeSpan);
+            return tls.Accept(socket);
+        }
+        finally
+        {
+            lock (_gate)
+            {
+                _unproven.Remove(socket);
+            }
+        }
+    }
+
+    private void Log(PeerSocket socket, string reason, string message)
+    {
+        IPAddress? remote = (socket.RemoteEndPoint as IPEndPoint)?.Address;
+        if (!Volatile.Read(ref _stopping) && throttle.Allows($"accept {remote} {reason}"))
+        {
+            logger.RefusedFrom(remote, message);
+        }
+    }
+}

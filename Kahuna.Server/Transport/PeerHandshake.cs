@@ -1,0 +1,191 @@
+using System.Buffers.Binary;
+using System.Security.Cryptography;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Transport;
+
+/// <summary>
+/// Proves two nodes to each other before any other byte is read. Run by the connection's own thread, on a stream that blocks.
+/// <code>
+/// message:    u8 kind (1 hello, 2 proof, 3 refusal), u8 zero, u16 length, body
+/// 1. dialler  → hello with its nonce
+/// 2. acceptor → hello with its nonce, or a refusal (u8 reason)
+/// 3. dialler  → proof: HMAC-SHA256(secret, "kahuna peer dialler" ‖ transcript)
+/// 4. acceptor → proof: HMAC-SHA256(secret, "kahuna peer acceptor" ‖ transcript), or a refusal
+/// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello, SHA-256 of the certificate that the acceptor showed
+/// </code>
+/// The secret itself is never sent. Both nonces make every transcript new; the hellos bind ids, cluster and partitions; the certificate's hash binds
+/// the proof to this TLS connection's server, so that nobody in the middle can pass proofs on; the labels keep one role's proof from serving as
+/// the other's. The dialler proves itself first: who only connects gets nothing to guess the secret from.
+/// </summary>
+internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byte[] certificateHash)
+{
+    private const int HeaderBytes = 4;
+
+    /// <summary>A hello with the longest cluster id fits twice.</summary>
+    private const int BodyBytesMax = 640;
+
+    private const byte HelloKind = 1;
+    private const byte ProofKind = 2;
+    private const byte RefusalKind = 3;
+
+    private static ReadOnlySpan<byte> DiallerLabel => "kahuna peer dialler"u8;
+
+    private static ReadOnlySpan<byte> AcceptorLabel => "kahuna peer acceptor"u8;
+
+    /// <summary>The dialler's part; returns when both sides are proven.</summary>
+    /// <exception cref="PeerHandshakeException">One side refused.</exception>
+    public void Dial(NodeId peer)
+    {
+        byte[] own = NewHello(peer).Encode();
+        Send(HelloKind, own);
+        byte[] theirs = Expect(HelloKind);
+        PeerHello hello = Read(theirs);
+        if (hello.From != peer)
+        {
+            throw Refused(PeerRefusal.WrongNode, $"it is node {hello.From}, not node {peer}");
+        }
+
+        Check(hello);
+        Send(ProofKind, Proof(DiallerLabel, own, theirs));
+        if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(AcceptorLabel, own, theirs)))
+        {
+            throw Refused(PeerRefusal.Secret, "it does not know the cluster's secret");
+        }
+    }
+
+    /// <summary>The acceptor's part; returns the peer when both sides are proven.</summary>
+    /// <exception cref="PeerHandshakeException">One side refused.</exception>
+    public NodeId Accept()
+    {
+        try
+        {
+            byte[] theirs = Expect(HelloKind);
+            PeerHello hello = Read(theirs);
+            Check(hello);
+            if (!options.Peers.Any(peer => peer.Id == hello.From) || hello.From == options.Self)
+            {
+                throw Refused(PeerRefusal.UnknownNode, $"it says it is node {hello.From}, which is no other node of this cluster");
+            }
+
+            if (hello.From.Value < options.Self.Value)
+            {
+                throw Refused(PeerRefusal.WrongDirection, $"node {hello.From} connects to node {options.Self}, but the greater id connects to the smaller one");
+            }
+
+            byte[] own = NewHello(hello.From).Encode();
+            Send(HelloKind, own);
+            if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(DiallerLabel, theirs, own)))
+            {
+                throw Refused(PeerRefusal.Secret, $"it says it is node {hello.From}, but does not know the cluster's secret");
+            }
+
+            Send(ProofKind, Proof(AcceptorLabel, theirs, own));
+            return hello.From;
+        }
+        catch (PeerHandshakeException refusal) when (!refusal.ByOther)
+        {
+            TrySendRefusal(refusal.Reason);
+            throw;
+        }
+    }
+
+    private PeerHello NewHello(NodeId to) =>
+        new(PeerProtocol.Version, options.Self, to, options.Partitions, RandomNumberGenerator.GetBytes(PeerHello.NonceBytes), options.ClusterId);
+
+    private static PeerHello Read(byte[] body) => PeerHello.Decode(body) ?? throw Refused(PeerRefusal.Malformed, "it sent no handshake");
+
+    private void Check(PeerHello hello)
+    {
+        if (hello.Version != PeerProtocol.Version)
+        {
+            throw Refused(PeerRefusal.Version, $"it speaks version {hello.Version} between nodes, this node version {PeerProtocol.Version}");
+        }
+
+        if (hello.ClusterId != options.ClusterId)
+        {
+            throw Refused(PeerRefusal.ClusterId, "it belongs to another cluster id");
+        }
+
+        if (hello.To != options.Self)
+        {
+            throw Refused(PeerRefusal.WrongNode, $"it looks for node {hello.To}, this is node {options.Self}");
+        }
+
+        if (hello.Partitions != options.Partitions)
+        {
+            throw Refused(PeerRefusal.Partitions, $"it has {hello.Partitions} partitions, this node {options.Partitions}");
+        }
+    }
+
+    private byte[] Proof(ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
+    {
+        using IncrementalHash hmac = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, options.Secret.Span);
+        hmac.AppendData(label);
+        Span<byte> length = stackalloc byte[4];
+        foreach (byte[] part in new[] { diallerHello, acceptorHello, certificateHash })
+        {
+            BinaryPrimitives.WriteInt32LittleEndian(length, part.Length);
+            hmac.AppendData(length);
+            hmac.AppendData(part);
+        }
+
+        return hmac.GetHashAndReset();
+    }
+
+    private void Send(byte kind, ReadOnlySpan<byte> body)
+    {
+        byte[] message = new byte[HeaderBytes + body.Length];
+        message[0] = kind;
+        BinaryPrimitives.WriteUInt16LittleEndian(message.AsSpan(2), (ushort)body.Length);
+        body.CopyTo(message.AsSpan(HeaderBytes));
+        stream.Write(message, 0, message.Length);
+    }
+
+    private void TrySendRefusal(PeerRefusal reason)
+    {
+        try
+        {
+            Send(RefusalKind, [(byte)reason]);
+        }
+        catch (IOException)
+        {
+            // The other side is gone already; the refusal stands without it.
+        }
+    }
+
+    private byte[] Expect(byte kind)
+    {
+        byte[] header = new byte[HeaderBytes];
+        stream.ReadExactly(header, 0, HeaderBytes);
+        int length = BinaryPrimitives.ReadUInt16LittleEndian(header.AsSpan(2));
+        if (header[1] != 0 || length > BodyBytesMax)
+        {
+            throw Refused(PeerRefusal.Malformed, "it sent no handshake");
+        }
+
+        byte[] body = new byte[length];
+        stream.ReadExactly(body, 0, length);
+        if (header[0] == RefusalKind && length > 0)
+        {
+            throw new PeerHandshakeException((PeerRefusal)body[0], Describe((PeerRefusal)body[0]), byOther: true);
+        }
+
+        return header[0] == kind ? body : throw Refused(PeerRefusal.Malformed, "it sent no handshake");
+    }
+
+    private static PeerHandshakeException Refused(PeerRefusal reason, string message) => new(reason, message);
+
+    private static string Describe(PeerRefusal reason) => reason switch
+    {
+        PeerRefusal.Malformed => "it did not understand the handshake",
+        PeerRefusal.Version => "it speaks another version between nodes",
+        PeerRefusal.ClusterId => "it belongs to another cluster id",
+        PeerRefusal.UnknownNode => "this node is none of its peers",
+        PeerRefusal.WrongNode => "it is another node than its address promised",
+        PeerRefusal.WrongDirection => "it expects to connect itself",
+        PeerRefusal.Partitions => "it has another number of partitions",
+        PeerRefusal.Secret => "it has another cluster secret",
+        _ => "reason " + (int)reason,
+    };
+}

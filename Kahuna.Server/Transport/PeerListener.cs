@@ -1,0 +1,213 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Threading.Channels;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
+
+namespace Kahuna.Server.Transport;
+
+/// <summary>
+/// One listening socket. Looks at the first bytes of each connection without taking them: nodes go to the links, all others to Kestrel.
+/// Owned by Kestrel, which asks for connections one after the other.
+/// </summary>
+internal sealed class PeerListener : IConnectionListener
+{
+    /// <summary>A node's greeting is a few hundred bytes; the extension that is looked for stands in its first part.</summary>
+    private const int PeekBytes = 4096;
+
+    /// <summary>For a greeting that comes in pieces: how often and for how long to look again. Then Kestrel judges.</summary>
+    private static readonly TimeSpan s_lookAgain = TimeSpan.FromMilliseconds(5);
+    private const int LooksMax = 100;
+
+    /// <summary>Wait after the system had no descriptor or memory for a connection; the connection waits in the backlog.</summary>
+    private static readonly TimeSpan s_exhaustedWait = TimeSpan.FromMilliseconds(50);
+
+    private readonly Socket _socket;
+    private readonly PeerLinks _links;
+    private readonly SocketConnectionContextFactory _connections;
+    private readonly CancellationTokenSource _unbound = new();
+
+    /// <summary>Connections for Kestrel; so few that accepting stops while Kestrel does not take them.</summary>
+    private readonly Channel<ConnectionContext> _ready = Channel.CreateBounded<ConnectionContext>(new BoundedChannelOptions(16) { SingleReader = true });
+
+    private readonly Task _accepting;
+
+    public PeerListener(Socket socket, PeerLinks links, ILoggerFactory loggers)
+    {
+        _socket = socket;
+        _links = links;
+        _connections = new SocketConnectionContextFactory(new SocketConnectionFactoryOptions(), loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
+        EndPoint = socket.LocalEndPoint!;
+        _accepting = AcceptAllAsync();
+    }
+
+    public EndPoint EndPoint { get; }
+
+    public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
+    {
+        while (await _ready.Reader.WaitToReadAsync(cancellationToken).ConfigureAwait(false))
+        {
+            if (_ready.Reader.TryRead(out ConnectionContext? connection))
+            {
+                return connection;
+            }
+        }
+
+        return null;
+    }
+
+    public async ValueTask UnbindAsync(CancellationToken cancellationToken = default)
+    {
+        await _unbound.CancelAsync().ConfigureAwait(false);
+        _socket.Dispose();
+        await _accepting.ConfigureAwait(false);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await UnbindAsync().ConfigureAwait(false);
+        while (_ready.Reader.TryRead(out ConnectionContext? connection))
+        {
+            await connection.DisposeAsync().ConfigureAwait(false);
+        }
+
+        _connections.Dispose();
+        _unbound.Dispose();
+    }
+
+    private async Task AcceptAllAsync()
+    {
+        try
+        {
+            while (!_unbound.IsCancellationRequested)
+            {
+                if (await AcceptOneAsync().ConfigureAwait(false) is Socket socket)
+                {
+                    await RouteAsync(socket).ConfigureAwait(false);
+                }
+            }
+        }
+        catch (Exception error) when (error is OperationCanceledException or ObjectDisposedException)
+        {
+            // Unbound.
+        }
+        finally
+        {
+            _ready.Writer.TryComplete();
+        }
+    }
+
+    private async Task<Socket?> AcceptOneAsync()
+    {
+        try
+        {
+            return await _socket.AcceptAsync(_unbound.Token).ConfigureAwait(false);
+        }
+        catch (SocketException error) when (!_unbound.IsCancellationRequested)
+        {
+            // Either the client is gone again, or the system is out of something, and trying at once would only spin.
+            if (error.SocketErrorCode is not (SocketError.ConnectionReset or SocketError.ConnectionAborted))
+            {
+                _links.CannotAccept(error.Message);
+                await Task.Delay(s_exhaustedWait, _unbound.Token).ConfigureAwait(false);
+            }
+
+            return null;
+        }
+        catch (SocketException)
+        {
+            return null;
+        }
+    }
+
+    private async Task RouteAsync(Socket socket)
+    {
+        switch (Look(socket))
+        {
+            case ClientHelloKind.Peer:
+                _links.Accept(socket);
+                break;
+            case ClientHelloKind.Other:
+                await GiveToKestrelAsync(socket).ConfigureAwait(false);
+                break;
+            default:
+                // Others must not wait behind a slow greeting.
+                _ = LookAgainAsync(socket);
+                break;
+        }
+    }
+
+    private async Task LookAgainAsync(Socket socket)
+    {
+        try
+        {
+            for (int look = 0; look < LooksMax; look++)
+            {
+                await Task.Delay(s_lookAgain, _unbound.Token).ConfigureAwait(false);
+                ClientHelloKind kind = Look(socket);
+                if (kind == ClientHelloKind.Peer)
+                {
+                    _links.Accept(socket);
+                    return;
+                }
+
+                if (kind == ClientHelloKind.Other)
+                {
+                    break;
+                }
+            }
+
+            await GiveToKestrelAsync(socket).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException)
+        {
+            socket.Dispose();
+        }
+    }
+
+    private async Task GiveToKestrelAsync(Socket socket)
+    {
+        ConnectionContext connection;
+        try
+        {
+            socket.NoDelay = true;
+            connection = _connections.Create(socket);
+        }
+        catch (Exception error) when (error is SocketException or ObjectDisposedException)
+        {
+            // The client is gone again.
+            socket.Dispose();
+            return;
+        }
+
+        try
+        {
+            await _ready.Writer.WriteAsync(connection, _unbound.Token).ConfigureAwait(false);
+        }
+        catch (Exception error) when (error is OperationCanceledException or ChannelClosedException)
+        {
+            await connection.DisposeAsync().ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>Synchronous on purpose: a link's socket must stay in blocking mode (see <see cref="PeerSocket"/>).</summary>
+    private static ClientHelloKind Look(Socket socket)
+    {
+        try
+        {
+            if (socket.Available == 0)
+            {
+                // Either nothing came yet, or the client closed already, which Kestrel will see.
+                return socket.Poll(0, SelectMode.SelectRead) ? ClientHelloKind.Other : ClientHelloKind.Incomplete;
+            }
+
+            Span<byte> first = stackalloc byte[PeekBytes];
+            int count = socket.Receive(first, SocketFlags.Peek, out SocketError error);
+            return error != SocketError.Success ? ClientHelloKind.Other : ClientHello.Classify(first[..count]);
+        }
+        catch (SocketException)
+        {
+            return ClientHelloKind.Other;
+        }
+    }
+}

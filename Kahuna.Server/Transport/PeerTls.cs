@@ -1,0 +1,76 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Transport;
+
+/// <summary>Turns a connected socket into a proven connection: TLS, then the proofs. Blocks the calling thread; whoever wants a limit closes the socket. Any thread.</summary>
+internal sealed class PeerTls(PeerLinksOptions options)
+{
+    private readonly byte[] _ownCertificateHash = SHA256.HashData(options.Certificate.TargetCertificate.RawDataMemory.Span);
+
+    /// <summary>The side that connected.</summary>
+    public PeerConnection Dial(PeerSocket socket, PeerLink link)
+    {
+        SslStream tls = new(socket, leaveInnerStreamOpen: false);
+        try
+        {
+            tls.AuthenticateAsClient(new SslClientAuthenticationOptions
+            {
+                TargetHost = link.Address.IdnHost,
+                ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
+                CertificateChainPolicy = ChainPolicy(),
+                AllowRenegotiation = false,
+            });
+            if (tls.NegotiatedApplicationProtocol != PeerProtocol.ApplicationProtocol)
+            {
+                throw new AuthenticationException($"it does not speak {PeerProtocol.ApplicationProtocol}; is it a Kahuna node?");
+            }
+
+            byte[] hash = SHA256.HashData(tls.RemoteCertificate!.GetRawCertData());
+            new PeerHandshake(options, tls, hash).Dial(link.Id);
+            return new PeerConnection(options, link.Id, socket, tls);
+        }
+        catch
+        {
+            tls.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>The side that was connected to.</summary>
+    public PeerConnection Accept(PeerSocket socket)
+    {
+        SslStream tls = new(socket, leaveInnerStreamOpen: false);
+        try
+        {
+            tls.AuthenticateAsServer(new SslServerAuthenticationOptions
+            {
+                ServerCertificateContext = options.Certificate,
+                ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
+                AllowRenegotiation = false,
+            });
+            NodeId peer = new PeerHandshake(options, tls, _ownCertificateHash).Accept();
+            return new PeerConnection(options, peer, socket, tls);
+        }
+        catch
+        {
+            tls.Dispose();
+            throw;
+        }
+    }
+
+    private X509ChainPolicy ChainPolicy()
+    {
+        X509ChainPolicy policy = new() { RevocationMode = X509RevocationMode.NoCheck };
+        if (options.TrustedRoots is not null)
+        {
+            policy.TrustMode = X509ChainTrustMode.CustomRootTrust;
+            policy.CustomTrustStore.AddRange(options.TrustedRoots);
+        }
+
+        return policy;
+    }
+}

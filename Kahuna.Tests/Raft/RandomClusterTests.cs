@@ -1,0 +1,50 @@
+namespace Kahuna.Tests.Raft;
+
+/// <summary>The promises of Raft under random faults. A failure names the seed; the same seed gives the same run.</summary>
+public sealed class RandomClusterTests
+{
+    private const int Seeds = 150;
+    private const int Steps = 1500;
+
+    [Theory]
+    [InlineData(3, 0)]
+    [InlineData(5, 0)]
+    [InlineData(3, 1)]
+    [InlineData(1, 0)]
+    [InlineData(2, 0)]
+    public void Promises_hold_under_faults(int voters, int learners)
+    {
+        int leaders = 0;
+        int reads = 0;
+        int committed = 0;
+        int lost = 0;
+        int crashes = 0;
+        int fetches = 0;
+        int transfers = 0;
+        for (int seed = 1; seed <= Seeds; seed++)
+        {
+            var cluster = new RandomCluster(seed, voters, learners);
+            try
+            {
+                cluster.Storm(Steps);
+                cluster.Recover();
+            }
+            catch (Exception e)
+            {
+                throw new InvalidOperationException($"seed {seed}, {voters} voters, {learners} learners: {e.Message}", e);
+            }
+
+            leaders += cluster.Rules.Leaders;
+            reads += cluster.Rules.ReadsConfirmed;
+            committed += cluster.Rules.Committed.Count;
+            lost += cluster.Lost;
+            crashes += cluster.Crashes;
+            fetches += cluster.Fetches;
+            transfers += cluster.Transfers;
+        }
+
+        // A storm in which nothing happened proves nothing.
+        Assert.True(leaders >= Seeds && reads > Seeds && committed > Seeds * 20 && crashes > Seeds, $"leaders {leaders}, reads {reads}, committed {committed}, crashes {crashes}");
+        Assert.True(voters == 1 || (lost > Seeds * 10 && (fetches > Seeds || voters == 2) && transfers > Seeds / 10), $"lost {lost}, fetches {fetches}, transfers {transfers}");
+    }
+}

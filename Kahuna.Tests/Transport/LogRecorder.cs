@@ -1,0 +1,40 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+
+namespace Kahuna.Tests.Transport;
+
+/// <summary>Keeps log lines and lets a test wait for one. Any thread.</summary>
+internal sealed class LogRecorder : ILoggerFactory, ILogger
+{
+    public ConcurrentQueue<string> Lines { get; } = new();
+
+    public void AddProvider(ILoggerProvider provider)
+    {
+    }
+
+    public ILogger CreateLogger(string categoryName) => this;
+
+    public IDisposable? BeginScope<TState>(TState state)
+        where TState : notnull => null;
+
+    public bool IsEnabled(LogLevel logLevel) => true;
+
+    public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+        Lines.Enqueue(formatter(state, exception));
+
+    public void Dispose()
+    {
+    }
+
+    public int Count(string part) => Lines.Count(line => line.Contains(part, StringComparison.Ordinal));
+
+    public async Task WaitFor(string part)
+    {
+        using CancellationTokenSource limit = new(TimeSpan.FromSeconds(30));
+        while (Count(part) == 0)
+        {
+            Assert.False(limit.IsCancellationRequested, $"No line with '{part}' in:\n{string.Join('\n', Lines)}");
+            await Task.Yield();
+        }
+    }
+}

@@ -1,0 +1,398 @@
+using System.Buffers.Binary;
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Transport;
+using Kahuna.Tests.Hosting;
+
+namespace Kahuna.Tests.Transport;
+
+/// <summary>Links over real sockets and TLS on loopback.</summary>
+public sealed class PeerLinksTests : IDisposable
+{
+    private readonly TemporaryDirectory _directory = new();
+    private readonly NodeTls _tls;
+
+    public PeerLinksTests() => _tls = new DevelopmentCertificates(_directory.Path, TimeProvider.System).Ensure([]);
+
+    public void Dispose() => _directory.Dispose();
+
+    [Fact]
+    public async Task Two_nodes_link_and_talk_both_ways()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        one.Frames.WaitChanges(true);
+        two.Frames.WaitChanges(true);
+
+        Assert.True(one.Send(2, "ping"u8));
+        Assert.Equal("ping"u8, two.Frames.WaitFrames(1)[0]);
+        Assert.True(two.Send(1, "pong"u8));
+        Assert.Equal("pong"u8, one.Frames.WaitFrames(1)[0]);
+        Assert.True(one.Links.IsUp(new NodeId(2)));
+        Assert.False(one.Links.IsUp(new NodeId(3)));
+        Assert.False(one.Send(3, "nobody"u8));
+        Assert.False(one.Send(9, "nobody"u8));
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    public async Task Clients_use_the_same_port(int version)
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        one.Frames.WaitChanges(true);
+        using HttpClient client = new(new SocketsHttpHandler { SslOptions = { RemoteCertificateValidationCallback = (_, _, _, _) => true } })
+        {
+            BaseAddress = one.Address,
+            DefaultRequestVersion = new Version(version, version == 1 ? 1 : 0),
+            DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
+        };
+
+        Assert.Equal(version == 1 ? "HTTP/1.1" : "HTTP/2", await client.GetStringAsync(new Uri("/", UriKind.Relative)));
+    }
+
+    [Fact]
+    public async Task Many_frames_of_all_sizes_arrive_in_order()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        two.Frames.WaitChanges(true);
+        one.Frames.WaitChanges(true);
+        Random random = new(7);
+        const int Frames = 20_000;
+        for (int i = 0; i < Frames; i++)
+        {
+            byte[] payload = new byte[i % 1000 == 999 ? random.Next(100_000, 600_000) : random.Next(4, 2000)];
+            BinaryPrimitives.WriteInt32LittleEndian(payload, i);
+            Assert.True(one.Send(2, payload));
+        }
+
+        IReadOnlyList<byte[]> received = two.Frames.WaitFrames(Frames);
+        Assert.Equal(Frames, received.Count);
+        for (int i = 0; i < Frames; i++)
+        {
+            Assert.Equal(i, BinaryPrimitives.ReadInt32LittleEndian(received[i]));
+        }
+    }
+
+    [Fact]
+    public async Task Frames_of_several_threads_arrive_whole()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        two.Frames.WaitChanges(true);
+        one.Frames.WaitChanges(true);
+        const int Threads = 4;
+        const int FramesEach = 5_000;
+        await Task.WhenAll(Enumerable.Range(0, Threads).Select(thread => Task.Run(() =>
+        {
+            for (int i = 0; i < FramesEach; i++)
+            {
+                byte[] payload = new byte[8 + (i % 300)];
+                payload.AsSpan().Fill((byte)thread);
+                BinaryPrimitives.WriteInt32LittleEndian(payload, i);
+                Assert.True(two.Send(1, payload));
+            }
+        })));
+
+        int[] next = new int[Threads];
+        foreach (byte[] frame in one.Frames.WaitFrames(Threads * FramesEach))
+        {
+            int thread = frame[^1];
+            Assert.Equal(next[thread], BinaryPrimitives.ReadInt32LittleEndian(frame));
+            Assert.Equal(8 + (next[thread]++ % 300), frame.Length);
+        }
+    }
+
+    [Fact]
+    public async Task The_largest_frame_passes()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        two.Frames.WaitChanges(true);
+        byte[] large = new byte[PeerProtocol.FrameBytesMax];
+        new Random(3).NextBytes(large);
+        Assert.True(two.Send(1, large));
+        Assert.True(two.Send(1, "after"u8));
+
+        IReadOnlyList<byte[]> received = one.Frames.WaitFrames(2);
+        Assert.True(large.AsSpan().SequenceEqual(received[0]));
+        Assert.Equal("after"u8, received[1]);
+    }
+
+    [Theory]
+    [InlineData("secret", "does not know the cluster's secret", "it has another cluster secret")]
+    [InlineData("cluster", "it belongs to another cluster id", "it belongs to another cluster id")]
+    [InlineData("partitions", "it has 4 partitions, this node 3", "it has another number of partitions")]
+    [InlineData("unknown", "it says it is node 7, which is no other node of this cluster", "this node is none of its peers")]
+    public async Task A_stranger_is_refused_and_both_sides_say_so_once(string difference, string acceptorLine, string diallerLine)
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        PeerLinksOptions stranger = TestNode.Options(2, _tls, one.Address);
+        stranger = difference switch
+        {
+            "secret" => stranger with { Secret = "another secret of the same kind"u8.ToArray() },
+            "cluster" => stranger with { ClusterId = "other" },
+            "partitions" => stranger with { Partitions = 4 },
+            _ => stranger with { Self = new NodeId(7) },
+        };
+        await using TestNode two = await TestNode.StartAsync(stranger);
+        await one.Log.WaitFor(acceptorLine);
+        await two.Log.WaitFor(diallerLine);
+
+        // Meanwhile it keeps trying; nothing more is logged.
+        int changesBefore = one.Frames.Changes.Count;
+        await one.Log.WaitFor(acceptorLine);
+        Assert.Equal(0, changesBefore);
+        Assert.Empty(two.Frames.Changes);
+        Assert.Equal(1, one.Log.Count("Refused a node link"));
+        Assert.Equal(1, two.Log.Count(diallerLine));
+    }
+
+    [Fact]
+    public async Task A_node_at_the_wrong_address_is_refused()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        PeerLinksOptions three = TestNode.Options(3, _tls);
+        await using TestNode lost = await TestNode.StartAsync(three with { Peers = [new(new NodeId(2), one.Address), new(new NodeId(3), one.Address)] });
+
+        await one.Log.WaitFor("it looks for node 2, this is node 1");
+        await lost.Log.WaitFor("it is another node than its address promised");
+    }
+
+    [Fact]
+    public async Task An_address_of_something_else_is_told_apart()
+    {
+        using TemporaryDirectory other = new();
+        NodeTls foreign = new DevelopmentCertificates(other.Path, TimeProvider.System).Ensure([]);
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, foreign));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+
+        await two.Log.WaitFor("Cannot connect to node 1");
+        Assert.Empty(one.Frames.Changes);
+    }
+
+    [Fact]
+    public async Task Garbage_ends_the_connection_and_nothing_else()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        byte[] garbage = new byte[200];
+        new Random(5).NextBytes(garbage);
+        using (SslStream tls = await DialTls(one.Address))
+        {
+            await tls.WriteAsync(garbage);
+            await AssertEnds(tls);
+        }
+
+        await one.Log.WaitFor("it sent no handshake");
+        using (SslStream tls = await DialTls(one.Address))
+        {
+            // A hello of a later version.
+            await tls.WriteAsync(new byte[] { 1, 0, 6, 0, (byte)'K', (byte)'P', (byte)'L', (byte)'H', 9, 0 });
+            await AssertEnds(tls);
+        }
+
+        await one.Log.WaitFor("it speaks version 9 between nodes, this node version 1");
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        one.Frames.WaitChanges(true);
+    }
+
+    [Fact]
+    public async Task A_proven_peer_that_breaks_the_frame_limit_is_dropped()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        using SslStream tls = await DialTls(one.Address);
+        Prove(tls, TestNode.Options(2, _tls, one.Address));
+        one.Frames.WaitChanges(true);
+        await tls.WriteAsync(new byte[] { 255, 255, 255, 255 });
+
+        one.Frames.WaitChanges(true, false);
+        await one.Log.WaitFor("it sent a frame of 4294967295 bytes");
+    }
+
+    [Fact]
+    public async Task Who_does_not_prove_itself_in_time_is_dropped()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { HandshakeTimeout = TimeSpan.FromMilliseconds(200) });
+        using SslStream tls = await DialTls(one.Address);
+        await AssertEnds(tls);
+    }
+
+    [Fact]
+    public async Task The_oldest_unproven_connection_gives_way()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { HandshakeTimeout = TimeSpan.FromMinutes(5), UnprovenMax = 2 });
+        using SslStream first = await DialTls(one.Address);
+        using SslStream second = await DialTls(one.Address);
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+
+        one.Frames.WaitChanges(true);
+        await AssertEnds(first);
+    }
+
+    [Fact]
+    public async Task A_restarted_node_is_found_again()
+    {
+        TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        two.Frames.WaitChanges(true);
+        await one.DisposeAsync();
+        two.Frames.WaitChanges(true, false);
+        Assert.False(two.Send(1, "lost"u8));
+
+        await using TestNode again = await TestNode.StartAsync(TestNode.Options(1, _tls), one.Address.Port);
+        two.Frames.WaitChanges(true, false, true);
+        Assert.True(two.Send(1, "found"u8));
+        Assert.Equal("found"u8, again.Frames.WaitFrames(1)[0]);
+    }
+
+    [Fact]
+    public async Task The_newest_connection_of_a_peer_wins()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        PeerLinksOptions two = TestNode.Options(2, _tls, one.Address);
+        using SslStream older = await DialTls(one.Address);
+        Prove(older, two);
+        one.Frames.WaitChanges(true);
+        using SslStream newer = await DialTls(one.Address);
+        Prove(newer, two);
+
+        one.Frames.WaitChanges(true, false, true);
+        await AssertEnds(older);
+        await newer.WriteAsync(new byte[] { 2, 0, 0, 0, 4, 2 });
+        Assert.Equal([4, 2], one.Frames.WaitFrames(1)[0]);
+    }
+
+    [Fact]
+    public async Task A_peer_that_does_not_read_costs_frames_but_no_time()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { QueueBytesMax = 1 << 20, QueueFramesMax = 100, SilenceMax = TimeSpan.FromMinutes(5) });
+        using SslStream two = await DialTls(one.Address);
+        Prove(two, TestNode.Options(2, _tls, one.Address));
+        one.Frames.WaitChanges(true);
+
+        // More than all buffers between here and there hold.
+        byte[] payload = new byte[60_000];
+        int sent = 0;
+        int dropped = 0;
+        while (dropped < 50 && sent < 10_000)
+        {
+            if (one.Send(2, payload))
+            {
+                sent++;
+            }
+            else
+            {
+                dropped++;
+            }
+        }
+
+        Assert.Equal(50, dropped);
+        Assert.Equal(1, one.Log.Count("The queue to node 2 is full"));
+
+        // When it reads again, everything that was taken arrives, and the link goes on.
+        byte[] frame = new byte[4 + payload.Length];
+        for (int i = 0; i < sent; i++)
+        {
+            await two.ReadExactlyAsync(frame.AsMemory(0, 4));
+            int length = BinaryPrimitives.ReadInt32LittleEndian(frame);
+            Assert.True(length == payload.Length || length == 0);
+            await two.ReadExactlyAsync(frame.AsMemory(0, length));
+            i -= length == 0 ? 1 : 0;
+        }
+
+        Assert.True(one.Send(2, "next"u8));
+        do
+        {
+            await two.ReadExactlyAsync(frame.AsMemory(0, 4));
+        }
+        while (BinaryPrimitives.ReadInt32LittleEndian(frame) == 0);
+        await two.ReadExactlyAsync(frame.AsMemory(0, 4));
+        Assert.Equal("next"u8, frame.AsSpan(0, 4));
+        Assert.Equal([(new NodeId(2), true)], one.Frames.Changes);
+    }
+
+    [Fact]
+    public async Task A_silent_peer_is_dead_and_idle_links_live()
+    {
+        TimeSpan interval = TimeSpan.FromMilliseconds(20);
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { KeepAliveInterval = interval, SilenceMax = interval * 25 });
+        using SslStream silent = await DialTls(one.Address);
+        Prove(silent, TestNode.Options(2, _tls, one.Address));
+        one.Frames.WaitChanges(true);
+
+        // An idle link shows that it lives: frames of length zero.
+        byte[] zero = new byte[4];
+        await silent.ReadExactlyAsync(zero);
+        Assert.Equal(new byte[4], zero);
+        one.Frames.WaitChanges(true, false);
+        await one.Log.WaitFor("nothing was heard for 0.5 s");
+    }
+
+    [Fact]
+    public async Task Disposal_tells_the_receiver_and_ends_the_threads()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        two.Frames.WaitChanges(true);
+        await two.DisposeAsync();
+        await two.Links.DisposeAsync();
+
+        Assert.Equal([true, false], two.Frames.Changes.Select(change => change.Up));
+        Assert.False(two.Send(1, "late"u8));
+        one.Frames.WaitChanges(true, false);
+    }
+
+    [Fact]
+    public async Task A_receiver_that_throws_costs_the_link_and_not_the_process()
+    {
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
+        int failures = 1;
+        one.Frames.OnFrame = (_, _) => Assert.True(Interlocked.Decrement(ref failures) < 0, "planned");
+        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
+        two.Frames.WaitChanges(true);
+        two.Send(1, "x"u8);
+
+        await one.Log.WaitFor("The receiver of frames from node 2 failed");
+        two.Frames.WaitChanges(true, false, true);
+        two.Send(1, "y"u8);
+        Assert.Equal("y"u8, one.Frames.WaitFrames(1)[0]);
+    }
+
+    private static async Task<SslStream> DialTls(Uri address)
+    {
+        Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        await socket.ConnectAsync(IPAddress.Loopback, address.Port);
+        SslStream tls = new(new NetworkStream(socket, ownsSocket: true));
+        await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions
+        {
+            TargetHost = "localhost",
+            ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
+            RemoteCertificateValidationCallback = (_, _, _, _) => true,
+        });
+        return tls;
+    }
+
+    private static void Prove(SslStream tls, PeerLinksOptions self) =>
+        new PeerHandshake(self, tls, System.Security.Cryptography.SHA256.HashData(tls.RemoteCertificate!.GetRawCertData())).Dial(new NodeId(1));
+
+    private static async Task AssertEnds(SslStream tls)
+    {
+        byte[] buffer = new byte[256];
+        using CancellationTokenSource limit = new(TimeSpan.FromSeconds(30));
+        try
+        {
+            while (await tls.ReadAsync(buffer, limit.Token) > 0)
+            {
+            }
+        }
+        catch (IOException)
+        {
+            // A reset is an end, too.
+        }
+    }
+}
