@@ -1,4 +1,5 @@
 using Mono.Cecil;
+using Mono.Cecil.Cil;
 
 namespace Kahuna.Tests.Tidy;
 
@@ -18,12 +19,13 @@ internal static class Product
         type.Namespace.StartsWith("Kahuna.", StringComparison.Ordinal)
         && !type.Namespace.Contains(".Protos", StringComparison.Ordinal)
         && !type.Name.StartsWith('<')
+        && !type.Interfaces.Any(implemented => implemented.InterfaceType.FullName == "Google.Protobuf.IMessage")
         && !type.CustomAttributes.Any(attribute => attribute.AttributeType.Name == "GeneratedCodeAttribute"));
 
     private static ModuleDefinition Read(string file)
     {
         DefaultAssemblyResolver resolver = new();
         resolver.AddSearchDirectory(AppContext.BaseDirectory);
-        return ModuleDefinition.ReadModule(Path.Combine(AppContext.BaseDirectory, file), new ReaderParameters { AssemblyResolver = resolver });
+        return ModuleDefinition.ReadModule(Path.Combine(AppContext.BaseDirectory, file), new ReaderParameters { AssemblyResolver = resolver, ReadSymbols = true, SymbolReaderProvider = new PortablePdbReaderProvider() });
     }
 }
