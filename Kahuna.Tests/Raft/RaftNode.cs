@@ -56,6 +56,14 @@ internal sealed class RaftNode
 
     public LogIndex AppliedFrom { get; private set; }
 
+    /// <summary>Before anything else: gives the node a disk with a past.</summary>
+    public void Preset(in HardState state, List<LogItem> log)
+    {
+        DurableState = state;
+        DurableLog = log;
+        Restart(default);
+    }
+
     public void Crash()
     {
         _core = null;

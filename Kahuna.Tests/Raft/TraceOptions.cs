@@ -1,0 +1,15 @@
+namespace Kahuna.Tests.Raft;
+
+/// <summary>What a trace's cluster is made of.</summary>
+internal sealed record TraceOptions
+{
+    public int Voters { get; init; } = 3;
+
+    public int Learners { get; init; }
+
+    public int AppendBytesMax { get; init; } = 1 << 20;
+
+    public int CacheBytes { get; init; } = 1 << 20;
+
+    public int CacheBytesMax { get; init; } = 4 << 20;
+}
