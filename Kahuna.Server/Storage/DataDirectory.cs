@@ -1,0 +1,101 @@
+using System.Text;
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// The node's data directory: <c>LOCK</c> against a second process, <c>FORMAT</c> with the version of what lies here, and <c>log/</c>.
+/// Held from opening to disposal; one owner.
+/// </summary>
+internal sealed class DataDirectory : IDisposable
+{
+    private const string LockName = "LOCK";
+    private const string FormatName = "FORMAT";
+    private const string LogName = "log";
+    private const string FormatText = "kahuna-data 1\n";
+    private const int FormatBytesMax = 256;
+
+    private readonly IDisposable _lock;
+
+    private DataDirectory(string path, IDisposable held)
+    {
+        _lock = held;
+        LogPath = Path.Combine(path, LogName);
+    }
+
+    /// <summary>Where the log's segments lie.</summary>
+    public string LogPath { get; }
+
+    /// <summary>Locks the directory and checks its format, or makes it.</summary>
+    /// <exception cref="DataDirectoryRefusedException">Another process holds it, or its format is unknown.</exception>
+    /// <exception cref="DiskException">It cannot be read or made.</exception>
+    public static DataDirectory Open(IDisk disk, string path)
+    {
+        disk.CreateDirectory(path);
+        IDisposable held = disk.TryLock(Path.Combine(path, LockName)) ?? throw new DataDirectoryRefusedException(
+            $"The data directory {path} is in use: another process holds its {LockName} file. Stop that process, or choose another directory.");
+        try
+        {
+            DataDirectory directory = new(path, held);
+            directory.CheckFormat(disk, path);
+            return directory;
+        }
+        catch
+        {
+            held.Dispose();
+            throw;
+        }
+    }
+
+    public void Dispose() => _lock.Dispose();
+
+    private void CheckFormat(IDisk disk, string path)
+    {
+        string file = Path.Combine(path, FormatName);
+        if (disk.List(path).Contains(FormatName))
+        {
+            string found = ReadText(disk, file);
+            if (found != FormatText)
+            {
+                throw new DataDirectoryRefusedException(
+                    $"The data directory {path} has the format '{OneLine(found)}', and this version understands '{OneLine(FormatText)}' only. "
+                    + "Use the version that wrote it, or choose another directory.");
+            }
+
+            disk.CreateDirectory(LogPath);
+            return;
+        }
+
+        disk.CreateDirectory(LogPath);
+        if (disk.List(LogPath).Any(name => SegmentFiles.TryParse(name, out _)))
+        {
+            throw new DataDirectoryRefusedException(
+                $"The data directory {path} holds a log but no {FormatName} file. It was not made by this program, or somebody removed the file; put it back, or choose another directory.");
+        }
+
+        WriteFormat(disk, path, file);
+    }
+
+    private static void WriteFormat(IDisk disk, string path, string file)
+    {
+        string temporary = file + ".tmp";
+        using (IDiskFile target = disk.Open(temporary, DiskFileMode.Empty))
+        {
+            target.Write(0, [Encoding.UTF8.GetBytes(FormatText)]);
+            target.SyncData();
+        }
+
+        disk.Rename(temporary, file);
+        disk.SyncDirectory(path);
+    }
+
+    private static string ReadText(IDisk disk, string file)
+    {
+        using IDiskFile source = disk.Open(file, DiskFileMode.Existing);
+        byte[] bytes = new byte[FormatBytesMax];
+        return Encoding.UTF8.GetString(bytes, 0, source.Read(0, bytes));
+    }
+
+    private static string OneLine(string text) =>
+        new([.. text.TrimEnd('\n').Select(character => char.IsControl(character) ? '?' : character)]);
+}

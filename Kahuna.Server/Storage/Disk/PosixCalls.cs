@@ -1,0 +1,74 @@
+using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
+
+namespace Kahuna.Server.Storage.Disk;
+
+/// <summary>
+/// The system calls of the log's disk, in the C library's shape. The class library is passed by because its flush hides the
+/// errors of fsync. Stateless.
+/// </summary>
+internal static unsafe partial class PosixCalls
+{
+    public const int ReadOnly = 0;
+    public const int ReadWrite = 2;
+    public const int Create = 0x40;
+    public const int Truncate = 0x200;
+    public const int CloseOnExec = 0x80000;
+
+    public const int LockExclusive = 2;
+    public const int LockNonBlocking = 4;
+
+    public const int NoEntry = 2;
+    public const int Interrupted = 4;
+    public const int WouldBlock = 11;
+    public const int Exists = 17;
+
+    public const int SeekEnd = 2;
+
+    [LibraryImport("libc", EntryPoint = "open", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
+    public static partial int Open(string path, int flags, int mode);
+
+    [LibraryImport("libc", EntryPoint = "pread", SetLastError = true)]
+    public static partial nint Read(SafeFileHandle file, byte* target, nint count, long offset);
+
+    [LibraryImport("libc", EntryPoint = "pwrite", SetLastError = true)]
+    public static partial nint Write(SafeFileHandle file, byte* source, nint count, long offset);
+
+    [LibraryImport("libc", EntryPoint = "pwritev", SetLastError = true)]
+    public static partial nint WriteVector(SafeFileHandle file, Vector* parts, int count, long offset);
+
+    [LibraryImport("libc", EntryPoint = "lseek", SetLastError = true)]
+    public static partial long Seek(SafeFileHandle file, long offset, int whence);
+
+    [LibraryImport("libc", EntryPoint = "fdatasync", SetLastError = true)]
+    public static partial int SyncData(SafeFileHandle file);
+
+    [LibraryImport("libc", EntryPoint = "fsync", SetLastError = true)]
+    public static partial int Sync(SafeFileHandle file);
+
+    [LibraryImport("libc", EntryPoint = "flock", SetLastError = true)]
+    public static partial int Lock(SafeFileHandle file, int operation);
+
+    [LibraryImport("libc", EntryPoint = "rename", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
+    public static partial int Rename(string from, string to);
+
+    [LibraryImport("libc", EntryPoint = "unlink", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
+    public static partial int Unlink(string path);
+
+    [LibraryImport("libc", EntryPoint = "mkdir", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
+    public static partial int MakeDirectory(string path, int mode);
+
+    /// <summary>Lets the calling thread give way to all others (on Linux, priorities are per thread).</summary>
+    public static void LowerPriority() => _ = SetPriority(0, 0, 10);
+
+    [LibraryImport("libc", EntryPoint = "setpriority")]
+    private static partial int SetPriority(int which, int who, int priority);
+
+    /// <summary>One part of a gather write (struct iovec).</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct Vector
+    {
+        public byte* Start;
+        public nint Length;
+    }
+}

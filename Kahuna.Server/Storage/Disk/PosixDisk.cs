@@ -1,0 +1,107 @@
+using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
+
+namespace Kahuna.Server.Storage.Disk;
+
+/// <summary>The real disk, through the C library of Linux. Stateless; any thread.</summary>
+internal sealed class PosixDisk : IDisk
+{
+    /// <summary>Owner reads and writes: the log holds the users' values.</summary>
+    private const int FileRights = 0b110_000_000;
+
+    private const int DirectoryRights = 0b111_000_000;
+
+    public void CreateDirectory(string path)
+    {
+        string whole = Path.GetFullPath(path);
+        if (Directory.Exists(whole))
+        {
+            return;
+        }
+
+        string? parent = Path.GetDirectoryName(whole);
+        if (parent is not null)
+        {
+            CreateDirectory(parent);
+        }
+
+        if (PosixCalls.MakeDirectory(whole, DirectoryRights) != 0 && Marshal.GetLastPInvokeError() is int error && error != PosixCalls.Exists)
+        {
+            throw new DiskException("creating directory", whole, error);
+        }
+
+        if (parent is not null)
+        {
+            SyncDirectory(parent);
+        }
+    }
+
+    public IReadOnlyList<string> List(string directory)
+    {
+        List<string> names = [];
+        foreach (string path in Directory.EnumerateFiles(directory))
+        {
+            names.Add(Path.GetFileName(path));
+        }
+
+        return names;
+    }
+
+    public IDiskFile Open(string path, DiskFileMode mode)
+    {
+        int flags = PosixCalls.ReadWrite | (mode == DiskFileMode.Empty ? PosixCalls.Create | PosixCalls.Truncate : 0);
+        return new PosixFile(path, OpenHandle(path, flags));
+    }
+
+    public void Rename(string from, string to)
+    {
+        if (PosixCalls.Rename(from, to) != 0)
+        {
+            throw new DiskException("renaming", $"{from} to {to}", Marshal.GetLastPInvokeError());
+        }
+    }
+
+    public void Delete(string path)
+    {
+        if (PosixCalls.Unlink(path) != 0 && Marshal.GetLastPInvokeError() is int error && error != PosixCalls.NoEntry)
+        {
+            throw new DiskException("deleting", path, error);
+        }
+    }
+
+    public void SyncDirectory(string path)
+    {
+        using SafeFileHandle handle = OpenHandle(path, PosixCalls.ReadOnly);
+        if (PosixCalls.Sync(handle) != 0)
+        {
+            throw new DiskException("syncing directory", path, Marshal.GetLastPInvokeError());
+        }
+    }
+
+    public DiskSpace Space(string directory)
+    {
+        DriveInfo drive = new(directory);
+        return new DiskSpace(drive.AvailableFreeSpace, drive.TotalSize);
+    }
+
+    public IDisposable? TryLock(string path)
+    {
+        SafeFileHandle handle = OpenHandle(path, PosixCalls.ReadWrite | PosixCalls.Create);
+        if (PosixCalls.Lock(handle, PosixCalls.LockExclusive | PosixCalls.LockNonBlocking) == 0)
+        {
+            return handle;
+        }
+
+        int error = Marshal.GetLastPInvokeError();
+        handle.Dispose();
+        return error == PosixCalls.WouldBlock ? null : throw new DiskException("locking", path, error);
+    }
+
+    private static SafeFileHandle OpenHandle(string path, int flags)
+    {
+        int descriptor = PosixCalls.Open(path, flags | PosixCalls.CloseOnExec, FileRights);
+        return descriptor >= 0
+            ? new SafeFileHandle(descriptor, ownsHandle: true)
+            : throw new DiskException("opening", path, Marshal.GetLastPInvokeError());
+    }
+}

@@ -1,0 +1,166 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// Reads a group's entries back from the segments: goes to the nearest known position and walks the records from there. Owned by one thread at a
+/// time; another may append meanwhile. Keeps one file open.
+/// </summary>
+internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, LogPositions positions) : IDisposable
+{
+    private const int WindowBytes = 1 << 20;
+
+    private readonly SegmentWindow _window = new(WindowBytes);
+    private IDiskFile? _file;
+    private ulong _segment;
+    private long _end;
+    private uint _seal;
+
+    /// <summary>Visits entries [first, last], one record's part at a time, in order. They must be in the log.</summary>
+    public void Visit(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
+    {
+        LogIndex next = first;
+        while (next <= last)
+        {
+            InvariantException.Require(positions.TryFind(group, next, out RecordPosition position, out LogIndex until, out _), "entries that are read lie in the log");
+            while (next < until && next <= last)
+            {
+                RecordHeader header = NextRecord(group, next, ref position, out ReadOnlyMemory<byte> entries);
+                LogIndex stop = new(Math.Min(Math.Min(until.Value, last.Value + 1), header.Number + header.Count));
+                Range bytes = Clip(entries.Span, header.Number, next, stop, int.MaxValue, out _);
+                visit(next, entries[bytes]);
+                next = stop;
+            }
+        }
+    }
+
+    /// <summary>
+    /// Appends entries from <paramref name="first"/> on to <paramref name="target"/>, at least one and about <paramref name="bytesMax"/> bytes. Appends
+    /// nothing when the log does not hold them, or they were overwritten during the reading.
+    /// </summary>
+    public void Read(GroupId group, LogIndex first, int bytesMax, ByteBuffer target)
+    {
+        if (!positions.TryFind(group, first, out RecordPosition position, out LogIndex until, out ulong overwrites))
+        {
+            return;
+        }
+
+        LogIndex next = first;
+        while (target.Length < bytesMax)
+        {
+            if (next >= until && !(positions.TryFind(group, next, out position, out until, out ulong now) && now == overwrites))
+            {
+                break;
+            }
+
+            RecordHeader header = NextRecord(group, next, ref position, out ReadOnlyMemory<byte> entries);
+            LogIndex stop = new(Math.Min(until.Value, header.Number + header.Count));
+            int room = bytesMax - target.Length;
+            Range bytes = Clip(entries.Span, header.Number, next, stop, room, out LogIndex reached);
+            target.Append(entries.Span[bytes]);
+            next = reached;
+            if (reached < stop)
+            {
+                break;
+            }
+        }
+
+        if (positions.Overwrites(group) != overwrites)
+        {
+            target.Length = 0;
+        }
+    }
+
+    public void Dispose()
+    {
+        _file?.Dispose();
+        _file = null;
+    }
+
+    /// <summary>Walks from a position to the group's record that holds an entry; leaves the position behind that record.</summary>
+    private RecordHeader NextRecord(GroupId group, LogIndex wanted, ref RecordPosition position, out ReadOnlyMemory<byte> entries)
+    {
+        while (true)
+        {
+            Go(ref position);
+            ReadOnlySpan<byte> front = _window.Get(position.Offset, RecordHeader.Bytes).Span;
+            if (front.Length < RecordHeader.Bytes || !RecordHeader.TryRead(front, out RecordHeader header) || position.Offset + header.RecordBytes > _end)
+            {
+                throw Damaged(position);
+            }
+
+            long here = position.Offset;
+            position = position with { Offset = here + header.RecordBytes };
+            if (header.Kind == RecordKind.Entries && header.Group == group && header.Number <= wanted.Value && header.Number + header.Count > wanted.Value)
+            {
+                ReadOnlyMemory<byte> record = _window.Get(here, RecordHeader.Bytes + header.PayloadLength);
+                if (record.Length < RecordHeader.Bytes + header.PayloadLength || !LogRecord.IsIntact(record.Span, _seal))
+                {
+                    throw Damaged(position with { Offset = here });
+                }
+
+                entries = record[RecordHeader.Bytes..];
+                return header;
+            }
+        }
+    }
+
+    /// <summary>Opens the segment of a position, or the next one when the position is at the segment's end.</summary>
+    private void Go(ref RecordPosition position)
+    {
+        if (_file is not null && _segment == position.Segment && position.Offset < _end)
+        {
+            return;
+        }
+
+        long end = positions.EndOf(position.Segment);
+        if (position.Offset >= end)
+        {
+            position = position with { Segment = position.Segment + 1, Offset = SegmentHeader.Bytes };
+            end = positions.EndOf(position.Segment);
+        }
+
+        if (position.Offset >= end)
+        {
+            throw Damaged(position);
+        }
+
+        if (_file is null || _segment != position.Segment)
+        {
+            _file?.Dispose();
+            _file = null;
+            _file = disk.Open(files.Path(position.Segment), DiskFileMode.Existing);
+            _segment = position.Segment;
+            _seal = new SegmentHeader(logId, _segment, 0, false).Seal;
+        }
+
+        _end = end;
+        _window.Open(_file, end);
+    }
+
+    /// <summary>Where entries [from, stop) lie in a record's entries, of which the first has index <paramref name="number"/>; at least one, and about so many bytes.</summary>
+    private static Range Clip(ReadOnlySpan<byte> entries, ulong number, LogIndex from, LogIndex stop, int bytesMax, out LogIndex reached)
+    {
+        ReadOnlySpan<byte> rest = entries;
+        ulong index = number;
+        for (; index < from.Value; index++)
+        {
+            EntryCodec.TryRead(ref rest, out _, out _, out _);
+        }
+
+        int start = entries.Length - rest.Length;
+        do
+        {
+            EntryCodec.TryRead(ref rest, out _, out _, out _);
+            index++;
+        }
+        while (index < stop.Value && entries.Length - rest.Length - start < bytesMax);
+        reached = new LogIndex(index);
+        return start..(entries.Length - rest.Length);
+    }
+
+    private LogDamagedException Damaged(RecordPosition position) =>
+        new(files.Path(position.Segment), position.Offset, "the record that lay here is not there any more");
+}

@@ -1,0 +1,4 @@
+namespace Kahuna.Server.Storage;
+
+/// <summary>The log stopped for good: a write, a sync or a read of it failed. Nothing is persisted from then on. Immutable.</summary>
+internal sealed class LogFailedException(string message, Exception cause) : Exception(message, cause);

@@ -1,0 +1,304 @@
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// Reads the whole log once at the start, before anything else runs: finds what every group has, tells a torn tail (cut) from damage
+/// (refused), and leaves the tail so that nothing dropped can come back. Used once, by one thread.
+/// </summary>
+internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOptions options, Action<string> report)
+{
+    private const int WindowBytes = 4 << 20;
+
+    private readonly SegmentWindow _window = new(WindowBytes);
+    private readonly byte[] _zeros = new byte[1 << 20];
+    private ulong _lastBatch;
+    private bool _anyBatch;
+    private long _lastBatchOffset;
+
+    /// <summary>Where everything lies.</summary>
+    public LogPositions Positions { get; } = new();
+
+    /// <summary>Terms of every group's log.</summary>
+    public RecoveredTerms Terms { get; } = new();
+
+    /// <summary>Reads the log, or makes an empty one.</summary>
+    /// <exception cref="LogDamagedException">Something that was on stable storage is not there as it was.</exception>
+    public LogTail Run()
+    {
+        disk.Delete(files.Temporary);
+        List<ulong> segments = [.. disk.List(files.Directory).Select(name => SegmentFiles.TryParse(name, out ulong segment) ? segment : 0).Where(segment => segment > 0).Order()];
+        if (segments.Count == 0)
+        {
+            return MakeFirst();
+        }
+
+        // The last segment with a batch is where writing goes on; those behind it were prepared and not used, or hold one torn batch.
+        List<Scanned> scanned = [];
+        foreach (ulong segment in segments)
+        {
+            if (scanned.Count > 0 && segment != scanned[^1].Header.Segment + 1)
+            {
+                throw new LogDamagedException(files.Path(scanned[^1].Header.Segment + 1), 0, "the segment is missing, and a later one is there");
+            }
+
+            scanned.Add(Scan(segment, scanned));
+        }
+
+        int tail = Math.Max(scanned.FindLastIndex(one => one.Batches > 0), 0);
+        for (int i = scanned.Count - 1; i > tail; i--)
+        {
+            DropUnused(scanned[i]);
+        }
+
+        return Continue(scanned[tail]);
+    }
+
+    private LogTail MakeFirst()
+    {
+        using SegmentPreparer preparer = new(disk, files, options.NewLogId, options);
+        IDiskFile file = preparer.Take(1);
+        Positions.AddSegment(1);
+        return new LogTail(options.NewLogId, 1, SegmentHeader.Bytes, 1, file);
+    }
+
+    /// <summary>Reads one segment's batches up to the first that is not whole.</summary>
+    private Scanned Scan(ulong segment, List<Scanned> before)
+    {
+        string path = files.Path(segment);
+        using IDiskFile file = disk.Open(path, DiskFileMode.Existing);
+        _window.Open(file, file.Length);
+        SegmentHeader header = ReadHeader(path, segment, file.Length);
+        if (before.Count > 0 && before[0].Header.LogId != header.LogId)
+        {
+            throw new LogDamagedException(path, 0, "the segment belongs to another log");
+        }
+
+        Positions.AddSegment(segment);
+        Scanned result = new(path, header, SegmentHeader.Bytes, Batches: 0);
+        while (TryReadBatch(result, out ReadOnlyMemory<byte> body, out ulong number))
+        {
+            if (result.Batches == 0 && before.Count > 0 && before[^1].Batches == 0)
+            {
+                throw new LogDamagedException(before[^1].Path, SegmentHeader.Bytes, "the segment has no batch, and a later one has");
+            }
+
+            Take(result, body, number);
+            result = result with { End = result.End + LogRecord.BatchBytes + body.Length, Batches = result.Batches + 1 };
+        }
+
+        return RefuseDamage(result, file.Length, before);
+    }
+
+    private SegmentHeader ReadHeader(string path, ulong segment, long length)
+    {
+        SegmentHeader? header = SegmentHeader.Read(_window.Get(0, SegmentHeader.Bytes).Span, out string? wrong);
+        if (header is null)
+        {
+            throw new LogDamagedException(path, 0, wrong!);
+        }
+
+        if (header.Value.Segment != segment)
+        {
+            throw new LogDamagedException(path, 0, $"the file's name does not agree with its header, which says segment {header.Value.Segment}");
+        }
+
+        return length >= header.Value.Capacity
+            ? header.Value
+            : throw new LogDamagedException(path, length, $"the file ends here, and was made {header.Value.Capacity} bytes long");
+    }
+
+    /// <summary>Reads the batch at the segment's end so far; false when it is not there as a whole.</summary>
+    private bool TryReadBatch(Scanned segment, out ReadOnlyMemory<byte> body, out ulong number)
+    {
+        body = default;
+        if (!LogRecord.TryReadBatch(_window.Get(segment.End, LogRecord.BatchBytes).Span, segment.Header.Seal, out number, out long bodyBytes)
+            || bodyBytes > Array.MaxLength - LogRecord.BatchBytes
+            || (_anyBatch && number != _lastBatch + 1))
+        {
+            return false;
+        }
+
+        body = _window.Get(segment.End, LogRecord.BatchBytes + (int)bodyBytes);
+        if (body.Length < LogRecord.BatchBytes + bodyBytes)
+        {
+            return false;
+        }
+
+        body = body[LogRecord.BatchBytes..];
+        ReadOnlySpan<byte> rest = body.Span;
+        while (!rest.IsEmpty)
+        {
+            if (!LogRecord.TryTake(ref rest, segment.Header.Seal, out _, out _))
+            {
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    private void Take(Scanned segment, ReadOnlyMemory<byte> body, ulong number)
+    {
+        long offset = segment.End + LogRecord.BatchBytes;
+        ReadOnlySpan<byte> rest = body.Span;
+        long at = offset;
+        while (!rest.IsEmpty)
+        {
+            RecordHeader.TryRead(rest, out RecordHeader header);
+            if (header.Kind == RecordKind.Entries)
+            {
+                TakeEntries(segment.Path, at, header, rest.Slice(RecordHeader.Bytes, header.PayloadLength));
+            }
+
+            // One record at a time, because the next one is checked against it.
+            Positions.AddRecords(segment.Header.Segment, at, rest[..(int)header.RecordBytes]);
+            at += header.RecordBytes;
+            rest = rest[(int)header.RecordBytes..];
+        }
+
+        Positions.AddRecords(segment.Header.Segment, at, []);
+        _lastBatch = number;
+        _lastBatchOffset = segment.End;
+        _anyBatch = true;
+    }
+
+    private void TakeEntries(string path, long offset, in RecordHeader header, ReadOnlySpan<byte> entries)
+    {
+        if (!Positions.Accepts(header.Group, header.Number))
+        {
+            throw new LogDamagedException(path, offset, $"entries of group {header.Group} begin at {header.Number} and do not follow on those before");
+        }
+
+        if (!Terms.Add(header.Group, header.Number, header.Count, entries))
+        {
+            throw new LogDamagedException(path, offset, $"the record of group {header.Group} does not hold the {header.Count} entries that it names");
+        }
+    }
+
+    /// <summary>
+    /// A batch was begun only after the one before it was synced. So a batch behind the place where reading ended proves that this place was on
+    /// stable storage, and is damaged now.
+    /// </summary>
+    private Scanned RefuseDamage(Scanned segment, long length, List<Scanned> before)
+    {
+        long lastUsed = segment.End;
+        for (long offset = segment.End; offset < length;)
+        {
+            ReadOnlySpan<byte> piece = _window.Get(offset, WindowBytes).Span;
+            if (piece.IsEmpty)
+            {
+                break;
+            }
+
+            int used = piece.LastIndexOfAnyExcept((byte)0);
+            lastUsed = used >= 0 ? offset + used + 1 : lastUsed;
+            for (int at = piece.IndexOf(LogRecord.BatchMagic); at >= 0;)
+            {
+                long begin = offset + at - LogRecord.BatchMagicOffset;
+                ProveNoLater(segment, begin, before);
+                piece = _window.Get(offset, WindowBytes).Span;
+                int next = piece[(at + 1)..].IndexOf(LogRecord.BatchMagic);
+                at = next < 0 ? -1 : at + 1 + next;
+            }
+
+            // Pieces overlap by a magic's length, so that none is missed between two.
+            offset += piece.Length < WindowBytes ? piece.Length : piece.Length - LogRecord.BatchMagic.Length;
+        }
+
+        return segment with { LastUsed = lastUsed };
+    }
+
+    private void ProveNoLater(Scanned segment, long begin, List<Scanned> before)
+    {
+        if (begin < segment.End || !LogRecord.TryReadBatch(_window.Get(begin, LogRecord.BatchBytes).Span, segment.Header.Seal, out ulong number, out _))
+        {
+            return;
+        }
+
+        // The batch right at the end may be the torn one. Whatever lies behind it, or has a later number, was begun after it was synced.
+        if (begin == segment.End && (!_anyBatch || number == _lastBatch + 1))
+        {
+            return;
+        }
+
+        Scanned damaged = segment.Batches == 0 && begin == segment.End && before.Count > 0 ? before[^1] : segment;
+        throw new LogDamagedException(damaged.Path, damaged.End, $"no intact batch begins here, and batch {number} follows later (in {segment.Path}, offset {begin})");
+    }
+
+    /// <summary>Removes a segment behind the last one with a batch: prepared and not used, or with a torn first batch.</summary>
+    private void DropUnused(Scanned segment)
+    {
+        if (segment.LastUsed > segment.End && !segment.Header.Recycled)
+        {
+            ReportCut(segment);
+        }
+
+        disk.Delete(segment.Path);
+        disk.SyncDirectory(files.Directory);
+        Positions.DropLastSegment(segment.Header.Segment);
+    }
+
+    /// <summary>
+    /// Makes the tail sure: the last batch may be in the system's memory only (a killed process, or a sync that failed), so
+    /// it is written again and synced; what lies behind it is cleared.
+    /// </summary>
+    private LogTail Continue(Scanned tail)
+    {
+        IDiskFile file = disk.Open(tail.Path, DiskFileMode.Existing);
+        try
+        {
+            if (tail.Batches > 0)
+            {
+                _window.Open(file, tail.End);
+                file.Write(_lastBatchOffset, [_window.Get(_lastBatchOffset, (int)(tail.End - _lastBatchOffset))]);
+            }
+
+            if (tail.LastUsed > tail.End)
+            {
+                Clear(file, tail);
+            }
+
+            file.SyncData();
+            disk.SyncDirectory(files.Directory);
+            return new LogTail(tail.Header.LogId, tail.Header.Segment, tail.End, _lastBatch + 1, file);
+        }
+        catch
+        {
+            file.Dispose();
+            throw;
+        }
+    }
+
+    private void Clear(IDiskFile file, Scanned tail)
+    {
+        if (!tail.Header.Recycled || LogRecord.TryReadBatch(ReadFront(file, tail.End), tail.Header.Seal, out _, out _))
+        {
+            ReportCut(tail);
+        }
+
+        for (long offset = tail.End; offset < tail.LastUsed;)
+        {
+            int step = (int)Math.Min(_zeros.Length, tail.LastUsed - offset);
+            file.Write(offset, [_zeros.AsMemory(0, step)]);
+            offset += step;
+        }
+    }
+
+    private static byte[] ReadFront(IDiskFile file, long offset)
+    {
+        byte[] front = new byte[LogRecord.BatchBytes];
+        file.Read(offset, front);
+        return front;
+    }
+
+    private void ReportCut(Scanned segment) => report(
+        $"Log: cut an unfinished last write: file {segment.Path}, offset {segment.End}, {segment.LastUsed - segment.End} bytes dropped. None of it was acknowledged.");
+
+    /// <summary>What reading found in one segment.</summary>
+    private sealed record Scanned(string Path, SegmentHeader Header, long End, long Batches)
+    {
+        /// <summary>Behind the last byte that is not zero; <see cref="End"/> when everything behind that is zero.</summary>
+        public long LastUsed { get; init; }
+    }
+}

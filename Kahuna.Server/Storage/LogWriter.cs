@@ -1,0 +1,49 @@
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>One loop's writer. Owned by its loop, except for <see cref="Complete"/>, which the log thread calls.</summary>
+internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
+{
+    private LogBuffer _open = new();
+    private ulong _submitted;
+    private ulong _persisted;
+
+    public ILogSink Sink => sink;
+
+    /// <summary>Log thread only: the highest batch in the write that is under way, 0 for none.</summary>
+    public ulong Written { get; set; }
+
+    public int Pending => (int)(_submitted - Volatile.Read(ref _persisted));
+
+    public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+    {
+        InvariantException.Require(first.Value > 0 && count >= 0 && entries.Length <= LogRecord.PayloadBytesMax, "appended entries begin at 1 or above and fit a record");
+        LogRecord.WriteEntries(_open, group, first, count, entries);
+    }
+
+    public void Save(GroupId group, in HardState state) => LogRecord.WriteHardState(_open, group, state);
+
+    public ulong Submit()
+    {
+        if (_open.IsEmpty)
+        {
+            return 0;
+        }
+
+        _submitted++;
+        _open = log.Submit(new SubmittedBatch(this, _open, _submitted));
+        return _submitted;
+    }
+
+    public void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax) =>
+        log.Fetch(new FetchRequest(sink, group, follower, first, bytesMax));
+
+    /// <summary>The batch and those before it are on stable storage.</summary>
+    public void Complete(ulong batch)
+    {
+        Volatile.Write(ref _persisted, batch);
+        sink.Persisted(batch);
+    }
+}

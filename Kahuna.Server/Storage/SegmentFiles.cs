@@ -1,0 +1,27 @@
+using System.Globalization;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>Names of the log's files in its directory. Immutable; any thread.</summary>
+internal sealed class SegmentFiles(string directory)
+{
+    private const string Extension = ".seg";
+    private const string TemporaryName = "next.tmp";
+
+    public string Directory => directory;
+
+    /// <summary>Where a segment is prepared before it gets its name; left over from a crash, it is deleted.</summary>
+    public string Temporary { get; } = System.IO.Path.Combine(directory, TemporaryName);
+
+    /// <summary>The file of a segment: its number in 20 digits.</summary>
+    public string Path(ulong segment) => System.IO.Path.Combine(directory, segment.ToString("D20", CultureInfo.InvariantCulture) + Extension);
+
+    /// <summary>The number in a segment file's name.</summary>
+    public static bool TryParse(string name, out ulong segment)
+    {
+        segment = 0;
+        return name.EndsWith(Extension, StringComparison.Ordinal)
+            && name.Length == 20 + Extension.Length
+            && ulong.TryParse(name.AsSpan(0, 20), NumberStyles.None, CultureInfo.InvariantCulture, out segment);
+    }
+}

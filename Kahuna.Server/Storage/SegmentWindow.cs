@@ -1,0 +1,56 @@
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// Reads a segment's file through one large buffer that moves along. Owned by one reader at a time. The buffer grows to the
+/// largest piece asked for.
+/// </summary>
+internal sealed class SegmentWindow(int bytesMin)
+{
+    private byte[] _buffer = [];
+    private IDiskFile? _file;
+    private long _start;
+    private int _filled;
+    private long _end;
+
+    /// <summary>Reads this file from now on, up to <paramref name="end"/>.</summary>
+    public void Open(IDiskFile file, long end)
+    {
+        _file = file;
+        _end = end;
+        _start = 0;
+        _filled = 0;
+    }
+
+    /// <summary>The bytes at an offset; fewer than asked for at the end of the file. Valid until the next call.</summary>
+    public ReadOnlyMemory<byte> Get(long offset, int count)
+    {
+        count = (int)Math.Clamp(_end - offset, 0, count);
+        if (count == 0)
+        {
+            return default;
+        }
+
+        if (offset < _start || offset + count > _start + _filled)
+        {
+            Fill(offset, count);
+        }
+
+        int available = (int)Math.Clamp(_start + _filled - offset, 0, count);
+        return _buffer.AsMemory((int)(offset - _start), available);
+    }
+
+    private void Fill(long offset, int count)
+    {
+        int wanted = (int)Math.Min(Math.Max(count, bytesMin), _end - offset);
+        if (_buffer.Length < wanted)
+        {
+            _buffer = GC.AllocateUninitializedArray<byte>(wanted);
+        }
+
+        _start = offset;
+        _filled = 0;
+        _filled = _file!.Read(offset, _buffer.AsSpan(0, wanted));
+    }
+}

@@ -1,0 +1,351 @@
+using System.Globalization;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// The node's log over a disk (docs/log-format.md), without threads or a clock of its own: an <see cref="ILogShell"/> calls its steps.
+/// <see cref="CommitOnce"/>, <see cref="MarkIdle"/> and <see cref="CheckSpace"/> belong to one thread (the log thread), <see cref="PrepareOnce"/>
+/// and <see cref="FetchOnce"/> to one each; opening and replaying come before all of them.
+/// </summary>
+internal sealed class SegmentedLog : ILogStore
+{
+    private readonly DataDirectory _directory;
+    private readonly IDisk _disk;
+    private readonly SegmentedLogOptions _options;
+    private readonly Action<string> _report;
+    private readonly LogPositions _positions;
+    private readonly Dictionary<uint, RecoveredGroup> _recovered = [];
+    private readonly SegmentFiles _files;
+    private readonly ulong _logId;
+    private readonly BatchQueue _queue = new();
+    private readonly FetchQueue _fetches = new();
+    private readonly SegmentPreparer _preparer;
+    private readonly GroupCommit _commit;
+    private readonly EntryReader _reader;
+    private readonly Lock _writersLock = new();
+    private readonly List<LogWriter> _writers = [];
+
+    private ILogShell? _shell;
+    private Exception? _readFailure;
+    private Exception? _failure;
+    private string? _limitRefusal;
+    private string? _spaceRefusal;
+    private bool _closed;
+
+    private SegmentedLog(DataDirectory directory, SegmentedLogOptions options, IDisk disk, Action<string> report)
+    {
+        _directory = directory;
+        _options = options;
+        _disk = disk;
+        _report = report;
+        _files = new SegmentFiles(directory.LogPath);
+        LogRecovery recovery = new(disk, _files, options, report);
+        LogTail tail = recovery.Run();
+        _positions = recovery.Positions;
+        _logId = tail.LogId;
+        foreach ((uint group, GroupPositions found) in _positions.Groups)
+        {
+            _recovered[group] = new RecoveredGroup(found.HardState, recovery.Terms.Of(new GroupId(group)), found.LastIndex);
+        }
+
+        _preparer = new SegmentPreparer(disk, _files, tail.LogId, options);
+        _preparer.Want(tail.Segment + 1);
+        _commit = new GroupCommit(tail, _positions, _queue, _preparer, options);
+        _reader = new EntryReader(disk, _files, _logId, _positions);
+    }
+
+    /// <summary>Why the log stopped, or null.</summary>
+    public Exception? Failure => Volatile.Read(ref _failure);
+
+    /// <inheritdoc/>
+    public string? RefuseWrites =>
+        Volatile.Read(ref _limitRefusal) ?? Volatile.Read(ref _spaceRefusal) ?? _preparer.Refusal;
+
+    /// <summary>Locks the directory, reads the log, and cuts an unfinished tail.</summary>
+    /// <param name="dataDirectory">The node's data directory; made when missing.</param>
+    /// <param name="options">Sizes and limits.</param>
+    /// <param name="disk">The disk.</param>
+    /// <param name="report">Gets a line for each thing that an operator may want to know.</param>
+    /// <exception cref="DataDirectoryRefusedException">Another process holds the directory, or its format is unknown.</exception>
+    /// <exception cref="LogDamagedException">Something that was on stable storage is not there as it was.</exception>
+    /// <exception cref="IOException">The disk refused an operation.</exception>
+    public static SegmentedLog Open(string dataDirectory, SegmentedLogOptions options, IDisk disk, Action<string>? report = null)
+    {
+        DataDirectory directory = DataDirectory.Open(disk, dataDirectory);
+        try
+        {
+            SegmentedLog log = new(directory, options, disk, report ?? (static _ => { }));
+            log.Begin();
+            return log;
+        }
+        catch
+        {
+            directory.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>Names who runs the log's steps; before the first writer is opened.</summary>
+    public void Attach(ILogShell shell)
+    {
+        _shell = shell;
+        shell.WakePrepare();
+    }
+
+    /// <inheritdoc/>
+    public RecoveredGroup Recovered(GroupId group) =>
+        _recovered.TryGetValue(group.Value, out RecoveredGroup found) ? found : new RecoveredGroup(default, [], default);
+
+    /// <inheritdoc/>
+    public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
+    {
+        using EntryReader reader = new(_disk, _files, _logId, _positions);
+        reader.Visit(group, first, last, visit);
+    }
+
+    /// <inheritdoc/>
+    public ILogWriter OpenWriter(ILogSink sink)
+    {
+        LogWriter writer = new(this, sink);
+        lock (_writersLock)
+        {
+            _writers.Add(writer);
+            if (_failure is null)
+            {
+                return writer;
+            }
+        }
+
+        sink.Failed(_failure);
+        return writer;
+    }
+
+    // ---- Steps, called by the shell
+
+    /// <summary>Log thread: writes and syncs what was submitted, as one batch, and reports it. False when there was nothing, or the log is dead.</summary>
+    public bool CommitOnce()
+    {
+        if (_failure is not null || _closed)
+        {
+            return false;
+        }
+
+        try
+        {
+            if (Volatile.Read(ref _readFailure) is Exception readFailure)
+            {
+                throw readFailure;
+            }
+
+            if (!_commit.RunOnce())
+            {
+                return false;
+            }
+
+            AfterWrite();
+            return true;
+        }
+        catch (Exception error) when (error is LogFailedException or LogDamagedException)
+        {
+            Fail(error);
+            return false;
+        }
+    }
+
+    /// <summary>Log thread, when nothing was submitted for a while: closes the last batch with a mark.</summary>
+    public void MarkIdle()
+    {
+        if (_failure is not null || _closed)
+        {
+            return;
+        }
+
+        try
+        {
+            _commit.Mark();
+            AfterWrite();
+        }
+        catch (LogFailedException error)
+        {
+            Fail(error);
+        }
+    }
+
+    /// <summary>Log thread, about once a second: looks at the room on the disk and tries again to prepare a segment that could not be.</summary>
+    public void CheckSpace()
+    {
+        if (_failure is not null || _closed)
+        {
+            return;
+        }
+
+        try
+        {
+            DiskSpace space = _disk.Space(_directory.LogPath);
+            bool low = space.Free < space.Total / 100 * _options.FreePercentMin;
+            Refuse(ref _spaceRefusal, !low ? null : string.Create(
+                CultureInfo.InvariantCulture,
+                $"The disk of {_directory.LogPath} has {space.Free >> 20} MiB of {space.Total >> 20} MiB free, less than {_options.FreePercentMin} %, so writes are refused until there is room; reads go on."));
+        }
+        catch (IOException error)
+        {
+            _report($"Log: the free room on the disk of {_directory.LogPath} cannot be read: {error.Message}");
+        }
+
+        if (_preparer.HasWork)
+        {
+            _shell?.WakePrepare();
+        }
+    }
+
+    /// <summary>Preparing thread: makes the next segment when one is wanted.</summary>
+    public void PrepareOnce()
+    {
+        if (Failure is not null)
+        {
+            return;
+        }
+
+        string? before = _preparer.Refusal;
+        _preparer.RunOnce();
+        if (_preparer.Refusal is string refusal && before is null)
+        {
+            _report("Log: " + refusal);
+        }
+    }
+
+    /// <summary>Reading thread: reads for one waiting wish and answers it. False when there was none.</summary>
+    public bool FetchOnce()
+    {
+        if (!_fetches.TryTake(out FetchRequest request))
+        {
+            return false;
+        }
+
+        ByteBuffer entries = ByteBuffer.Rent();
+        try
+        {
+            _reader.Read(request.Group, request.First, request.BytesMax, entries);
+        }
+        catch (Exception error) when (error is IOException or LogDamagedException)
+        {
+            // A log that cannot be read back must not be written on; the log thread ends it.
+            entries.Length = 0;
+            Volatile.Write(ref _readFailure, error as LogDamagedException ?? (Exception)new LogFailedException($"Reading the log failed: {error.Message} The node stops.", error));
+            _shell?.WakeCommit();
+        }
+
+        request.Sink.Fetched(request.Group, request.Follower, request.First, entries);
+        return true;
+    }
+
+    /// <summary>After the last step: writes the closing mark and lets go of everything. What was submitted and not committed is dropped.</summary>
+    public void Close()
+    {
+        if (_closed)
+        {
+            return;
+        }
+
+        MarkIdle();
+        _closed = true;
+        _queue.Close();
+        _commit.Dispose();
+        _preparer.Dispose();
+        _reader.Dispose();
+        _directory.Dispose();
+    }
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync()
+    {
+        Close();
+        return ValueTask.CompletedTask;
+    }
+
+    // ---- From the writers
+
+    public LogBuffer Submit(in SubmittedBatch batch)
+    {
+        LogBuffer next = _queue.Put(batch);
+        _shell?.WakeCommit();
+        return next;
+    }
+
+    public void Fetch(in FetchRequest request)
+    {
+        _fetches.Put(request);
+        _shell?.WakeFetch();
+    }
+
+    /// <summary>The first write proves that this disk takes writes, and covers what recovery found with a mark.</summary>
+    private void Begin()
+    {
+        try
+        {
+            _commit.Mark();
+            CheckSpace();
+            RefusePastLimit();
+        }
+        catch
+        {
+            _commit.Dispose();
+            _reader.Dispose();
+            throw;
+        }
+    }
+
+    private void AfterWrite()
+    {
+        RefusePastLimit();
+        if (_commit.Rolled)
+        {
+            _commit.Rolled = false;
+            _preparer.Want(_commit.Segment + 1);
+            _shell?.WakePrepare();
+        }
+    }
+
+    private void RefusePastLimit()
+    {
+        bool past = _positions.Bytes >= _options.LogLimitBytes;
+        if (past != (_limitRefusal is not null))
+        {
+            Refuse(ref _limitRefusal, !past ? null : string.Create(
+                CultureInfo.InvariantCulture,
+                $"The log in {_directory.LogPath} has reached its limit of {_options.LogLimitBytes >> 20} MiB (--log-limit), so writes are refused; reads go on."));
+        }
+    }
+
+    private void Refuse(ref string? reason, string? value)
+    {
+        if (value is not null && reason is null)
+        {
+            _report("Log: " + value);
+        }
+
+        Volatile.Write(ref reason, value);
+    }
+
+    /// <summary>The log's end: nothing is written or reported persisted from here on.</summary>
+    private void Fail(Exception error)
+    {
+        LogWriter[] writers;
+        lock (_writersLock)
+        {
+            Volatile.Write(ref _failure, error);
+            writers = [.. _writers];
+        }
+
+        _queue.Close();
+        _report("Log: " + error.Message);
+        foreach (LogWriter writer in writers)
+        {
+            writer.Sink.Failed(error);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+using System.Security.Cryptography;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// The log as the node uses it: a <see cref="SegmentedLog"/> on the real disk, with a thread each for writing, preparing segments and
+/// reading. Owned by the host, which disposes it after the loops have stopped: what was submitted until then is still written.
+/// </summary>
+internal sealed class ThreadedLog : ILogStore, ILogShell
+{
+    /// <summary>How long nothing must be submitted until the last batch gets its mark, and how often the disk's room is looked at.</summary>
+    private static readonly TimeSpan s_idle = TimeSpan.FromSeconds(1);
+
+    private readonly SegmentedLog _log;
+    private readonly Bell _commitBell = new();
+    private readonly Bell _prepareBell = new();
+    private readonly Bell _fetchBell = new();
+    private readonly List<Task> _threads = [];
+    private volatile bool _stopping;
+
+    private ThreadedLog(SegmentedLog log) => _log = log;
+
+    /// <inheritdoc/>
+    public string? RefuseWrites => _log.RefuseWrites;
+
+    /// <summary>Why the log stopped, or null.</summary>
+    public Exception? Failure => _log.Failure;
+
+    /// <summary>Opens the log of a data directory on the real disk and starts its threads. Errors are those of <see cref="SegmentedLog.Open"/>.</summary>
+    public static ThreadedLog Open(string dataDirectory, SegmentedLogOptions options, Action<string>? report = null)
+    {
+        SegmentedLogOptions own = options.NewLogId != 0
+            ? options
+            : options with { NewLogId = BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) };
+        return Start(SegmentedLog.Open(dataDirectory, own, new PosixDisk(), report));
+    }
+
+    /// <summary>Gives a log its threads.</summary>
+    public static ThreadedLog Start(SegmentedLog log)
+    {
+        ThreadedLog threaded = new(log);
+        log.Attach(threaded);
+        threaded.StartThread("log", threaded.RunCommit);
+        threaded.StartThread("log-prepare", threaded.RunPrepare);
+        threaded.StartThread("log-read", threaded.RunFetch);
+        return threaded;
+    }
+
+    /// <inheritdoc/>
+    public RecoveredGroup Recovered(GroupId group) => _log.Recovered(group);
+
+    /// <inheritdoc/>
+    public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit) =>
+        _log.Replay(group, first, last, visit);
+
+    /// <inheritdoc/>
+    public ILogWriter OpenWriter(ILogSink sink) => _log.OpenWriter(sink);
+
+    public void WakeCommit() => _commitBell.Ring();
+
+    public void WakePrepare() => _prepareBell.Ring();
+
+    public void WakeFetch() => _fetchBell.Ring();
+
+    /// <inheritdoc/>
+    public async ValueTask DisposeAsync()
+    {
+        _stopping = true;
+        _commitBell.Ring();
+        _prepareBell.Ring();
+        _fetchBell.Ring();
+        await Task.WhenAll(_threads).ConfigureAwait(false);
+        await _log.DisposeAsync().ConfigureAwait(false);
+    }
+
+    private void StartThread(string name, Action run)
+    {
+        TaskCompletionSource ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        _threads.Add(ended.Task);
+        Thread thread = new(() =>
+        {
+            // An exception that gets here is a bug of ours and ends the process, as on any thread.
+            run();
+            ended.SetResult();
+        })
+        {
+            IsBackground = true,
+            Name = name,
+        };
+        thread.Start();
+    }
+
+    private void RunCommit()
+    {
+        long checkedAt = Environment.TickCount64;
+        while (!_stopping)
+        {
+            if (!_log.CommitOnce() && !_commitBell.Wait(s_idle))
+            {
+                _log.MarkIdle();
+            }
+
+            long now = Environment.TickCount64;
+            if (now - checkedAt >= (long)s_idle.TotalMilliseconds)
+            {
+                checkedAt = now;
+                _log.CheckSpace();
+            }
+        }
+
+        while (_log.CommitOnce())
+        {
+        }
+    }
+
+    private void RunPrepare()
+    {
+        PosixCalls.LowerPriority();
+        while (!_stopping)
+        {
+            _log.PrepareOnce();
+            _prepareBell.Wait(Timeout.InfiniteTimeSpan);
+        }
+    }
+
+    private void RunFetch()
+    {
+        while (!_stopping)
+        {
+            if (!_log.FetchOnce())
+            {
+                _fetchBell.Wait(Timeout.InfiniteTimeSpan);
+            }
+        }
+    }
+}

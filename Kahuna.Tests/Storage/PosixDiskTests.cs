@@ -1,0 +1,81 @@
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Tests.Storage;
+
+/// <summary>The real disk does what the port promises, and its errors name operation, path and reason.</summary>
+public sealed class PosixDiskTests : IDisposable
+{
+    private readonly TemporaryDirectory _directory = new();
+    private readonly PosixDisk _disk = new();
+
+    private string At(string name) => Path.Combine(_directory.Path, name);
+
+    public void Dispose() => _directory.Dispose();
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    [InlineData(64)]
+    [InlineData(65)]
+    [InlineData(200)]
+    public void GatherWritesOfAnyNumberOfParts(int parts)
+    {
+        using IDiskFile file = _disk.Open(At("f"), DiskFileMode.Empty);
+        byte[][] pieces = [.. Enumerable.Range(0, parts).Select(i => Enumerable.Repeat((byte)i, i * 7 % 50).ToArray())];
+        file.Write(100, [.. pieces.Select(piece => new ReadOnlyMemory<byte>(piece))]);
+        file.SyncData();
+        byte[] expected = [.. pieces.SelectMany(piece => piece)];
+        Assert.Equal(100 + expected.Length, expected.Length == 0 ? 100 : file.Length);
+        byte[] read = new byte[expected.Length + 10];
+        Assert.Equal(expected.Length, file.Read(100, read));
+        Assert.Equal(expected, read[..expected.Length]);
+        Assert.Equal(0, file.Read(1_000_000, read));
+    }
+
+    [Fact]
+    public void NamesComeAndGo()
+    {
+        _disk.Open(At("a"), DiskFileMode.Empty).Dispose();
+        _disk.Rename(At("a"), At("b"));
+        _disk.SyncDirectory(_directory.Path);
+        Assert.Equal(["b"], _disk.List(_directory.Path));
+        _disk.Delete(At("b"));
+        _disk.Delete(At("b"));
+        Assert.Empty(_disk.List(_directory.Path));
+    }
+
+    [Fact]
+    public void ErrorsNameOperationPathAndReason()
+    {
+        DiskException error = Assert.Throws<DiskException>(() => _disk.Open(At("none"), DiskFileMode.Existing));
+        Assert.Equal($"opening {At("none")} failed: No such file or directory (ENOENT).", error.Message);
+        Assert.Throws<DiskException>(() => _disk.Rename(At("none"), At("other")));
+        Assert.Throws<DiskException>(() => _disk.SyncDirectory(At("none")));
+        Assert.Throws<DiskException>(() => _disk.CreateDirectory("/proc/none"));
+    }
+
+    [Fact]
+    public void AFullDeviceIsAnError()
+    {
+        using IDiskFile file = _disk.Open("/dev/full", DiskFileMode.Existing);
+        DiskException error = Assert.Throws<DiskException>(() => file.Write(0, [new byte[10]]));
+        Assert.Equal((DiskException.NoSpaceLeft, "No space left on device (ENOSPC)"), (error.Number, error.Reason));
+        Assert.Throws<DiskException>(() => file.Write(0, [new byte[10], new byte[10]]));
+    }
+
+    [Fact]
+    public void ASyncThatTheSystemRefusesIsAnError()
+    {
+        // A pipe's end cannot be synced: EINVAL, which the class library would not have told.
+        using IDiskFile file = _disk.Open("/dev/stdout", DiskFileMode.Existing);
+        DiskException? error = Record.Exception(file.SyncData) as DiskException;
+        Assert.True(error is null || error.Message.Contains("syncing /dev/stdout failed", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void RoomIsKnown()
+    {
+        DiskSpace space = _disk.Space(_directory.Path);
+        Assert.InRange(space.Free, 1, space.Total);
+    }
+}
