@@ -53,7 +53,17 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
             _threads.Add(thread);
         }
 
-        thread.Start();
+        try
+        {
+            thread.Start();
+        }
+        catch (Exception error) when (error is OutOfMemoryException or ThreadStartException)
+        {
+            // No thread to be had; the peer tries again.
+            Log(socket, "threads", error.Message);
+            Forget(socket, thread);
+            socket.Dispose();
+        }
     }
 
     public void Stop()
@@ -97,10 +107,16 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
         finally
         {
-            lock (_gate)
-            {
-                _threads.Remove(Thread.CurrentThread);
-            }
+            Forget(socket, Thread.CurrentThread);
+        }
+    }
+
+    private void Forget(PeerSocket socket, Thread thread)
+    {
+        lock (_gate)
+        {
+            _unproven.Remove(socket);
+            _threads.Remove(thread);
         }
     }
 

@@ -43,7 +43,7 @@ internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, ILog
 
         try
         {
-            connection.Run(Deliver);
+            connection.Run(payload => Deliver(connection, payload));
         }
         finally
         {

@@ -49,6 +49,12 @@ internal sealed record PeerLinksOptions
 
     public TimeSpan ReconnectMax { get; init; } = TimeSpan.FromSeconds(1);
 
+    /// <summary>
+    /// How long a reader looks for bytes, giving way to every thread that can run, before it sleeps. Waking a sleeping processor of a virtual machine takes
+    /// about 40 µs (docs/adr/0006-peer-links.md); most answers of a busy peer come sooner. Zero: never. Linux only.
+    /// </summary>
+    public TimeSpan ReadSpin { get; init; } = TimeSpan.FromMicroseconds(50);
+
     public TimeProvider Time { get; init; } = TimeProvider.System;
 
     /// <summary>A number in [0, 1) for the random part of waits; called from any thread.</summary>

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.ComponentModel;
+using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
@@ -47,6 +48,9 @@ internal sealed partial class PeerSocket : Stream
     /// <summary>A write that brings the collected bytes to this number sends them, and blocks. From the beginning, during the handshakes, every write does.</summary>
     public int PushBytes { get; set; }
 
+    /// <summary>How long a read looks for bytes, giving way to other threads, before it sleeps in the kernel.</summary>
+    public TimeSpan Spin { get; set; }
+
     public override bool CanRead => true;
 
     public override bool CanSeek => false;
@@ -71,14 +75,8 @@ internal sealed partial class PeerSocket : Stream
     {
         if (_receivedStart == _receivedEnd)
         {
-            int count = _socket.Receive(_received.AsSpan(0, ReceiveBytes), SocketFlags.None, out SocketError error);
-            if (error != SocketError.Success)
-            {
-                throw new IOException(Describe(error));
-            }
-
+            _receivedEnd = SpinForBytes() is int early and >= 0 ? early : WaitForBytes();
             _receivedStart = 0;
-            _receivedEnd = count;
         }
 
         int taken = Math.Min(buffer.Length, _receivedEnd - _receivedStart);
@@ -177,6 +175,41 @@ internal sealed partial class PeerSocket : Stream
         base.Dispose(disposing);
     }
 
+    /// <summary>Looks for bytes for a moment, giving way to every thread that can run; -1 when none came.</summary>
+    private unsafe int SpinForBytes()
+    {
+        if (Spin == TimeSpan.Zero || !OperatingSystem.IsLinux())
+        {
+            return -1;
+        }
+
+        long began = Stopwatch.GetTimestamp();
+        do
+        {
+            nint count;
+            fixed (byte* start = _received)
+            {
+                count = Receive(_socket.SafeHandle, start, ReceiveBytes, DontWait);
+            }
+
+            if (count >= 0)
+            {
+                return (int)count;
+            }
+
+            Thread.Yield();
+        }
+        while (Stopwatch.GetElapsedTime(began) < Spin);
+
+        return -1;
+    }
+
+    private int WaitForBytes()
+    {
+        int count = _socket.Receive(_received.AsSpan(0, ReceiveBytes), SocketFlags.None, out SocketError error);
+        return error == SocketError.Success ? count : throw new IOException(Describe(error));
+    }
+
     private static string Describe(SocketError error) => new SocketException((int)error).Message;
 
     private void Reserve(int bytes)
@@ -233,6 +266,9 @@ internal sealed partial class PeerSocket : Stream
             }
         }
     }
+
+    [LibraryImport("libc", EntryPoint = "recv", SetLastError = true)]
+    private static unsafe partial nint Receive(SafeHandle socket, byte* bytes, nint length, int flags);
 
     [LibraryImport("libc", EntryPoint = "send", SetLastError = true)]
     private static unsafe partial nint Send(SafeHandle socket, byte* bytes, nint length, int flags);

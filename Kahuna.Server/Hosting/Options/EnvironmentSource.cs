@@ -6,7 +6,10 @@ namespace Kahuna.Server.Hosting.Options;
 internal static class EnvironmentSource
 {
     /// <summary>Variables of the project's other programs and tests.</summary>
-    private static readonly HashSet<string> s_others = ["KAHUNA_DEV_CERT_DIR", "KAHUNA_CLUSTER_DIR", "KAHUNA_UPDATE_GOLDEN"];
+    private static readonly HashSet<string> s_others =
+    [
+        "KAHUNA_DEV_CERT_DIR", "KAHUNA_CLUSTER_DIR", "KAHUNA_CLUSTER_PORTS", "KAHUNA_CLUSTER_TIMEOUT", "KAHUNA_ROOT", "KAHUNA_UPDATE_GOLDEN",
+    ];
 
     /// <summary>
     /// Kubernetes puts KAHUNA_SERVICE_… and KAHUNA_PORT… into the environment beside a service that is named "kahuna"; the other two are for
