@@ -1,0 +1,40 @@
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+
+namespace Kahuna.Server.Api.Connections;
+
+/// <summary>The limits of the endpoint, in one place. Used at start-up.</summary>
+internal static class KestrelLimits
+{
+    /// <summary>Connections at a time, where descriptors do not end earlier: at some 50 KB each, half a gigabyte.</summary>
+    public const int ConnectionsMax = 10_000;
+
+    /// <summary>Calls at a time on one connection; further ones wait in the client. What they send but nobody has read is bounded by the connection's window.</summary>
+    public const int StreamsPerConnectionMax = 1_000;
+
+    /// <summary>What a peer may send on one stream before it is read: keeps a stream full at 2 GB/s and a millisecond of delay.</summary>
+    public const int StreamWindowBytes = 2 << 20;
+
+    /// <summary>As above for a connection with all its streams.</summary>
+    public const int ConnectionWindowBytes = 8 << 20;
+
+    /// <summary>Sets the limits of connections, streams, headers and silence.</summary>
+    public static void ConfigureKahunaLimits(this KestrelServerOptions kestrel)
+    {
+        kestrel.AddServerHeader = false;
+        KestrelServerLimits limits = kestrel.Limits;
+        limits.MaxConcurrentConnections = ConnectionsMax;
+
+        // A stream's reader may pause for as long as it likes; dead peers are found by pings.
+        limits.MinResponseDataRate = null;
+        limits.Http2.MaxStreamsPerConnection = StreamsPerConnectionMax;
+        limits.Http2.InitialStreamWindowSize = StreamWindowBytes;
+        limits.Http2.InitialConnectionWindowSize = ConnectionWindowBytes;
+        limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(15);
+        limits.Http2.KeepAlivePingTimeout = TimeSpan.FromSeconds(15);
+    }
+
+    /// <summary>Makes Kestrel listen through <see cref="GuardedListener"/>; to be called after Kestrel was added.</summary>
+    public static IServiceCollection AddKahunaListeners(this IServiceCollection services) =>
+        services.AddSingleton<IConnectionListenerFactory, GuardedListenerFactory>();
+}
