@@ -133,10 +133,12 @@ internal sealed class ReflectionCatalogue
     private static void AddEnum(EnumDescriptor type, Dictionary<string, FileDescriptor> symbols)
     {
         symbols[type.FullName] = type.File;
+
+        // In protobuf an enum's values are siblings of the enum, not its children; the library's FullName has it otherwise.
+        string scope = type.FullName[..^type.Name.Length];
         foreach (EnumValueDescriptor value in type.Values)
         {
-            // An enum's values are siblings of the enum, not its children.
-            symbols[value.FullName] = type.File;
+            symbols[scope + value.Name] = type.File;
         }
     }
 

@@ -4,7 +4,8 @@ namespace Kahuna.Client.Wire.Grpc;
 
 /// <summary>
 /// Names and values that travel beside the messages of a call: a list that keeps its order and may hold a name more than
-/// once. Names ending in <c>-bin</c> hold bytes. Owned by whoever fills it; not thread-safe while it is filled.
+/// once. Names ending in <c>-bin</c> hold bytes. On the way, text values of one name may be joined with a comma, as HTTP allows;
+/// binary values are taken apart again. Owned by whoever fills it; not thread-safe while it is filled.
 /// </summary>
 internal sealed class GrpcMetadata : IEnumerable<GrpcMetadataEntry>
 {

@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace Kahuna.Server.Api.Connections;
+namespace Kahuna.Server.Primitives;
 
 /// <summary>
 /// How many file descriptors this process may have, and from which number on a new connection would eat into what the log,

@@ -1,7 +1,6 @@
-using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 
-namespace Kahuna.Server.Api.Connections;
+namespace Kahuna.Server.Api.Grpc;
 
 /// <summary>The limits of the endpoint, in one place. Used at start-up.</summary>
 internal static class KestrelLimits
@@ -33,8 +32,4 @@ internal static class KestrelLimits
         limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(15);
         limits.Http2.KeepAlivePingTimeout = TimeSpan.FromSeconds(15);
     }
-
-    /// <summary>Makes Kestrel listen through <see cref="GuardedListener"/>; to be called after Kestrel was added.</summary>
-    public static IServiceCollection AddKahunaListeners(this IServiceCollection services) =>
-        services.AddSingleton<IConnectionListenerFactory, GuardedListenerFactory>();
 }

@@ -1,0 +1,135 @@
+using System.Net;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Tests.Api.Grpc;
+
+/// <summary>Requests that no gRPC client sends: each gets the answer that the protocol names, and none hangs.</summary>
+public sealed class RefusedRequestTests
+{
+    private const string Get = "/kahuna.v1.KeyValues/GetKeyValue";
+    private const string Sink = "/kahuna.v1.Cluster/Sink";
+
+    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(20);
+
+    [Fact]
+    public async Task Another_content_type_is_415()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0], "application/json"));
+        Assert.Equal(HttpStatusCode.UnsupportedMediaType, response.StatusCode);
+        Assert.Equal("13", await RawHttp.StatusAsync(response));
+    }
+
+    [Fact]
+    public async Task Another_method_is_405()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, []);
+        request.Method = HttpMethod.Put;
+        using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal(HttpStatusCode.MethodNotAllowed, response.StatusCode);
+        Assert.Equal("POST", response.Content.Headers.Allow.Single());
+    }
+
+    [Fact]
+    public async Task Http_1_1_is_426()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
+        request.Version = HttpVersion.Version11;
+        request.Headers.Remove("te");
+        using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal(HttpStatusCode.UpgradeRequired, response.StatusCode);
+    }
+
+    [Fact]
+    public async Task What_is_not_grpc_goes_on()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, "/healthz", [], "text/plain"));
+        Assert.Equal("not grpc", await response.Content.ReadAsStringAsync());
+    }
+
+    [Theory]
+    [InlineData("a message cut off", new byte[] { 0, 0, 0, 0, 9, 1, 2 })]
+    [InlineData("a prefix cut off", new byte[] { 0, 0, 0 })]
+    [InlineData("no message", new byte[0])]
+    [InlineData("no protobuf", new byte[] { 0, 0, 0, 0, 4, 255, 255, 255, 255 })]
+    [InlineData("a flag that is none", new byte[] { 9, 0, 0, 0, 0 })]
+    [InlineData("text", new byte[] { 123, 34, 107, 101, 121, 34, 58, 34, 97, 34, 125 })]
+    [InlineData("compressed without an encoding", new byte[] { 1, 0, 0, 0, 1, 7 })]
+    [InlineData("two messages", new byte[] { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 })]
+    public async Task A_body_that_is_not_one_message_is_internal(string what, byte[] body)
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, body));
+        Assert.Equal(HttpStatusCode.OK, response.StatusCode);
+        string? status = await RawHttp.StatusAsync(response);
+        Assert.True(status == "13", $"{what}: status {status}");
+    }
+
+    [Fact]
+    public async Task A_stream_cut_off_in_a_message_is_internal()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Sink, [0, 0, 0, 0, 0, 0, 0, 0, 0, 50, 1]));
+        Assert.Equal("13", await RawHttp.StatusAsync(response));
+    }
+
+    [Fact]
+    public async Task A_length_over_the_limit_is_resource_exhausted_before_the_body_arrives()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 127, 255, 255, 255, 1]));
+        Assert.Equal("8", await RawHttp.StatusAsync(response));
+    }
+
+    [Fact]
+    public async Task An_unknown_encoding_is_unimplemented_and_told_what_is_known()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [1, 0, 0, 0, 1, 7]);
+        request.Headers.Add("grpc-encoding", "snappy");
+        using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal("12", await RawHttp.StatusAsync(response));
+        Assert.Equal("identity,gzip", response.Headers.GetValues("grpc-accept-encoding").Single());
+    }
+
+    [Theory]
+    [InlineData("soon", "13")]
+    [InlineData("0S", "4")]
+    public async Task A_timeout_that_is_none_or_over_is_answered_at_once(string timeout, string status)
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
+        request.Headers.Add("grpc-timeout", timeout);
+        using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal(status, await RawHttp.StatusAsync(response));
+    }
+
+    [Fact]
+    public async Task Metadata_that_is_no_base64_is_internal()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+            .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static (_, call) =>
+                Task.FromResult(new GetKeyValueResponse { Revision = call.RequestHeaders.Count }))));
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
+        request.Headers.Add("x-bin", "!!!");
+        using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal("13", await RawHttp.StatusAsync(response));
+    }
+
+    [Fact]
+    public async Task A_request_that_never_ends_is_given_up()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { RequestReceiveTimeout = TimeSpan.FromMilliseconds(200) });
+        using DuplexStreamingCall<EchoMessage, GetKeyValueResponse> stuck = host.Channel.DuplexStreaming<EchoMessage, GetKeyValueResponse>(Get, GetKeyValueResponse.Parser);
+        GrpcException failure = await Assert.ThrowsAsync<GrpcException>(() => stuck.ReadAsync()).WaitAsync(s_patience);
+        Assert.Equal(GrpcStatusCode.DeadlineExceeded, failure.Code);
+    }
+
+    private static async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request) =>
+        await RawHttp.Invoker().SendAsync(request, CancellationToken.None).WaitAsync(s_patience);
+}
