@@ -24,6 +24,7 @@ internal sealed class PeerListener : IConnectionListener
 
     private readonly Socket _socket;
     private readonly PeerLinks _links;
+    private readonly DescriptorLimit _descriptors;
     private readonly SocketConnectionContextFactory _connections;
     private readonly CancellationTokenSource _unbound = new();
 
@@ -32,10 +33,11 @@ internal sealed class PeerListener : IConnectionListener
 
     private readonly Task _accepting;
 
-    public PeerListener(Socket socket, PeerLinks links, ILoggerFactory loggers)
+    public PeerListener(Socket socket, PeerLinks links, DescriptorLimit descriptors, ILoggerFactory loggers)
     {
         _socket = socket;
         _links = links;
+        _descriptors = descriptors;
         _connections = new SocketConnectionContextFactory(new SocketConnectionFactoryOptions(), loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
         EndPoint = socket.LocalEndPoint!;
         _accepting = AcceptAllAsync();
@@ -127,6 +129,9 @@ internal sealed class PeerListener : IConnectionListener
             case ClientHelloKind.Peer:
                 _links.Accept(socket);
                 break;
+            case var _ when !_descriptors.Admits(socket.SafeHandle.DangerousGetHandle()):
+                Refuse(socket);
+                break;
             case ClientHelloKind.Other:
                 await GiveToKestrelAsync(socket).ConfigureAwait(false);
                 break;
@@ -135,6 +140,26 @@ internal sealed class PeerListener : IConnectionListener
                 _ = LookAgainAsync(socket);
                 break;
         }
+    }
+
+    /// <summary>
+    /// Turns a client away that would use up what the log, the links and the runtime need: a process without a free descriptor cannot go on. It is
+    /// told at once, so that it can turn to another node, instead of waiting in the backlog.
+    /// </summary>
+    private void Refuse(Socket socket)
+    {
+        _links.CannotAccept($"{_descriptors.Ceiling} of the process's {_descriptors.Limit} file descriptors are in use, and the rest is kept for log and links (ulimit -n raises the limit)");
+        try
+        {
+            // Lingering for no time makes the close a reset, which leaves nothing behind here.
+            socket.LingerState = new LingerOption(enable: true, seconds: 0);
+        }
+        catch (SocketException)
+        {
+            // The client is gone already.
+        }
+
+        socket.Dispose();
     }
 
     private async Task LookAgainAsync(Socket socket)

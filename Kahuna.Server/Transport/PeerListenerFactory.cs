@@ -38,6 +38,6 @@ internal sealed class PeerListenerFactory(PeerLinks links, ILoggerFactory logger
         }
 
         socket.Listen(Backlog);
-        return ValueTask.FromResult<IConnectionListener>(new PeerListener(socket, links, loggers));
+        return ValueTask.FromResult<IConnectionListener>(new PeerListener(socket, links, DescriptorLimit.OfThisProcess(), loggers));
     }
 }

@@ -312,6 +312,19 @@ internal sealed class CallContext
 
     private void OnTimer()
     {
+        try
+        {
+            EndIfOverdue();
+        }
+        catch (Exception e)
+        {
+            // A connection that breaks at this moment, or a callback of the handler that fails, must not reach the timer: it would end the process.
+            GrpcLog.CallLost(_server.Logger, Method, e);
+        }
+    }
+
+    private void EndIfOverdue()
+    {
         CancellationTokenSource? cancellation;
         lock (_lock)
         {

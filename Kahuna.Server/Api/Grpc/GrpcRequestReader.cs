@@ -49,7 +49,17 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes)
     }
 
     /// <summary>Ends a read that waits; it fails with <see cref="OperationCanceledException"/>. Any thread.</summary>
-    public void CancelPendingRead() => _body.CancelPendingRead();
+    public void CancelPendingRead()
+    {
+        try
+        {
+            _body.CancelPendingRead();
+        }
+        catch (IOException)
+        {
+            // The stream was aborted, so the read has failed already.
+        }
+    }
 
     private async ValueTask<TRequest> WaitForOnlyAsync<TRequest>(MessageParser<TRequest> parser)
         where TRequest : class, IMessage<TRequest>

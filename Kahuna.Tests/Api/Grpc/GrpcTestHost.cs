@@ -1,6 +1,10 @@
 using System.Net;
+using System.Net.Security;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Transport;
+using Kahuna.Tests.Transport;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
@@ -9,17 +13,20 @@ using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>A Kestrel on a free loopback port with the binding under test. Owned by one test, which disposes it.</summary>
+/// <summary>The product's endpoint, with its limits and its listener, on a free loopback port. Owned by one test, which disposes it.</summary>
 internal sealed class GrpcTestHost : IAsyncDisposable
 {
     private readonly WebApplication _app;
+    private readonly PeerLinks _links;
 
-    private GrpcTestHost(WebApplication app)
+    private GrpcTestHost(WebApplication app, PeerLinks links)
     {
         _app = app;
+        _links = links;
         Address = new Uri(app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
         Channel = new GrpcChannel(Address, new GrpcChannelOptions { Tls = TestCertificate.Trust });
     }
@@ -34,21 +41,29 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
-        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, 0, listen =>
+        builder.WebHost.UseKestrelHttpsConfiguration();
+        SslStreamCertificateContext certificate = SslStreamCertificateContext.Create(TestCertificate.Instance, null);
+        builder.WebHost.ConfigureKestrel(kestrel =>
         {
-            listen.Protocols = tls ? HttpProtocols.Http1AndHttp2 : HttpProtocols.Http2;
-            if (tls)
+            kestrel.ConfigureKahunaLimits();
+            kestrel.Listen(IPAddress.Loopback, 0, listen =>
             {
-                listen.UseHttps(TestCertificate.Instance);
-            }
-        }));
+                listen.Protocols = HttpProtocols.Http2;
+                if (tls)
+                {
+                    listen.UseKahunaTls(certificate);
+                }
+            });
+        });
+        PeerLinks links = NoPeers(certificate);
+        builder.Services.AddKahunaPeers(links);
         WebApplication app = builder.Build();
         GrpcServer server = new(options);
         (services ?? new InMemoryServices().Bind)(server);
         app.MapGrpc(server);
         app.Run(http => http.Response.WriteAsync("not grpc"));
         await app.StartAsync();
-        return new GrpcTestHost(app);
+        return new GrpcTestHost(app, links);
     }
 
     public Task StopAsync() => _app.StopAsync();
@@ -57,5 +72,12 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     {
         await Channel.DisposeAsync();
         await _app.DisposeAsync();
+        await _links.DisposeAsync();
     }
+
+    /// <summary>Links of a cluster of one: they take no connection, and their listener is the product's.</summary>
+    private static PeerLinks NoPeers(SslStreamCertificateContext certificate) => new(
+        new PeerLinksOptions { Self = new NodeId(1), ClusterId = "test", Partitions = 1, Secret = ReadOnlyMemory<byte>.Empty, Peers = [], Certificate = certificate },
+        new FrameRecorder(),
+        NullLoggerFactory.Instance);
 }

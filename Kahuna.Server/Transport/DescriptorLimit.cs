@@ -1,6 +1,6 @@
 using System.Runtime.InteropServices;
 
-namespace Kahuna.Server.Primitives;
+namespace Kahuna.Server.Transport;
 
 /// <summary>
 /// How many file descriptors this process may have, and from which number on a new connection would eat into what the log,
@@ -8,8 +8,11 @@ namespace Kahuna.Server.Primitives;
 /// </summary>
 internal sealed partial class DescriptorLimit
 {
-    /// <summary>Room that is kept free at any rate: log segments, peer links with their TLS, state files, and what the runtime opens for itself.</summary>
-    private const int ReserveMin = 64;
+    /// <summary>
+    /// Room that is kept free at any rate: log segments, links, and the runtime, which keeps every assembly that it loads open (a node that has started
+    /// holds about 200 descriptors).
+    /// </summary>
+    private const int ReserveMin = 32;
 
     /// <summary>More than this is never needed beside connections.</summary>
     private const int ReserveMax = 1024;
@@ -20,7 +23,7 @@ internal sealed partial class DescriptorLimit
     public DescriptorLimit(long limit)
     {
         Limit = limit;
-        Ceiling = limit - Math.Clamp(limit / 4, ReserveMin, ReserveMax);
+        Ceiling = limit - Math.Clamp(limit / 8, ReserveMin, ReserveMax);
     }
 
     /// <summary>Descriptors that the process may have.</summary>
@@ -47,7 +50,7 @@ internal sealed partial class DescriptorLimit
     /// </summary>
     public bool Admits(nint descriptor) => OperatingSystem.IsWindows() || descriptor < Ceiling;
 
-    [LibraryImport("libc", EntryPoint = "getrlimit", SetLastError = true)]
+    [LibraryImport("libc", EntryPoint = "getrlimit")]
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static partial int GetLimit(int resource, out ResourceLimit limit);
 
