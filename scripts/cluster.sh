@@ -22,18 +22,22 @@ need no certificate options (loopback implies --insecure); others use certificat
 
 Environment:
   KAHUNA_CLUSTER_DIR     data, logs, certificates and pids; default .kahuna/cluster in the clone
-  KAHUNA_CLUSTER_PORTS   three ports; default "8082 8084 8086"
+  KAHUNA_CLUSTER_PORTS   three ports for 'up', which the directory remembers; default "8082 8084 8086"
   KAHUNA_CLUSTER_TIMEOUT seconds that 'up' and 'start' wait for readiness; default 60
 USAGE
 }
 
 directory="${KAHUNA_CLUSTER_DIR:-$KAHUNA_ROOT/.kahuna/cluster}"
 timeout_s="${KAHUNA_CLUSTER_TIMEOUT:-60}"
-read -r -a ports <<<"${KAHUNA_CLUSTER_PORTS:-8082 8084 8086}"
-[[ ${#ports[@]} -eq 3 ]] || die "KAHUNA_CLUSTER_PORTS needs three ports, it is '${KAHUNA_CLUSTER_PORTS:-}'"
 [[ "$timeout_s" =~ ^[0-9]+$ ]] || die "KAHUNA_CLUSTER_TIMEOUT needs a number of seconds, it is '$timeout_s'"
 [[ "$directory" == /* ]] || directory="$PWD/$directory"
 nodes=(1 2 3)
+ports=(8082 8084 8086)
+
+# A cluster keeps the ports of its 'up' until the next one that finds all nodes down.
+if [[ -s "$directory/ports" ]]; then
+  read -r -a ports <"$directory/ports"
+fi
 
 port_of() { echo "${ports[$(($1 - 1))]}"; }
 url_of() { echo "https://127.0.0.1:$(port_of "$1")"; }
@@ -70,6 +74,12 @@ running_count() {
     [[ -z "$(pid_of "$i")" ]] || count=$((count + 1))
   done
   echo "$count"
+}
+
+choose_ports() {
+  read -r -a ports <<<"${KAHUNA_CLUSTER_PORTS:-8082 8084 8086}"
+  [[ "${ports[*]}" =~ ^[0-9]+\ [0-9]+\ [0-9]+$ ]] || die "KAHUNA_CLUSTER_PORTS needs three ports, it is '${KAHUNA_CLUSTER_PORTS:-}'"
+  echo "${ports[*]}" >"$directory/ports"
 }
 
 prepare_directory() {
@@ -131,13 +141,12 @@ cmd_up() {
   local i started=() failed=0
   prepare_directory
   if [[ "$(running_count)" -eq 0 ]]; then
+    choose_ports
     build Kahuna.Server
-  elif [[ $# -gt 0 ]]; then
-    die "nodes are running; server options can be given only when all are down"
-  fi
-  if [[ "$(running_count)" -eq 0 ]]; then
     : >"$directory/options"
     [[ $# -eq 0 ]] || printf '%s\n' "$@" >"$directory/options"
+  elif [[ $# -gt 0 ]]; then
+    die "nodes are running; server options can be given only when all are down"
   fi
   # The first node alone makes the development CA; the others find it.
   for i in "${nodes[@]}"; do
@@ -260,7 +269,7 @@ cmd_status() {
     fi
     state=running
     [[ "$(process_state "$pid")" != T ]] || state=paused
-    printf '%s\t%s\t%s\t%s\n' "$i" "$pid" "$state" "$([[ "$state" == paused ]] || fetch "$i" /status || true)"
+    printf '%s\t%s\t%s\t%s\n' "$i" "$pid" "$state" "$([[ "$state" == paused ]] || fetch "$i" /status | tr -d '\n' || true)"
   done | python3 "$KAHUNA_ROOT/scripts/cluster_status.py" "$@"
 }
 
@@ -270,7 +279,7 @@ cmd_clean() {
   for i in "${nodes[@]}"; do
     rm -rf "$(data_of "$i")"
   done
-  rm -rf "$directory/logs" "$directory/pids" "$directory/certificates" "$directory/secret" "$directory/options"
+  rm -rf "$directory/logs" "$directory/pids" "$directory/certificates" "$directory/secret" "$directory/options" "$directory/ports"
   rmdir "$directory" 2>/dev/null || true
   say "removed what was in $directory"
 }

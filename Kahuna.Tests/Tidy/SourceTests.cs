@@ -12,7 +12,7 @@ public sealed partial class SourceTests
     {
         ["Kahuna.Server/Partitions/Partition.cs"] = "One turn of a partition is read from top to bottom; its fields are touched by every step of it.",
         ["Kahuna.Server/Api/Grpc/CallContext.cs"] = "All that a service method sees of its call, and the one place that ends it.",
-        ["Kahuna.Server/Transport/PeerConnection.cs"] = "One connection from handshake to end, in the order in which it happens.",
+        ["Kahuna.Tests/Raft/PaperScenarioTests.cs"] = "A catalogue of the papers' scenarios, one method each.",
     };
 
     [Fact]
