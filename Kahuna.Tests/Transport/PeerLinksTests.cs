@@ -233,22 +233,6 @@ public sealed class PeerLinksTests : IDisposable
     }
 
     [Fact]
-    public async Task A_restarted_node_is_found_again()
-    {
-        TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
-        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
-        two.Frames.WaitChanges(true);
-        await one.DisposeAsync();
-        two.Frames.WaitChanges(true, false);
-        Assert.False(two.Send(1, "lost"u8));
-
-        await using TestNode again = await TestNode.StartAsync(TestNode.Options(1, _tls), one.Address.Port);
-        two.Frames.WaitChanges(true, false, true);
-        Assert.True(two.Send(1, "found"u8));
-        Assert.Equal("found"u8, again.Frames.WaitFrames(1)[0]);
-    }
-
-    [Fact]
     public async Task The_newest_connection_of_a_peer_wins()
     {
         await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
