@@ -1,1 +1,16 @@
-Console.WriteLine("kahuna-server");
+using Kahuna.Server.Hosting;
+using Kahuna.Server.Hosting.Options;
+
+NodeOptionsResult result = NodeOptionsParser.Parse(args, Environment.GetEnvironmentVariables());
+if (result.Text is not null)
+{
+    Console.WriteLine(result.Text);
+    return 0;
+}
+
+foreach (string error in result.Errors)
+{
+    Console.Error.WriteLine("kahuna-server: " + error);
+}
+
+return result.Options is null ? 1 : await ServerProcess.RunAsync(result.Options);

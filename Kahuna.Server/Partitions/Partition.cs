@@ -63,6 +63,9 @@ internal sealed class Partition
 
     public bool IsIdle => _proposals.Queued == 0 && _proposals.Proposed == 0 && _reads.Count == 0;
 
+    /// <summary>Nothing waits here, and leadership is with somebody else where there is one.</summary>
+    public bool IsDrained => Failed || (IsIdle && (!IsLeader || _options.Voters.Count == 1));
+
     public PartitionStatus Status => new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _serving : !_core.Leader.IsNone);
 
     /// <summary>Commit index as of the last turn; any thread.</summary>

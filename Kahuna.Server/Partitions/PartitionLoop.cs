@@ -25,6 +25,8 @@ internal sealed class PartitionLoop : ILogSink
     private int _state;
     private int _ticksDue;
     private long _turns;
+    private bool _draining;
+    private bool _drained;
 
     public PartitionLoop(LoopOptions options, int number, LoopPorts ports)
     {
@@ -48,6 +50,9 @@ internal sealed class PartitionLoop : ILogSink
 
     /// <summary>Partitions of this loop; for its owner, and for others only what they document.</summary>
     public IReadOnlyList<Partition> Owned => _owned;
+
+    /// <summary>After <see cref="PostDrain"/>: everything accepted is answered and, where there is somebody else, leadership is handed over. Any thread.</summary>
+    public bool IsDrained => Volatile.Read(ref _drained);
 
     /// <summary>Turns run so far; any thread.</summary>
     public long Turns => Volatile.Read(ref _turns);
@@ -200,6 +205,10 @@ internal sealed class PartitionLoop : ILogSink
 
         _output.SendPeers();
         _output.DeliverReplies();
+        if (_draining)
+        {
+            Volatile.Write(ref _drained, _owned.TrueForAll(static partition => partition.IsDrained));
+        }
     }
 
     private void Dispatch(ref InboxItem item)
@@ -229,6 +238,7 @@ internal sealed class PartitionLoop : ILogSink
                 ReportUnreachable(item.Node);
                 break;
             case InboxKind.Drain:
+                _draining = true;
                 foreach (Partition partition in _owned)
                 {
                     partition.Drain();

@@ -1,0 +1,39 @@
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Cluster;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>Tells callers of the cluster's members and leaders. Any thread.</summary>
+internal sealed class ClusterService(ClusterView view, RequestDoor door, CancellationToken stop)
+{
+    public Task<DescribeClusterResponse> DescribeCluster(DescribeClusterRequest request, CallContext context) =>
+        Task.FromResult(view.Describe());
+
+    /// <summary>Sends the description at once and after each change; changes that come faster than the caller reads are sent as one.</summary>
+    public async Task WatchCluster(DescribeClusterRequest request, Func<DescribeClusterResponse, Task> write, CallContext context)
+    {
+        using SemaphoreSlim changed = new(1, 1);
+        using IDisposable watch = view.Watch(() =>
+        {
+            if (changed.CurrentCount == 0)
+            {
+                try
+                {
+                    changed.Release();
+                }
+                catch (SemaphoreFullException)
+                {
+                    // Another change has already woken the writer.
+                }
+            }
+        });
+        while (!context.CancellationToken.IsCancellationRequested)
+        {
+            await changed.WaitAsync(context.CancellationToken).ConfigureAwait(false);
+            await write(view.Describe()).ConfigureAwait(false);
+        }
+    }
+
+    public Task Exchange(RawGrpcStream stream, CallContext context) => new ExchangeStream(door, stream, stop).RunAsync();
+}

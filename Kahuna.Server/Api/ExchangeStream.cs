@@ -1,0 +1,279 @@
+using System.Buffers;
+using System.IO.Pipelines;
+using Google.Protobuf;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Partitions;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>
+/// One client's framed stream: reads frames of requests and hands them to the door, writes the frames of replies that
+/// the loops deliver. The reader is one asynchronous method; replies come from any thread and are written by whoever
+/// finds no write under way.
+/// </summary>
+internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, CancellationToken stop) : ReplySink(door.Router.Loops)
+{
+    private readonly Lock _lock = new();
+    private readonly Queue<ByteBuffer> _frames = new();
+    private readonly SemaphoreSlim _room = new(0, 1);
+    private bool _writing;
+    private bool _ended;
+    private int _mapDue;
+    private int _inFlight;
+    private bool _waitsForRoom;
+
+    /// <summary>Serves the stream until the client ends it, the connection is lost or the node stops.</summary>
+    public async Task RunAsync()
+    {
+        await stream.FlushHeadersAsync().ConfigureAwait(false);
+        using IDisposable watch = door.Router.View.Watch(SendMap);
+        using CancellationTokenRegistration stopping = stop.UnsafeRegister(static self => ((ExchangeStream)self!).SendGoAway(), this);
+        try
+        {
+            await ReadFramesAsync().ConfigureAwait(false);
+            await DrainAsync().ConfigureAwait(false);
+        }
+        finally
+        {
+            End();
+        }
+    }
+
+    public override void Deliver(ByteBuffer frame, int count)
+    {
+        Frame.End(frame, count);
+        Send(frame, count);
+    }
+
+    private async Task ReadFramesAsync()
+    {
+        bool greeted = false;
+        while (true)
+        {
+            ReadResult result = await stream.Input.ReadAsync().ConfigureAwait(false);
+            ReadOnlySequence<byte> buffer = result.Buffer;
+            while (RawGrpcStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
+            {
+                if (!greeted)
+                {
+                    Greet(message);
+                    greeted = true;
+                    continue;
+                }
+
+                int count = door.Accept(message, this);
+                if (count < 0)
+                {
+                    throw new GrpcException(GrpcStatusCode.InvalidArgument, "A frame is malformed; the stream ends. Nothing of that frame was done.");
+                }
+
+                if (Interlocked.Add(ref _inFlight, count) > Limits.InFlightPerStreamMax)
+                {
+                    await WaitForRoomAsync(Limits.InFlightPerStreamMax).ConfigureAwait(false);
+                }
+            }
+
+            stream.Input.AdvanceTo(buffer.Start, buffer.End);
+            if (result.IsCompleted)
+            {
+                if (!buffer.IsEmpty)
+                {
+                    throw new GrpcException(GrpcStatusCode.Internal, "The stream ended inside a frame; nothing of that frame was done.");
+                }
+
+                return;
+            }
+        }
+    }
+
+    private void Greet(ReadOnlySequence<byte> message)
+    {
+        byte[] bytes = message.ToArray();
+        if (!Frame.TryGetPayload(bytes, out ReadOnlySpan<byte> payload)
+            || !Frame.TryReadHeader(payload, out FrameKind kind, out ushort version, out _)
+            || kind != FrameKind.Hello)
+        {
+            throw new GrpcException(GrpcStatusCode.InvalidArgument, "The first frame must be Hello.");
+        }
+
+        if (version != Limits.WireVersion)
+        {
+            throw new GrpcException(GrpcStatusCode.FailedPrecondition, $"The client speaks wire version {version}; this server speaks {Limits.WireVersion}.");
+        }
+
+        ByteBuffer hello = ByteBuffer.Rent();
+        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+        Frame.End(hello, 0);
+        Send(hello, 0);
+        SendMap();
+        if (stop.IsCancellationRequested)
+        {
+            SendGoAway();
+        }
+    }
+
+    /// <summary>Waits until everything that was accepted is answered and written.</summary>
+    private Task DrainAsync() => WaitForRoomAsync(0);
+
+    private async Task WaitForRoomAsync(int inFlightMax)
+    {
+        while (true)
+        {
+            lock (_lock)
+            {
+                if (_ended || (Volatile.Read(ref _inFlight) <= inFlightMax && (inFlightMax > 0 || !_writing)))
+                {
+                    return;
+                }
+
+                _waitsForRoom = true;
+            }
+
+            await _room.WaitAsync().ConfigureAwait(false);
+        }
+    }
+
+    private void SendMap()
+    {
+        // The map is written by the sender when its turn comes, so that a burst of changes is one frame.
+        if (Interlocked.Exchange(ref _mapDue, 1) == 0)
+        {
+            Send(null, 0);
+        }
+    }
+
+    private void SendGoAway()
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        Frame.Begin(frame, FrameKind.GoAway);
+        Frame.End(frame, 0);
+        Send(frame, 0);
+    }
+
+    private ByteBuffer MapFrame()
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        Frame.Begin(frame, FrameKind.Map);
+        door.Router.View.Describe().WriteTo((IBufferWriter<byte>)frame);
+        Frame.End(frame, 1);
+        return frame;
+    }
+
+    private void Send(ByteBuffer? frame, int replies)
+    {
+        lock (_lock)
+        {
+            if (replies > 0)
+            {
+                Interlocked.Add(ref _inFlight, -replies);
+            }
+
+            if (_ended)
+            {
+                frame?.Return();
+                return;
+            }
+
+            if (frame is not null)
+            {
+                _frames.Enqueue(frame);
+            }
+
+            if (_writing)
+            {
+                return;
+            }
+
+            _writing = true;
+        }
+
+        WriteQueued();
+    }
+
+    /// <summary>Writes what waits. Runs on the sender's thread while the pipe takes it, and goes on by itself when the pipe was full.</summary>
+    private async void WriteQueued()
+    {
+        try
+        {
+            while (TakeQueued())
+            {
+                ValueTask<FlushResult> flush = stream.Output.FlushAsync();
+                FlushResult result = flush.IsCompletedSuccessfully ? flush.Result : await flush.ConfigureAwait(false);
+                if (result.IsCompleted || result.IsCanceled)
+                {
+                    End();
+                    return;
+                }
+            }
+        }
+        catch (Exception error) when (error is OperationCanceledException or IOException or InvalidOperationException or ObjectDisposedException)
+        {
+            // The connection is gone; the reader finds out by itself and ends the call.
+            End();
+        }
+    }
+
+    private bool TakeQueued()
+    {
+        bool any = false;
+        while (true)
+        {
+            ByteBuffer? frame;
+            lock (_lock)
+            {
+                if (_ended)
+                {
+                    return false;
+                }
+
+                if (!_frames.TryDequeue(out frame) && Volatile.Read(ref _mapDue) == 0)
+                {
+                    if (!any)
+                    {
+                        _writing = false;
+                    }
+
+                    SignalRoom();
+                    return any;
+                }
+            }
+
+            if (frame is null)
+            {
+                Volatile.Write(ref _mapDue, 0);
+                frame = MapFrame();
+            }
+
+            stream.Output.Write(frame.Written);
+            frame.Return();
+            any = true;
+        }
+    }
+
+    private void SignalRoom()
+    {
+        if (_waitsForRoom)
+        {
+            _waitsForRoom = false;
+            _room.Release();
+        }
+    }
+
+    private void End()
+    {
+        lock (_lock)
+        {
+            _ended = true;
+            while (_frames.TryDequeue(out ByteBuffer? frame))
+            {
+                frame.Return();
+            }
+
+            SignalRoom();
+        }
+    }
+}

@@ -1,0 +1,160 @@
+using System.Text;
+using Google.Protobuf;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>The unary key/value methods for any gRPC client: each turns its message into the one command encoding and the outcome into its reply. Stateless, any thread.</summary>
+internal sealed class KeyValuesService(UnaryCalls calls)
+{
+    public async Task<SetKeyValueResponse> SetKeyValue(SetKeyValueRequest request, CallContext context)
+    {
+        Value value = request.Value ?? throw Invalid("value is missing; send a Value without data to store null.");
+        Command command = new()
+        {
+            Kind = CommandKind.Set,
+            Value = value.HasData ? value.Data.Span : default,
+            Flags = (value.HasData ? 0 : CommandFlags.NullValue)
+                | (request.WithoutHistory ? CommandFlags.WithoutHistory : 0)
+                | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0)
+                | (request.HasTtlMs ? CommandFlags.Ttl : 0),
+            TtlMs = request.TtlMs,
+        };
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions), context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        return new SetKeyValueResponse
+        {
+            Set = outcome.Status == OutcomeStatus.Applied,
+            Revision = outcome.Revision,
+            Previous = ToValue(outcome),
+            PreviousRevision = outcome.Number,
+        };
+    }
+
+    public async Task<GetKeyValueResponse> GetKeyValue(GetKeyValueRequest request, CallContext context)
+    {
+        byte[] bytes = await ReadAsync(CommandKind.Get, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null, context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        GetKeyValueResponse response = new()
+        {
+            Found = outcome.Status == OutcomeStatus.Found,
+            Value = ToValue(outcome),
+            Revision = outcome.Revision,
+        };
+        if (response.Found && outcome.Number >= 0)
+        {
+            response.RemainingTtlMs = outcome.Number;
+        }
+
+        return response;
+    }
+
+    public async Task<ExistsKeyValueResponse> ExistsKeyValue(ExistsKeyValueRequest request, CallContext context)
+    {
+        byte[] bytes = await ReadAsync(CommandKind.Exists, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null, context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        ExistsKeyValueResponse response = new() { Found = outcome.Status == OutcomeStatus.Found, Revision = outcome.Revision };
+        if (response.Found && outcome.Number >= 0)
+        {
+            response.RemainingTtlMs = outcome.Number;
+        }
+
+        return response;
+    }
+
+    public async Task<DeleteKeyValueResponse> DeleteKeyValue(DeleteKeyValueRequest request, CallContext context)
+    {
+        Command command = new()
+        {
+            Kind = CommandKind.Delete,
+            Flags = (request.WithoutHistory ? CommandFlags.WithoutHistory : 0) | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0),
+        };
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions), context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        return new DeleteKeyValueResponse
+        {
+            Deleted = outcome.Status == OutcomeStatus.Applied,
+            Found = outcome.Status == OutcomeStatus.Applied || (outcome.Status == OutcomeStatus.ConditionFailed && outcome.Revision > 0),
+            Revision = outcome.Status == OutcomeStatus.NotFound ? 0 : outcome.Revision,
+            Previous = ToValue(outcome),
+            PreviousRevision = outcome.Number,
+        };
+    }
+
+    public async Task<ExtendKeyValueResponse> ExtendKeyValue(ExtendKeyValueRequest request, CallContext context)
+    {
+        Command command = new() { Kind = CommandKind.Extend, Flags = CommandFlags.Ttl, TtlMs = request.TtlMs };
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions), context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        return new ExtendKeyValueResponse
+        {
+            Extended = outcome.Status == OutcomeStatus.Applied,
+            Found = outcome.Status == OutcomeStatus.Applied || (outcome.Status == OutcomeStatus.ConditionFailed && outcome.Revision > 0),
+            Revision = outcome.Status == OutcomeStatus.NotFound ? 0 : outcome.Revision,
+        };
+    }
+
+    public async Task<IncrementKeyValueResponse> IncrementKeyValue(IncrementKeyValueRequest request, CallContext context)
+    {
+        Command command = new() { Kind = CommandKind.Increment, Flags = CommandFlags.Number, Number = request.Amount };
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null), context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        return new IncrementKeyValueResponse { Value = outcome.Number, Revision = outcome.Revision };
+    }
+
+    private Task<byte[]> ReadAsync(CommandKind kind, string key, Durability durability, long? atRevision, CallContext context)
+    {
+        Command command = new() { Kind = kind, Flags = atRevision is null ? 0 : CommandFlags.AtRevision, AtRevision = atRevision ?? 0 };
+        return calls.ExecuteAsync(Encode(ref command, key, durability, null), context);
+    }
+
+    private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions)
+    {
+        if (Encoding.UTF8.GetByteCount(key) > ushort.MaxValue)
+        {
+            throw Invalid($"key is {Encoding.UTF8.GetByteCount(key):N0} bytes; the limit is {Client.Wire.Limits.KeyBytesMax:N0}.");
+        }
+
+        command.Key = Encoding.UTF8.GetBytes(key);
+        if (durability is < 0 or > (Durability)byte.MaxValue)
+        {
+            throw Invalid($"durability {(int)durability} is unknown.");
+        }
+
+        command.Durability = (CommandDurability)durability;
+        if (conditions is not null)
+        {
+            command.Flags |= (conditions.IfAbsent ? CommandFlags.IfAbsent : 0)
+                | (conditions.IfPresent ? CommandFlags.IfPresent : 0)
+                | (conditions.HasIfRevision ? CommandFlags.IfRevision : 0);
+            command.ComparedRevision = conditions.IfRevision;
+            if (conditions.IfValue is { } compared)
+            {
+                command.Flags |= CommandFlags.IfValue | (compared.HasData ? 0 : CommandFlags.NullCompared);
+                command.ComparedValue = compared.HasData ? compared.Data.Span : default;
+            }
+        }
+
+        ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
+        command.Write(buffer);
+        return buffer;
+    }
+
+    private static Value? ToValue(scoped in Outcome outcome)
+    {
+        if (!outcome.HasValue)
+        {
+            return null;
+        }
+
+        return outcome.ValueIsNull ? new Value() : new Value { Data = ByteString.CopyFrom(outcome.Value) };
+    }
+
+    private static GrpcException Invalid(string sentence) =>
+        OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
+}

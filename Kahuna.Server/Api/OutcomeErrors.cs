@@ -1,0 +1,55 @@
+using System.Text;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>The one table from an outcome that is no normal answer to its gRPC status and its <c>kahuna-outcome</c> trailer. Stateless.</summary>
+internal static class OutcomeErrors
+{
+    public const string OutcomeTrailer = "kahuna-outcome";
+    public const string DidNotHappen = "did-not-happen";
+    public const string Unknown = "unknown";
+
+    /// <summary>True for outcomes that a service answers with a normal reply.</summary>
+    public static bool IsNormal(OutcomeStatus status) =>
+        status is OutcomeStatus.Applied or OutcomeStatus.Found or OutcomeStatus.NotFound or OutcomeStatus.ConditionFailed;
+
+    /// <summary>The exception that ends a call with this outcome.</summary>
+    public static GrpcException ToException(scoped in Outcome outcome)
+    {
+        string sentence = outcome.HasValue && !outcome.Value.IsEmpty ? Encoding.UTF8.GetString(outcome.Value) : Sentence(outcome.Status);
+        return ToException(outcome.Status, sentence);
+    }
+
+    public static GrpcException ToException(OutcomeStatus status, string sentence) =>
+        Build(Code(status), sentence, status is OutcomeStatus.Unknown or OutcomeStatus.Internal ? Unknown : DidNotHappen);
+
+    public static GrpcException Build(GrpcStatusCode code, string sentence, string outcome)
+    {
+        GrpcMetadata trailers = new() { { OutcomeTrailer, outcome } };
+        return new GrpcException(code, sentence, trailers);
+    }
+
+    private static GrpcStatusCode Code(OutcomeStatus status) => status switch
+    {
+        OutcomeStatus.InvalidArgument => GrpcStatusCode.InvalidArgument,
+        OutcomeStatus.Unimplemented => GrpcStatusCode.Unimplemented,
+        OutcomeStatus.NotAnInteger => GrpcStatusCode.FailedPrecondition,
+        OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted => GrpcStatusCode.OutOfRange,
+        OutcomeStatus.Busy or OutcomeStatus.LogFull => GrpcStatusCode.ResourceExhausted,
+        OutcomeStatus.Expired => GrpcStatusCode.DeadlineExceeded,
+        OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => GrpcStatusCode.Unavailable,
+        _ => GrpcStatusCode.Internal,
+    };
+
+    private static string Sentence(OutcomeStatus status) => status switch
+    {
+        OutcomeStatus.NotAnInteger => "The value is no decimal integer; nothing was changed.",
+        OutcomeStatus.Overflow => "The increment leaves the range of a signed 64-bit integer; nothing was changed.",
+        OutcomeStatus.RevisionCompacted => "The key's history no longer holds this revision.",
+        OutcomeStatus.NotLeader => "The partition has no leader that is known here; nothing was done. Try again.",
+        OutcomeStatus.Unknown => "The leader of the partition changed while the operation was under way; it may or may not have been done.",
+        _ => "The operation ended with " + status + ".",
+    };
+}

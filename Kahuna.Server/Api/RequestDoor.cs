@@ -1,0 +1,139 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Partitions;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>
+/// Hop 3: the one door for operations. Checks every command before anything else sees it; what is malformed is answered
+/// here and never reaches a partition. Any thread.
+/// </summary>
+internal sealed class RequestDoor(Router router, int valueBytesMax)
+{
+    public Router Router => router;
+
+    public int ValueBytesMax => valueBytesMax;
+
+    /// <summary>
+    /// Takes a whole Requests frame (a gRPC message body) in: copies it once, checks each command, posts the good ones. Returns the
+    /// number of operations that will be answered, or -1 when the frame itself is malformed: nothing was done then.
+    /// </summary>
+    public int Accept(ReadOnlySequence<byte> message, ReplySink sink)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent((int)message.Length);
+        message.CopyTo(buffer.Take((int)message.Length));
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, router.NowMs);
+        ByteBuffer? refusals = null;
+        int refused = 0;
+        int count = Split(batch, ref refusals, ref refused);
+        if (count < 0)
+        {
+            refusals?.Return();
+            batch.Release();
+            return -1;
+        }
+
+        if (refusals is not null)
+        {
+            sink.Deliver(refusals, refused);
+        }
+
+        if (batch.Operations.Length > 0)
+        {
+            router.Route(batch);
+        }
+        else
+        {
+            batch.Release();
+        }
+
+        return count;
+    }
+
+    /// <summary>Takes one command of a unary call in; the door takes over the buffer. True when it was posted; else status and sentence of the refusal.</summary>
+    public bool AcceptOne(ByteBuffer buffer, ReplySink sink, uint waitMs, out OutcomeStatus status, out string? sentence)
+    {
+        bool reads = Command.TryRead(buffer.Written, out Command command);
+        if (!reads || !CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
+        {
+            status = OutcomeStatus.InvalidArgument;
+            sentence = "The command is malformed.";
+            if (reads)
+            {
+                CommandCheck.IsGood(command, valueBytesMax, out status, out sentence);
+            }
+
+            buffer.Return();
+            return false;
+        }
+
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, router.NowMs);
+        batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, router.PartitionOf(command.Key), command.IsRead));
+        router.Route(batch);
+        status = default;
+        sentence = null;
+        return true;
+    }
+
+    private int Split(ClientBatch batch, ref ByteBuffer? refusals, ref int refused)
+    {
+        ReadOnlySpan<byte> message = batch.Buffer.Written;
+        if (!Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload)
+            || !Frame.TryReadHeader(payload, out FrameKind kind, out _, out int count)
+            || kind != FrameKind.Requests)
+        {
+            return -1;
+        }
+
+        int at = message.Length - payload.Length + Frame.HeaderBytes;
+        for (int i = 0; i < count; i++)
+        {
+            if (message.Length - at < Frame.RequestHeaderBytes)
+            {
+                return -1;
+            }
+
+            uint number = BinaryPrimitives.ReadUInt32LittleEndian(message[at..]);
+            uint waitMs = BinaryPrimitives.ReadUInt32LittleEndian(message[(at + 4)..]);
+            uint length = BinaryPrimitives.ReadUInt32LittleEndian(message[(at + 8)..]);
+            at += Frame.RequestHeaderBytes;
+            if (length > (uint)(message.Length - at))
+            {
+                return -1;
+            }
+
+            Admit(batch, new ClientOperation(at, (int)length, number, waitMs, 0, false), ref refusals, ref refused);
+            at += (int)length;
+        }
+
+        return at == message.Length ? count : -1;
+    }
+
+    private void Admit(ClientBatch batch, in ClientOperation operation, ref ByteBuffer? refusals, ref int refused)
+    {
+        OutcomeStatus status = OutcomeStatus.InvalidArgument;
+        string? sentence = "The command is malformed.";
+        if (Command.TryRead(batch.Command(operation), out Command command) && CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
+        {
+            batch.Add(operation with { Partition = router.PartitionOf(command.Key), IsRead = command.IsRead });
+            return;
+        }
+
+        if (refusals is null)
+        {
+            refusals = ByteBuffer.Rent();
+            Frame.Begin(refusals, FrameKind.Replies);
+        }
+
+        int at = refusals.Length;
+        Frame.BeginReply(refusals, operation.Number);
+        Outcome.WriteError(refusals, status, sentence!);
+        Frame.EndReply(refusals, at);
+        refused++;
+    }
+}

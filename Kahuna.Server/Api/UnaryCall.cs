@@ -1,0 +1,25 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Server.Partitions;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>Awaits the one reply of one unary call. A new object per call; the loop completes it, the handler awaits it.</summary>
+internal sealed class UnaryCall(int loops) : ReplySink(loops)
+{
+    /// <summary>Where the outcome lies in the frame that <see cref="Reply"/> gives.</summary>
+    public const int OutcomeAt = Frame.PrefixBytes + Frame.HeaderBytes + Frame.ReplyHeaderBytes;
+
+    private readonly TaskCompletionSource<ByteBuffer> _reply = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    /// <summary>The frame with the reply; the awaiter returns the buffer.</summary>
+    public Task<ByteBuffer> Reply => _reply.Task;
+
+    public override void Deliver(ByteBuffer frame, int count)
+    {
+        if (!_reply.TrySetResult(frame))
+        {
+            frame.Return();
+        }
+    }
+}

@@ -1,0 +1,60 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Cluster;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>
+/// Carries out one command for a unary caller: through the door, and, where another node leads, through the forwarder
+/// to it. Any thread.
+/// </summary>
+internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
+{
+    /// <summary>
+    /// The outcome's bytes (Wire/Outcomes/Outcome) of a normal answer. Anything else throws <see cref="GrpcException"/> with the code and
+    /// the outcome trailer. The buffer is taken over.
+    /// </summary>
+    public async Task<byte[]> ExecuteAsync(ByteBuffer command, CallContext context)
+    {
+        byte[] copy = command.Written.ToArray();
+        bool isRead = (CommandKind)copy[0] >= CommandKind.Get;
+        UnaryCall call = new(door.Router.Loops);
+        if (!door.AcceptOne(command, call, WaitMs(context), out OutcomeStatus status, out string? sentence))
+        {
+            throw OutcomeErrors.ToException(status, sentence!);
+        }
+
+        byte[] outcome;
+        try
+        {
+            ByteBuffer frame = await call.Reply.WaitAsync(context.CancellationToken).ConfigureAwait(false);
+            outcome = frame.Written[UnaryCall.OutcomeAt..].ToArray();
+            frame.Return();
+            if ((OutcomeStatus)outcome[0] == OutcomeStatus.NotLeader)
+            {
+                outcome = await forwarder.ForwardAsync(copy, context.CancellationToken).ConfigureAwait(false);
+            }
+        }
+        catch (OperationCanceledException)
+        {
+            throw OutcomeErrors.Build(
+                GrpcStatusCode.DeadlineExceeded,
+                isRead ? "The deadline passed before the answer came." : "The deadline passed before the answer came; the operation may or may not have been done.",
+                isRead ? OutcomeErrors.DidNotHappen : OutcomeErrors.Unknown);
+        }
+
+        if (!OutcomeErrors.IsNormal((OutcomeStatus)outcome[0]))
+        {
+            Outcome.TryRead(outcome, out Outcome error);
+            throw OutcomeErrors.ToException(error);
+        }
+
+        return outcome;
+    }
+
+    private static uint WaitMs(CallContext context) =>
+        context.Deadline is { } deadline ? (uint)Math.Clamp(deadline.TotalMilliseconds, 1, Client.Wire.Limits.CommandWaitMsMax) : 0;
+}

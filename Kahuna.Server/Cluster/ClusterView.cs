@@ -1,0 +1,191 @@
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Cluster;
+
+/// <summary>
+/// What this node knows of the cluster: members, and who leads which partition. The loops write it, everybody reads it.
+/// Any thread.
+/// </summary>
+internal sealed class ClusterView : ILeadershipSink
+{
+    private readonly Lock _lock = new();
+    private readonly ClusterIdentity _identity;
+    private readonly PartitionStatus[] _partitions;
+    private readonly bool[] _failed;
+    private readonly List<Action> _watchers = [];
+    private Func<int, ulong> _commitIndex = static _ => 0;
+    private bool _stopping;
+
+    public ClusterView(ClusterIdentity identity)
+    {
+        _identity = identity;
+        _partitions = new PartitionStatus[identity.Partitions];
+        _failed = new bool[identity.Partitions];
+    }
+
+    /// <summary>A partition has broken a rule; told once each.</summary>
+    public event Action<int, Exception>? Failed;
+
+    /// <summary>The log is dead; told once.</summary>
+    public event Action<Exception>? LogDead;
+
+    public ClusterIdentity Identity => _identity;
+
+    public int Partitions => _partitions.Length;
+
+    /// <summary>Where the partitions' commit indexes are read from; set once, when the loops exist.</summary>
+    public void ReadCommitIndexFrom(Func<int, ulong> commitIndex) => _commitIndex = commitIndex;
+
+    public PartitionStatus Status(int partition)
+    {
+        lock (_lock)
+        {
+            return _partitions[partition];
+        }
+    }
+
+    /// <summary>True when every partition can be served from here, by this node or through its leader; else why not.</summary>
+    public bool IsReady(out string reason)
+    {
+        lock (_lock)
+        {
+            if (_stopping)
+            {
+                reason = "the node is stopping";
+                return false;
+            }
+
+            for (int i = 0; i < _partitions.Length; i++)
+            {
+                if (_failed[i])
+                {
+                    reason = $"partition {i} has stopped on an internal error";
+                    return false;
+                }
+
+                if (!_partitions[i].Serving)
+                {
+                    reason = $"partition {i} has no leader that serves";
+                    return false;
+                }
+            }
+        }
+
+        reason = "ready";
+        return true;
+    }
+
+    /// <summary>The node takes no new operations from now on.</summary>
+    public void BeginStop()
+    {
+        lock (_lock)
+        {
+            _stopping = true;
+        }
+
+        Tell();
+    }
+
+    public DescribeClusterResponse Describe()
+    {
+        DescribeClusterResponse response = new()
+        {
+            ClusterId = _identity.ClusterId,
+            NodeId = _identity.Self.Value,
+            ServerVersion = _identity.Version,
+            Ready = IsReady(out _),
+        };
+        foreach ((NodeId id, Uri endpoint) in _identity.Nodes)
+        {
+            response.Nodes.Add(new Node { Id = id.Value, Endpoint = endpoint.GetLeftPart(UriPartial.Authority) });
+        }
+
+        lock (_lock)
+        {
+            for (int i = 0; i < _partitions.Length; i++)
+            {
+                PartitionStatus status = _partitions[i];
+                response.Partitions.Add(new PartitionLeader
+                {
+                    Partition = (uint)i,
+                    LeaderNodeId = status.Leader.Value,
+                    Term = status.Term.Value,
+                    CommitIndex = _commitIndex(i),
+                    Role = RoleName(status.Role),
+                });
+            }
+        }
+
+        return response;
+    }
+
+    /// <summary>Calls <paramref name="changed"/> after every change, from the thread that made it; it must not block. Dispose to end.</summary>
+    public IDisposable Watch(Action changed)
+    {
+        lock (_lock)
+        {
+            _watchers.Add(changed);
+        }
+
+        return new Watcher(this, changed);
+    }
+
+    void ILeadershipSink.LeadershipChanged(int partition, PartitionStatus status)
+    {
+        lock (_lock)
+        {
+            _partitions[partition] = status;
+        }
+
+        Tell();
+    }
+
+    void ILeadershipSink.PartitionFailed(int partition, Exception error)
+    {
+        lock (_lock)
+        {
+            _failed[partition] = true;
+        }
+
+        Failed?.Invoke(partition, error);
+        Tell();
+    }
+
+    void ILeadershipSink.LogFailed(Exception error) => LogDead?.Invoke(error);
+
+    public static string RoleName(RaftRole role) => role switch
+    {
+        RaftRole.Leader => "leader",
+        RaftRole.Candidate or RaftRole.PreCandidate => "candidate",
+        RaftRole.Learner => "learner",
+        _ => "follower",
+    };
+
+    private void Tell()
+    {
+        Action[] watchers;
+        lock (_lock)
+        {
+            watchers = [.. _watchers];
+        }
+
+        foreach (Action watcher in watchers)
+        {
+            watcher();
+        }
+    }
+
+    private sealed class Watcher(ClusterView view, Action changed) : IDisposable
+    {
+        public void Dispose()
+        {
+            lock (view._lock)
+            {
+                view._watchers.Remove(changed);
+            }
+        }
+    }
+}

@@ -1,0 +1,19 @@
+using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.Partitions;
+
+namespace Kahuna.Server.Cluster;
+
+/// <summary>Hop 4: key → partition → the loop that owns it here. Any thread.</summary>
+internal sealed class Router(LoopSet loops, ClusterView view)
+{
+    public long NowMs => loops.NowMs;
+
+    public int Loops => loops.Loops.Length;
+
+    public ClusterView View => view;
+
+    public ushort PartitionOf(ReadOnlySpan<byte> key) => (ushort)KeyRouting.Partition(key, view.Partitions);
+
+    /// <summary>Hands the batch, which it takes over, to the loops of its partitions. Every operation gets exactly one reply; NotLeader names whom to ask instead.</summary>
+    public void Route(ClientBatch batch) => loops.Post(batch);
+}

@@ -1,0 +1,121 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Cryptography;
+using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Hosting;
+
+/// <summary>
+/// A cluster inside this process, for benchmarks and tests: real nodes on loopback TLS endpoints with free ports, their
+/// data in a directory of their own, every sync done. Owned by whoever started it; dispose to stop it and to remove a temporary directory.
+/// </summary>
+internal sealed class EmbeddedCluster : IAsyncDisposable
+{
+    private readonly List<KahunaNode> _nodes;
+    private readonly string _directory;
+    private readonly bool _temporary;
+
+    private EmbeddedCluster(List<KahunaNode> nodes, string directory, bool temporary)
+    {
+        _nodes = nodes;
+        _directory = directory;
+        _temporary = temporary;
+    }
+
+    /// <summary>Comma-separated endpoints of all nodes.</summary>
+    public string Endpoints => string.Join(',', _nodes.Select(node => node.Options.Advertise.GetLeftPart(UriPartial.Authority)));
+
+    public IReadOnlyList<KahunaNode> Nodes => _nodes;
+
+    /// <summary>
+    /// Starts <paramref name="nodes"/> nodes and returns when all of them are ready. <paramref name="configure"/> may change each node's options.
+    /// Throws when a node cannot start; what was started is stopped again.
+    /// </summary>
+    public static async Task<EmbeddedCluster> StartAsync(
+        int nodes,
+        string? directory = null,
+        Func<NodeOptions, NodeOptions>? configure = null,
+        CancellationToken cancellationToken = default)
+    {
+        bool temporary = directory is null;
+        directory ??= Directory.CreateTempSubdirectory("kahuna-").FullName;
+        Directory.CreateDirectory(directory);
+        string secretFile = Path.Combine(directory, "cluster-secret");
+        if (!File.Exists(secretFile))
+        {
+            await File.WriteAllTextAsync(secretFile, Convert.ToHexString(RandomNumberGenerator.GetBytes(32)), cancellationToken).ConfigureAwait(false);
+        }
+
+        List<PeerNode> peers = [];
+        foreach (int port in FreePorts(nodes))
+        {
+            peers.Add(new PeerNode(new NodeId((ushort)(peers.Count + 1)), new Uri($"https://127.0.0.1:{port}")));
+        }
+
+        EmbeddedCluster cluster = new([], directory, temporary);
+        try
+        {
+            foreach (PeerNode peer in peers)
+            {
+                NodeOptions options = new()
+                {
+                    NodeId = peer.Id,
+                    Listen = [peer.Address],
+                    Advertise = peer.Address,
+                    Peers = peers,
+                    DataDirectory = Path.Combine(directory, $"node-{peer.Id}"),
+                    ClusterSecretFile = nodes > 1 ? secretFile : null,
+                    LogLevel = LogLevel.Error,
+                };
+                cluster._nodes.Add(await KahunaNode.StartAsync(configure is null ? options : configure(options), cancellationToken).ConfigureAwait(false));
+            }
+
+            foreach (KahunaNode node in cluster._nodes)
+            {
+                await node.WaitReadyAsync(cancellationToken).ConfigureAwait(false);
+            }
+
+            return cluster;
+        }
+        catch
+        {
+            await cluster.DisposeAsync().ConfigureAwait(false);
+            throw;
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        // All at once: handing leadership from one to the next would serve nobody.
+        await Task.WhenAll(_nodes.Select(node => node.DisposeAsync().AsTask())).ConfigureAwait(false);
+        _nodes.Clear();
+        if (_temporary)
+        {
+            Directory.Delete(_directory, recursive: true);
+        }
+    }
+
+    private static List<int> FreePorts(int count)
+    {
+        List<TcpListener> listeners = [];
+        try
+        {
+            for (int i = 0; i < count; i++)
+            {
+                TcpListener listener = new(IPAddress.Loopback, 0);
+                listener.Start();
+                listeners.Add(listener);
+            }
+
+            return [.. listeners.Select(listener => ((IPEndPoint)listener.LocalEndpoint).Port)];
+        }
+        finally
+        {
+            foreach (TcpListener listener in listeners)
+            {
+                listener.Stop();
+            }
+        }
+    }
+}

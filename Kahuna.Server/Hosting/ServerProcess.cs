@@ -1,0 +1,45 @@
+using System.Runtime.InteropServices;
+using Kahuna.Server.Hosting.Options;
+
+namespace Kahuna.Server.Hosting;
+
+/// <summary>The life of the <c>kahuna-server</c> process around its one node: start, signals, exit code. One per process.</summary>
+internal static class ServerProcess
+{
+    /// <summary>Runs until SIGTERM or SIGINT (exit code 0 after a graceful stop) or until the node cannot go on (1, with the reason on standard error).</summary>
+    public static async Task<int> RunAsync(NodeOptions options)
+    {
+        TaskCompletionSource asked = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        using PosixSignalRegistration term = PosixSignalRegistration.Create(PosixSignal.SIGTERM, Ask);
+        using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, Ask);
+        void Ask(PosixSignalContext context)
+        {
+            context.Cancel = true;
+            asked.TrySetResult();
+        }
+
+        KahunaNode node;
+        try
+        {
+            Console.WriteLine($"kahuna-server {ProductVersion.Text}: node {options.NodeId}, {options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
+            node = await KahunaNode.StartAsync(options).ConfigureAwait(false);
+        }
+        catch (Exception error) when (error is not OutOfMemoryException)
+        {
+            Console.Error.WriteLine("kahuna-server: " + error.Message);
+            return 1;
+        }
+
+        await Task.WhenAny(asked.Task, node.Fatal).ConfigureAwait(false);
+        if (!node.Fatal.IsCompleted)
+        {
+            await node.DisposeAsync().ConfigureAwait(false);
+            return 0;
+        }
+
+        // The log is dead: nothing can be acknowledged any more, and a graceful stop could only wait for it.
+        Exception reason = await node.Fatal.ConfigureAwait(false);
+        Console.Error.WriteLine("kahuna-server: the node stops: " + reason.Message);
+        return 1;
+    }
+}

@@ -1,0 +1,50 @@
+using System.Diagnostics.Tracing;
+
+namespace Kahuna.Server.Observability;
+
+/// <summary>Counts the garbage collector's pauses and keeps the longest, from the runtime's own events. Any thread; one per process.</summary>
+internal sealed class GcPauses : EventListener
+{
+    private const int SuspendBegin = 9;
+    private const int RestartEnd = 3;
+    private const EventKeywords GcKeyword = (EventKeywords)0x1;
+    private long _begunAt;
+    private long _count;
+    private long _longestTicks;
+
+    /// <summary>The process's own.</summary>
+    public static GcPauses Shared { get; } = new();
+
+    public long Count => Volatile.Read(ref _count);
+
+    /// <summary>Longest time that all threads stood still since the start.</summary>
+    public TimeSpan Longest => TimeSpan.FromTicks(Volatile.Read(ref _longestTicks));
+
+    protected override void OnEventSourceCreated(EventSource eventSource)
+    {
+        if (eventSource.Name == "Microsoft-Windows-DotNETRuntime")
+        {
+            EnableEvents(eventSource, EventLevel.Informational, GcKeyword);
+        }
+    }
+
+    protected override void OnEventWritten(EventWrittenEventArgs eventData)
+    {
+        switch (eventData.EventId)
+        {
+            case SuspendBegin:
+                _begunAt = eventData.TimeStamp.Ticks;
+                break;
+            case RestartEnd when _begunAt != 0:
+                long ticks = eventData.TimeStamp.Ticks - _begunAt;
+                _begunAt = 0;
+                Volatile.Write(ref _count, _count + 1);
+                if (ticks > Volatile.Read(ref _longestTicks))
+                {
+                    Volatile.Write(ref _longestTicks, ticks);
+                }
+
+                break;
+        }
+    }
+}

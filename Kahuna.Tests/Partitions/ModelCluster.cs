@@ -1,0 +1,241 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>
+/// The shipped loops of a few nodes over a model log and a model network, stepped by hand on one thread. Time is a
+/// number; a message is delivered when the test says so.
+/// </summary>
+internal sealed class ModelCluster : ITurnScheduler
+{
+    private readonly Dictionary<NodeId, ModelNode> _nodes = [];
+    private readonly Queue<PartitionLoop> _runnable = new();
+    private readonly Queue<(NodeId From, NodeId To, byte[] Frame)> _network = new();
+    private readonly ModelTime _time = new();
+    private readonly int _partitions;
+
+    public ModelCluster(int nodes, int partitions = 1, Func<LoopOptions, LoopOptions>? configure = null)
+    {
+        _partitions = partitions;
+        Ids = [.. Enumerable.Range(1, nodes).Select(id => new NodeId((ushort)id))];
+        Configure = configure ?? (options => options);
+        foreach (NodeId id in Ids)
+        {
+            _nodes[id] = new ModelNode(id);
+            Start(id);
+        }
+    }
+
+    public NodeId[] Ids { get; }
+
+    public Func<LoopOptions, LoopOptions> Configure { get; }
+
+    /// <summary>Nodes whose messages, both ways, are lost.</summary>
+    public HashSet<NodeId> Cut { get; } = [];
+
+    public ModelNode this[int id] => _nodes[new NodeId((ushort)id)];
+
+    public NodeId LeaderOf(int partition = 0)
+    {
+        foreach (ModelNode node in _nodes.Values)
+        {
+            if (node.Loops is { } loops && !Cut.Contains(node.Id) && loops.Partition(partition) is { IsLeader: true, Status.Serving: true })
+            {
+                return node.Id;
+            }
+        }
+
+        return NodeId.None;
+    }
+
+    public void Start(NodeId id)
+    {
+        ModelNode node = _nodes[id];
+        LoopOptions options = Configure(new LoopOptions
+        {
+            Self = id,
+            Voters = Ids,
+            PreferredLeader = _ => Ids[0],
+            Seed = id.Value * 7919UL,
+        });
+        node.Loops = new LoopSet(options, new LoopPorts(_partitions, _time, this, node.Log, new ModelTransport(this, id), node));
+    }
+
+    public void Crash(NodeId id)
+    {
+        _nodes[id].Loops = null;
+        _nodes[id].Log.Crash();
+    }
+
+    public void Schedule(PartitionLoop loop, bool mayRunHere) => _runnable.Enqueue(loop);
+
+    /// <summary>Runs everything that can run without time passing: turns, syncs, deliveries.</summary>
+    public void Settle(bool sync = true)
+    {
+        bool moved = true;
+        while (moved)
+        {
+            moved = false;
+            while (_runnable.TryDequeue(out PartitionLoop? loop))
+            {
+                loop.RunTurns(1);
+                moved = true;
+            }
+
+            foreach (ModelNode node in _nodes.Values)
+            {
+                if (sync && node.Loops is not null && node.Log.Pending > 0)
+                {
+                    node.Log.Sync();
+                    moved = true;
+                }
+            }
+
+            while (_network.TryDequeue(out (NodeId From, NodeId To, byte[] Frame) sent))
+            {
+                if (!Cut.Contains(sent.From) && !Cut.Contains(sent.To))
+                {
+                    _nodes[sent.To].Loops?.Receive(sent.From, sent.Frame);
+                }
+
+                moved = true;
+            }
+        }
+    }
+
+    /// <summary>Lets ticks pass, settling after each.</summary>
+    public void Tick(int count = 1)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            _time.NowMs += 50;
+            foreach (ModelNode node in _nodes.Values)
+            {
+                if (node.Loops is { } loops)
+                {
+                    foreach (PartitionLoop loop in loops.Loops)
+                    {
+                        loop.PostTick();
+                    }
+                }
+            }
+
+            Settle();
+        }
+    }
+
+    /// <summary>Lets time pass until every partition has a leader that serves.</summary>
+    public NodeId Elect(int ticksMax = 400)
+    {
+        for (int i = 0; i < ticksMax; i++)
+        {
+            if (Enumerable.Range(0, _partitions).All(partition => !LeaderOf(partition).IsNone))
+            {
+                return LeaderOf();
+            }
+
+            Tick();
+        }
+
+        throw new InvalidOperationException("no leader in time");
+    }
+
+    public ModelSink Send(NodeId node, params (CommandKind Kind, string Key, string Value)[] commands)
+    {
+        ModelSink sink = new();
+        ByteBuffer buffer = ByteBuffer.Rent();
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        uint number = 0;
+        foreach ((CommandKind kind, string key, string value) in commands)
+        {
+            Command command = new()
+            {
+                Kind = kind,
+                Durability = CommandDurability.Persistent,
+                Key = System.Text.Encoding.UTF8.GetBytes(key),
+                Value = System.Text.Encoding.UTF8.GetBytes(value),
+            };
+            int at = buffer.Length;
+            command.Write(buffer);
+            ushort partition = (ushort)KeyRouting.Partition(command.Key, _partitions);
+            batch.Add(new ClientOperation(at, buffer.Length - at, number++, 0, partition, command.IsRead));
+        }
+
+        _nodes[node].Loops!.Post(batch);
+        return sink;
+    }
+
+    private void Send(NodeId from, NodeId to, ByteBuffer frame)
+    {
+        _network.Enqueue((from, to, frame.Written.ToArray()));
+        frame.Return();
+    }
+
+    internal sealed class ModelNode(NodeId id) : ILeadershipSink
+    {
+        public NodeId Id => id;
+
+        public ModelLog Log { get; } = new();
+
+        public LoopSet? Loops { get; set; }
+
+        public List<Exception> Failures { get; } = [];
+
+        void ILeadershipSink.LeadershipChanged(int partition, PartitionStatus status)
+        {
+        }
+
+        void ILeadershipSink.PartitionFailed(int partition, Exception error) => Failures.Add(error);
+
+        void ILeadershipSink.LogFailed(Exception error) => Failures.Add(error);
+    }
+
+    private sealed class ModelTransport(ModelCluster cluster, NodeId self) : IPeerTransport
+    {
+        public ByteBuffer BeginFrame() => ByteBuffer.Rent();
+
+        public bool TrySend(NodeId peer, ByteBuffer frame)
+        {
+            cluster.Send(self, peer, frame);
+            return true;
+        }
+    }
+
+    private sealed class ModelTime : TimeProvider
+    {
+        public long NowMs { get; set; } = 1000;
+
+        public override long TimestampFrequency => 1000;
+
+        public override long GetTimestamp() => NowMs;
+    }
+}
+
+/// <summary>Collects the replies of one batch.</summary>
+internal sealed class ModelSink() : ReplySink(8)
+{
+    public Dictionary<uint, (OutcomeStatus Status, long Revision, long Number, string Value)> Replies { get; } = [];
+
+    public override void Deliver(ByteBuffer frame, int count)
+    {
+        Frame.End(frame, count);
+        ReadOnlySpan<byte> rest = frame.Written[(Frame.PrefixBytes + Frame.HeaderBytes)..];
+        for (int i = 0; i < count; i++)
+        {
+            uint number = BitConverter.ToUInt32(rest);
+            int length = BitConverter.ToInt32(rest[4..]);
+            Assert.True(Outcome.TryRead(rest.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome));
+            Replies.Add(number, (outcome.Status, outcome.Revision, outcome.Number, System.Text.Encoding.UTF8.GetString(outcome.Value)));
+            rest = rest[(Frame.ReplyHeaderBytes + length)..];
+        }
+
+        Assert.True(rest.IsEmpty);
+        frame.Return();
+    }
+}
