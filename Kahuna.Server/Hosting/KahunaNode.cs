@@ -25,6 +25,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
 
     private readonly ILogger _log;
     private readonly ILoggerFactory _loggers;
+    private readonly NodeTls _tls;
     private readonly SegmentedLog _store;
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
@@ -52,6 +53,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]));
         _view.Failed += (partition, error) => LogPartitionFailed(_log, partition, error);
         _view.LogDead += error => _fatal.TrySetResult(error);
+        _tls = NodeCertificates.Load(options, TimeProvider.System);
         PeerRelay relay = new();
         _links = new PeerLinks(LinkOptions(options), relay, loggers);
         LoopOptions loopOptions = new()
@@ -80,7 +82,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     /// <summary>Starts a node. When it returns, endpoints answer; see <see cref="WaitReadyAsync"/> for when it can serve. Throws with one clear sentence when it cannot start.</summary>
     public static async Task<KahunaNode> StartAsync(NodeOptions options, CancellationToken cancellationToken = default)
     {
-        options = DataDirectoryIdentity.Open(options);
+        options = options with { Partitions = DataDirectoryIdentity.Open(options).Partitions };
         ILoggerFactory loggers = LoggerFactory.Create(logging => logging.SetMinimumLevel(options.LogLevel).AddSimpleConsole(console =>
         {
             console.SingleLine = true;
@@ -162,13 +164,12 @@ internal sealed partial class KahunaNode : IAsyncDisposable
 
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
-        ServerCertificate certificate = ServerCertificate.Load(Options);
-        _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), LinkTrust(Options));
+        _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), _tls.TrustedRoots);
         RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax);
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.Services.AddSingleton(_loggers);
-        builder.WebHost.ConfigureKestrel(kestrel => ConfigureKestrel(kestrel, certificate));
+        builder.WebHost.ConfigureKestrel(kestrel => ConfigureKestrel(kestrel));
         builder.Services.AddConnectionGuard();
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
@@ -222,19 +223,21 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         return true;
     }
 
-    private void ConfigureKestrel(KestrelServerOptions kestrel, ServerCertificate certificate)
+    private void ConfigureKestrel(KestrelServerOptions kestrel)
     {
         kestrel.AddServerHeader = false;
         kestrel.ConfigureKahunaLimits();
         foreach (Uri address in Options.Listen)
         {
-            IPAddress ip = IPAddress.TryParse(address.Host, out IPAddress? parsed) ? parsed : Dns.GetHostAddresses(address.Host)[0];
-            kestrel.Listen(ip, address.Port, listen =>
+            foreach (IPEndPoint endPoint in ListenEndPoints.Of(address))
             {
-                listen.Protocols = HttpProtocols.Http1AndHttp2;
-                listen.UseKahunaTls(certificate);
-                listen.UseKahunaPeers(_links);
-            });
+                kestrel.Listen(endPoint, listen =>
+                {
+                    listen.Protocols = HttpProtocols.Http1AndHttp2;
+                    listen.UseKahunaTls(_tls);
+                    listen.UseKahunaPeers(_links);
+                });
+            }
         }
     }
 
