@@ -11,7 +11,7 @@ internal sealed class ClusterService(ClusterView view, RequestDoor door, Cancell
         Task.FromResult(view.Describe());
 
     /// <summary>Sends the description at once and after each change; changes that come faster than the caller reads are sent as one.</summary>
-    public async Task WatchCluster(DescribeClusterRequest request, Func<DescribeClusterResponse, Task> write, CallContext context)
+    public async Task WatchCluster(DescribeClusterRequest request, GrpcStreamWriter<DescribeClusterResponse> writer, CallContext context)
     {
         using SemaphoreSlim changed = new(1, 1);
         using IDisposable watch = view.Watch(() =>
@@ -31,7 +31,7 @@ internal sealed class ClusterService(ClusterView view, RequestDoor door, Cancell
         while (!context.CancellationToken.IsCancellationRequested)
         {
             await changed.WaitAsync(context.CancellationToken).ConfigureAwait(false);
-            await write(view.Describe()).ConfigureAwait(false);
+            await writer.WriteAsync(view.Describe()).ConfigureAwait(false);
         }
     }
 

@@ -56,5 +56,5 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
     }
 
     private static uint WaitMs(CallContext context) =>
-        context.Deadline is { } deadline ? (uint)Math.Clamp(deadline.TotalMilliseconds, 1, Client.Wire.Limits.CommandWaitMsMax) : 0;
+        context.TimeLeft is { } left ? (uint)Math.Clamp(left.TotalMilliseconds, 1, Client.Wire.Limits.CommandWaitMsMax) : 0;
 }

@@ -1,0 +1,24 @@
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Server.Hosting;
+
+/// <summary>The list of gRPC services and methods that a node serves. Stateless.</summary>
+internal static class NodeServices
+{
+    public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, ClusterService cluster) => server
+        .AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+            .Unary<SetKeyValueRequest, SetKeyValueResponse>(nameof(keys.SetKeyValue), keys.SetKeyValue)
+            .Unary<GetKeyValueRequest, GetKeyValueResponse>(nameof(keys.GetKeyValue), keys.GetKeyValue)
+            .Unary<ExistsKeyValueRequest, ExistsKeyValueResponse>(nameof(keys.ExistsKeyValue), keys.ExistsKeyValue)
+            .Unary<DeleteKeyValueRequest, DeleteKeyValueResponse>(nameof(keys.DeleteKeyValue), keys.DeleteKeyValue)
+            .Unary<ExtendKeyValueRequest, ExtendKeyValueResponse>(nameof(keys.ExtendKeyValue), keys.ExtendKeyValue)
+            .Unary<IncrementKeyValueRequest, IncrementKeyValueResponse>(nameof(keys.IncrementKeyValue), keys.IncrementKeyValue))
+        .AddService(ClusterReflection.Descriptor.Services[0], service => service
+            .Unary<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.DescribeCluster), cluster.DescribeCluster)
+            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.WatchCluster), cluster.WatchCluster)
+            .RawDuplex(nameof(cluster.Exchange), cluster.Exchange)
+            .Duplex<EchoMessage, EchoMessage>(nameof(EchoHandlers.Echo), EchoHandlers.Echo)
+            .ClientStreaming<EchoMessage, SinkResponse>(nameof(EchoHandlers.Sink), EchoHandlers.Sink));
+}
