@@ -15,6 +15,7 @@ internal sealed class PartitionLoop : ILogSink
     private const int Signalled = 2;
 
     private readonly LoopInbox _inbox;
+    private readonly NodeId _self;
     private readonly ITurnScheduler _scheduler;
     private readonly TimeProvider _clock;
     private readonly TurnOutput _output;
@@ -31,6 +32,7 @@ internal sealed class PartitionLoop : ILogSink
     public PartitionLoop(LoopOptions options, int number, LoopPorts ports)
     {
         Number = number;
+        _self = options.Self;
         _scheduler = ports.Scheduler;
         _clock = ports.Clock;
         _leadership = ports.Leadership;
@@ -283,6 +285,7 @@ internal sealed class PartitionLoop : ILogSink
             }
 
             message.From = from;
+            message.To = _self;
             try
             {
                 partition.Step(message, entries);
