@@ -28,7 +28,7 @@ internal static class OutcomeErrors
     public static GrpcException Build(GrpcStatusCode code, string sentence, string outcome)
     {
         GrpcMetadata trailers = new() { { OutcomeTrailer, outcome } };
-        return new GrpcException(code, sentence, trailers);
+        return new GrpcException(new GrpcStatus(code, sentence), trailers);
     }
 
     private static GrpcStatusCode Code(OutcomeStatus status) => status switch

@@ -32,7 +32,6 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private readonly LoopSet _loops;
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
-    private readonly HealthStatusBoard _health = new();
     private Forwarder? _forwarder;
     private WebApplication? _app;
     private Timer? _ticker;
@@ -55,7 +54,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _view.LogDead += error => _fatal.TrySetResult(error);
         _tls = NodeCertificates.Load(options, TimeProvider.System);
         PeerRelay relay = new();
-        _links = new PeerLinks(LinkOptions(options), relay, loggers);
+        _links = new PeerLinks(LinkOptions(options, _tls), relay, loggers);
         LoopOptions loopOptions = new()
         {
             Self = options.NodeId,
@@ -83,7 +82,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     public static async Task<KahunaNode> StartAsync(NodeOptions options, CancellationToken cancellationToken = default)
     {
         options = options with { Partitions = DataDirectoryIdentity.Open(options).Partitions };
-        ILoggerFactory loggers = LoggerFactory.Create(logging => logging.SetMinimumLevel(options.LogLevel).AddSimpleConsole(console =>
+        ILoggerFactory loggers = LoggerFactory.Create(logging => logging.SetMinimumLevel(options.LogLevel).AddFilter("Microsoft", LogLevel.Warning).AddSimpleConsole(console =>
         {
             console.SingleLine = true;
             console.TimestampFormat = "yyyy-MM-ddTHH:mm:ss.fffZ ";
@@ -123,7 +122,6 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         }
 
         _view.BeginStop();
-        _health.SetAll(serving: false);
         await DrainAsync().ConfigureAwait(false);
         await _stopping.CancelAsync().ConfigureAwait(false);
         foreach (PartitionLoop loop in _loops.Loops)
@@ -170,18 +168,36 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         builder.Logging.ClearProviders();
         builder.Services.AddSingleton(_loggers);
         builder.WebHost.ConfigureKestrel(kestrel => ConfigureKestrel(kestrel));
-        builder.Services.AddConnectionGuard();
+        builder.Services.AddKahunaPeers(_links);
+        builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
         StatusEndpoint.Map(_app, _view);
-        NodeServices.Map(_app, new UnaryCalls(door, _forwarder), new ClusterService(_view, door, _stopping.Token), _health, Options);
+        GrpcServer grpc = new(
+            new GrpcServerOptions
+            {
+                MaxReceiveMessageBytes = (4 << 20) + Options.ValueBytesMax,
+                StopToken = _stopping.Token,
+            },
+            _loggers.CreateLogger("Kahuna.Grpc"));
+        _app.MapGrpc(NodeServices.Bind(grpc, new KeyValuesService(new UnaryCalls(door, _forwarder)), new ClusterService(_view, door, _stopping.Token)));
         await _app.StartAsync(cancellationToken).ConfigureAwait(false);
         _links.Start();
-        _view.Watch(() => _health.SetAll(_view.IsReady(out _)));
         _ticker = new Timer(_ => Tick(), null, TickMs, TickMs);
         _ = GcPauses.Shared;
         LogStarted(_log, Options.NodeId.Value, Options.ClusterId, Options.Advertise, Options.DataDirectory, Options.Partitions);
     }
+
+    private static PeerLinksOptions LinkOptions(NodeOptions options, NodeTls tls) => new()
+    {
+        Self = options.NodeId,
+        ClusterId = options.ClusterId,
+        Partitions = options.Partitions,
+        Secret = options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty,
+        Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
+        Certificate = tls.Certificate,
+        TrustedRoots = tls.TrustedRoots,
+    };
 
     private void Tick()
     {
@@ -226,19 +242,21 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private void ConfigureKestrel(KestrelServerOptions kestrel)
     {
         kestrel.AddServerHeader = false;
-        kestrel.ConfigureKahunaLimits();
         foreach (Uri address in Options.Listen)
         {
             foreach (IPEndPoint endPoint in ListenEndPoints.Of(address))
             {
-                kestrel.Listen(endPoint, listen =>
-                {
-                    listen.Protocols = HttpProtocols.Http1AndHttp2;
-                    listen.UseKahunaTls(_tls);
-                    listen.UseKahunaPeers(_links);
-                });
+                kestrel.Listen(endPoint, listen => listen.UseKahunaTls(_tls.Certificate));
             }
         }
+    }
+
+    /// <summary>The node's owner decides when it stops; signals are the process's business.</summary>
+    private sealed class OwnerLifetime : IHostLifetime
+    {
+        public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
+
+        public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
     }
 
     /// <summary>Breaks the circle of construction: links need a receiver, loops need the links.</summary>

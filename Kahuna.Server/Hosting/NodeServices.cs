@@ -19,6 +19,6 @@ internal static class NodeServices
             .Unary<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.DescribeCluster), cluster.DescribeCluster)
             .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.WatchCluster), cluster.WatchCluster)
             .RawDuplex(nameof(cluster.Exchange), cluster.Exchange)
-            .Duplex<EchoMessage, EchoMessage>(nameof(EchoHandlers.Echo), EchoHandlers.Echo)
-            .ClientStreaming<EchoMessage, SinkResponse>(nameof(EchoHandlers.Sink), EchoHandlers.Sink));
+            .Duplex<EchoMessage, EchoMessage>("Echo", EchoHandlers.EchoAsync)
+            .ClientStreaming<EchoMessage, SinkResponse>("Sink", EchoHandlers.SinkAsync));
 }
