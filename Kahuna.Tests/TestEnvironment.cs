@@ -1,0 +1,11 @@
+using System.Runtime.CompilerServices;
+
+namespace Kahuna.Tests;
+
+/// <summary>Gives this test run a development authority of its own, so that tests neither read nor change the user's.</summary>
+internal static class TestEnvironment
+{
+    [ModuleInitializer]
+    internal static void Prepare() =>
+        Environment.SetEnvironmentVariable("KAHUNA_DEV_CERT_DIR", Path.Combine(AppContext.BaseDirectory, "dev-ca"));
+}
