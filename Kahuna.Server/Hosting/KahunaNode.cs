@@ -26,12 +26,13 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private readonly ILogger _log;
     private readonly ILoggerFactory _loggers;
     private readonly NodeTls _tls;
-    private readonly SegmentedLog _store;
+    private readonly ThreadedLog _store;
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
     private readonly LoopSet _loops;
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly HealthStatusBoard _health = new();
     private Forwarder? _forwarder;
     private WebApplication? _app;
     private Timer? _ticker;
@@ -42,7 +43,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         Options = options;
         _loggers = loggers;
         _log = loggers.CreateLogger("Kahuna.Node");
-        _store = SegmentedLog.Open(options.DataDirectory, new SegmentedLogOptions { LogLimitBytes = options.LogLimitBytes }, line => LogRecovery(_log, line));
+        _store = ThreadedLog.Open(options.DataDirectory, new SegmentedLogOptions { LogLimitBytes = options.LogLimitBytes }, line => LogRecovery(_log, line));
         NodeId[] voters = [.. options.Peers.Select(peer => peer.Id)];
         _view = new ClusterView(new ClusterIdentity(
             options.ClusterId,
@@ -180,9 +181,14 @@ internal sealed partial class KahunaNode : IAsyncDisposable
                 StopToken = _stopping.Token,
             },
             _loggers.CreateLogger("Kahuna.Grpc"));
-        _app.MapGrpc(NodeServices.Bind(grpc, new KeyValuesService(new UnaryCalls(door, _forwarder)), new ClusterService(_view, door, _stopping.Token)));
+        NodeServices.Bind(grpc, new KeyValuesService(new UnaryCalls(door, _forwarder)), new ClusterService(_view, door, _stopping.Token));
+        HealthHandlers.AddTo(grpc, _health);
+        ReflectionHandlers.AddTo(grpc);
+        TellHealth();
+        _app.MapGrpc(grpc);
         await _app.StartAsync(cancellationToken).ConfigureAwait(false);
         _links.Start();
+        _view.Watch(TellHealth);
         _ticker = new Timer(_ => Tick(), null, TickMs, TickMs);
         _ = GcPauses.Shared;
         LogStarted(_log, Options.NodeId.Value, Options.ClusterId, Options.Advertise, Options.DataDirectory, Options.Partitions);
@@ -198,6 +204,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         Certificate = tls.Certificate,
         TrustedRoots = tls.TrustedRoots,
     };
+
+    private void TellHealth() => _health.Set(NodeServices.Names, _view.IsReady(out _));
 
     private void Tick()
     {
@@ -241,6 +249,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
 
     private void ConfigureKestrel(KestrelServerOptions kestrel)
     {
+        kestrel.ConfigureKahunaLimits();
         kestrel.AddServerHeader = false;
         foreach (Uri address in Options.Listen)
         {

@@ -7,6 +7,11 @@ namespace Kahuna.Server.Hosting;
 /// <summary>The list of gRPC services and methods that a node serves. Stateless.</summary>
 internal static class NodeServices
 {
+    /// <summary>What the health service speaks of: the node as a whole (the empty name) and its services.</summary>
+    public static ReadOnlySpan<string> Names => s_names;
+
+    private static readonly string[] s_names = ["", "kahuna.v1.KeyValues", "kahuna.v1.Cluster"];
+
     public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, ClusterService cluster) => server
         .AddService(KeyValuesReflection.Descriptor.Services[0], service => service
             .Unary<SetKeyValueRequest, SetKeyValueResponse>(nameof(keys.SetKeyValue), keys.SetKeyValue)
