@@ -1,19 +1,100 @@
-using System.Security.Cryptography.X509Certificates;
+using System.Text;
+using Kahuna.Client;
+using Kahuna.Client.Connection;
+using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Server.Cluster;
 
-internal sealed class Forwarder(IEnumerable<Uri> nodes, X509Certificate2Collection? roots) : IForwarder, IAsyncDisposable
+/// <summary>
+/// Forwards over the SDK's own connection: one framed stream per node, leader hints, retries of what surely did not
+/// happen. Connects at the first use. Any thread.
+/// </summary>
+internal sealed class Forwarder : IForwarder, IAsyncDisposable
 {
-    public Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, CancellationToken cancellationToken)
+    private readonly Lazy<ClusterConnection> _connection;
+
+    /// <param name="nodes">The endpoints that the cluster's nodes advertise.</param>
+    /// <param name="trustedCaFile">Authority of the nodes' certificates; null: the machine's.</param>
+    /// <param name="loggers">Receives connection events.</param>
+    public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, ILoggerFactory loggers)
     {
-        _ = nodes;
-        _ = roots;
-        ByteBuffer b = ByteBuffer.Rent();
-        Outcome.WriteError(b, OutcomeStatus.NotLeader, "no leader");
-        return Task.FromResult(b.Written.ToArray());
+        KahunaClientOptions options = new() { TrustedCaFile = trustedCaFile };
+        foreach (Uri node in nodes)
+        {
+            options.Endpoints.Add(node);
+        }
+
+        _connection = new Lazy<ClusterConnection>(() =>
+            new ClusterConnection(ConnectionSettings.From(options), ConnectionPorts.ForNetwork(options), loggers.CreateLogger("Kahuna.Forwarder")));
     }
 
-    public ValueTask DisposeAsync() => default;
+    public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, CancellationToken cancellationToken)
+    {
+        try
+        {
+            ForwardedOutcome outcome = await _connection.Value.Run(ToOperation(command), cancellationToken).ConfigureAwait(false);
+            return outcome.Bytes;
+        }
+        catch (KahunaException error)
+        {
+            ByteBuffer buffer = ByteBuffer.Rent();
+            Outcome.WriteError(buffer, Status(error), error.Message);
+            byte[] bytes = buffer.Written.ToArray();
+            buffer.Return();
+            return bytes;
+        }
+    }
+
+    public ValueTask DisposeAsync() => _connection.IsValueCreated ? _connection.Value.DisposeAsync() : ValueTask.CompletedTask;
+
+    private static Operation<ForwardedOutcome> ToOperation(ReadOnlyMemory<byte> bytes)
+    {
+        Command.TryRead(bytes.Span, out Command command);
+        Operation<ForwardedOutcome> operation = Operation<ForwardedOutcome>.Rent();
+        operation.Begin(command.Kind, command.Durability, Encoding.UTF8.GetString(command.Key));
+        operation.AddFlag(command.Flags & ~CommandFlags.Session, true);
+        int comparedAt = bytes.Length - command.ComparedValue.Length;
+        operation.SetValue(bytes.Slice(comparedAt - command.Value.Length, command.Value.Length));
+        if (command.Has(CommandFlags.IfValue))
+        {
+            operation.AddComparison(command.Has(CommandFlags.NullCompared) ? KahunaValue.Null : new KahunaValue(bytes[comparedAt..]), null);
+        }
+
+        if (command.Has(CommandFlags.IfRevision))
+        {
+            operation.AddComparison(null, command.ComparedRevision);
+        }
+
+        if (command.Has(CommandFlags.Ttl))
+        {
+            operation.AddTtl(TimeSpan.FromMilliseconds(command.TtlMs));
+        }
+
+        if (command.Has(CommandFlags.AtRevision))
+        {
+            operation.AddReadRevision(command.AtRevision);
+        }
+
+        if (command.Has(CommandFlags.Number))
+        {
+            operation.AddNumber(command.Number);
+        }
+
+        return operation;
+    }
+
+    private static OutcomeStatus Status(KahunaException error) => error.Code switch
+    {
+        KahunaErrorCode.InvalidArgument => OutcomeStatus.InvalidArgument,
+        KahunaErrorCode.Unimplemented => OutcomeStatus.Unimplemented,
+        KahunaErrorCode.Overloaded => OutcomeStatus.Busy,
+        KahunaErrorCode.LogFull => OutcomeStatus.LogFull,
+        KahunaErrorCode.Internal => OutcomeStatus.Internal,
+        _ when error.Outcome != OperationOutcome.DidNotHappen => OutcomeStatus.Unknown,
+        KahunaErrorCode.DeadlineExceeded => OutcomeStatus.Expired,
+        _ => OutcomeStatus.Unavailable,
+    };
 }

@@ -163,7 +163,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
 
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
-        _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), _tls.TrustedRoots);
+        _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), TrustedCa(Options), _loggers);
         RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax);
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
@@ -193,6 +193,9 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _ = GcPauses.Shared;
         LogStarted(_log, Options.NodeId.Value, Options.ClusterId, Options.Advertise, Options.DataDirectory, Options.Partitions);
     }
+
+    private static string? TrustedCa(NodeOptions options) =>
+        options.TrustedCaPath ?? (options.CertificatePath is null ? Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile) : null);
 
     private static PeerLinksOptions LinkOptions(NodeOptions options, NodeTls tls) => new()
     {
