@@ -11,5 +11,6 @@ namespace Kahuna.Client.Connection;
 internal sealed record ConnectionPorts(IFrameChannel Channel, TimeProvider Time, SynchronizationContext? Context, int Seed)
 {
     /// <summary>The real network.</summary>
-    public static ConnectionPorts ForNetwork(KahunaClientOptions options) => throw new NotSupportedException();
+    public static ConnectionPorts ForNetwork(KahunaClientOptions options) =>
+        new(new GrpcFrameChannel(options), options.TimeProvider, Context: null, Guid.NewGuid().GetHashCode());
 }

@@ -22,6 +22,11 @@ internal static class Failures
     public static KahunaException Overflow(Operation answered) => new(
         KahunaErrorCode.Overflow, OperationOutcome.DidNotHappen, $"The increment of \"{KeyText(answered)}\" would leave the signed 64-bit range; nothing was changed.");
 
+    public static KahunaException RevisionCompacted(Operation answered) => new(
+        KahunaErrorCode.RevisionCompacted,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"The history of \"{KeyText(answered)}\" no longer holds the revision that was asked for; the latest is {answered.ReplyRevision:N0}."));
+
     public static KahunaException UnexpectedStatus(Operation answered) => new(
         KahunaErrorCode.Protocol,
         answered.IsRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown,

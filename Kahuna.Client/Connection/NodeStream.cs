@@ -1,8 +1,483 @@
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+
 namespace Kahuna.Client.Connection;
-/// <summary>Stream.</summary>
+
+/// <summary>
+/// One Exchange stream for as long as it lasts. Callers encode their requests straight into the open frame; one writer
+/// takes whatever has gathered and writes it, so that frames grow with the load and need no timer; the reader completes the
+/// operations and, while it does, holds the writer back so that what they send next leaves in one frame.
+/// Owned by a <see cref="NodeLink"/>. Any thread sends; <see cref="RunAsync"/> runs once. The lock guards all fields that
+/// change and is never held while foreign code runs.
+/// </summary>
 internal sealed class NodeStream
 {
-    public OperationOutcome Withdraw(Operation operation) => operation.IsRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown;
+    private const string Stopped = "the node stopped";
+
+    private readonly Lock _lock = new();
+    private readonly IStreamOwner _owner;
+    private readonly IFrameStream _bytes;
+    private readonly ConnectionClock _clock;
+    private readonly ReplyReader _replies;
+    private readonly SlotTable _slots;
+    private readonly RequestFrame _open = new();
+    private readonly Queue<OperationRef> _waiting = new();
+    private readonly WakeSignal _wake;
+    private long _framesTaken;
+    private long _earliestDeadline = long.MaxValue;
+    private long _busySince;
+    private bool _isWriting;
+    private bool _isCorked;
+    private bool _isDraining;
+    private bool _isClosed;
+    private string? _failure;
+
+    public NodeStream(IStreamOwner owner, IFrameStream bytes, ConnectionClock clock, int maxInFlight, SynchronizationContext? context)
+    {
+        _owner = owner;
+        _bytes = bytes;
+        _clock = clock;
+        _slots = new SlotTable(maxInFlight);
+        _wake = new WakeSignal(context);
+        _replies = new ReplyReader(this, owner);
+    }
+
+    /// <summary>Operations are under way and nothing was heard for longer than a healthy node takes. Written by <see cref="Scan"/>.</summary>
+    public bool IsSuspect { get; private set; }
+
+    /// <summary>The handshake is complete.</summary>
+    public bool IsGreeted { get; set; }
+
+    /// <summary>Takes nothing new.</summary>
+    public bool IsDraining => _isDraining;
+
+    /// <summary>
+    /// Sends an operation, or queues it while the stream has no room. False when the stream takes nothing any more; the
+    /// operation is then still the caller's.
+    /// </summary>
+    public bool TrySend(OperationRef reference, long now)
+    {
+        Operation operation = reference.Operation;
+        bool isAlone;
+        lock (_lock)
+        {
+            if (_isClosed || _isDraining)
+            {
+                return false;
+            }
+
+            if (!reference.TryHold())
+            {
+                return true;
+            }
+
+            // From here on a cancellation finds this stream, and waits for the lock before it looks for the request.
+            operation.RequestNumber = 0;
+            operation.Stream = this;
+            reference.Release();
+            _earliestDeadline = Math.Min(_earliestDeadline, operation.Deadline);
+            if (_waiting.Count > 0 || !_slots.HasRoom || _open.IsFull)
+            {
+                _waiting.Enqueue(reference);
+                return true;
+            }
+
+            Encode(reference, now);
+            if (_isWriting || (_isCorked && !_open.IsFull))
+            {
+                return true;
+            }
+
+            _isWriting = true;
+            isAlone = _slots.Count == 1;
+        }
+
+        // With nothing else under way there is nothing to batch with, and the caller's own thread is the quickest writer.
+        _wake.Fire(isAlone);
+        return true;
+    }
+
+    /// <summary>
+    /// For an operation that its caller has ended: takes its request back if that has not been handed to the writer. Says
+    /// what the operation may have done.
+    /// </summary>
+    public OperationOutcome Withdraw(Operation operation)
+    {
+        lock (_lock)
+        {
+            // Without a number it is queued here, or was refused: whoever meets it there sees that it has ended.
+            if (operation.RequestNumber == 0 || operation.IsRead)
+            {
+                return OperationOutcome.DidNotHappen;
+            }
+
+            if (!_slots.TryFind(operation.RequestNumber, out OperationRef found, out long frame) || found.Operation != operation || frame < _framesTaken)
+            {
+                return OperationOutcome.Unknown;
+            }
+
+            _open.RemoveEnded(_slots);
+            return OperationOutcome.DidNotHappen;
+        }
+    }
+
+    /// <summary>
+    /// Ends operations whose deadline has passed: adds them to <paramref name="expired"/>, and the caller fails them.
+    /// True while operations are here.
+    /// </summary>
+    public bool Scan(long now, long patience, List<ExpiredOperation> expired)
+    {
+        lock (_lock)
+        {
+            long heard = Math.Max(_busySince, _replies.LastHeard);
+            IsSuspect = _slots.Count > 0 && now - heard > patience;
+            if (now < _earliestDeadline)
+            {
+                return _slots.Count + _waiting.Count > 0;
+            }
+
+            _earliestDeadline = long.MaxValue;
+            bool isOpenTouched = false;
+            int place = -1;
+            while (_slots.Next(ref place, out _, out OperationRef reference, out long frame))
+            {
+                bool wasSent = frame < _framesTaken;
+                isOpenTouched |= TryExpire(reference, wasSent, now, expired) && !wasSent;
+            }
+
+            for (int i = _waiting.Count; i > 0; i--)
+            {
+                OperationRef reference = _waiting.Dequeue();
+                if (!TryExpire(reference, wasSent: false, now, expired) && reference.IsPending)
+                {
+                    _waiting.Enqueue(reference);
+                }
+            }
+
+            if (isOpenTouched)
+            {
+                _open.RemoveEnded(_slots);
+            }
+
+            return _slots.Count + _waiting.Count > 0;
+        }
+    }
+
+    /// <summary>Takes nothing new: what was not written is refused, so that it goes elsewhere; what was is still answered.</summary>
+    public void Drain()
+    {
+        List<OperationRef> unsent = [];
+        bool isOver;
+        lock (_lock)
+        {
+            if (_isDraining || _isClosed)
+            {
+                return;
+            }
+
+            _isDraining = true;
+            TakeUnsent(unsent);
+            isOver = _slots.Count == 0;
+        }
+
+        Refuse(unsent);
+        if (isOver)
+        {
+            Abort(Stopped);
+        }
+    }
+
+    /// <summary>Ends the stream for the given reason.</summary>
+    public void Abort(string reason)
+    {
+        _failure ??= reason;
+        _bytes.Abort();
+    }
+
+    /// <summary>Runs the stream to its end: greets, then reads and writes. Never throws; returns why it ended.</summary>
+    public async Task<string> RunAsync(Loops loops)
+    {
+        Task writing = Task.CompletedTask;
+        try
+        {
+            await GreetAsync();
+            writing = loops.Start(WriteAsync);
+            await ReadAsync();
+            _failure ??= await _bytes.EndReasonAsync() ?? "the node ended the stream";
+        }
+        catch (Exception e)
+        {
+            _failure ??= Reasons.Of(e);
+        }
+
+        Close(_failure);
+        await writing;
+        return _failure;
+    }
+
+    /// <summary>Begins to deliver what was received: frees the places of answered requests, lets queued ones in, and corks the writer.</summary>
+    /// <param name="replies">What came; receives the operations that are answered, default where there is none.</param>
+    /// <param name="now">The moment it came.</param>
+    public void Resolve(Span<ReceivedReply> replies, long now)
+    {
+        lock (_lock)
+        {
+            _isCorked = true;
+            foreach (ref ReceivedReply reply in replies)
+            {
+                if (_slots.TryRelease(reply.Number, out reply.Reference) && reply.IsRefusal && reply.Reference.IsPending)
+                {
+                    // From here on it counts as not sent, also for a cancellation that comes while it is passed on.
+                    reply.Reference.Operation.RequestNumber = 0;
+                }
+            }
+
+            LetIn(now);
+        }
+    }
+
+    /// <summary>Everything received was delivered: what the woken callers have sent meanwhile leaves as one frame.</summary>
+    public void Uncork()
+    {
+        bool wake = false;
+        bool isOver;
+        lock (_lock)
+        {
+            _isCorked = false;
+            if (!_isWriting && _open.Count > 0 && !_isClosed)
+            {
+                _isWriting = true;
+                wake = true;
+            }
+
+            isOver = _isDraining && _slots.Count == 0;
+        }
+
+        if (wake)
+        {
+            _wake.Fire(inline: true);
+        }
+
+        if (isOver)
+        {
+            Abort(Stopped);
+        }
+    }
+
+    private bool TryExpire(OperationRef reference, bool wasSent, long now, List<ExpiredOperation> expired)
+    {
+        if (!reference.IsPending)
+        {
+            return false;
+        }
+
+        if (reference.Operation.Deadline > now)
+        {
+            _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Deadline);
+            return false;
+        }
+
+        if (reference.TryEnd())
+        {
+            expired.Add(new ExpiredOperation(reference.Operation, wasSent));
+            return true;
+        }
+
+        return false;
+    }
+
+    private async ValueTask GreetAsync()
+    {
+        ByteBuffer hello = ByteBuffer.Rent();
+        try
+        {
+            Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+            Frame.End(hello, 0);
+            await _bytes.WriteAsync(hello.WrittenMemory);
+        }
+        finally
+        {
+            hello.Return();
+        }
+    }
+
+    private async Task ReadAsync()
+    {
+        using FrameReader reader = new();
+        while (true)
+        {
+            int count = await _bytes.ReadAsync(reader.Space());
+            if (count == 0)
+            {
+                return;
+            }
+
+            reader.Advance(count);
+            _replies.Deliver(reader, _clock.Now);
+        }
+    }
+
+    private async Task WriteAsync()
+    {
+        while (true)
+        {
+            await _wake.WaitAsync();
+            while (TakeFrame() is { } frame)
+            {
+                try
+                {
+                    await _bytes.WriteAsync(frame.WrittenMemory);
+                }
+                catch (Exception e)
+                {
+                    // The reader sees the end as well and closes the stream; until then nothing more is taken.
+                    Abort(Reasons.Of(e));
+                    Retire();
+                }
+                finally
+                {
+                    frame.Return();
+                }
+            }
+
+            lock (_lock)
+            {
+                if (_isClosed)
+                {
+                    return;
+                }
+            }
+        }
+    }
+
+    private ByteBuffer? TakeFrame()
+    {
+        lock (_lock)
+        {
+            if (_isClosed || _open.Count == 0 || (_isCorked && !_open.IsFull))
+            {
+                _isWriting = false;
+                return null;
+            }
+
+            ByteBuffer taken = _open.Take();
+            _framesTaken++;
+            if (_waiting.Count > 0)
+            {
+                LetIn(_clock.Now);
+            }
+
+            return taken;
+        }
+    }
+
+    private void Encode(OperationRef reference, long now)
+    {
+        Operation operation = reference.Operation;
+        if (_slots.Count == 0)
+        {
+            _busySince = now;
+        }
+
+        operation.RequestNumber = _slots.Take(reference, _framesTaken);
+        _open.Append(operation.RequestNumber, _clock.WaitMs(operation.Deadline - now), operation.ToCommand());
+    }
+
+    private void LetIn(long now)
+    {
+        while (_waiting.Count > 0 && _slots.HasRoom && !_open.IsFull)
+        {
+            OperationRef reference = _waiting.Dequeue();
+            if (reference.IsPending)
+            {
+                Encode(reference, now);
+            }
+        }
+    }
+
+    /// <summary>Removes what is queued or in the open frame.</summary>
+    private void TakeUnsent(List<OperationRef> unsent)
+    {
+        int place = -1;
+        while (_slots.Next(ref place, out uint number, out OperationRef reference, out long frame))
+        {
+            if (frame == _framesTaken)
+            {
+                _slots.TryRelease(number, out _);
+                if (reference.IsPending)
+                {
+                    reference.Operation.RequestNumber = 0;
+                    unsent.Add(reference);
+                }
+            }
+        }
+
+        unsent.AddRange(_waiting);
+        _waiting.Clear();
+        _open.Clear();
+    }
+
+    private void Refuse(List<OperationRef> unsent)
+    {
+        foreach (OperationRef reference in unsent)
+        {
+            _owner.OnRefused(reference, OutcomeStatus.Unavailable, hintedNodeId: 0);
+        }
+    }
+
+    /// <summary>Stops taking operations; what was not written goes elsewhere.</summary>
+    private void Retire()
+    {
+        List<OperationRef> unsent = [];
+        lock (_lock)
+        {
+            _isDraining = true;
+            TakeUnsent(unsent);
+        }
+
+        Refuse(unsent);
+    }
+
+    /// <summary>After the end: what was not written, and every read, goes elsewhere; a mutation that was written has an unknown end.</summary>
+    private void Close(string reason)
+    {
+        List<OperationRef> again = [];
+        List<OperationRef> lost = [];
+        bool wake;
+        lock (_lock)
+        {
+            _isClosed = true;
+            TakeUnsent(again);
+            int place = -1;
+            while (_slots.Next(ref place, out uint number, out OperationRef reference, out _))
+            {
+                _slots.TryRelease(number, out _);
+                if (reference.IsPending)
+                {
+                    (reference.Operation.IsRead ? again : lost).Add(reference);
+                }
+            }
+
+            wake = !_isWriting;
+            _isWriting = true;
+        }
+
+        if (wake)
+        {
+            _wake.Fire(inline: false);
+        }
+
+        _owner.OnEnded(this);
+        foreach (OperationRef reference in lost)
+        {
+            if (reference.TryEnd())
+            {
+                reference.Operation.Fail(_owner.LostMutation(reason));
+            }
+        }
+
+        Refuse(again);
+    }
 }
-/// <summary>Link.</summary>
-internal sealed class NodeLink;

@@ -15,6 +15,10 @@ namespace Kahuna.Client.Connection;
 /// </summary>
 internal abstract class Operation
 {
+    private const int Held = 1;
+    private const int Ended = 2;
+    private const int States = 4;
+
     private byte[] _key = new byte[64];
     private int _keyLength;
     private ReadOnlyMemory<byte> _value;
@@ -28,8 +32,8 @@ internal abstract class Operation
     private long _atRevision;
     private long _number;
 
-    // Twice the generation, plus 1 once ended: a holder of an older generation can therefore never end a newer one.
-    private int _tag = 1;
+    // Four times the generation, plus the state: a holder of an older generation can therefore never end a newer one.
+    private int _tag = Ended;
 
     /// <summary>What the arguments themselves rule out, found while they were encoded; the operation ends with it unsent.</summary>
     public KahunaException? Refusal { get; private set; }
@@ -55,13 +59,16 @@ internal abstract class Operation
     /// <summary>How the last attempt was refused; <see cref="OutcomeStatus.Unset"/> when none was.</summary>
     public OutcomeStatus LastRefusal { get; set; }
 
+    /// <summary>It waits for a node or a leader rather than for an overloaded one to recover.</summary>
+    public bool WaitsForRoute => LastRefusal is OutcomeStatus.Unset or OutcomeStatus.NotLeader or OutcomeStatus.Unavailable;
+
     /// <summary>
-    /// The stream that has it; null while it waits outside. Written by the holder before it looks whether the operation is
-    /// still pending, and read by a cancellation after it has ended it, so that one of both sees the other.
+    /// The last stream that took it; null before the first. Written under a hold and the stream's lock, and read by a
+    /// cancellation after it has ended the operation, so that it sees the newest.
     /// </summary>
     public NodeStream? Stream { get; set; }
 
-    /// <summary>Its number within <see cref="Stream"/>; 0 while it is queued there without one. Guarded by the stream's lock.</summary>
+    /// <summary>Its number within <see cref="Stream"/>; 0 while it is queued there without one, and after it was refused. Guarded by the stream's lock.</summary>
     public uint RequestNumber { get; set; }
 
     /// <summary>A caller's token can end it at any moment.</summary>
@@ -80,11 +87,33 @@ internal abstract class Operation
     public TimeSpan? ReplyTtl => ReplyStatus == OutcomeStatus.Found && ReplyNumber >= 0 ? TimeSpan.FromMilliseconds(ReplyNumber) : null;
 
     /// <summary>This operation in its present generation.</summary>
-    public OperationRef Reference => new(this, Volatile.Read(ref _tag) >> 1);
+    public OperationRef Reference => new(this, Volatile.Read(ref _tag) / States, IsCancelable);
 
-    public bool IsPending(int generation) => Volatile.Read(ref _tag) == generation << 1;
+    public bool IsPending(int generation) => Volatile.Read(ref _tag) - (generation * States) is 0 or Held;
 
-    public bool TryEnd(int generation) => Interlocked.CompareExchange(ref _tag, (generation << 1) | 1, generation << 1) == generation << 1;
+    public bool TryEnd(int generation)
+    {
+        int pending = generation * States;
+        SpinWait spin = default;
+        while (true)
+        {
+            int seen = Interlocked.CompareExchange(ref _tag, pending | Ended, pending);
+            if (seen != (pending | Held))
+            {
+                return seen == pending;
+            }
+
+            spin.SpinOnce();
+        }
+    }
+
+    public bool TryHold(int generation)
+    {
+        int pending = generation * States;
+        return Interlocked.CompareExchange(ref _tag, pending | Held, pending) == pending;
+    }
+
+    public void Release(int generation) => Volatile.Write(ref _tag, generation * States);
 
     /// <summary>Fills in what every request has. First call after the rent.</summary>
     public void Begin(CommandKind kind, CommandDurability durability, string key)
@@ -251,7 +280,7 @@ internal abstract class Operation
     protected abstract void Succeed();
 
     /// <summary>Makes it pending in a new generation.</summary>
-    protected void Renew() => Volatile.Write(ref _tag, (Volatile.Read(ref _tag) | 1) + 1);
+    protected void Renew() => Volatile.Write(ref _tag, ((Volatile.Read(ref _tag) / States) + 1) % (int.MaxValue / States) * States);
 
     /// <summary>Forgets the call, so that the pool keeps nothing alive.</summary>
     protected void Clear()

@@ -40,18 +40,19 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
         return operation;
     }
 
-    /// <summary>What the caller awaits. Says also where the code after the await runs.</summary>
-    public ValueTask<TResult> Task(bool inline)
+    /// <summary>What the caller awaits. From here on the token can end the operation at any moment, also before it is handed on.</summary>
+    /// <param name="isInline">The code after the await runs where the operation ends.</param>
+    /// <param name="ct">The caller's token.</param>
+    public ValueTask<TResult> Start(bool isInline, CancellationToken ct)
     {
-        _core.RunContinuationsAsynchronously = !inline;
-        return new ValueTask<TResult>(this, _core.Version);
-    }
+        _core.RunContinuationsAsynchronously = !isInline;
+        if (ct.CanBeCanceled)
+        {
+            IsCancelable = true;
+            _registration = ct.UnsafeRegister(static (state, token) => ((Operation<TResult>)state!).OnCanceled(token), this);
+        }
 
-    /// <summary>Lets a token end the operation. Must be called before the operation is handed on.</summary>
-    public void EndWith(CancellationToken ct)
-    {
-        IsCancelable = true;
-        _registration = ct.UnsafeRegister(static (state, token) => ((Operation<TResult>)state!).OnCanceled(token), this);
+        return new ValueTask<TResult>(this, _core.Version);
     }
 
     /// <inheritdoc/>

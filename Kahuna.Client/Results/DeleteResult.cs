@@ -21,17 +21,16 @@ public readonly record struct DeleteResult : IOperationResult<DeleteResult>
     /// <summary>The revision of the value before the call; 0 when the key did not exist.</summary>
     public long PreviousRevision { get; init; }
 
-    static DeleteResult IOperationResult<DeleteResult>.From(Operation answered)
+    static DeleteResult IOperationResult<DeleteResult>.From(Operation answered) => answered.ReplyStatus switch
     {
-        bool deleted = answered.ReplyStatus == OutcomeStatus.Applied;
-        bool found = deleted || (answered.ReplyStatus == OutcomeStatus.ConditionFailed && answered.ReplyRevision > 0);
-        return new DeleteResult
+        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed or OutcomeStatus.NotFound => new DeleteResult
         {
-            Deleted = deleted,
-            Found = found,
-            Revision = found ? answered.ReplyRevision : 0,
+            Deleted = answered.ReplyStatus == OutcomeStatus.Applied,
+            Found = answered.ReplyStatus != OutcomeStatus.NotFound,
+            Revision = answered.ReplyRevision,
             Previous = answered.ReplyValue,
-            PreviousRevision = deleted ? answered.ReplyNumber : found ? answered.ReplyRevision : 0,
-        };
-    }
+            PreviousRevision = answered.ReplyNumber,
+        },
+        _ => throw Failures.UnexpectedStatus(answered),
+    };
 }

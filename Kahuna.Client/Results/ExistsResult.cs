@@ -15,10 +15,15 @@ public readonly record struct ExistsResult : IOperationResult<ExistsResult>
     /// <summary>How long the key still lives, by the cluster's clock; null when it does not expire.</summary>
     public TimeSpan? RemainingTtl { get; init; }
 
-    static ExistsResult IOperationResult<ExistsResult>.From(Operation answered) => new()
+    static ExistsResult IOperationResult<ExistsResult>.From(Operation answered) => answered.ReplyStatus switch
     {
-        Found = answered.ReplyStatus == OutcomeStatus.Found,
-        Revision = answered.ReplyRevision,
-        RemainingTtl = answered.ReplyTtl,
+        OutcomeStatus.Found or OutcomeStatus.NotFound => new ExistsResult
+        {
+            Found = answered.ReplyStatus == OutcomeStatus.Found,
+            Revision = answered.ReplyRevision,
+            RemainingTtl = answered.ReplyTtl,
+        },
+        OutcomeStatus.RevisionCompacted => throw Failures.RevisionCompacted(answered),
+        _ => throw Failures.UnexpectedStatus(answered),
     };
 }

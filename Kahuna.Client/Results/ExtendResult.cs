@@ -15,10 +15,14 @@ public readonly record struct ExtendResult : IOperationResult<ExtendResult>
     /// <summary>The key's revision, which an extension leaves as it is; 0 when the key does not exist.</summary>
     public long Revision { get; init; }
 
-    static ExtendResult IOperationResult<ExtendResult>.From(Operation answered)
+    static ExtendResult IOperationResult<ExtendResult>.From(Operation answered) => answered.ReplyStatus switch
     {
-        bool extended = answered.ReplyStatus == OutcomeStatus.Applied;
-        bool found = extended || (answered.ReplyStatus == OutcomeStatus.ConditionFailed && answered.ReplyRevision > 0);
-        return new ExtendResult { Extended = extended, Found = found, Revision = found ? answered.ReplyRevision : 0 };
-    }
+        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed or OutcomeStatus.NotFound => new ExtendResult
+        {
+            Extended = answered.ReplyStatus == OutcomeStatus.Applied,
+            Found = answered.ReplyStatus != OutcomeStatus.NotFound,
+            Revision = answered.ReplyRevision,
+        },
+        _ => throw Failures.UnexpectedStatus(answered),
+    };
 }

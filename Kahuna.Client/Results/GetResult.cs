@@ -18,11 +18,16 @@ public readonly record struct GetResult : IOperationResult<GetResult>
     /// <summary>How long the key still lives, by the cluster's clock; null when it does not expire. A lease never ends earlier than this says.</summary>
     public TimeSpan? RemainingTtl { get; init; }
 
-    static GetResult IOperationResult<GetResult>.From(Operation answered) => new()
+    static GetResult IOperationResult<GetResult>.From(Operation answered) => answered.ReplyStatus switch
     {
-        Found = answered.ReplyStatus == OutcomeStatus.Found,
-        Value = answered.ReplyValue ?? KahunaValue.Null,
-        Revision = answered.ReplyRevision,
-        RemainingTtl = answered.ReplyTtl,
+        OutcomeStatus.Found or OutcomeStatus.NotFound => new GetResult
+        {
+            Found = answered.ReplyStatus == OutcomeStatus.Found,
+            Value = answered.ReplyValue ?? KahunaValue.Null,
+            Revision = answered.ReplyRevision,
+            RemainingTtl = answered.ReplyTtl,
+        },
+        OutcomeStatus.RevisionCompacted => throw Failures.RevisionCompacted(answered),
+        _ => throw Failures.UnexpectedStatus(answered),
     };
 }

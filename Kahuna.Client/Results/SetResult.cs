@@ -18,11 +18,15 @@ public readonly record struct SetResult : IOperationResult<SetResult>
     /// <summary>The revision of the value before the call; 0 when the key did not exist.</summary>
     public long PreviousRevision { get; init; }
 
-    static SetResult IOperationResult<SetResult>.From(Operation answered) => new()
+    static SetResult IOperationResult<SetResult>.From(Operation answered) => answered.ReplyStatus switch
     {
-        Applied = answered.ReplyStatus == OutcomeStatus.Applied,
-        Revision = answered.ReplyRevision,
-        Previous = answered.ReplyValue,
-        PreviousRevision = answered.ReplyStatus == OutcomeStatus.Applied ? answered.ReplyNumber : answered.ReplyRevision,
+        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed => new SetResult
+        {
+            Applied = answered.ReplyStatus == OutcomeStatus.Applied,
+            Revision = answered.ReplyRevision,
+            Previous = answered.ReplyValue,
+            PreviousRevision = answered.ReplyNumber,
+        },
+        _ => throw Failures.UnexpectedStatus(answered),
     };
 }

@@ -1,0 +1,265 @@
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Protos;
+using Microsoft.Extensions.Logging;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// A link to every node of the cluster, and what the nodes say about who leads: keeps both together as the
+/// <see cref="Routes"/>. All nodes stay connected, so that the news of a new leader come also when the old one is silent.
+/// Owned by the <see cref="ClusterConnection"/>; any thread. The gate guards the set of links and the replacement of the
+/// routes; nothing foreign runs under it.
+/// </summary>
+internal sealed class ClusterLinks
+{
+    private readonly ClusterConnection _connection;
+    private readonly ConnectionSettings _settings;
+    private readonly ConnectionPorts _ports;
+    private readonly ILogger _logger;
+    private readonly Loops _loops;
+    private readonly Lock _gate = new();
+    private readonly List<NodeLink> _leaving = [];
+    private volatile RouteTable _routes = new(ClusterMap.Empty, []);
+    private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private volatile bool _isStarted;
+    private volatile bool _isStopped;
+    private int _made;
+
+    public ClusterLinks(ClusterConnection connection, ConnectionSettings settings, ConnectionPorts ports, ILogger logger)
+    {
+        _connection = connection;
+        _settings = settings;
+        _ports = ports;
+        _logger = logger;
+        _loops = new Loops(ports.Context);
+    }
+
+    /// <summary>The map and the links, as of now.</summary>
+    public RouteTable Routes => _routes;
+
+    public bool IsStopped => _isStopped;
+
+    public bool IsStarted => _isStarted;
+
+    /// <summary>Begins to connect to the endpoints. Once; later calls do nothing.</summary>
+    public void Start()
+    {
+        NodeLink[] links;
+        lock (_gate)
+        {
+            if (_isStarted || _isStopped)
+            {
+                return;
+            }
+
+            links = [.. _settings.Endpoints.Select(MakeLink)];
+            _routes = new RouteTable(ClusterMap.Empty, links);
+            _isStarted = true;
+        }
+
+        foreach (NodeLink link in links)
+        {
+            link.Start(_loops);
+        }
+    }
+
+    /// <summary>Ends all links; the task ends with their loops.</summary>
+    public Task StopAsync(string reason)
+    {
+        NodeLink[] links;
+        lock (_gate)
+        {
+            _isStopped = true;
+            links = [.. _routes.Links, .. _leaving];
+        }
+
+        Task ends = Task.WhenAll(links.Select(link => link.StopAsync(reason)).ToArray());
+        OnChanged();
+        return ends;
+    }
+
+    /// <summary>Every link, also those that only answer what they took.</summary>
+    public NodeLink[] All()
+    {
+        lock (_gate)
+        {
+            return _leaving.Count == 0 ? _routes.Links : [.. _routes.Links, .. _leaving];
+        }
+    }
+
+    /// <summary>Waits until a node is connected, for at most the connect timeout.</summary>
+    public async ValueTask<RouteTable> ConnectedAsync(CancellationToken ct)
+    {
+        bool capture = _ports.Context is not null;
+        using CancellationTokenSource timeout = new(_settings.ConnectTimeout, _ports.Time);
+        using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(timeout.Token, ct);
+        while (true)
+        {
+            ObjectDisposedException.ThrowIf(_isStopped, typeof(KahunaClient));
+            Task changed = Volatile.Read(ref _changed).Task;
+            RouteTable routes = _routes;
+            if (routes.IsAnyReady && routes.Map.Nodes.Count > 0)
+            {
+                return routes;
+            }
+
+            try
+            {
+                await changed.WaitAsync(limit.Token).ConfigureAwait(capture);
+            }
+            catch (OperationCanceledException) when (!ct.IsCancellationRequested)
+            {
+                throw Failures.Unreachable(Reachability(), _settings.ConnectTimeout);
+            }
+        }
+    }
+
+    /// <summary>Why no node can be reached, node by node.</summary>
+    public string Reachability() => string.Join(", ", _routes.Links.Select(link => $"{link.Endpoint.Authority} ({link.LastFailure ?? "no answer yet"})"));
+
+    /// <summary>A node sent its view. Returns why its stream must end, or null.</summary>
+    public string? OnMap(NodeLink from, DescribeClusterResponse view)
+    {
+        List<NodeLink> added = [];
+        List<NodeLink> removed = [];
+        lock (_gate)
+        {
+            if (_isStopped)
+            {
+                return "the client was disposed";
+            }
+
+            RouteTable routes = _routes;
+            ClusterMap map = routes.Map;
+            if (map.Partitions > 0 && map.ClusterId != view.ClusterId)
+            {
+                if (routes.AnyReady(0, except: from.Ready) is not null)
+                {
+                    return $"the node belongs to cluster {view.ClusterId}, the others to {map.ClusterId}";
+                }
+
+                ConnectionLog.ClusterReplaced(_logger, map.ClusterId, view.ClusterId);
+                map = ClusterMap.Empty;
+            }
+
+            map = map.Merge(view);
+            LogLeaders(routes.Map, map);
+            List<NodeLink> links = Match(from, (int)view.NodeId, map, added, removed);
+            _leaving.AddRange(removed);
+            _routes = new RouteTable(map, links);
+        }
+
+        foreach (NodeLink link in removed)
+        {
+            link.Retire();
+        }
+
+        foreach (NodeLink link in added)
+        {
+            link.Start(_loops);
+        }
+
+        OnChanged();
+        _connection.OnRoutesChanged();
+        return null;
+    }
+
+    /// <summary>A link connected or failed: wakes who waits for a node.</summary>
+    public void OnChanged() =>
+        Interlocked.Exchange(ref _changed, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).TrySetResult();
+
+    /// <summary>A link's loop is over.</summary>
+    public void OnEnded(NodeLink link)
+    {
+        lock (_gate)
+        {
+            _leaving.Remove(link);
+        }
+    }
+
+    /// <summary>What a refusal says about the leader counts where the map is silent or names the very node that refused.</summary>
+    public void CorrectLeader(NodeLink from, int partition, int hintedNodeId)
+    {
+        lock (_gate)
+        {
+            RouteTable routes = _routes;
+            if (partition >= routes.Map.Partitions)
+            {
+                return;
+            }
+
+            NodeLink? known = routes.Leader(partition);
+            int leader = hintedNodeId == from.NodeId ? 0 : hintedNodeId;
+            bool isDoubtful = known is null || known == from || known.Ready is not { IsSuspect: false };
+            if (isDoubtful && routes.Map[partition].LeaderNodeId != leader)
+            {
+                _routes = new RouteTable(routes.Map.WithLeader(partition, leader), routes.Links);
+            }
+        }
+    }
+
+    /// <summary>A refused operation goes out again.</summary>
+    public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId) =>
+        _connection.OnRefused(from, reference, status, hintedNodeId);
+
+    private NodeLink MakeLink(Uri endpoint) => new(this, _settings, _ports, _logger, endpoint, unchecked(_ports.Seed + ++_made));
+
+    /// <summary>
+    /// Settles which link belongs to which member: by the id that a node itself states, then by address. Members without
+    /// a link get one; links to nodes that are no members, and second links to one node, leave.
+    /// </summary>
+    private List<NodeLink> Match(NodeLink from, int nodeId, ClusterMap map, List<NodeLink> added, List<NodeLink> removed)
+    {
+        List<NodeLink> links = [.. _routes.Links];
+        from.NodeId = nodeId;
+        if (!links.Contains(from))
+        {
+            return links;
+        }
+
+        NodeLink? twin = links.Find(link => link != from && link.NodeId == nodeId && nodeId != 0);
+        if (twin is not null)
+        {
+            NodeLink second = twin.Ready is null ? twin : from;
+            removed.Add(second);
+            links.Remove(second);
+        }
+
+        foreach (MemberNode member in map.Nodes)
+        {
+            if (links.Exists(link => link.NodeId == member.Id))
+            {
+                continue;
+            }
+
+            NodeLink? known = links.Find(link => link.NodeId == 0 && link.Endpoint == member.Endpoint);
+            if (known is null)
+            {
+                known = MakeLink(member.Endpoint);
+                added.Add(known);
+                links.Add(known);
+            }
+
+            known.NodeId = member.Id;
+        }
+
+        foreach (NodeLink link in links.FindAll(link => link != from && link.NodeId != 0 && !map.Nodes.Any(member => member.Id == link.NodeId)))
+        {
+            removed.Add(link);
+            links.Remove(link);
+        }
+
+        return links;
+    }
+
+    private void LogLeaders(ClusterMap before, ClusterMap after)
+    {
+        for (int i = 0; i < after.Partitions && _logger.IsEnabled(LogLevel.Information); i++)
+        {
+            if (after[i].LeaderNodeId != 0 && (i >= before.Partitions || before[i] != after[i]))
+            {
+                ConnectionLog.LeaderChanged(_logger, i, after[i].LeaderNodeId, after[i].Term);
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+using Kahuna.Client.Wire;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>The time provider's timestamps, which only grow, with what the connection needs to reckon with them. Immutable, any thread.</summary>
+internal sealed class ConnectionClock(TimeProvider time)
+{
+    private readonly long _perMs = Math.Max(1, time.TimestampFrequency / 1000);
+
+    /// <summary>This moment.</summary>
+    public long Now => time.GetTimestamp();
+
+    /// <summary>A span as a difference of timestamps.</summary>
+    public long Of(TimeSpan span) => (long)(span.TotalMilliseconds * _perMs);
+
+    /// <summary>A difference of timestamps as a span.</summary>
+    public TimeSpan Span(long difference) => TimeSpan.FromMilliseconds((double)difference / _perMs);
+
+    /// <summary>A remaining time as the wire's wait limit, where 0 would mean none.</summary>
+    public uint WaitMs(long remaining) => (uint)Math.Clamp(remaining / _perMs, 1, Limits.CommandWaitMsMax);
+}

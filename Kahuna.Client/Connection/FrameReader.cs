@@ -1,0 +1,109 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Frames;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// Cuts the bytes that a stream delivers into frames. Owned by the reader of one <see cref="NodeStream"/>, used by it
+/// alone. A frame's payload is valid until the next call of <see cref="Space"/>.
+/// </summary>
+internal sealed class FrameReader : IDisposable
+{
+    private const int OrdinaryBytes = 128 * 1024;
+
+    private byte[] _buffer = ArrayPool<byte>.Shared.Rent(OrdinaryBytes);
+    private int _start;
+    private int _end;
+
+    /// <summary>Where the next bytes are to be written; makes room for the rest of a frame that has begun.</summary>
+    public Memory<byte> Space()
+    {
+        int held = _end - _start;
+        int wanted = Math.Max(MissingBytes(), 1);
+        if (_start > 0 && (held == 0 || _buffer.Length - _end < Math.Max(wanted, OrdinaryBytes / 2)))
+        {
+            _buffer.AsSpan(_start, held).CopyTo(_buffer);
+            _start = 0;
+            _end = held;
+        }
+
+        if (_buffer.Length - _end < wanted)
+        {
+            Replace(Math.Max(held + wanted, OrdinaryBytes));
+        }
+        else if (held == 0 && _buffer.Length > 8 * OrdinaryBytes)
+        {
+            Replace(OrdinaryBytes);
+        }
+
+        return _buffer.AsMemory(_end);
+    }
+
+    /// <summary>Tells how many bytes were written into the space.</summary>
+    public void Advance(int count) => _end += count;
+
+    /// <summary>Takes the next whole frame.</summary>
+    /// <exception cref="InvalidDataException">The bytes are no frames of this protocol.</exception>
+    public bool TryTake(out ReadOnlySpan<byte> payload)
+    {
+        payload = default;
+        if (_end - _start < Frame.GrpcPrefixBytes || MissingBytes() > 0)
+        {
+            return false;
+        }
+
+        int length = BodyBytes();
+        if (!Frame.TryGetPayload(_buffer.AsSpan(_start + Frame.GrpcPrefixBytes, length), out payload))
+        {
+            throw new InvalidDataException("a message is no frame");
+        }
+
+        _start += Frame.GrpcPrefixBytes + length;
+        return true;
+    }
+
+    /// <inheritdoc/>
+    public void Dispose()
+    {
+        byte[] buffer = _buffer;
+        _buffer = [];
+        _start = 0;
+        _end = 0;
+        if (buffer.Length > 0)
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    /// <summary>How many bytes the frame at the start still lacks.</summary>
+    private int MissingBytes()
+    {
+        int held = _end - _start;
+        return held < Frame.GrpcPrefixBytes ? Frame.GrpcPrefixBytes - held : Frame.GrpcPrefixBytes + BodyBytes() - held;
+    }
+
+    private int BodyBytes()
+    {
+        ReadOnlySpan<byte> prefix = _buffer.AsSpan(_start, Frame.GrpcPrefixBytes);
+        uint length = BinaryPrimitives.ReadUInt32BigEndian(prefix[1..]);
+        if (prefix[0] != 0)
+        {
+            throw new InvalidDataException("a message is compressed, which frames never are");
+        }
+
+        return length <= Limits.FrameBytesMax ? (int)length : throw new InvalidDataException(FormattableString.Invariant($"a frame is {length:N0} bytes; the limit is {Limits.FrameBytesMax:N0}"));
+    }
+
+    private void Replace(int capacity)
+    {
+        byte[] other = ArrayPool<byte>.Shared.Rent(capacity);
+        int held = _end - _start;
+        _buffer.AsSpan(_start, held).CopyTo(other);
+        ArrayPool<byte>.Shared.Return(_buffer);
+        _buffer = other;
+        _start = 0;
+        _end = held;
+    }
+}

@@ -1,0 +1,125 @@
+using Kahuna.Client.Wire;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// The operations that one stream has under way, by request number. A number is a place in an array plus how often that
+/// place was used: a reply that comes when its place already serves another request finds nothing. Places are released by
+/// replies only, never by a caller who gave up, so that the number of requests that the server holds stays bounded.
+/// Owned by a <see cref="NodeStream"/> and guarded by its lock.
+/// </summary>
+internal sealed class SlotTable(int capacity)
+{
+    // 14 bits for the place: Limits.InFlightPerStreamMax. 18 bits for its uses: a number comes back after 262,143 uses of one place.
+    private const int PlaceBits = 14;
+    private const uint PlaceMask = (1u << PlaceBits) - 1;
+    private const uint UseStep = 1u << PlaceBits;
+
+    private readonly int _capacity = Math.Min(capacity, Limits.InFlightPerStreamMax);
+    private Slot[] _slots = new Slot[Math.Min(capacity, 64)];
+    private int _made;
+    private int _free = -1;
+
+    /// <summary>Operations under way.</summary>
+    public int Count { get; private set; }
+
+    public bool HasRoom => Count < _capacity;
+
+    /// <summary>Takes a place for an operation and gives its number, which is never 0. There must be room.</summary>
+    /// <param name="reference">The operation.</param>
+    /// <param name="frame">The frame that carries the request.</param>
+    public uint Take(OperationRef reference, long frame)
+    {
+        int place = _free;
+        if (place >= 0)
+        {
+            _free = _slots[place].NextFree;
+        }
+        else
+        {
+            place = _made++;
+            if (place == _slots.Length)
+            {
+                Array.Resize(ref _slots, Math.Min(_capacity, _slots.Length * 2));
+            }
+
+            _slots[place].Number = (uint)place;
+        }
+
+        ref Slot slot = ref _slots[place];
+        slot.Reference = reference;
+        slot.Frame = frame;
+        slot.IsUsed = true;
+        slot.Number += UseStep;
+        if (slot.Number < UseStep)
+        {
+            slot.Number += UseStep;
+        }
+
+        Count++;
+        return slot.Number;
+    }
+
+    /// <summary>Finds the operation behind a number and the frame that carried it. False when the number is not in use.</summary>
+    public bool TryFind(uint number, out OperationRef reference, out long frame)
+    {
+        uint place = number & PlaceMask;
+        if (place < _made && _slots[place].IsUsed && _slots[place].Number == number)
+        {
+            reference = _slots[place].Reference;
+            frame = _slots[place].Frame;
+            return true;
+        }
+
+        reference = default;
+        frame = 0;
+        return false;
+    }
+
+    /// <summary>Frees the place of a number and gives what it held. False when the number is not in use.</summary>
+    public bool TryRelease(uint number, out OperationRef reference)
+    {
+        if (!TryFind(number, out reference, out _))
+        {
+            return false;
+        }
+
+        int place = (int)(number & PlaceMask);
+        ref Slot slot = ref _slots[place];
+        slot.Reference = default;
+        slot.IsUsed = false;
+        slot.NextFree = _free;
+        _free = place;
+        Count--;
+        return true;
+    }
+
+    /// <summary>Steps through the places in use: start with -1; false after the last one. The current place may be released in between.</summary>
+    public bool Next(ref int place, out uint number, out OperationRef reference, out long frame)
+    {
+        while (++place < _made)
+        {
+            if (_slots[place].IsUsed)
+            {
+                number = _slots[place].Number;
+                reference = _slots[place].Reference;
+                frame = _slots[place].Frame;
+                return true;
+            }
+        }
+
+        number = 0;
+        reference = default;
+        frame = 0;
+        return false;
+    }
+
+    private struct Slot
+    {
+        public OperationRef Reference;
+        public long Frame;
+        public uint Number;
+        public int NextFree;
+        public bool IsUsed;
+    }
+}
