@@ -144,8 +144,8 @@ internal sealed class RaftCore
     }
 
     /// <summary>
-    /// Leader: registers a linearizable read. Reads registered before the next Ready share a ticket; a ticket is confirmed
-    /// by a later <see cref="ReadStates"/> or, when leadership is lost, never. False when not leader.
+    /// Leader: registers a linearizable read. Reads registered before the next Ready share a ticket, and asking for
+    /// <see cref="HasReady"/> ends it: a ticket must not be given to a read that came later. A ticket is confirmed by a later <see cref="ReadStates"/> or, when leadership is lost, never. False when not leader.
     /// </summary>
     public bool TryRead(out ulong ticket)
     {

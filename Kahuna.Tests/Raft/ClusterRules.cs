@@ -93,6 +93,11 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
     private void CheckCommit(RaftNode node)
     {
         int commit = (int)node.Core.CommitIndex.Value;
+        if (commit > Committed.Count && node.Core.Role == RaftRole.Leader)
+        {
+            Assert.True(node.Log[commit - 1].Term == node.Core.Term, $"a leader of term {node.Core.Term} counts entry {commit} of term {node.Log[commit - 1].Term} to commit it");
+        }
+
         for (int i = Committed.Count; i < commit; i++)
         {
             LogItem item = node.Log[i];

@@ -395,6 +395,86 @@ public sealed class PaperScenarioTests
     }
 
     [Fact]
+    public void Thesis_6_4_an_old_answer_confirms_no_later_round()
+    {
+        Trace trace = Run("thesis-6.4-old-answers", new TraceOptions(), """
+            quiet
+            campaign 1
+            settle
+            loud
+            # The answer to round 1 stays on the way while a second read opens round 2.
+            read 1
+            deliver 1->2
+            read 1
+            drop 1->2
+            deliver 2->1
+            state
+            tick 1 1
+            deliver 1->2
+            deliver 2->1
+            """);
+        Assert.Equal([(1, 1UL, 1UL), (1, 2UL, 1UL)], trace.Reads);
+        Assert.True(trace.Output.IndexOf("up to ticket 1", StringComparison.Ordinal) < trace.Output.IndexOf("> state", StringComparison.Ordinal));
+        Assert.True(trace.Output.IndexOf("up to ticket 2", StringComparison.Ordinal) > trace.Output.IndexOf("> state", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void Raft_5_3_what_was_acknowledged_to_an_earlier_leadership_does_not_count()
+    {
+        Trace trace = Run("raft-5.3-acknowledged-before", new TraceOptions { Voters = 5 }, """
+            quiet
+            campaign 1
+            settle
+            # 2 acknowledges three entries of term 1 that reach no majority.
+            cut 3
+            cut 4
+            cut 5
+            propose 1 a b c
+            settle
+            # 3 leads in term 2 and overwrites them.
+            heal 3
+            heal 4
+            heal 5
+            cut 1
+            cut 2
+            tick 4 10
+            tick 5 10
+            campaign 3
+            settle
+            heal 1
+            heal 2
+            tick 3 1
+            settle
+            tick 3 1
+            settle
+            tick 3 1
+            settle
+            loud
+            state
+            # 1 leads again, in term 3; its entry is on 1 and 3 only. What 2 acknowledged in term 1 is no acknowledgement of it.
+            transfer 3 1
+            deliver 3->1
+            persist 1
+            deliver 1->3
+            deliver 1->4
+            persist 3
+            persist 4
+            deliver 3->1
+            deliver 4->1
+            persist 1
+            deliver 1->3
+            drop 1->*
+            persist 3
+            deliver 3->1
+            state
+            """);
+        Assert.Equal(RaftRole.Leader, trace[1].Role);
+        Assert.Equal(3UL, trace[1].LastIndex.Value);
+        Assert.Equal(3UL, trace[1].MatchIndex(new NodeId(3)).Value);
+        Assert.Equal(2UL, trace[1].CommitIndex.Value);
+    }
+
+    [Fact]
     public void Thesis_3_10_transfer()
     {
         Trace trace = Run("thesis-3.10-transfer", new TraceOptions(), """

@@ -15,6 +15,7 @@ internal sealed class RandomCluster
     private readonly double _duplication;
     private readonly double _reordering;
     private readonly double _crash;
+    private readonly double _jumps;
     private int _proposed;
 
     public RandomCluster(int seed, int voters, int learners)
@@ -24,6 +25,7 @@ internal sealed class RandomCluster
         _duplication = _random.Next(3) == 0 ? 0 : _random.NextDouble() * 0.2;
         _reordering = _random.Next(3) == 0 ? 0 : _random.NextDouble() * 0.5;
         _crash = _random.Next(3) == 0 ? 0 : _random.NextDouble() * 0.02;
+        _jumps = _random.Next(3) == 0 ? 0 : 0.99 + (_random.NextDouble() * 0.01);
         bool tightMemory = _random.Next(2) == 0;
         NodeId[] ids = [.. Enumerable.Range(1, voters + learners).Select(i => new NodeId((ushort)i))];
         _nodes = [.. ids.Select(id => new RaftNode(new RaftConfig
@@ -191,9 +193,22 @@ internal sealed class RandomCluster
         {
             node.Core.ReportUnreachable(_nodes[_random.Next(_nodes.Length)].Id);
         }
-        else if (draw < 0.985)
+        else if (draw < 0.99)
         {
             ChangeLinks();
+        }
+        else if (draw < _jumps)
+        {
+            // Clocks jump or nodes were paused: leases are over, and somebody campaigns.
+            foreach (RaftNode other in _nodes.Where(other => other.IsUp && _random.Next(2) == 0))
+            {
+                for (int i = 0; i < 8; i++)
+                {
+                    other.Core.Tick();
+                }
+            }
+
+            node.Core.Campaign();
         }
 
         if (_random.NextDouble() < _crash)
@@ -260,6 +275,19 @@ internal sealed class RandomCluster
         Array.Clear(_cut);
         if (_random.Next(2) == 0)
         {
+            return;
+        }
+
+        RaftNode? leader = _nodes.FirstOrDefault(node => node.IsUp && node.Core.Role == RaftRole.Leader);
+        if (leader is not null && _random.Next(3) == 0)
+        {
+            // The leader goes on alone for a while, with entries that nobody else gets.
+            for (int other = 1; other <= _nodes.Length; other++)
+            {
+                _cut[leader.Id.Value, other] = true;
+                _cut[other, leader.Id.Value] = true;
+            }
+
             return;
         }
 
