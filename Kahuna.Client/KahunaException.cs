@@ -4,7 +4,7 @@ namespace Kahuna.Client;
 /// An operation that was not answered normally. <see cref="Outcome"/> says whether it changed anything, <see cref="Code"/>
 /// why it failed. A condition that did not hold, or a key that does not exist, is a result and never this exception.
 /// </summary>
-public class KahunaException : Exception
+public sealed class KahunaException : Exception
 {
     /// <summary>Creates the exception with all that it says.</summary>
     /// <param name="code">Why the operation failed.</param>

@@ -21,13 +21,8 @@ internal sealed class NodeStream
     private readonly IFrameStream _bytes;
     private readonly ConnectionClock _clock;
     private readonly ReplyReader _replies;
-    private readonly SlotTable _slots;
-    private readonly RequestFrame _open = new();
-    private readonly Queue<OperationRef> _waiting = new();
+    private readonly RequestQueue _requests;
     private readonly WakeSignal _wake;
-    private long _framesTaken;
-    private long _earliestDeadline = long.MaxValue;
-    private long _busySince;
     private bool _isWriting;
     private bool _isCorked;
     private bool _isDraining;
@@ -39,7 +34,7 @@ internal sealed class NodeStream
         _owner = owner;
         _bytes = bytes;
         _clock = clock;
-        _slots = new SlotTable(maxInFlight);
+        _requests = new RequestQueue(clock, maxInFlight);
         _wake = new WakeSignal(context);
         _replies = new ReplyReader(this, owner);
     }
@@ -77,21 +72,13 @@ internal sealed class NodeStream
             operation.RequestNumber = 0;
             operation.Stream = this;
             reference.Release();
-            _earliestDeadline = Math.Min(_earliestDeadline, operation.Deadline);
-            if (_waiting.Count > 0 || !_slots.HasRoom || _open.IsFull)
-            {
-                _waiting.Enqueue(reference);
-                return true;
-            }
-
-            Encode(reference, now);
-            if (_isWriting || (_isCorked && !_open.IsFull))
+            if (!_requests.Add(reference, now) || _isWriting || (_isCorked && !_requests.IsOpenFull))
             {
                 return true;
             }
 
             _isWriting = true;
-            isAlone = _slots.Count == 1;
+            isAlone = _requests.InFlight == 1;
         }
 
         // With nothing else under way there is nothing to batch with, and the caller's own thread is the quickest writer.
@@ -107,19 +94,7 @@ internal sealed class NodeStream
     {
         lock (_lock)
         {
-            // Without a number it is queued here, or was refused: whoever meets it there sees that it has ended.
-            if (operation.RequestNumber == 0 || operation.IsRead)
-            {
-                return OperationOutcome.DidNotHappen;
-            }
-
-            if (!_slots.TryFind(operation.RequestNumber, out OperationRef found, out long frame) || found.Operation != operation || frame < _framesTaken)
-            {
-                return OperationOutcome.Unknown;
-            }
-
-            _open.RemoveEnded(_slots);
-            return OperationOutcome.DidNotHappen;
+            return _requests.Withdraw(operation);
         }
     }
 
@@ -131,37 +106,9 @@ internal sealed class NodeStream
     {
         lock (_lock)
         {
-            long heard = Math.Max(_busySince, _replies.LastHeard);
-            IsSuspect = _slots.Count > 0 && now - heard > patience;
-            if (now < _earliestDeadline)
-            {
-                return _slots.Count + _waiting.Count > 0;
-            }
-
-            _earliestDeadline = long.MaxValue;
-            bool isOpenTouched = false;
-            int place = -1;
-            while (_slots.Next(ref place, out _, out OperationRef reference, out long frame))
-            {
-                bool wasSent = frame < _framesTaken;
-                isOpenTouched |= TryExpire(reference, wasSent, now, expired) && !wasSent;
-            }
-
-            for (int i = _waiting.Count; i > 0; i--)
-            {
-                OperationRef reference = _waiting.Dequeue();
-                if (!TryExpire(reference, wasSent: false, now, expired) && reference.IsPending)
-                {
-                    _waiting.Enqueue(reference);
-                }
-            }
-
-            if (isOpenTouched)
-            {
-                _open.RemoveEnded(_slots);
-            }
-
-            return _slots.Count + _waiting.Count > 0;
+            long heard = Math.Max(_requests.BusySince, _replies.LastHeard);
+            IsSuspect = _requests.InFlight > 0 && now - heard > patience;
+            return _requests.Expire(now, expired);
         }
     }
 
@@ -178,8 +125,8 @@ internal sealed class NodeStream
             }
 
             _isDraining = true;
-            TakeUnsent(unsent);
-            isOver = _slots.Count == 0;
+            _requests.TakeUnsent(unsent);
+            isOver = _requests.InFlight == 0;
         }
 
         Refuse(unsent);
@@ -225,16 +172,7 @@ internal sealed class NodeStream
         lock (_lock)
         {
             _isCorked = true;
-            foreach (ref ReceivedReply reply in replies)
-            {
-                if (_slots.TryRelease(reply.Number, out reply.Reference) && reply.IsRefusal && reply.Reference.IsPending)
-                {
-                    // From here on it counts as not sent, also for a cancellation that comes while it is passed on.
-                    reply.Reference.Operation.RequestNumber = 0;
-                }
-            }
-
-            LetIn(now);
+            _requests.Resolve(replies, now);
         }
     }
 
@@ -246,13 +184,13 @@ internal sealed class NodeStream
         lock (_lock)
         {
             _isCorked = false;
-            if (!_isWriting && _open.Count > 0 && !_isClosed)
+            if (!_isWriting && _requests.OpenCount > 0 && !_isClosed)
             {
                 _isWriting = true;
                 wake = true;
             }
 
-            isOver = _isDraining && _slots.Count == 0;
+            isOver = _isDraining && _requests.InFlight == 0;
         }
 
         if (wake)
@@ -264,28 +202,6 @@ internal sealed class NodeStream
         {
             Abort(Stopped);
         }
-    }
-
-    private bool TryExpire(OperationRef reference, bool wasSent, long now, List<ExpiredOperation> expired)
-    {
-        if (!reference.IsPending)
-        {
-            return false;
-        }
-
-        if (reference.Operation.Deadline > now)
-        {
-            _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Deadline);
-            return false;
-        }
-
-        if (reference.TryEnd())
-        {
-            expired.Add(new ExpiredOperation(reference.Operation, wasSent));
-            return true;
-        }
-
-        return false;
     }
 
     private async ValueTask GreetAsync()
@@ -356,67 +272,14 @@ internal sealed class NodeStream
     {
         lock (_lock)
         {
-            if (_isClosed || _open.Count == 0 || (_isCorked && !_open.IsFull))
+            if (!_isClosed && _requests.OpenCount > 0 && (!_isCorked || _requests.IsOpenFull))
             {
-                _isWriting = false;
-                return null;
+                return _requests.Take();
             }
 
-            ByteBuffer taken = _open.Take();
-            _framesTaken++;
-            if (_waiting.Count > 0)
-            {
-                LetIn(_clock.Now);
-            }
-
-            return taken;
+            _isWriting = false;
+            return null;
         }
-    }
-
-    private void Encode(OperationRef reference, long now)
-    {
-        Operation operation = reference.Operation;
-        if (_slots.Count == 0)
-        {
-            _busySince = now;
-        }
-
-        operation.RequestNumber = _slots.Take(reference, _framesTaken);
-        _open.Append(operation.RequestNumber, _clock.WaitMs(operation.Deadline - now), operation.ToCommand());
-    }
-
-    private void LetIn(long now)
-    {
-        while (_waiting.Count > 0 && _slots.HasRoom && !_open.IsFull)
-        {
-            OperationRef reference = _waiting.Dequeue();
-            if (reference.IsPending)
-            {
-                Encode(reference, now);
-            }
-        }
-    }
-
-    /// <summary>Removes what is queued or in the open frame.</summary>
-    private void TakeUnsent(List<OperationRef> unsent)
-    {
-        int place = -1;
-        while (_slots.Next(ref place, out uint number, out OperationRef reference, out long frame))
-        {
-            if (frame == _framesTaken)
-            {
-                _slots.TryRelease(number, out _);
-                if (reference.IsPending)
-                {
-                    reference.Operation.RequestNumber = 0;
-                    unsent.Add(reference);
-                }
-            }
-        }
-
-        unsent.AddRange(_waiting);
-        _waiting.Clear();
-        _open.Clear();
     }
 
     private void Refuse(List<OperationRef> unsent)
@@ -434,7 +297,7 @@ internal sealed class NodeStream
         lock (_lock)
         {
             _isDraining = true;
-            TakeUnsent(unsent);
+            _requests.TakeUnsent(unsent);
         }
 
         Refuse(unsent);
@@ -449,17 +312,8 @@ internal sealed class NodeStream
         lock (_lock)
         {
             _isClosed = true;
-            TakeUnsent(again);
-            int place = -1;
-            while (_slots.Next(ref place, out uint number, out OperationRef reference, out _))
-            {
-                _slots.TryRelease(number, out _);
-                if (reference.IsPending)
-                {
-                    (reference.Operation.IsRead ? again : lost).Add(reference);
-                }
-            }
-
+            _requests.TakeUnsent(again);
+            _requests.TakeSent(again, lost);
             wake = !_isWriting;
             _isWriting = true;
         }

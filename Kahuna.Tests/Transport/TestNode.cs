@@ -67,7 +67,7 @@ internal sealed class TestNode : IAsyncDisposable
 
     public bool Send(ushort to, ReadOnlySpan<byte> payload)
     {
-        Client.Wire.Buffers.ByteBuffer frame = Links.BeginFrame();
+        Kahuna.Client.Wire.Buffers.ByteBuffer frame = Links.BeginFrame();
         frame.Append(payload);
         return Links.TrySend(new NodeId(to), frame);
     }

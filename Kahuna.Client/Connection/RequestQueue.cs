@@ -1,0 +1,204 @@
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// The operations of one stream in their order: those in queue for room, those in the frame that is being filled, and those
+/// that were handed to the writer and wait for their reply. Owned by a <see cref="NodeStream"/> and guarded by its lock,
+/// which a cancellation takes before it lets an operation go: what is pending under the lock therefore stays the same call.
+/// </summary>
+internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight)
+{
+    private readonly SlotTable _slots = new(maxInFlight);
+    private readonly RequestFrame _open = new();
+    private readonly Queue<OperationRef> _waiting = new();
+    private long _framesTaken;
+    private long _earliestDeadline = long.MaxValue;
+
+    /// <summary>Requests in the frame that is being filled.</summary>
+    public int OpenCount => _open.Count;
+
+    /// <summary>That frame is as large as frames get.</summary>
+    public bool IsOpenFull => _open.IsFull;
+
+    /// <summary>Requests without a reply, written or about to be.</summary>
+    public int InFlight => _slots.Count;
+
+    /// <summary>Since when there is something in flight.</summary>
+    public long BusySince { get; private set; }
+
+    /// <summary>Puts an operation into the open frame; false when it has to queue.</summary>
+    public bool Add(OperationRef reference, long now)
+    {
+        _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Deadline);
+        if (_waiting.Count > 0 || !_slots.HasRoom || _open.IsFull)
+        {
+            _waiting.Enqueue(reference);
+            return false;
+        }
+
+        Encode(reference, now);
+        return true;
+    }
+
+    /// <summary>Hands the open frame to the writer; from here on its requests count as sent. There must be one in it.</summary>
+    public ByteBuffer Take()
+    {
+        ByteBuffer frame = _open.Take();
+        _framesTaken++;
+        if (_waiting.Count > 0)
+        {
+            LetIn(clock.Now);
+        }
+
+        return frame;
+    }
+
+    /// <summary>Frees the places of answered requests, finds their operations, and lets queued ones in.</summary>
+    public void Resolve(Span<ReceivedReply> replies, long now)
+    {
+        foreach (ref ReceivedReply reply in replies)
+        {
+            if (_slots.TryRelease(reply.Number, out reply.Reference) && reply.IsRefusal && reply.Reference.IsPending)
+            {
+                // From here on it counts as not sent, also for a cancellation that comes while it is passed on.
+                reply.Reference.Operation.RequestNumber = 0;
+            }
+        }
+
+        LetIn(now);
+    }
+
+    /// <summary>Takes back the request of an operation that its caller has ended; says what it may have done.</summary>
+    public OperationOutcome Withdraw(Operation operation)
+    {
+        // Without a number it is in queue, or was refused: whoever meets it there sees that it has ended.
+        if (operation.RequestNumber == 0 || operation.IsRead)
+        {
+            return OperationOutcome.DidNotHappen;
+        }
+
+        if (!_slots.TryFind(operation.RequestNumber, out OperationRef found, out long frame) || found.Operation != operation || WasSent(frame))
+        {
+            return OperationOutcome.Unknown;
+        }
+
+        _open.RemoveEnded(_slots);
+        return OperationOutcome.DidNotHappen;
+    }
+
+    /// <summary>Ends what has passed its deadline and adds it to <paramref name="expired"/>, whose owner fails it. True while anything is left.</summary>
+    public bool Expire(long now, List<ExpiredOperation> expired)
+    {
+        if (now >= _earliestDeadline)
+        {
+            _earliestDeadline = long.MaxValue;
+            bool isOpenTouched = false;
+            int place = -1;
+            while (_slots.Next(ref place, out _, out OperationRef reference, out long frame))
+            {
+                isOpenTouched |= TryExpire(reference, WasSent(frame), now, expired) && !WasSent(frame);
+            }
+
+            for (int i = _waiting.Count; i > 0; i--)
+            {
+                OperationRef reference = _waiting.Dequeue();
+                if (!TryExpire(reference, wasSent: false, now, expired) && reference.IsPending)
+                {
+                    _waiting.Enqueue(reference);
+                }
+            }
+
+            if (isOpenTouched)
+            {
+                _open.RemoveEnded(_slots);
+            }
+        }
+
+        return _slots.Count + _waiting.Count > 0;
+    }
+
+    /// <summary>Removes what is in queue or in the open frame.</summary>
+    public void TakeUnsent(List<OperationRef> unsent)
+    {
+        int place = -1;
+        while (_slots.Next(ref place, out uint number, out OperationRef reference, out long frame))
+        {
+            if (!WasSent(frame))
+            {
+                _slots.TryRelease(number, out _);
+                if (reference.IsPending)
+                {
+                    reference.Operation.RequestNumber = 0;
+                    unsent.Add(reference);
+                }
+            }
+        }
+
+        unsent.AddRange(_waiting);
+        _waiting.Clear();
+        _open.Clear();
+    }
+
+    /// <summary>Removes what was sent: reads, which may be sent again, and mutations, whose end nobody knows any more.</summary>
+    public void TakeSent(List<OperationRef> reads, List<OperationRef> mutations)
+    {
+        int place = -1;
+        while (_slots.Next(ref place, out uint number, out OperationRef reference, out _))
+        {
+            _slots.TryRelease(number, out _);
+            if (reference.IsPending)
+            {
+                (reference.Operation.IsRead ? reads : mutations).Add(reference);
+            }
+        }
+    }
+
+    private bool WasSent(long frame) => frame < _framesTaken;
+
+    private bool TryExpire(OperationRef reference, bool wasSent, long now, List<ExpiredOperation> expired)
+    {
+        if (!reference.IsPending)
+        {
+            return false;
+        }
+
+        if (reference.Operation.Deadline > now)
+        {
+            _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Deadline);
+            return false;
+        }
+
+        if (!reference.TryEnd())
+        {
+            return false;
+        }
+
+        expired.Add(new ExpiredOperation(reference.Operation, wasSent));
+        return true;
+    }
+
+    private void Encode(OperationRef reference, long now)
+    {
+        Operation operation = reference.Operation;
+        if (_slots.Count == 0)
+        {
+            BusySince = now;
+        }
+
+        operation.RequestNumber = _slots.Take(reference, _framesTaken);
+        _open.Append(operation.RequestNumber, clock.WaitMs(operation.Deadline - now), operation.ToCommand());
+    }
+
+    private void LetIn(long now)
+    {
+        while (_waiting.Count > 0 && _slots.HasRoom && !_open.IsFull)
+        {
+            OperationRef reference = _waiting.Dequeue();
+            if (reference.IsPending)
+            {
+                Encode(reference, now);
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+using Kahuna.Client;
+using Kahuna.Client.Connection;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>Nodes in memory, and clients that reach them. Owned by one test.</summary>
+internal sealed class FakeCluster : IFrameChannel
+{
+    public FakeCluster(int nodes = 1, int partitions = 1)
+    {
+        Nodes = [.. Enumerable.Range(1, nodes).Select(id => new FakeNode(this, id, new Uri($"https://node{id}:8082")))];
+        Leaders = [.. Enumerable.Repeat((1, 1UL), partitions)];
+    }
+
+    public FakeNode[] Nodes { get; }
+
+    /// <summary>What the nodes say about the leaders.</summary>
+    public (int Leader, ulong Term)[] Leaders { get; set; }
+
+    public FakeNode this[int id] => Nodes[id - 1];
+
+    /// <summary>A client that knows only the first node at the beginning.</summary>
+    public KahunaClient Client(Action<KahunaClientOptions>? configure = null, params int[] seeds)
+    {
+        KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromMinutes(1) };
+        foreach (int id in seeds.Length == 0 ? [1] : seeds)
+        {
+            options.Endpoints.Add(this[id].Endpoint);
+        }
+
+        configure?.Invoke(options);
+        return new KahunaClient(options, new ConnectionPorts(this, options.TimeProvider, Context: null, Seed: 7), NullLoggerFactory.Instance);
+    }
+
+    /// <summary>A client that is connected to every node.</summary>
+    public async Task<KahunaClient> ConnectedAsync(Action<KahunaClientOptions>? configure = null)
+    {
+        KahunaClient client = Client(configure);
+        await Wait.UntilAsync(async () => (await client.DescribeAsync()).Nodes.All(node => node.IsConnected || this[node.Id].IsDown));
+        return client;
+    }
+
+    /// <inheritdoc/>
+    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
+    {
+        FakeNode node = Nodes.Single(node => node.Endpoint == endpoint);
+        return node.IsDown ? throw new IOException("Connection refused") : new ValueTask<IFrameStream>(node.Accept());
+    }
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+}

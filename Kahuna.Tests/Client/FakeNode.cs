@@ -1,0 +1,118 @@
+using System.Collections.Concurrent;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Protos;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>
+/// A node that speaks the frame protocol over memory and answers as the test says: by <see cref="Answer"/>, or, where that
+/// gives nothing, when the test replies to what it takes from <see cref="Held"/>. Owned by a <see cref="FakeCluster"/>.
+/// </summary>
+internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
+{
+    private readonly ConcurrentQueue<FakeConnection> _connections = new();
+
+    public int Id => id;
+
+    public Uri Endpoint => endpoint;
+
+    /// <summary>Refuses connections.</summary>
+    public bool IsDown { get; set; }
+
+    /// <summary>Takes connections, but does not greet.</summary>
+    public bool IsMute { get; set; }
+
+    /// <summary>The version that it states.</summary>
+    public ushort Version { get; set; } = Limits.WireVersion;
+
+    public string ClusterId { get; set; } = "fake";
+
+    /// <summary>Its own view of the leader of each partition; null: the cluster's.</summary>
+    public (int Leader, ulong Term)[]? View { get; set; }
+
+    /// <summary>Answers a request at once; null holds it.</summary>
+    public Func<FakeRequest, FakeReply?> Answer { get; set; } = static _ => null;
+
+    /// <summary>Everything that was received, in order.</summary>
+    public ConcurrentQueue<FakeRequest> Received { get; } = new();
+
+    /// <summary>Requests that wait for the test's reply.</summary>
+    public BlockingCollection<FakeRequest> Held { get; } = [];
+
+    public int FramesReceived;
+
+    public int Connects;
+
+    /// <summary>The newest stream.</summary>
+    public FakeConnection Connection => _connections.Last();
+
+    public FakeConnection Accept()
+    {
+        Interlocked.Increment(ref Connects);
+        FakeConnection connection = new(this);
+        _connections.Enqueue(connection);
+        return connection;
+    }
+
+    /// <summary>Takes the next held request; fails the test when none comes.</summary>
+    public FakeRequest Next() => Held.TryTake(out FakeRequest? request, Wait.Longest) ? request : throw new TimeoutException("No request came.");
+
+    /// <summary>Sends its view on every open stream.</summary>
+    public void SendMap()
+    {
+        foreach (FakeConnection connection in _connections.Where(connection => !connection.IsEnded))
+        {
+            connection.SendMap();
+        }
+    }
+
+    public void Break()
+    {
+        foreach (FakeConnection connection in _connections)
+        {
+            connection.Break();
+        }
+    }
+
+    public DescribeClusterResponse Describe()
+    {
+        DescribeClusterResponse map = new() { ClusterId = ClusterId, NodeId = (uint)id, ServerVersion = "1.2.3", Ready = true };
+        map.Nodes.AddRange(cluster.Nodes.Select(node => new Node { Id = (uint)node.Id, Endpoint = node.Endpoint.ToString() }));
+        (int Leader, ulong Term)[] view = View ?? cluster.Leaders;
+        map.Partitions.AddRange(view.Select((entry, i) => new PartitionLeader { Partition = (uint)i, LeaderNodeId = (uint)entry.Leader, Term = entry.Term }));
+        return map;
+    }
+
+    public void OnHello(FakeConnection connection)
+    {
+        if (!IsMute)
+        {
+            connection.SendEmpty(FrameKind.Hello, Version);
+            connection.SendMap();
+        }
+    }
+
+    public void OnRequests(FakeConnection connection, List<FakeRequest> requests)
+    {
+        Interlocked.Increment(ref FramesReceived);
+        List<(FakeRequest, FakeReply)> replies = [];
+        foreach (FakeRequest request in requests)
+        {
+            Received.Enqueue(request);
+            if (Answer(request) is { } reply)
+            {
+                replies.Add((request, reply));
+            }
+            else
+            {
+                Held.Add(request);
+            }
+        }
+
+        if (replies.Count > 0)
+        {
+            connection.Reply(replies);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+namespace Kahuna.Tests.Client;
+
+/// <summary>Bounded waits on conditions, for what other threads bring about. Stateless.</summary>
+internal static class Wait
+{
+    /// <summary>Far longer than anything takes on a busy machine.</summary>
+    public static readonly TimeSpan Longest = TimeSpan.FromSeconds(30);
+
+    public static Task UntilAsync(Func<bool> condition) => UntilAsync(() => Task.FromResult(condition()));
+
+    public static async Task UntilAsync(Func<Task<bool>> condition)
+    {
+        using CancellationTokenSource limit = new(Longest);
+        while (!await condition())
+        {
+            limit.Token.ThrowIfCancellationRequested();
+            await Task.Yield();
+        }
+    }
+
+    /// <summary>As above while a manual clock goes on, for what needs pauses to pass.</summary>
+    public static Task UntilAsync(ManualTime time, Func<bool> condition) => UntilAsync(() =>
+    {
+        time.Advance(TimeSpan.FromMilliseconds(5));
+        return Task.FromResult(condition());
+    });
+
+    /// <summary>The task's result, or a failed test.</summary>
+    public static Task<T> ForAsync<T>(ValueTask<T> task) => task.AsTask().WaitAsync(Longest);
+}
