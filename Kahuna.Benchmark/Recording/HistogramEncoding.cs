@@ -97,6 +97,12 @@ internal static class HistogramEncoding
         }
 
         int length = BinaryPrimitives.ReadInt32BigEndian(bytes[4..]);
+        if (length == bytes.Length)
+        {
+            // The C implementation counts the header in.
+            length -= HeaderBytes;
+        }
+
         int digits = BinaryPrimitives.ReadInt32BigEndian(bytes[12..]);
         long lowest = BinaryPrimitives.ReadInt64BigEndian(bytes[16..]);
         long highest = BinaryPrimitives.ReadInt64BigEndian(bytes[24..]);

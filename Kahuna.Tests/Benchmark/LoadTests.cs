@@ -1,0 +1,300 @@
+using System.Collections.Concurrent;
+using System.Diagnostics;
+using System.Text.Json;
+using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Workloads;
+
+namespace Kahuna.Tests.Benchmark;
+
+/// <summary>Phases, load modes and what is counted how, against a target in this process.</summary>
+public sealed class LoadTests
+{
+    private const string Endpoint = "-c https://127.0.0.1:8082 --format json ";
+
+    [Fact]
+    public async Task Open_loop_sends_at_the_rate_that_was_asked_for()
+    {
+        JsonElement json = (await BenchOutcome.RunAsync(FakeTarget.Yielding(), Endpoint + "--workload set --rate 3001 --duration 1 --warmup 0.2")).Json;
+        JsonElement generator = json.GetProperty("generator");
+
+        // The number of requests follows from the schedule alone; only when they finish depends on the machine.
+        Assert.InRange(generator.GetProperty("requests").GetInt64(), 3000, 3002);
+        Assert.Equal(generator.GetProperty("requests").GetInt64(), json.GetProperty("aggregate").GetProperty("count").GetInt64());
+        Assert.InRange(generator.GetProperty("achievedRate").GetDouble(), 3001 * 0.5, 3001 * 1.01);
+        Assert.Equal(0, generator.GetProperty("backlog").GetInt64());
+        Assert.NotEqual(JsonValueKind.Null, generator.GetProperty("scheduleLagMs").ValueKind);
+    }
+
+    [Fact]
+    public async Task Open_loop_shows_a_stall_at_its_full_size()
+    {
+        const int StallMs = 500;
+        long stalledAt = 0;
+        Stopwatch clock = Stopwatch.StartNew();
+        FakeTarget target = new(async (_, _, _) =>
+        {
+            // Half a second into the run every request waits until the stall is over.
+            if (clock.ElapsedMilliseconds > 500)
+            {
+                Interlocked.CompareExchange(ref stalledAt, clock.ElapsedMilliseconds, 0);
+                long left = stalledAt + StallMs - clock.ElapsedMilliseconds;
+                if (left > 0)
+                {
+                    await Task.Delay(TimeSpan.FromMilliseconds(left + 1));
+                }
+            }
+
+            await Task.Yield();
+            return OperationResult.Success;
+        });
+
+        // Four consumers: a closed loop would have four slow requests of two thousand and show nothing at p99.9.
+        JsonElement row = (await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 1000 --duration 2 --warmup 0 --concurrency 4")).Json.GetProperty("aggregate");
+        Assert.Equal(2000, row.GetProperty("count").GetInt64());
+
+        // A quarter of all requests was due during the stall; the first of them waited for all of it, the last for nothing.
+        Assert.InRange(row.GetProperty("p999Ms").GetDouble(), StallMs * 0.98, StallMs * 4);
+        Assert.InRange(row.GetProperty("p90Ms").GetDouble(), StallMs * 0.5, StallMs * 4);
+        Assert.InRange(row.GetProperty("maxMs").GetDouble(), StallMs, StallMs * 4);
+        Assert.True(row.GetProperty("p50Ms").GetDouble() < StallMs, row.ToString());
+    }
+
+    [Fact]
+    public async Task Backlog_at_the_deadline_is_drained_and_recorded()
+    {
+        FakeTarget target = new(async (_, _, _) =>
+        {
+            await Task.Delay(20);
+            return OperationResult.Success;
+        });
+        JsonElement json = (await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 200 --duration 0.5 --warmup 0 --concurrency 2 --timeout 20")).Json;
+        Assert.Equal(100, json.GetProperty("aggregate").GetProperty("count").GetInt64());
+        Assert.Equal(0, json.GetProperty("generator").GetProperty("backlog").GetInt64());
+
+        // Two consumers at 20 ms each make at most 100 requests per second: half of what is due, so that the rest takes as long again.
+        double elapsed = json.GetProperty("elapsedSec").GetDouble();
+        Assert.True(elapsed > 0.9, json.ToString());
+        Assert.Equal(json.GetProperty("aggregate").GetProperty("rps").GetDouble(), 100 / elapsed, 1.0);
+        Assert.True(json.GetProperty("generator").GetProperty("drainSec").GetDouble() > 0.4);
+        Assert.Contains(json.GetProperty("generator").GetProperty("findings").EnumerateArray(), finding => finding.GetString()!.Contains("fell short", StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Backlog_that_the_timeout_does_not_drain_is_reported()
+    {
+        TaskCompletionSource<OperationResult> never = new();
+        FakeTarget target = new((_, _, _) => new ValueTask<OperationResult>(never.Task));
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2");
+        JsonElement generator = outcome.Json.GetProperty("generator");
+        Assert.Equal(0, outcome.ExitCode);
+        Assert.Equal(20, generator.GetProperty("backlog").GetInt64());
+        Assert.Equal(17, generator.GetProperty("notSent").GetInt64());
+        Assert.Equal(3, generator.GetProperty("unanswered").GetInt64());
+        Assert.Equal(0, outcome.Json.GetProperty("aggregate").GetProperty("count").GetInt64());
+        Assert.Contains("note: backlog: 20 requests", outcome.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Only_successes_count()
+    {
+        int number = -1;
+        FakeTarget target = new(async (operation, _, _) =>
+        {
+            await Task.Delay(1);
+            return (operation, Interlocked.Increment(ref number) % 4) switch
+            {
+                (Operation.Get, 0) => OperationResult.Miss,
+                (Operation.Set, 1) => throw new TimeoutException("too late"),
+                (Operation.Set, 2) => throw new InvalidOperationException("no"),
+                _ => OperationResult.Success,
+            };
+        });
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, "-c a --workload mixed --duration 0.5 --warmup 0 --concurrency 8 --key-space 1 --format csv");
+
+        // Seeding writes one key and is answered with a success, being the first request.
+        string[][] rows = [.. outcome.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries).Select(line => line.Split(','))];
+        Assert.Equal(["get", "set", "TOTAL"], rows.Skip(1).Select(row => row[0]));
+        Assert.True(long.Parse(rows[1][12]) > 0, outcome.Output);
+        Assert.Equal("0", rows[1][10]);
+        Assert.True(long.Parse(rows[2][10]) > 0, outcome.Output);
+        Assert.True(long.Parse(rows[2][11]) > 0, outcome.Output);
+        Assert.Equal("0", rows[2][12]);
+        for (int column = 10; column <= 12; column++)
+        {
+            Assert.Equal(long.Parse(rows[3][column]), long.Parse(rows[1][column]) + long.Parse(rows[2][column]));
+        }
+
+        Assert.Equal(long.Parse(rows[3][1]), long.Parse(rows[1][1]) + long.Parse(rows[2][1]));
+        Assert.Contains("times: too late", outcome.Error, StringComparison.Ordinal);
+        Assert.Contains("times: no", outcome.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Warmup_is_not_recorded()
+    {
+        Stopwatch clock = Stopwatch.StartNew();
+        FakeTarget target = new(async (_, _, _) =>
+        {
+            await Task.Delay(clock.ElapsedMilliseconds < 200 ? 100 : 1);
+            return OperationResult.Success;
+        });
+        JsonElement json = (await BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 0.3 --warmup 0.6 --concurrency 2")).Json;
+        Assert.InRange(json.GetProperty("elapsedSec").GetDouble(), 0.3, 0.6);
+        Assert.True(json.GetProperty("aggregate").GetProperty("count").GetInt64() > 0);
+    }
+
+    [Theory]
+    [InlineData("set", 0)]
+    [InlineData("get", 2000)]
+    [InlineData("mixed", 2000)]
+    public async Task Reading_workloads_seed_every_key_first(string workload, int expected)
+    {
+        ConcurrentDictionary<string, bool> seeded = new();
+        int writing = 0;
+        int writingMax = 0;
+        bool reading = false;
+        FakeTarget target = new(async (operation, key, value) =>
+        {
+            reading |= operation == Operation.Get;
+            if (!reading && operation == Operation.Set)
+            {
+                int now = Interlocked.Increment(ref writing);
+                int max;
+                while (now > (max = writingMax))
+                {
+                    Interlocked.CompareExchange(ref writingMax, now, max);
+                }
+
+                await Task.Yield();
+                Interlocked.Decrement(ref writing);
+                Assert.Equal(128, value.Length);
+                seeded[key] = true;
+            }
+
+            await Task.Yield();
+            return OperationResult.Success;
+        });
+        string more = workload == "mixed" ? " --read-pct 100" : string.Empty;
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, $"-c a --workload {workload}{more} --key-space 2000 --duration 0.05 --warmup 0 --concurrency 200");
+        Assert.Equal(0, outcome.ExitCode);
+        if (expected > 0)
+        {
+            Assert.Equal(expected, seeded.Count);
+            Assert.InRange(writingMax, 1, 64);
+            Assert.Contains("  Seeding 2,000 keys (parallelism=64)…", outcome.Output, StringComparison.Ordinal);
+        }
+        else
+        {
+            Assert.DoesNotContain("Seeding", outcome.Output, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Seed_that_fails_ends_the_run()
+    {
+        FakeTarget target = new((_, key, _) => key == "bench:77" ? throw new InvalidOperationException("disk full\nmore") : new ValueTask<OperationResult>(OperationResult.Success));
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload get --duration 60");
+        Assert.Equal(1, outcome.ExitCode);
+        Assert.Empty(outcome.Output);
+        Assert.Equal("kahuna-bench: Seeding failed at key bench:77: disk full more", outcome.ErrorLines[^1].TrimEnd());
+        Assert.True(target.IsDisposed);
+    }
+
+    [Fact]
+    public async Task Same_seed_gives_the_same_requests()
+    {
+        string[] first = await RecordAsync("--seed 42");
+        string[] second = await RecordAsync("--seed 42");
+        string[] other = await RecordAsync("--seed 43");
+        int common = Math.Min(first.Length, Math.Min(second.Length, other.Length));
+        Assert.True(common > 50);
+        Assert.Equal(first[..common], second[..common]);
+        Assert.NotEqual(first[..common], other[..common]);
+        Assert.Contains(first[..common], request => request.StartsWith("Get", StringComparison.Ordinal));
+        Assert.Contains(first[..common], request => request.StartsWith("Set", StringComparison.Ordinal));
+
+        static async Task<string[]> RecordAsync(string seed)
+        {
+            ConcurrentQueue<string> requests = new();
+            FakeTarget target = new((operation, key, value) =>
+            {
+                requests.Enqueue($"{operation} {key} {Convert.ToHexString(value.Span)}");
+                return new ValueTask<OperationResult>(OperationResult.Success);
+            });
+            await BenchOutcome.RunAsync(target, $"-c a --workload mixed --concurrency 1 --key-space 100 --duration 0.05 --warmup 0 {seed}");
+            return [.. requests.Skip(100).Take(10_000)];
+        }
+    }
+
+    [Theory]
+    [InlineData(0)]
+    [InlineData(30)]
+    [InlineData(100)]
+    public void Reads_have_their_share(int percent)
+    {
+        RequestPlan plan = new(WorkloadKind.Mixed, new KeySpace(1000), new PayloadPool(16, 1), percent);
+        SplitMix random = new(7, 0);
+        HashSet<string> keys = [];
+        int reads = 0;
+        const int Requests = 100_000;
+        for (int i = 0; i < Requests; i++)
+        {
+            Operation operation = plan.Next(ref random, out string key, out ReadOnlyMemory<byte> payload);
+            reads += operation == Operation.Get ? 1 : 0;
+            keys.Add(key);
+            Assert.Equal(16, payload.Length);
+        }
+
+        Assert.Equal(1000, keys.Count);
+        Assert.InRange(reads, (percent - 1) * Requests / 100, (percent + 1) * Requests / 100);
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("--rate 2000")]
+    public async Task Interrupted_run_reports_what_it_has(string rate)
+    {
+        using CancellationTokenSource stop = new();
+        int requests = 0;
+        FakeTarget target = new(async (_, _, _) =>
+        {
+            if (Interlocked.Increment(ref requests) == 100)
+            {
+                await stop.CancelAsync();
+            }
+
+            await Task.Delay(1);
+            return OperationResult.Success;
+        });
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + $"--workload set --duration 600 --warmup 0 --concurrency 4 {rate}", stop: stop.Token);
+        Assert.Equal(130, outcome.ExitCode);
+        Assert.True(outcome.Json.GetProperty("mode").GetProperty("interrupted").GetBoolean());
+        Assert.InRange(outcome.Json.GetProperty("aggregate").GetProperty("count").GetInt64(), 50, 10_000);
+        Assert.InRange(outcome.Json.GetProperty("elapsedSec").GetDouble(), 0.001, 60);
+        Assert.Contains("note: interrupted", outcome.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Interrupt_while_nothing_answers_does_not_wait_for_the_timeout()
+    {
+        using CancellationTokenSource stop = new();
+        TaskCompletionSource<OperationResult> never = new();
+        FakeTarget target = new((_, _, _) =>
+        {
+            stop.Cancel();
+            return new ValueTask<OperationResult>(never.Task);
+        });
+        Task<BenchOutcome> run = BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 600 --timeout 300 --warmup 0", stop: stop.Token);
+        Assert.Equal(130, (await run.WaitAsync(TimeSpan.FromSeconds(60))).ExitCode);
+    }
+
+    [Fact]
+    public async Task Live_line_is_for_terminals_only()
+    {
+        BenchOutcome shown = await BenchOutcome.RunAsync(FakeTarget.Yielding(), "-c a --workload set --duration 2.5 --warmup 0 --concurrency 2", isTerminal: true);
+        Assert.Matches(@"\r\u001b\[K +\d+ s   in flight \d   [\d,]+ req/s   p99 \d+\.\d{3} ms", shown.Output);
+        BenchOutcome redirected = await BenchOutcome.RunAsync(FakeTarget.Yielding(), "-c a --workload set --duration 1.2 --warmup 0 --concurrency 2");
+        Assert.DoesNotContain("in flight", redirected.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain("\u001b", redirected.Output, StringComparison.Ordinal);
+    }
+}
