@@ -6,6 +6,9 @@ namespace Kahuna.Benchmark.Targets;
 /// </summary>
 internal sealed class EmbeddedNodes : IAsyncDisposable
 {
+    /// <summary>Whether this build has the server's hosting class.</summary>
+    public const bool IsAvailable = false;
+
     private EmbeddedNodes(string endpoints) => Endpoints = endpoints;
 
     /// <summary>Comma-separated.</summary>

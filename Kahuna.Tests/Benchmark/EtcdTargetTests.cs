@@ -1,0 +1,59 @@
+using Google.Protobuf;
+using Kahuna.Benchmark.Options;
+using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Targets.Etcd;
+using Kahuna.Client.Wire.Grpc;
+
+namespace Kahuna.Tests.Benchmark;
+
+/// <summary>The etcd target against a small server in this process.</summary>
+public sealed class EtcdTargetTests
+{
+    [Fact]
+    public async Task Puts_and_ranges()
+    {
+        await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();
+        await using EtcdTarget target = Create(server, string.Empty);
+        TargetDescription description = await target.ConnectAsync(CancellationToken.None);
+        Assert.Equal(("etcd", "3.9.9", server.Endpoint), (description.Server, description.ServerVersion, description.Endpoints.Single()));
+
+        ITargetSession session = target.OpenSession(0);
+        Assert.Equal(OperationResult.Miss, await session.GetAsync("bench:1"));
+        Assert.Equal(OperationResult.Success, await session.SetAsync("bench:1", new byte[] { 1, 2, 3 }));
+        Assert.Equal(OperationResult.Success, await session.GetAsync("bench:1"));
+        Assert.Equal([1, 2, 3], server.Values[ByteString.CopyFromUtf8("bench:1")].ToByteArray());
+    }
+
+    [Fact]
+    public async Task Workers_share_the_connections()
+    {
+        await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();
+        await using EtcdTarget target = Create(server, "--connections 2");
+        await target.ConnectAsync(CancellationToken.None);
+        await Task.WhenAll(Enumerable.Range(0, 20).Select(async worker => await target.OpenSession(worker).SetAsync($"bench:{worker}", new byte[10])));
+        Assert.Equal(20, server.Values.Count);
+        Assert.Equal(2, server.Connections);
+    }
+
+    [Fact]
+    public async Task Refusal_is_an_error_and_silence_a_timeout()
+    {
+        await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();
+        await using EtcdTarget target = Create(server, "--timeout 0.3");
+        await target.ConnectAsync(CancellationToken.None);
+        server.IsFull = true;
+        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(async () => await target.OpenSession(0).SetAsync("a", default));
+        Assert.False(target.IsTimeout(refused));
+        Assert.Contains("database space exceeded", refused.Message, StringComparison.Ordinal);
+        server.IsStuck = true;
+        GrpcException late = await Assert.ThrowsAsync<GrpcException>(async () => await target.OpenSession(0).SetAsync("a", default));
+        Assert.True(target.IsTimeout(late));
+    }
+
+    private static EtcdTarget Create(FakeEtcdServer server, string arguments)
+    {
+        OptionTable table = new();
+        string[] line = $"-c {server.Endpoint} --target etcd {arguments}".Split(' ', StringSplitOptions.RemoveEmptyEntries);
+        return new EtcdTarget(new OptionReader(table, table.Root.Parse(line)).Read());
+    }
+}

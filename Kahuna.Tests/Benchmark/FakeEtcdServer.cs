@@ -1,0 +1,83 @@
+using System.Collections.Concurrent;
+using System.Net;
+using Google.Protobuf;
+using Kahuna.Benchmark.Targets.Etcd.Wire;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Server.Api.Grpc;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Hosting.Server;
+using Microsoft.AspNetCore.Hosting.Server.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace Kahuna.Tests.Benchmark;
+
+/// <summary>A server with as much of etcd's v3 API as the tool calls, over a dictionary and HTTP/2 without TLS. Owned by a test.</summary>
+internal sealed class FakeEtcdServer : IAsyncDisposable
+{
+    private readonly ConcurrentDictionary<ByteString, ByteString> _values = new();
+    private readonly WebApplication _app;
+    private int _connections;
+
+    private FakeEtcdServer(int port)
+    {
+        WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
+        builder.Logging.ClearProviders();
+        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, port, listen =>
+        {
+            listen.Protocols = HttpProtocols.Http2;
+            listen.Use(next => connection =>
+            {
+                Interlocked.Increment(ref _connections);
+                return next(connection);
+            });
+        }));
+        _app = builder.Build();
+        GrpcServer server = new(null);
+        server.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "KV"), service => service
+            .Unary<PutRequest, PutResponse>("Put", (request, _) => PutAsync(request))
+            .Unary<RangeRequest, RangeResponse>("Range", (request, _) => Task.FromResult(new RangeResponse { Count = _values.ContainsKey(request.Key) ? 1 : 0 })));
+        server.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "Maintenance"), service => service
+            .Unary<StatusRequest, StatusResponse>("Status", (_, _) => Task.FromResult(new StatusResponse { Version = "3.9.9" })));
+        _app.MapGrpc(server);
+    }
+
+    public string Endpoint => _app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single();
+
+    public int Connections => Volatile.Read(ref _connections);
+
+    /// <summary>Hangs every put.</summary>
+    public bool IsStuck { get; set; }
+
+    /// <summary>Refuses every put.</summary>
+    public bool IsFull { get; set; }
+
+    public IReadOnlyDictionary<ByteString, ByteString> Values => _values;
+
+    public static async Task<FakeEtcdServer> StartAsync(int port = 0)
+    {
+        FakeEtcdServer server = new(port);
+        await server._app.StartAsync();
+        return server;
+    }
+
+    public async ValueTask DisposeAsync() => await _app.DisposeAsync();
+
+    private async Task<PutResponse> PutAsync(PutRequest request)
+    {
+        if (IsStuck)
+        {
+            await Task.Delay(TimeSpan.FromMinutes(1));
+        }
+
+        if (IsFull)
+        {
+            throw new GrpcException(GrpcStatusCode.ResourceExhausted, "etcdserver: mvcc: database space exceeded");
+        }
+
+        _values[request.Key] = request.Value;
+        return new PutResponse();
+    }
+}
