@@ -21,6 +21,7 @@ internal sealed class GroupCommit : IDisposable
 
     private IDiskFile _file;
     private ulong _segment;
+    private long _capacity;
     private long _position;
     private ulong _nextBatch;
     private uint _seal;
@@ -35,6 +36,7 @@ internal sealed class GroupCommit : IDisposable
         _options = options;
         _logId = tail.LogId;
         _file = tail.File;
+        _capacity = tail.File.Length;
         _segment = tail.Segment;
         _position = tail.Position;
         _nextBatch = tail.NextBatch;
@@ -93,7 +95,7 @@ internal sealed class GroupCommit : IDisposable
             bodyBytes += batch.Buffer.Body.Length;
         }
 
-        if (_position + LogRecord.BatchBytes + bodyBytes > _options.CapacityOf(_segment) && _position > SegmentHeader.Bytes)
+        if (_position + LogRecord.BatchBytes + bodyBytes > _capacity && _position > SegmentHeader.Bytes)
         {
             Roll();
         }
@@ -194,6 +196,7 @@ internal sealed class GroupCommit : IDisposable
 
         _file.Dispose();
         _file = file;
+        _capacity = file.Length;
         _segment = next;
         _position = SegmentHeader.Bytes;
         _seal = new SegmentHeader(_logId, next, 0, false).Seal;

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 
@@ -6,6 +7,7 @@ namespace Kahuna.Server.Storage;
 /// <summary>One loop's writer. Owned by its loop, except for <see cref="Complete"/>, which the log thread calls.</summary>
 internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
 {
+    private readonly Dictionary<uint, ulong> _lastIndexes = [];
     private LogBuffer _open = new();
     private ulong _submitted;
     private ulong _persisted;
@@ -19,7 +21,12 @@ internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
 
     public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
     {
-        InvariantException.Require(first.Value > 0 && count >= 0 && entries.Length <= LogRecord.PayloadBytesMax, "appended entries begin at 1 or above and fit a record");
+        // What recovery would refuse must not be written.
+        InvariantException.Require(entries.Length <= LogRecord.PayloadBytesMax && Count(entries) == count, "appended bytes are as many entries as said");
+        ref ulong last = ref CollectionsMarshal.GetValueRefOrAddDefault(_lastIndexes, group.Value, out bool known);
+        last = known ? last : log.Recovered(group).LastIndex.Value;
+        InvariantException.Require(first.Value > 0 && first.Value <= last + 1, "appended entries follow on those of the group");
+        last = first.Value + (ulong)count - 1;
         LogRecord.WriteEntries(_open, group, first, count, entries);
     }
 
@@ -45,5 +52,17 @@ internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
     {
         Volatile.Write(ref _persisted, batch);
         sink.Persisted(batch);
+    }
+
+    /// <summary>Number of entries in the bytes, or -1 when they are something else.</summary>
+    private static int Count(ReadOnlySpan<byte> entries)
+    {
+        int count = 0;
+        while (EntryCodec.TryRead(ref entries, out _, out _, out _))
+        {
+            count++;
+        }
+
+        return entries.IsEmpty ? count : -1;
     }
 }

@@ -46,7 +46,7 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
             }
             catch (DiskException error)
             {
-                Volatile.Write(ref _refusal, $"The next log segment could not be prepared ({error.Reason}), so writes are refused until there is room; reads go on.");
+                Volatile.Write(ref _refusal, $"The next log segment could not be prepared ({error.Reason}), so writes are refused until it can be; reads go on.");
             }
         }
     }
@@ -146,6 +146,9 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
                 int step = (int)Math.Min(_zeros.Length, header.Capacity - offset);
                 file.Write(offset, [_zeros.AsMemory(0, step)]);
                 offset += step;
+
+                // One sync at the end would hold up the log's own syncs for tens of milliseconds; many small ones for one or two.
+                file.SyncData();
             }
 
             return file;
