@@ -63,7 +63,7 @@ internal sealed class GrpcCall : IDisposable
     public async Task SendAsync(HttpContent content)
     {
         content.Headers.ContentType = s_contentType;
-        HttpRequestMessage request = new(HttpMethod.Post, new Uri(_channel.Address, _path))
+        HttpRequestMessage request = new(HttpMethod.Post, _channel.AddressOf(_path))
         {
             Version = HttpVersion.Version20,
             VersionPolicy = HttpVersionPolicy.RequestVersionExact,

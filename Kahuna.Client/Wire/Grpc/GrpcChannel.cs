@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Net;
 using System.Runtime.CompilerServices;
 using Google.Protobuf;
@@ -15,6 +16,9 @@ namespace Kahuna.Client.Wire.Grpc;
 internal sealed class GrpcChannel : IAsyncDisposable
 {
     private readonly HttpMessageInvoker _invoker;
+
+    /// <summary>One address per method that was ever called: parsing it for each call costs more than looking it up.</summary>
+    private readonly ConcurrentDictionary<string, Uri> _methodAddresses = new(StringComparer.Ordinal);
 
     public GrpcChannel(Uri address, GrpcChannelOptions? options = null)
     {
@@ -145,6 +149,10 @@ internal sealed class GrpcChannel : IAsyncDisposable
         _invoker.Dispose();
         return ValueTask.CompletedTask;
     }
+
+    /// <summary>The address of a method.</summary>
+    internal Uri AddressOf(string path) =>
+        _methodAddresses.TryGetValue(path, out Uri? known) ? known : _methodAddresses.GetOrAdd(path, new Uri(Address, path));
 
     /// <summary>Sends a request; returns when the response's headers are in.</summary>
     internal Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken) =>
