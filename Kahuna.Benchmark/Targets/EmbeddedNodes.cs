@@ -1,3 +1,5 @@
+using Kahuna.Server.Hosting;
+
 namespace Kahuna.Benchmark.Targets;
 
 /// <summary>
@@ -7,15 +9,27 @@ namespace Kahuna.Benchmark.Targets;
 internal sealed class EmbeddedNodes : IAsyncDisposable
 {
     /// <summary>Whether this build has the server's hosting class.</summary>
-    public const bool IsAvailable = false;
+    public const bool IsAvailable = true;
 
-    private EmbeddedNodes(string endpoints) => Endpoints = endpoints;
+    private readonly EmbeddedCluster _cluster;
+
+    private EmbeddedNodes(EmbeddedCluster cluster) => _cluster = cluster;
 
     /// <summary>Comma-separated.</summary>
-    public string Endpoints { get; }
+    public string Endpoints => _cluster.Endpoints;
 
-    public static Task<EmbeddedNodes> StartAsync(int nodes, CancellationToken cancellationToken) =>
-        throw new TargetException($"-c embedded:{nodes} is not available in this build.");
+    /// <exception cref="TargetException">A node cannot start; the message says why.</exception>
+    public static async Task<EmbeddedNodes> StartAsync(int nodes, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return new EmbeddedNodes(await EmbeddedCluster.StartAsync(nodes, cancellationToken: cancellationToken));
+        }
+        catch (Exception error) when (error is not OperationCanceledException)
+        {
+            throw new TargetException($"The embedded cluster cannot start: {error.Message}");
+        }
+    }
 
-    public ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    public ValueTask DisposeAsync() => _cluster.DisposeAsync();
 }

@@ -8,18 +8,18 @@ internal sealed class GrpcFrameStream(RawDuplexCall call) : IFrameStream
     /// <inheritdoc/>
     public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
     {
-        ValueTask written = call.RequestStream.WriteAsync(messages);
+        ValueTask written = call.RequestStream.WriteAsync(messages, call.Ended);
         if (!written.IsCompletedSuccessfully)
         {
             return FlushAfterAsync(written);
         }
 
         written.GetAwaiter().GetResult();
-        return new ValueTask(call.RequestStream.FlushAsync());
+        return new ValueTask(call.RequestStream.FlushAsync(call.Ended));
     }
 
     /// <inheritdoc/>
-    public ValueTask<int> ReadAsync(Memory<byte> buffer) => call.ResponseStream.ReadAsync(buffer);
+    public ValueTask<int> ReadAsync(Memory<byte> buffer) => call.ResponseStream.ReadAsync(buffer, call.Ended);
 
     /// <inheritdoc/>
     public async ValueTask<string?> EndReasonAsync()
@@ -42,6 +42,6 @@ internal sealed class GrpcFrameStream(RawDuplexCall call) : IFrameStream
     private async ValueTask FlushAfterAsync(ValueTask written)
     {
         await written;
-        await call.RequestStream.FlushAsync();
+        await call.RequestStream.FlushAsync(call.Ended);
     }
 }

@@ -22,6 +22,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
     private readonly SemaphoreSlim _room = new(0, 1);
     private bool _writing;
     private bool _ended;
+    private TaskCompletionSource? _idle;
     private int _mapDue;
     private int _inFlight;
     private bool _waitsForRoom;
@@ -39,7 +40,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
         }
         finally
         {
-            End();
+            await EndAsync().ConfigureAwait(false);
         }
     }
 
@@ -197,27 +198,37 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
     /// <summary>Writes what waits. Runs on the sender's thread while the pipe takes it, and goes on by itself when the pipe was full.</summary>
     private async void WriteQueued()
     {
+        bool holds = true;
         try
         {
-            while (TakeQueued())
+            while (TakeQueued(ref holds))
             {
                 ValueTask<FlushResult> flush = stream.Output.FlushAsync();
                 FlushResult result = flush.IsCompletedSuccessfully ? flush.Result : await flush.ConfigureAwait(false);
                 if (result.IsCompleted || result.IsCanceled)
                 {
                     End();
-                    return;
                 }
             }
         }
-        catch (Exception error) when (error is OperationCanceledException or IOException or InvalidOperationException or ObjectDisposedException)
+        catch (Exception)
         {
-            // The connection is gone; the reader finds out by itself and ends the call.
+            // The connection is gone, in whichever way the host puts it; the reader finds out by itself and ends the call.
             End();
+        }
+
+        if (holds)
+        {
+            lock (_lock)
+            {
+                _writing = false;
+                _idle?.TrySetResult();
+            }
         }
     }
 
-    private bool TakeQueued()
+    /// <summary>Copies what waits into the pipe. False when there was nothing, and the writer is no longer held, or when the stream has ended.</summary>
+    private bool TakeQueued(ref bool holds)
     {
         bool any = false;
         while (true)
@@ -235,6 +246,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
                     if (!any)
                     {
                         _writing = false;
+                        holds = false;
                     }
 
                     SignalRoom();
@@ -275,5 +287,23 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
             SignalRoom();
         }
+    }
+
+    /// <summary>Ends the stream and waits until nobody writes any more: the pipe is not ours after the call.</summary>
+    private Task EndAsync()
+    {
+        End();
+        lock (_lock)
+        {
+            if (!_writing)
+            {
+                return Task.CompletedTask;
+            }
+
+            _idle = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        }
+
+        stream.Output.CancelPendingFlush();
+        return _idle.Task;
     }
 }

@@ -15,6 +15,9 @@ internal sealed class RawDuplexCall : IDisposable
         ResponseStream = responseStream;
     }
 
+    /// <summary>Cancelled by <see cref="Abort"/>, <see cref="Dispose"/> and the deadline. A read or write that shall end with the call takes it along.</summary>
+    public CancellationToken Ended => _call.Call.Ended;
+
     /// <summary>
     /// Takes whole messages with their five-byte prefix, in pieces of any size; what was written leaves with the next flush
     /// at the latest. Waits while the server does not read.
@@ -37,7 +40,7 @@ internal sealed class RawDuplexCall : IDisposable
     /// </summary>
     public Task<GrpcStatus> GetStatusAsync() => _call.Call.DrainAsync();
 
-    /// <summary>Ends the call at once, from any thread: pending reads and writes fail, and the server sees the stream cancelled.</summary>
+    /// <summary>Ends the call at once, from any thread: reads and writes that took <see cref="Ended"/> along fail, and the server sees the stream cancelled.</summary>
     public void Abort() => _call.Call.Abort();
 
     /// <summary>Lets go of the call; aborts it when it was not over.</summary>
