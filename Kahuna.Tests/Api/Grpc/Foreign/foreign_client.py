@@ -157,7 +157,7 @@ class Checks:
         assert call.code() == grpc.StatusCode.OK
 
     def error_status(self):
-        request = self.stubs.message("SetKeyValueRequest")(key=self.key)
+        request = self.stubs.message("SetKeyValueRequest")(key=self.key, value=self.stubs.message("Value")(data=b"x"))
         try:
             self.stubs.method("KeyValues", "SetKeyValue")(request, timeout=PATIENCE)
             raise AssertionError("a write without durability was taken")
