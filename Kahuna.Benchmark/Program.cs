@@ -23,4 +23,7 @@ using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSi
 using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, Stop);
 
 BenchStreams streams = new(output, outputText, error, !Console.IsOutputRedirected, !Console.IsErrorRedirected);
-return await new BenchApp(streams, TargetFactory.Create).RunAsync(args, stop.Token).ConfigureAwait(false);
+int exitCode = await new BenchApp(streams, TargetFactory.Create).RunAsync(args, stop.Token).ConfigureAwait(false);
+
+// A thread of an embedded node that did not stop must not keep the process: the report is written.
+Environment.Exit(exitCode);

@@ -13,6 +13,9 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
 {
     private const string Name = "kahuna-bench";
 
+    /// <summary>Embedded nodes stop in well under a second; more than this is a fault.</summary>
+    private static readonly TimeSpan s_closeMax = TimeSpan.FromSeconds(15);
+
     /// <summary>Whether standard output belongs to the report, so that all lines for people go to standard error.</summary>
     private bool IsReportOnOutput { get; set; }
 
@@ -52,7 +55,7 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
     private async Task<int> RunAsync(BenchOptions options, CancellationToken stop)
     {
         ITarget target = createTarget(options);
-        await using (target.ConfigureAwait(false))
+        try
         {
             TargetDescription description = await target.ConnectAsync(stop).ConfigureAwait(false);
             IsReportOnOutput = options.Format != ReportFormat.Console;
@@ -71,6 +74,23 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
             lines.WriteTable(report);
             Write(report);
             return report.Result.IsInterrupted ? ExitCode.Interrupted : ExitCode.Finished;
+        }
+        finally
+        {
+            await CloseAsync(target).ConfigureAwait(false);
+        }
+    }
+
+    /// <summary>Closes the target, which must not keep a finished run from ending: its report is already written.</summary>
+    private async Task CloseAsync(ITarget target)
+    {
+        try
+        {
+            await target.DisposeAsync().AsTask().WaitAsync(s_closeMax).ConfigureAwait(false);
+        }
+        catch (TimeoutException)
+        {
+            await streams.Error.WriteLineAsync($"{Name}: the target did not close within {s_closeMax.TotalSeconds:G} s.").ConfigureAwait(false);
         }
     }
 

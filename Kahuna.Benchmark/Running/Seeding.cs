@@ -29,8 +29,8 @@ internal sealed class Seeding(LoadShape load)
             writers[i] = Task.Run(() => WriteAsync(session, failed), CancellationToken.None);
         }
 
-        await Task.WhenAll(writers).ConfigureAwait(false);
-        cancellationToken.ThrowIfCancellationRequested();
+        // An interrupt does not wait for writes under way: nobody will read them.
+        await Task.WhenAll(writers).WaitAsync(cancellationToken).ConfigureAwait(false);
     }
 
     private async Task WriteAsync(ITargetSession session, CancellationTokenSource failed)

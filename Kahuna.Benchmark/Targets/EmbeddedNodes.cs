@@ -8,8 +8,10 @@ namespace Kahuna.Benchmark.Targets;
 /// </summary>
 internal sealed class EmbeddedNodes : IAsyncDisposable
 {
-    /// <summary>Whether this build has the server's hosting class.</summary>
-    public const bool IsAvailable = true;
+    /// <summary>Nodes of one process find each other in a second or two; a machine that needs longer than this cannot run them.</summary>
+    private static readonly TimeSpan s_startMax = TimeSpan.FromSeconds(60);
+
+    private static readonly TimeSpan s_stopMax = TimeSpan.FromSeconds(15);
 
     private readonly EmbeddedCluster _cluster;
 
@@ -18,16 +20,26 @@ internal sealed class EmbeddedNodes : IAsyncDisposable
     /// <summary>Comma-separated.</summary>
     public string Endpoints => _cluster.Endpoints;
 
-    /// <exception cref="TargetException">A node cannot start; the message says why.</exception>
+    /// <summary>Starts the nodes and returns when all can serve; throws <see cref="TargetException"/> when they cannot.</summary>
     public static async Task<EmbeddedNodes> StartAsync(int nodes, CancellationToken cancellationToken)
     {
+        using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        limit.CancelAfter(s_startMax);
+        Task<EmbeddedCluster> starting = EmbeddedCluster.StartAsync(nodes, cancellationToken: limit.Token);
         try
         {
-            return new EmbeddedNodes(await EmbeddedCluster.StartAsync(nodes, cancellationToken: cancellationToken));
+            return new EmbeddedNodes(await starting.WaitAsync(limit.Token).ConfigureAwait(false));
         }
-        catch (Exception error) when (error is not OperationCanceledException)
+        catch (OperationCanceledException)
         {
-            throw new TargetException($"The embedded cluster cannot start: {error.Message}");
+            // What was started is stopped again and its data removed, for which it gets a moment.
+            await ((Task)starting).WaitAsync(s_stopMax, CancellationToken.None).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            cancellationToken.ThrowIfCancellationRequested();
+            throw new TargetException($"The embedded cluster of {nodes} did not become ready within {s_startMax.TotalSeconds:G} s.");
+        }
+        catch (Exception failure)
+        {
+            throw new TargetException($"The embedded cluster cannot start: {failure.Message}", failure);
         }
     }
 
