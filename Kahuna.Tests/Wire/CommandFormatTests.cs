@@ -161,13 +161,15 @@ public sealed class CommandFormatTests
         {
             Of(ref c, CommandKind.Set);
             c.Value = "hello"u8;
-        });
+        }
+        );
         yield return ("set: null value", (ref Command c) => Of(ref c, CommandKind.Set, CommandFlags.NullValue));
         yield return ("set: empty value, if absent, time to live 30,000 ms", (ref Command c) =>
         {
             Of(ref c, CommandKind.Set, CommandFlags.IfAbsent | CommandFlags.Ttl);
             c.TtlMs = 30_000;
-        });
+        }
+        );
         yield return ("set: if present, if value old, if revision 7, without history, return previous, session 0x0102030405060708 sequence 9, value new", (ref Command c) =>
         {
             Of(ref c, CommandKind.Set, CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Session | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious);
@@ -176,39 +178,46 @@ public sealed class CommandFormatTests
             c.ComparedRevision = 7;
             c.SessionId = 0x0102030405060708;
             c.Sequence = 9;
-        });
+        }
+        );
         yield return ("set: if value null, value x", (ref Command c) =>
         {
             Of(ref c, CommandKind.Set, CommandFlags.IfValue | CommandFlags.NullCompared);
             c.Value = "x"u8;
-        });
+        }
+        );
         yield return ("delete", (ref Command c) => Of(ref c, CommandKind.Delete));
         yield return ("delete: if revision 3, return previous", (ref Command c) =>
         {
             Of(ref c, CommandKind.Delete, CommandFlags.IfRevision | CommandFlags.ReturnPrevious);
             c.ComparedRevision = 3;
-        });
+        }
+        );
         yield return ("extend: 60,000 ms", (ref Command c) =>
         {
             Of(ref c, CommandKind.Extend, CommandFlags.Ttl);
             c.TtlMs = 60_000;
-        });
+        }
+        );
         yield return ("increment: by -5", (ref Command c) =>
         {
             Of(ref c, CommandKind.Increment, CommandFlags.Number);
             c.Number = -5;
-        });
+        }
+        );
         yield return ("get: latest", (ref Command c) => Of(ref c, CommandKind.Get));
         yield return ("get: at revision 258", (ref Command c) =>
         {
             Of(ref c, CommandKind.Get, CommandFlags.AtRevision);
             c.AtRevision = 258;
-        });
+        }
+        );
         yield return ("exists: key é/鍵", (ref Command c) =>
         {
             Of(ref c, CommandKind.Exists);
             c.Key = "é/鍵"u8;
-        });
+        }
+        );
         yield return ("expire sweep: at most 64 keys", (ref Command c) => c = new Command
         {
             Kind = CommandKind.ExpireSweep,
