@@ -88,19 +88,26 @@ internal sealed class GeneratorWatch : IDisposable
 
     private void NotePauses()
     {
-        foreach (TimeSpan pause in GC.GetGCMemoryInfo(GCKind.Any).PauseDurations)
+        GCMemoryInfo last = GC.GetGCMemoryInfo(GCKind.Any);
+        if (last.Index <= _from.LastCollection)
+        {
+            // The collection that was counted still runs in the background; this is the one before the measurement.
+            return;
+        }
+
+        foreach (TimeSpan pause in last.PauseDurations)
         {
             _pauseMaxMs = Math.Max(_pauseMaxMs, pause.TotalMilliseconds);
         }
     }
 
     /// <summary>The counters of the process and of the machine at one moment.</summary>
-    private readonly record struct Reading(long Time, TimeSpan ProcessCpu, TimeSpan Pauses, int Collections, long Allocated, long MachineBusy, long MachineTotal)
+    private readonly record struct Reading(long Time, TimeSpan ProcessCpu, TimeSpan Pauses, int Collections, long LastCollection, long Allocated, long MachineBusy, long MachineTotal)
     {
         public static Reading Take()
         {
             (long busy, long total) = ReadMachine();
-            return new Reading(Ticks.Now, ProcessTime(), GC.GetTotalPauseDuration(), GC.CollectionCount(0), GC.GetTotalAllocatedBytes(), busy, total);
+            return new Reading(Ticks.Now, ProcessTime(), GC.GetTotalPauseDuration(), GC.CollectionCount(0), GC.GetGCMemoryInfo(GCKind.Any).Index, GC.GetTotalAllocatedBytes(), busy, total);
         }
 
         private static TimeSpan ProcessTime()
