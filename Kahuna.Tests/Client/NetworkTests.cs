@@ -1,0 +1,59 @@
+using Kahuna.Client;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Results;
+using Kahuna.Server.Hosting;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>The client over the network against real nodes: what the tests over memory cannot show.</summary>
+public sealed class NetworkTests
+{
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Every_operation_works_against_a_real_node(bool inline)
+    {
+        await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
+        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints, options =>
+        {
+            options.Insecure = true;
+            options.AllowSynchronousContinuations = inline;
+        });
+        KeyValues kv = client.KeyValues;
+        Assert.Equal(new SetResult { Applied = true, Revision = 1 }, await Wait.ForAsync(kv.SetAsync("a", "1")));
+        Assert.Equal(new SetResult { Revision = 1, PreviousRevision = 1, Previous = "1" }, await Wait.ForAsync(kv.SetAsync("a", "2", new SetOptions { OnlyIfAbsent = true, ReturnPrevious = true })));
+        Assert.Equal(new IncrementResult { Value = 42, Revision = 2 }, await Wait.ForAsync(kv.IncrementAsync("a", 41)));
+        GetResult got = await Wait.ForAsync(kv.GetAsync("a"));
+        Assert.Equal(("42", 2L, null), (got.Value.AsString(), got.Revision, got.RemainingTtl));
+        Assert.True((await Wait.ForAsync(kv.ExtendAsync("a", TimeSpan.FromMinutes(1)))).Extended);
+        Assert.InRange((await Wait.ForAsync(kv.ExistsAsync("a"))).RemainingTtl!.Value, TimeSpan.FromSeconds(20), TimeSpan.FromMinutes(1));
+        Assert.Equal(new DeleteResult { Deleted = true, Found = true, Revision = 3, PreviousRevision = 2 }, await Wait.ForAsync(kv.DeleteAsync("a")));
+        Assert.False((await Wait.ForAsync(kv.GetAsync("a"))).Found);
+        KahunaException refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(kv.SetAsync("", "v")));
+        Assert.Equal(KahunaErrorCode.InvalidArgument, refused.Code);
+
+        byte[] large = new byte[1 << 20];
+        new Random(3).NextBytes(large);
+        await Wait.ForAsync(kv.SetAsync("large", large));
+        Assert.True((await Wait.ForAsync(kv.GetAsync("large"))).Value.Memory.Span.SequenceEqual(large));
+
+        SetResult[] many = await Task.WhenAll(Enumerable.Range(0, 2000).Select(i => Wait.ForAsync(kv.SetAsync($"bucket{i % 7}/{i}", "v"))));
+        Assert.All(many, result => Assert.Equal(1, result.Revision));
+        ClusterDescription description = await client.DescribeAsync();
+        Assert.True(Assert.Single(description.Nodes).IsConnected);
+    }
+
+    [Fact]
+    public async Task Disposing_a_client_ends_its_streams_also_while_they_are_idle_and_while_nodes_are_gone()
+    {
+        EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
+        KahunaClient idle = KahunaClient.Connect(cluster.Endpoints, options => options.Insecure = true);
+        await Wait.ForAsync(idle.DescribeAsync());
+        await idle.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
+
+        KahunaClient orphan = KahunaClient.Connect(cluster.Endpoints, options => options.Insecure = true);
+        await Wait.ForAsync(orphan.KeyValues.SetAsync("k", "v"));
+        await cluster.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
+        await orphan.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
+    }
+}
