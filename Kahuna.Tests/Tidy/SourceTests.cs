@@ -11,7 +11,6 @@ public sealed partial class SourceTests
     private static readonly Dictionary<string, string> s_longFiles = new()
     {
         ["Kahuna.Server/Partitions/Partition.cs"] = "One turn of a partition is read from top to bottom; its fields are touched by every step of it.",
-        ["Kahuna.Client/Connection/NodeStream.cs"] = "One stream to a node: what is queued, in flight and answered shares one lock.",
         ["Kahuna.Server/Api/Grpc/CallContext.cs"] = "All that a service method sees of its call, and the one place that ends it.",
         ["Kahuna.Tests/Raft/PaperScenarioTests.cs"] = "A catalogue of the papers' scenarios, one method each.",
     };
