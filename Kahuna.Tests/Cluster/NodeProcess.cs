@@ -1,0 +1,111 @@
+using System.Diagnostics;
+
+namespace Kahuna.Tests.Cluster;
+
+/// <summary>
+/// One kahuna-server process and its log, which collects what all starts of the node wrote. Owned by one
+/// <see cref="ProcessCluster"/>; not thread-safe.
+/// </summary>
+internal sealed class NodeProcess(int id, string url, string directory, IReadOnlyList<string> options, Guardian guardian) : IDisposable
+{
+    private Process? _process;
+
+    public int Id => id;
+
+    public string Url => url;
+
+    public string DataDirectory { get; } = Path.Combine(directory, $"node{id}");
+
+    public string LogFile { get; } = Path.Combine(directory, $"node{id}.log");
+
+    public bool IsRunning => _process is { HasExited: false };
+
+    public int ProcessId => _process?.Id ?? throw new InvalidOperationException($"Node {id} was never started.");
+
+    public int ExitCode => _process!.ExitCode;
+
+    /// <summary>Everything that a server process in these tests gets: no option from the environment of the person who runs them.</summary>
+    public static ProcessStartInfo StartInfo(string certificates, string logFile, IEnumerable<string> options)
+    {
+        // The shell turns into the server, so the process number is the server's.
+        ProcessStartInfo start = new("/bin/sh", ["-c", "exec \"$@\" >>\"$KAHUNA_TEST_LOG\" 2>&1 </dev/null", "sh", Dotnet, ServerAssembly, .. options]);
+        foreach (string name in start.Environment.Keys.Where(name => name.StartsWith("KAHUNA_", StringComparison.Ordinal)).ToList())
+        {
+            start.Environment.Remove(name);
+        }
+
+        start.Environment["KAHUNA_DEV_CERT_DIR"] = certificates;
+        start.Environment["KAHUNA_TEST_LOG"] = logFile;
+        return start;
+    }
+
+    public void Start()
+    {
+        if (IsRunning)
+        {
+            throw new InvalidOperationException($"Node {id} runs already.");
+        }
+
+        _process?.Dispose();
+        _process = Process.Start(StartInfo(Path.Combine(directory, "certificates"), LogFile, options))!;
+        guardian.Add(_process.Id);
+    }
+
+    public void Kill()
+    {
+        Signal.Send(ProcessId, Signal.Kill);
+        WaitForExit(TimeSpan.FromSeconds(10));
+    }
+
+    public void SendKill() => Signal.Send(ProcessId, Signal.Kill);
+
+    public void Pause() => Signal.Send(ProcessId, Signal.Stop);
+
+    public void Resume() => Signal.Send(ProcessId, Signal.Continue);
+
+    /// <summary>SIGTERM, and the exit code.</summary>
+    public int Stop()
+    {
+        Signal.Send(ProcessId, Signal.Terminate);
+        WaitForExit(TimeSpan.FromSeconds(30));
+        return ExitCode;
+    }
+
+    public void WaitForExit(TimeSpan within)
+    {
+        if (!_process!.WaitForExit(within))
+        {
+            throw new TimeoutException($"Node {id} still runs after {within.TotalSeconds:0} s.");
+        }
+
+        guardian.Remove(_process.Id);
+    }
+
+    public string Log()
+    {
+        if (!File.Exists(LogFile))
+        {
+            return "";
+        }
+
+        using FileStream stream = new(LogFile, FileMode.Open, FileAccess.Read, FileShare.ReadWrite);
+        using StreamReader reader = new(stream);
+        return reader.ReadToEnd();
+    }
+
+    public void Dispose()
+    {
+        if (_process is { HasExited: false })
+        {
+            Signal.Send(_process.Id, Signal.Kill);
+            _process.WaitForExit();
+            guardian.Remove(_process.Id);
+        }
+
+        _process?.Dispose();
+    }
+
+    private static string Dotnet => Environment.GetEnvironmentVariable("DOTNET_HOST_PATH") ?? "dotnet";
+
+    private static string ServerAssembly => Path.Combine(AppContext.BaseDirectory, "kahuna-server.dll");
+}

@@ -1,0 +1,13 @@
+namespace Kahuna.Tests.Cluster;
+
+/// <summary>The body of GET /status, as far as the tests read it. Immutable.</summary>
+internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<PartitionRow> Partitions)
+{
+    /// <summary>Leads every partition.</summary>
+    public bool LeadsAll => Partitions.Count > 0 && Partitions.All(partition => partition.Role == "leader");
+
+    public ulong Term => Partitions.Count == 0 ? 0 : Partitions.Max(partition => partition.Term);
+}
+
+/// <summary>One partition as the answering node sees it. Immutable.</summary>
+internal sealed record PartitionRow(int Partition, string Role, ulong Term, int Leader, ulong CommitIndex);

@@ -1,0 +1,81 @@
+using System.Diagnostics;
+using Kahuna.Client;
+using Xunit.Abstractions;
+
+namespace Kahuna.Tests.Cluster;
+
+/// <summary>How a server process ends: gracefully on SIGTERM, and at once with one line when it cannot serve.</summary>
+[Collection(ClusterCollection.Name)]
+public sealed class ShutdownTests(ITestOutputHelper output)
+{
+    private static readonly TimeSpan s_within = TimeSpan.FromSeconds(20);
+
+    [Fact]
+    public async Task Stopped_leader_hands_over_and_finishes_what_it_accepted()
+    {
+        await using ProcessCluster cluster = new(output);
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(5));
+            await using RecordedLoad load = new(client);
+            await load.MakeProgressAsync(RecordedLoad.Now, s_within);
+            await Task.Delay(TimeSpan.FromSeconds(1));
+            NodeProcess leader = await cluster.LeaderAsync();
+            TimeSpan moment = RecordedLoad.Now;
+            Assert.Equal(0, leader.Stop());
+            TimeSpan took = RecordedLoad.Now - moment;
+
+            Assert.NotEqual(leader.Id, (await cluster.LeaderAsync(otherThan: leader)).Id);
+            await load.MakeProgressAsync(RecordedLoad.Now, s_within);
+            await load.StopAsync();
+            string text = await load.CheckAsync();
+            output.WriteLine($"Checked: SIGTERM to the leader, exit code 0 after {took.TotalSeconds:0.0} s: {text}");
+            Assert.DoesNotContain(load.Failures, failure => failure.Error.Outcome == OperationOutcome.Unknown);
+        });
+    }
+
+    [Fact]
+    public async Task Second_process_on_a_data_directory_is_refused()
+    {
+        await using ProcessCluster cluster = new(output, nodes: 1);
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            NodeProcess first = cluster.Nodes[0];
+            (int exitCode, string[] lines) = RunServer(cluster, "--data", first.DataDirectory, "--listen", $"https://127.0.0.1:{ProcessCluster.FreePorts(1)[0]}");
+            Assert.NotEqual(0, exitCode);
+            Assert.Contains(lines, line => line.Contains(first.DataDirectory, StringComparison.Ordinal));
+            Assert.True(first.IsRunning);
+            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(5));
+            await client.KeyValues.SetAsync("still", "there");
+            Assert.Equal("there", (await client.KeyValues.GetAsync("still")).Value.AsString());
+        });
+    }
+
+    [Theory]
+    [InlineData("--no-such-option", "1")]
+    [InlineData("--listen", "nowhere")]
+    [InlineData("--peers", "1=https://127.0.0.1:8082")]
+    [InlineData("--log-level", "loud")]
+    public async Task Wrong_option_is_refused_with_one_line(string option, string value)
+    {
+        await using ProcessCluster cluster = new(output, nodes: 1);
+        (int exitCode, string[] lines) = RunServer(cluster, "--data", cluster.ScratchFile("data"), option, value);
+        Assert.NotEqual(0, exitCode);
+        Assert.Contains(option.TrimStart('-'), Assert.Single(lines), StringComparison.OrdinalIgnoreCase);
+    }
+
+    private static (int ExitCode, string[] Lines) RunServer(ProcessCluster cluster, params string[] options)
+    {
+        string log = cluster.ScratchFile("second.log");
+        using Process process = Process.Start(NodeProcess.StartInfo(cluster.CertificateDirectory, log, options))!;
+        if (!process.WaitForExit(s_within))
+        {
+            process.Kill();
+            throw new TimeoutException($"kahuna-server {string.Join(' ', options)} did not end.");
+        }
+
+        return (process.ExitCode, File.ReadAllLines(log));
+    }
+}
