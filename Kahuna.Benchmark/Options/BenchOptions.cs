@@ -22,6 +22,9 @@ internal sealed record BenchOptions
 
     public int KeySpace { get; init; } = 10_000;
 
+    /// <summary>Buckets over which the keys are spread; 0: all in one.</summary>
+    public int Buckets { get; init; }
+
     public int ValueSize { get; init; } = 128;
 
     public int ReadPct { get; init; } = 50;

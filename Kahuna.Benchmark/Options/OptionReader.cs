@@ -56,6 +56,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             Seed = ReadSeed(),
             Connections = ReadNumber(table.Connections, 0, ConnectionsMax),
             HistogramLog = ReadPath(table.HistogramLog),
+            Buckets = ReadNumber(table.Buckets, 0, KeySpaceMax),
         };
         RefuseContradictions(options);
         return options;

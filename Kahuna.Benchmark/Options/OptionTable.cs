@@ -20,7 +20,7 @@ internal sealed class OptionTable
         Root = new RootCommand("Sends sustained load to a Kahuna cluster through its client and reports what the client saw.")
         {
             Source, Workload, Duration, Warmup, Concurrency, Rate, KeySpace, ValueSize, ReadPct, Durability, Script, Timeout, Format, Output,
-            Insecure, Seed, Target, Connections, HistogramLog,
+            Insecure, Seed, Target, Connections, HistogramLog, Buckets,
         };
         Root.Options.OfType<VersionOption>().Single().Action = new VersionLine();
         Root.Options.OfType<HelpOption>().Single().Description = "Show this help and exit";
@@ -49,6 +49,8 @@ internal sealed class OptionTable
     public Option<string> Rate { get; } = Create("--rate", "n", "0", "Target requests per second: 0 is an unbounded closed loop, above 0 an open loop");
 
     public Option<string> KeySpace { get; } = Create("--key-space", "n", "10000", "Distinct keys bench:{n}");
+
+    public Option<string> Buckets { get; } = Create("--buckets", "n", "0", "Spread the keys over this many buckets, as bench:{n mod buckets}/{n}; 0: one bucket, and so one partition");
 
     public Option<string> ValueSize { get; } = Create("--value-size", "bytes", "128", "Payload of a write");
 

@@ -69,6 +69,7 @@ internal static class JsonReport
         json.WriteString("format", options.Format.ToString().ToLowerInvariant());
         json.WriteString("output", options.Output);
         json.WriteString("hlog", options.HistogramLog);
+        json.WriteNumber("buckets", options.Buckets);
         json.WriteString("toolVersion", OptionTable.ToolVersion);
         json.WriteString("server", report.Description.Server);
         json.WriteString("serverVersion", report.Description.ServerVersion);

@@ -95,7 +95,7 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
     }
 
     private static RequestPlan CreatePlan(BenchOptions options) =>
-        new(options.Workload, new KeySpace(options.KeySpace), new PayloadPool(options.ValueSize, options.Seed), options.ReadPct);
+        new(options.Workload, new KeySpace(options.KeySpace, options.Buckets), new PayloadPool(options.ValueSize, options.Seed), options.ReadPct);
 
     private async Task<BenchReport> MeasureAsync(LoadShape load, TargetDescription description, ConsoleReport lines, CancellationToken stop)
     {

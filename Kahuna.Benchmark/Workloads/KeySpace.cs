@@ -2,17 +2,21 @@ using System.Globalization;
 
 namespace Kahuna.Benchmark.Workloads;
 
-/// <summary>The keys <c>bench:{n}</c>. Immutable; any thread.</summary>
+/// <summary>The keys <c>bench:{n}</c>, or <c>bench:{n modulo buckets}/{n}</c> when they are to lie in several buckets. Immutable; any thread.</summary>
 internal sealed class KeySpace
 {
     /// <summary>Keys that are rendered beforehand (about 45 bytes each); those of a larger key space are rendered when they are used.</summary>
     private const int RenderedMax = 1_000_000;
 
     private readonly string[] _rendered;
+    private readonly int _buckets;
 
-    public KeySpace(int count)
+    /// <param name="count">Number of keys.</param>
+    /// <param name="buckets">Buckets over which they are spread; 0: all in the one without a name, and so in one partition.</param>
+    public KeySpace(int count, int buckets = 0)
     {
         Count = count;
+        _buckets = buckets;
         _rendered = new string[Math.Min(count, RenderedMax)];
         for (int i = 0; i < _rendered.Length; i++)
         {
@@ -24,5 +28,7 @@ internal sealed class KeySpace
 
     public string this[int number] => number < _rendered.Length ? _rendered[number] : Render(number);
 
-    private static string Render(int number) => string.Create(CultureInfo.InvariantCulture, $"bench:{number}");
+    private string Render(int number) => _buckets == 0
+        ? string.Create(CultureInfo.InvariantCulture, $"bench:{number}")
+        : string.Create(CultureInfo.InvariantCulture, $"bench:{number % _buckets}/{number}");
 }

@@ -166,6 +166,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), TrustedCa(Options), _loggers);
         RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax);
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
+        // The options of the node are all there is: no appsettings.json of the current directory, no ASPNETCORE_ variables.
+        builder.Configuration.Sources.Clear();
         builder.Logging.ClearProviders();
         builder.Services.AddSingleton(_loggers);
         builder.WebHost.ConfigureKestrel(kestrel => ConfigureKestrel(kestrel));
