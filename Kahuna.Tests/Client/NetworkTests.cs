@@ -1,7 +1,9 @@
 using Kahuna.Client;
+using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Results;
 using Kahuna.Server.Hosting;
+using Kahuna.Tests.Api.Grpc;
 
 namespace Kahuna.Tests.Client;
 
@@ -55,5 +57,37 @@ public sealed class NetworkTests
         await Wait.ForAsync(orphan.KeyValues.SetAsync("k", "v"));
         await cluster.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
         await orphan.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
+    }
+
+    [Fact]
+    public async Task On_loopback_the_development_authority_is_trusted_and_elsewhere_only_who_is_named()
+    {
+        await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
+        await using (KahunaClient trusting = KahunaClient.Connect(cluster.Endpoints))
+        {
+            Assert.True((await Wait.ForAsync(trusting.KeyValues.SetAsync("k", "v"))).Applied);
+        }
+
+        await using (KahunaClient named = KahunaClient.Connect(cluster.Endpoints, options => options.TrustedCaFile = DevelopmentCertificates.AuthorityPath()))
+        {
+            Assert.True((await Wait.ForAsync(named.KeyValues.SetAsync("k", "v"))).Applied);
+        }
+
+        string other = Path.GetTempFileName();
+        try
+        {
+            await File.WriteAllTextAsync(other, TestCertificate.Instance.ExportCertificatePem());
+            await using KahunaClient wary = KahunaClient.Connect(cluster.Endpoints, options =>
+            {
+                options.TrustedCaFile = other;
+                options.ConnectTimeout = TimeSpan.FromSeconds(1);
+            });
+            KahunaException refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(wary.DescribeAsync()));
+            Assert.Contains("certificate", refused.Message, StringComparison.Ordinal);
+        }
+        finally
+        {
+            File.Delete(other);
+        }
     }
 }

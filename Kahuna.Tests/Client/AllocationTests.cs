@@ -1,0 +1,75 @@
+using Kahuna.Client;
+using Kahuna.Client.Connection;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Wire.Outcomes;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>What one operation allocates in the client, from the call to the result: nothing but the value that a get returns.</summary>
+public sealed class AllocationTests
+{
+    private const int Operations = 2000;
+
+    [Fact]
+    public async Task Writes_and_questions_allocate_nothing()
+    {
+        InstantNode node = new();
+        await using KahunaClient client = Client(node);
+        await Wait.ForAsync(client.DescribeAsync());
+        KeyValues kv = client.KeyValues;
+        byte[] value = new byte[128];
+        SetOptions options = new() { OnlyIfPresent = true, Ttl = TimeSpan.FromSeconds(5) };
+        using CancellationTokenSource cancel = new();
+        Assert.Equal(0, Measure(() => Check(kv.SetAsync("bench:1234", (ReadOnlyMemory<byte>)value))));
+        Assert.Equal(0, Measure(() => Check(kv.SetAsync("bench:1234", value, options))));
+        Assert.Equal(0, Measure(() => Check(kv.SetAsync("bench:1234", "some text"))));
+        Assert.Equal(0, Measure(() => Check(kv.SetAsync("bench:1234", value, null, cancel.Token))));
+        Assert.Equal(0, Measure(() => Check(kv.DeleteAsync("bench:1234"))));
+        Assert.Equal(0, Measure(() => Check(kv.ExtendAsync("bench:1234", TimeSpan.FromSeconds(1)))));
+        Assert.Equal(0, Measure(() => Check(kv.IncrementAsync("bench:1234"))));
+        node.Status = OutcomeStatus.NotFound;
+        Assert.Equal(0, Measure(() => Check(kv.ExistsAsync("bench:1234"))));
+        Assert.Equal(0, Measure(() => Check(kv.GetAsync("bench:1234"))));
+    }
+
+    [Fact]
+    public async Task A_get_allocates_its_value_and_nothing_else()
+    {
+        InstantNode node = new() { Status = OutcomeStatus.Found, Value = new byte[128] };
+        await using KahunaClient client = Client(node);
+        await Wait.ForAsync(client.DescribeAsync());
+        long array = Measure(static () => GC.KeepAlive(new byte[128]));
+        Assert.Equal(array, Measure(() => Check(client.KeyValues.GetAsync("bench:1234"))));
+    }
+
+    private static KahunaClient Client(InstantNode node)
+    {
+        KahunaClientOptions options = new() { AllowSynchronousContinuations = true };
+        options.Endpoints.Add(InstantNode.Endpoint);
+        return new KahunaClient(options, new ConnectionPorts(node, TimeProvider.System, Context: null, Seed: 1), NullLoggerFactory.Instance);
+    }
+
+    /// <summary>Bytes per operation, rounded; what the runtime does once in a while is spread over many operations.</summary>
+    private static long Measure(Action operation)
+    {
+        for (int i = 0; i < Operations; i++)
+        {
+            operation();
+        }
+
+        long before = GC.GetAllocatedBytesForCurrentThread();
+        for (int i = 0; i < Operations; i++)
+        {
+            operation();
+        }
+
+        return (long)Math.Round((GC.GetAllocatedBytesForCurrentThread() - before) / (double)Operations);
+    }
+
+    private static void Check<T>(ValueTask<T> task)
+    {
+        Assert.True(task.IsCompleted);
+        task.GetAwaiter().GetResult();
+    }
+}

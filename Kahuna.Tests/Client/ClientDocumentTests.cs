@@ -1,0 +1,144 @@
+using System.Text;
+using System.Text.RegularExpressions;
+using Kahuna.Client;
+using Kahuna.Client.Connection;
+using Kahuna.Client.DependencyInjection;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Results;
+using Kahuna.Server.Hosting;
+using Kahuna.Tests.Tidy;
+using Microsoft.Extensions.DependencyInjection;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>The examples of docs/client.md, word for word in the regions below: they compile, and they run against a real node.</summary>
+public sealed partial class ClientDocumentTests
+{
+    [Fact]
+    public void The_page_shows_the_code_that_is_run_here()
+    {
+        string page = File.ReadAllText(Repository.FullPath("docs/client.md"));
+        string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
+        string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
+        string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
+        Assert.Equal(8, shown.Length);
+        Assert.Equal(shown, run);
+    }
+
+    [Fact]
+    public void The_page_names_every_error_code_and_every_option()
+    {
+        string page = File.ReadAllText(Repository.FullPath("docs/client.md"));
+        Assert.All(Enum.GetNames<KahunaErrorCode>().Where(name => name != nameof(KahunaErrorCode.Unspecified)), name => Assert.Contains($"`{name}`", page, StringComparison.Ordinal));
+        Assert.All(typeof(KahunaClientOptions).GetProperties(), property => Assert.Contains($"`{property.Name}`", page, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task The_examples_run()
+    {
+        await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
+        await RunAsync(cluster.Endpoints).WaitAsync(Wait.Longest);
+        await RunOptionsAsync(cluster.Endpoints, DevelopmentCertificates.AuthorityPath()).WaitAsync(Wait.Longest);
+    }
+
+    private static async Task RunAsync(string endpoint)
+    {
+        #region connect
+        await using KahunaClient client = KahunaClient.Connect(endpoint);
+        ClusterDescription cluster = await client.DescribeAsync();
+        Console.WriteLine($"{cluster.ClusterId}: {cluster.Nodes.Count} nodes, {cluster.Partitions.Count} partitions");
+        #endregion
+        Assert.Single(cluster.Nodes);
+
+        #region read and write
+        KeyValues kv = client.KeyValues;
+        SetResult set = await kv.SetAsync("config/color", "blue");
+        GetResult get = await kv.GetAsync("config/color");
+        Console.WriteLine($"{get.Value.AsString()} at revision {get.Revision}");
+
+        ExistsResult exists = await kv.ExistsAsync("config/size");
+        DeleteResult deleted = await kv.DeleteAsync("config/color");
+        IncrementResult counter = await kv.IncrementAsync("config/visits", 5);
+        #endregion
+        Assert.Equal((1, "blue", false, true, 5), (set.Revision, get.Value.AsString(), exists.Found, deleted.Deleted, counter.Value));
+
+        #region conditions
+        SetResult created = await kv.SetAsync("jobs/17", "new", new SetOptions { OnlyIfAbsent = true });
+        SetResult swapped = await kv.SetAsync("jobs/17", "running", new SetOptions { OnlyIfRevision = created.Revision });
+        if (!swapped.Applied)
+        {
+            Console.WriteLine($"somebody else was first; the key is at revision {swapped.Revision}");
+        }
+        #endregion
+        Assert.True(created.Applied && swapped.Applied);
+
+        #region time to live
+        await kv.SetAsync("session/42", "alice", new SetOptions { Ttl = TimeSpan.FromMinutes(20) });
+        ExtendResult extended = await kv.ExtendAsync("session/42", TimeSpan.FromMinutes(20));
+        ExtendResult kept = await kv.ExtendAsync("session/42", TimeSpan.Zero);
+        #endregion
+        Assert.True(extended.Extended && kept.Extended);
+
+        #region failures
+        try
+        {
+            await kv.IncrementAsync("stock/7", -1);
+        }
+        catch (KahunaException failure) when (failure.Outcome == OperationOutcome.Unknown)
+        {
+            // It may have been applied: look before repeating it.
+            GetResult stock = await kv.GetAsync("stock/7");
+        }
+        catch (KahunaException failure) when (failure.Code == KahunaErrorCode.NotAnInteger)
+        {
+            Console.WriteLine(failure.Message);
+        }
+        #endregion
+
+        #region try
+        TryIncrementResult attempt = await kv.TryIncrementAsync("config/visits");
+        Console.WriteLine(attempt.Applied ? $"{attempt.Value}" : $"{attempt.Status}");
+        #endregion
+        Assert.Equal(6, attempt.Value);
+    }
+
+    private static async Task RunOptionsAsync(string endpoint, string caFile)
+    {
+        #region options
+        KahunaClientOptions options = new()
+        {
+            RequestTimeout = TimeSpan.FromSeconds(3),
+            TrustedCaFile = caFile,
+        };
+        options.Endpoints.Add(new Uri(endpoint));
+        await using KahunaClient configured = new(options);
+        #endregion
+        await configured.DescribeAsync();
+
+        #region injection
+        ServiceCollection services = new();
+        services.AddKahuna(options => options.Endpoints.Add(new Uri(endpoint)));
+        await using ServiceProvider provider = services.BuildServiceProvider();
+        KahunaClient injected = provider.GetRequiredService<KahunaClient>();
+        #endregion
+        await injected.DescribeAsync();
+    }
+
+    /// <summary>A region as the page shows it: without indentation, and with a reader's addresses.</summary>
+    private static string Shown(string region)
+    {
+        StringBuilder text = new();
+        foreach (string line in region.TrimEnd().Split('\n'))
+        {
+            text.Append(line.Length > 8 ? line[8..] : "").Append('\n');
+        }
+
+        return text.ToString().Replace("endpoint)", "\"https://127.0.0.1:8082\")", StringComparison.Ordinal).Replace("caFile", "\"/etc/kahuna/ca.pem\"", StringComparison.Ordinal);
+    }
+
+    [GeneratedRegex("```csharp\n(.*?)```", RegexOptions.Singleline)]
+    private static partial Regex Block();
+
+    [GeneratedRegex(@"#region [a-z ]+\n(.*?) +#endregion", RegexOptions.Singleline)]
+    private static partial Regex Region();
+}
