@@ -1,6 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
+using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Outcomes;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -9,14 +10,14 @@ namespace Kahuna.Tests.Client;
 /// <summary>What one operation allocates in the client, from the call to the result: nothing but the value that a get returns.</summary>
 public sealed class AllocationTests
 {
-    private const int Operations = 2000;
+    private const int Operations = 500;
 
     [Fact]
     public async Task Writes_and_questions_allocate_nothing()
     {
         InstantNode node = new();
         await using KahunaClient client = Client(node);
-        await Wait.ForAsync(client.DescribeAsync());
+        await SettleAsync(client, node);
         KeyValues kv = client.KeyValues;
         byte[] value = new byte[128];
         SetOptions options = new() { OnlyIfPresent = true, Ttl = TimeSpan.FromSeconds(5) };
@@ -38,7 +39,7 @@ public sealed class AllocationTests
     {
         InstantNode node = new() { Status = OutcomeStatus.Found, Value = new byte[128] };
         await using KahunaClient client = Client(node);
-        await Wait.ForAsync(client.DescribeAsync());
+        await SettleAsync(client, node);
         long array = Measure(static () => GC.KeepAlive(new byte[128]));
         Assert.Equal(array, Measure(() => Check(client.KeyValues.GetAsync("bench:1234"))));
     }
@@ -50,21 +51,45 @@ public sealed class AllocationTests
         return new KahunaClient(options, new ConnectionPorts(node, TimeProvider.System, Context: null, Seed: 1), NullLoggerFactory.Instance);
     }
 
-    /// <summary>Bytes per operation, rounded; what the runtime does once in a while is spread over many operations.</summary>
+    /// <summary>Waits until the client's loops wait for work, so that every further operation runs on the caller's thread.</summary>
+    private static async Task SettleAsync(KahunaClient client, InstantNode node)
+    {
+        await Wait.ForAsync(client.DescribeAsync());
+        await Wait.UntilAsync(() => node.IsReading);
+        int inARow = 0;
+        await Wait.UntilAsync(async () =>
+        {
+            ValueTask<SetResult> task = client.KeyValues.SetAsync("settle", "v");
+            inARow = task.IsCompleted ? inARow + 1 : 0;
+            try
+            {
+                await task;
+            }
+            catch (KahunaException)
+            {
+                // The node answers as the test wants it, not as a set expects.
+            }
+
+            return inARow == 50;
+        });
+    }
+
+    /// <summary>Bytes per operation: the least of several rounds, as other tests take buffers from the same pools at any moment.</summary>
     private static long Measure(Action operation)
     {
-        for (int i = 0; i < Operations; i++)
+        long least = long.MaxValue;
+        for (int round = 0; round < 8; round++)
         {
-            operation();
+            long before = GC.GetAllocatedBytesForCurrentThread();
+            for (int i = 0; i < Operations; i++)
+            {
+                operation();
+            }
+
+            least = Math.Min(least, (long)Math.Round((GC.GetAllocatedBytesForCurrentThread() - before) / (double)Operations));
         }
 
-        long before = GC.GetAllocatedBytesForCurrentThread();
-        for (int i = 0; i < Operations; i++)
-        {
-            operation();
-        }
-
-        return (long)Math.Round((GC.GetAllocatedBytesForCurrentThread() - before) / (double)Operations);
+        return least;
     }
 
     private static void Check<T>(ValueTask<T> task)

@@ -24,10 +24,13 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
     private Memory<byte> _target;
     private int _length;
     private int _given;
-    private bool _isReading;
+    private volatile bool _isReading;
     private bool _isEnded;
 
     public static Uri Endpoint => s_endpoint;
+
+    /// <summary>The client's reader waits.</summary>
+    public bool IsReading => _isReading;
 
     /// <summary>The status of every answer.</summary>
     public OutcomeStatus Status { get; set; } = OutcomeStatus.Applied;
@@ -91,9 +94,10 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
         }
 
         _target = buffer;
-        _isReading = true;
         _read.Reset();
-        return new ValueTask<int>(this, _read.Version);
+        short version = _read.Version;
+        _isReading = true;
+        return new ValueTask<int>(this, version);
     }
 
     /// <inheritdoc/>
