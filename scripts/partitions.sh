@@ -22,7 +22,8 @@ fi
 export KAHUNA_CLUSTER_DIR="$KAHUNA_ROOT/.kahuna/partitions"
 cluster="$KAHUNA_ROOT/scripts/cluster.sh"
 endpoints=https://127.0.0.1:8082,https://127.0.0.1:8084,https://127.0.0.1:8086
-build
+build Kahuna.Server
+build Kahuna.Benchmark
 trap '"$cluster" clean >/dev/null 2>&1 || true' EXIT
 
 printf '%-4s %-10s %10s %10s %10s\n' P leaders 64 256 1024
