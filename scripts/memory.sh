@@ -119,16 +119,20 @@ load = json.load(open(sys.argv[1], encoding="utf-8"))["aggregate"]
 gc = json.loads(sys.argv[2])["gc"]
 rss, anonymous, peak, pauses_before, keys, value_size = map(int, sys.argv[3:9])
 rss_mb = rss * 1024 / 1e6
-pause = gc["longestPauseMs"]
+during = gc["pauses"] - pauses_before
+kept = gc["latestPausesMs"][-during:] if during > 0 else []
+pause = max(kept, default=0.0)
 print(f"keys                 {keys:>12,}   of {value_size} bytes each")
 print(f"resident memory      {rss_mb:>12,.1f} MB   managed and native together")
 print(f"  of it anonymous    {anonymous * 1024 / 1e6:>12,.1f} MB")
 print(f"  highest so far     {peak * 1024 / 1e6:>12,.1f} MB")
 print(f"managed heap         {gc['heapBytes'] / 1e6:>12,.1f} MB")
 print(f"overwriting          {load['rps']:>12,.0f} sets/s, p99 {load['p99Ms']:.2f} ms, {load['errors'] + load['timeouts']} errors")
-print(f"collector pauses     {gc['pauses'] - pauses_before:>12,} while overwriting, {gc['pauses']:,} since the start")
-print(f"longest pause        {pause:>12,.2f} ms since the start")
+print(f"collector pauses     {during:>12,} while overwriting, {gc['pauses']:,} since the start")
+print(f"longest pause        {pause:>12,.2f} ms while overwriting, {gc['longestPauseMs']:,.2f} ms since the start")
+if during > len(kept):
+    print(f"  (the latest {len(kept)} of them are known one by one)")
 if keys == 1_000_000 and value_size == 128:
-    print(f"floor: memory at most 350 MB          {'ok' if rss_mb <= 350 else 'below'}")
-    print(f"floor: longest pause at most 10 ms    {'ok' if pause <= 10 else 'below'}")
+    print(f"floor: memory at most 350 MB          {'ok' if rss_mb <= 350 else 'missed'}")
+    print(f"floor: longest pause at most 10 ms    {'ok' if pause <= 10 else 'missed'}")
 PYTHON

@@ -49,6 +49,13 @@ internal static class StatusEndpoint
             json.WriteStartObject("gc");
             json.WriteNumber("pauses", GcPauses.Shared.Count);
             json.WriteNumber("longestPauseMs", Math.Round(GcPauses.Shared.Longest.TotalMilliseconds, 3));
+            json.WriteStartArray("latestPausesMs");
+            foreach (TimeSpan pause in GcPauses.Shared.Latest())
+            {
+                json.WriteNumberValue(Math.Round(pause.TotalMilliseconds, 3));
+            }
+
+            json.WriteEndArray();
             json.WriteNumber("heapBytes", GC.GetTotalMemory(false));
             using (Process self = Process.GetCurrentProcess())
             {

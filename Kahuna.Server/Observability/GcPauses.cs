@@ -2,12 +2,17 @@ using System.Diagnostics.Tracing;
 
 namespace Kahuna.Server.Observability;
 
-/// <summary>Counts the garbage collector's pauses and keeps the longest, from the runtime's own events. Any thread; one per process.</summary>
+/// <summary>Counts the garbage collector's pauses, keeps the longest and the latest ones, from the runtime's own events. Any thread; one per process.</summary>
 internal sealed class GcPauses : EventListener
 {
     private const int SuspendBegin = 9;
     private const int RestartEnd = 3;
     private const EventKeywords GcKeyword = (EventKeywords)0x1;
+
+    /// <summary>How many of the latest pauses are kept: enough for whoever looks once in a while to see each of them.</summary>
+    private const int LatestMax = 256;
+
+    private readonly long[] _latestTicks = new long[LatestMax];
     private long _begunAt;
     private long _count;
     private long _longestTicks;
@@ -19,6 +24,20 @@ internal sealed class GcPauses : EventListener
 
     /// <summary>Longest time that all threads stood still since the start.</summary>
     public TimeSpan Longest => TimeSpan.FromTicks(Volatile.Read(ref _longestTicks));
+
+    /// <summary>The latest pauses, oldest first, at most 256.</summary>
+    public TimeSpan[] Latest()
+    {
+        long count = Count;
+        int kept = (int)Math.Min(count, LatestMax);
+        TimeSpan[] latest = new TimeSpan[kept];
+        for (int i = 0; i < kept; i++)
+        {
+            latest[i] = TimeSpan.FromTicks(Volatile.Read(ref _latestTicks[(count - kept + i) % LatestMax]));
+        }
+
+        return latest;
+    }
 
     protected override void OnEventSourceCreated(EventSource eventSource)
     {
@@ -38,6 +57,7 @@ internal sealed class GcPauses : EventListener
             case RestartEnd when _begunAt != 0:
                 long ticks = eventData.TimeStamp.Ticks - _begunAt;
                 _begunAt = 0;
+                Volatile.Write(ref _latestTicks[_count % LatestMax], ticks);
                 Volatile.Write(ref _count, _count + 1);
                 if (ticks > Volatile.Read(ref _longestTicks))
                 {
