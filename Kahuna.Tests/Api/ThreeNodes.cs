@@ -19,7 +19,7 @@ public sealed class ThreeNodes : IAsyncLifetime
     /// <summary>A channel to a node that does not lead.</summary>
     internal GrpcChannel Follower => _channels[(LeaderIndex + 1) % 3];
 
-    internal int LeaderIndex => Cluster.Nodes[0].View.Status(0).Leader.Value - 1;
+    internal int LeaderIndex => Math.Max(0, Cluster.Nodes[0].View.Status(0).Leader.Value - 1);
 
     public async Task InitializeAsync()
     {
