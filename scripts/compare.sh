@@ -17,8 +17,10 @@ Usage: scripts/compare.sh [options]
   --json FILE      writes medians, spread and ratios there as well
 
 Kahuna: three processes, TLS and fsync on. etcd: three processes, its defaults, no TLS. Redis:
-one process, appendfsync always, no TLS. Keys bench:N of 10,000, values of 128 bytes. The data
-of all three lies in one directory under .kahuna/, on the disk of this clone.
+one process, appendfsync always, no TLS; "redis" has a connection per worker, as redis-benchmark
+and as many application processes have, "redis_pipelined" lets 128 workers share one. Keys bench:N
+of 10,000, values of 128 bytes. The data of all three lies in one directory under .kahuna/, on the
+disk of this clone.
 With the defaults it takes under eight minutes and leaves nothing running.
 USAGE
 }
@@ -156,14 +158,22 @@ start_redis() {
 
 # run_point SYSTEM WORKLOAD WORKERS SECONDS FILE
 run_point() {
-  local errors="$work/bench.log"
-  run_bench --target "$1" -c "$endpoints" --workload "$2" --concurrency "$3" --duration "$4" --warmup "$warmup" \
+  local errors="$work/bench.log" target="${1%_pipelined}" connections=()
+  [[ "$1" == redis ]] && connections=(--connections "$3")
+  run_bench --target "$target" ${connections[@]+"${connections[@]}"} -c "$endpoints" --workload "$2" --concurrency "$3" --duration "$4" --warmup "$warmup" \
     --key-space 10000 --value-size 128 --format json --output "$5" >"$errors" 2>&1 ||
     { tail -n 20 "$errors" >&2; die "kahuna-bench --target $1 --workload $2 --concurrency $3 failed"; }
 }
 
+# measure SYSTEM: the present round, workload and number of workers.
+measure() {
+  local file="$work/results/$round-$1-$workload-$worker_count.json"
+  run_point "$1" "$workload" "$worker_count" "$seconds" "$file"
+  python3 "$KAHUNA_ROOT/scripts/compare_report.py" --one "$file" "$round" "$1" "$workload" "$worker_count" >&2
+}
+
 mkdir "$work/results"
-printf '%-6s %-7s %-9s %8s %12s %10s\n' round system workload workers 'req/s' 'p99 ms' >&2
+printf '%-6s %-15s %-9s %8s %12s %10s\n' round system workload workers 'req/s' 'p99 ms' >&2
 for ((round = 1; round <= rounds; round++)); do
   for ((turn = 0; turn < ${#system_list[@]}; turn++)); do
     # Each round begins with another system, so that none always runs first on a cold machine.
@@ -174,9 +184,9 @@ for ((round = 1; round <= rounds; round++)); do
     run_point "$system" set 64 2 "$work/heat.json"
     for workload in "${workload_list[@]}"; do
       for worker_count in "${worker_list[@]}"; do
-        file="$work/results/$round-$system-$workload-$worker_count.json"
-        run_point "$system" "$workload" "$worker_count" "$seconds" "$file"
-        python3 "$KAHUNA_ROOT/scripts/compare_report.py" --one "$file" "$round" "$system" "$workload" "$worker_count" >&2
+        measure "$system"
+        # With one worker there is nothing to share a connection with.
+        [[ "$system" == redis && "$worker_count" -gt 1 ]] && measure redis_pipelined
       done
     done
     stop_all

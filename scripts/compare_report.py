@@ -19,7 +19,7 @@ FLOORS = [
     ("set", 64, "etcd", "p99Ms", "at most", 1.0),
     ("set", 1, "etcd", "p50Ms", "at most", 0.8),
 ]
-SYSTEMS = ["kahuna", "etcd", "redis"]
+SYSTEMS = ["kahuna", "etcd", "redis", "redis_pipelined"]
 
 
 def read(path):
@@ -34,7 +34,7 @@ def faults(row):
 def print_one(path, round_number, system, workload, workers):
     row = read(path)
     note = f"  {faults(row)} errors, timeouts or misses" if faults(row) else ""
-    print(f"{round_number:<6} {system:<7} {workload:<9} {workers:>8} {row['rps']:>12,.0f} {row['p99Ms']:>10.2f}{note}")
+    print(f"{round_number:<6} {system:<15} {workload:<9} {workers:>8} {row['rps']:>12,.0f} {row['p99Ms']:>10.2f}{note}")
 
 
 def collect(directory):
@@ -121,20 +121,20 @@ def print_report(report):
     print(f"machine: {host['cpu']}, {host['cores']} cores, {host['filesystem']}, Linux {host['kernel']}")
     print(f"points : median of the rounds, {report['seconds']} s each after {report['warmup']} s; 128-byte values, 10,000 keys")
     print()
-    header = f"{'workload':<9} {'workers':>7}  {'system':<7} {'req/s':>10} {'lowest':>10} {'highest':>10} {'p50 ms':>8} {'p99 ms':>8}  errors"
+    header = f"{'workload':<9} {'workers':>7}  {'system':<15} {'req/s':>10} {'lowest':>10} {'highest':>10} {'p50 ms':>8} {'p99 ms':>8}  errors"
     print(header)
     print("-" * len(header))
     for p in report["points"]:
         print(
-            f"{p['workload']:<9} {p['workers']:>7}  {p['system']:<7} {p['rps']:>10,.0f} {p['rpsMin']:>10,.0f} "
+            f"{p['workload']:<9} {p['workers']:>7}  {p['system']:<15} {p['rps']:>10,.0f} {p['rpsMin']:>10,.0f} "
             f"{p['rpsMax']:>10,.0f} {p['p50Ms']:>8.3f} {p['p99Ms']:>8.3f}  {p['faults']}"
         )
     if report["ratios"]:
         print("\nKahuna divided by its peer (req/s: more is better; latency: less is better)")
-        print(f"{'workload':<9} {'workers':>7}  {'peer':<7} {'req/s':>8} {'p50':>8} {'p99':>8}")
+        print(f"{'workload':<9} {'workers':>7}  {'peer':<15} {'req/s':>8} {'p50':>8} {'p99':>8}")
         for r in report["ratios"]:
             cells = " ".join("       -" if r[f] is None else f"{r[f]:>8.2f}" for f in ("rps", "p50Ms", "p99Ms"))
-            print(f"{r['workload']:<9} {r['workers']:>7}  {r['peer']:<7} {cells}")
+            print(f"{r['workload']:<9} {r['workers']:>7}  {r['peer']:<15} {cells}")
     if report["floors"]:
         print("\nfloors")
         for f in report["floors"]:

@@ -165,12 +165,12 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     {
         _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), TrustedCa(Options), _loggers);
         RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax);
-        WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
-        // The options of the node are all there is: no appsettings.json of the current directory, no ASPNETCORE_ variables.
-        builder.Configuration.Sources.Clear();
-        builder.Logging.ClearProviders();
+        // The options of the node are all there is: no appsettings.json, no ASPNETCORE_ variables, and above all nobody who watches the
+        // files below the current directory, where each write to a log would wake the watcher.
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions { ContentRootPath = AppContext.BaseDirectory });
+        builder.Services.AddRoutingCore();
         builder.Services.AddSingleton(_loggers);
-        builder.WebHost.ConfigureKestrel(kestrel => ConfigureKestrel(kestrel));
+        builder.WebHost.UseKestrelCore().ConfigureKestrel(ConfigureKestrel);
         builder.Services.AddKahunaPeers(_links);
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         _app = builder.Build();
