@@ -43,7 +43,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         Options = options;
         _loggers = loggers;
         _log = loggers.CreateLogger("Kahuna.Node");
-        _store = ThreadedLog.Open(options.DataDirectory, new SegmentedLogOptions { LogLimitBytes = options.LogLimitBytes }, line => LogRecovery(_log, line));
+        _store = ThreadedLog.Open(options.DataDirectory, new SegmentedLogOptions { LogLimitBytes = options.LogLimitBytes }, line => LogStorage(_log, line));
         NodeId[] voters = [.. options.Peers.Select(peer => peer.Id)];
         _view = new ClusterView(new ClusterIdentity(
             options.ClusterId,
@@ -52,7 +52,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             options.Partitions,
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]));
         _view.Failed += (partition, error) => LogPartitionFailed(_log, partition, error);
-        _view.LogDead += error => _fatal.TrySetResult(error);
+        _view.LogDead += OnLogDead;
         _tls = NodeCertificates.Load(options, TimeProvider.System);
         PeerRelay relay = new();
         _links = new PeerLinks(LinkOptions(options, _tls), relay, loggers);
@@ -83,12 +83,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     public static async Task<KahunaNode> StartAsync(NodeOptions options, CancellationToken cancellationToken = default)
     {
         options = options with { Partitions = DataDirectoryIdentity.Open(options).Partitions };
-        ILoggerFactory loggers = LoggerFactory.Create(logging => logging.SetMinimumLevel(options.LogLevel).AddFilter("Microsoft", LogLevel.Warning).AddSimpleConsole(console =>
-        {
-            console.SingleLine = true;
-            console.TimestampFormat = "yyyy-MM-ddTHH:mm:ss.fffZ ";
-            console.UseUtcTimestamp = true;
-        }));
+        ILoggerFactory loggers = NodeLogging.Create(options.LogLevel);
         KahunaNode node = new(options, loggers);
         try
         {
@@ -212,6 +207,14 @@ internal sealed partial class KahunaNode : IAsyncDisposable
 
     private void TellHealth() => _health.Set(NodeServices.Names, _view.IsReady(out _));
 
+    private void OnLogDead(Exception error)
+    {
+        if (_fatal.TrySetResult(error))
+        {
+            LogStorageFailed(_log, error.Message);
+        }
+    }
+
     private void Tick()
     {
         foreach (PartitionLoop loop in _loops.Loops)
@@ -286,9 +289,12 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     [LoggerMessage(1, LogLevel.Information, "Node {Node} of cluster {Cluster} serves {Address}; data in {Directory}; {Partitions} partition(s)")]
     private static partial void LogStarted(ILogger logger, ushort node, string cluster, Uri address, string directory, int partitions);
 
-    [LoggerMessage(2, LogLevel.Information, "Log recovery: {Line}")]
-    private static partial void LogRecovery(ILogger logger, string line);
+    [LoggerMessage(2, LogLevel.Warning, "{Line}")]
+    private static partial void LogStorage(ILogger logger, string line);
 
     [LoggerMessage(3, LogLevel.Critical, "Partition {Partition} has stopped: a rule of the program is broken. It serves nothing any more; keep the data directory and report this.")]
     private static partial void LogPartitionFailed(ILogger logger, int partition, Exception error);
+
+    [LoggerMessage(4, LogLevel.Critical, "{Reason}")]
+    private static partial void LogStorageFailed(ILogger logger, string reason);
 }

@@ -342,7 +342,6 @@ internal sealed class SegmentedLog : ILogStore
         }
 
         _queue.Close();
-        _report("Log: " + error.Message);
         foreach (LogWriter writer in writers)
         {
             writer.Sink.Failed(error);

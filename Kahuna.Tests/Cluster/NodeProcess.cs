@@ -24,6 +24,9 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
 
     public int ExitCode => _process!.ExitCode;
 
+    /// <summary>Limit of file descriptors for the next start; null leaves it as it is.</summary>
+    public int? Descriptors { get; set; }
+
     /// <summary>Everything that a server process in these tests gets: no option from the environment of the person who runs them.</summary>
     public static ProcessStartInfo StartInfo(string certificates, string logFile, IEnumerable<string> options)
     {
@@ -47,7 +50,13 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
         }
 
         _process?.Dispose();
-        _process = Process.Start(StartInfo(Path.Combine(directory, "certificates"), LogFile, options))!;
+        ProcessStartInfo start = StartInfo(Path.Combine(directory, "certificates"), LogFile, options);
+        if (Descriptors is { } limit)
+        {
+            start.ArgumentList[1] = $"ulimit -n {limit}; {start.ArgumentList[1]}";
+        }
+
+        _process = Process.Start(start)!;
         guardian.Add(_process.Id);
     }
 

@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Kahuna.Server.Hosting.Options;
+using Shared = Kahuna.Client.Connection.DevelopmentCertificates;
 
 namespace Kahuna.Server.Hosting.Certificates;
 
@@ -13,13 +14,10 @@ namespace Kahuna.Server.Hosting.Certificates;
 /// </summary>
 internal sealed class DevelopmentCertificates(string directory, TimeProvider time)
 {
-    public const string CaFile = "ca.pem";
+    public const string CaFile = Shared.AuthorityFile;
     public const string CaKeyFile = "ca-key.pem";
     public const string NodeFile = "node.pem";
     public const string NodeKeyFile = "node-key.pem";
-
-    /// <summary>Named also by the SDK, which reads <see cref="CaFile"/> there.</summary>
-    public const string DirectoryVariable = "KAHUNA_DEV_CERT_DIR";
 
     private const string LockFile = "lock";
     private const string CaName = "CN=Kahuna development CA";
@@ -36,14 +34,8 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
     /// <summary>Making two certificates takes milliseconds; whoever waits longer waits for something that hangs.</summary>
     private static readonly TimeSpan s_lockWaitMax = TimeSpan.FromSeconds(20);
 
-    /// <summary>KAHUNA_DEV_CERT_DIR, else dev-ca in the user's directory for Kahuna.</summary>
-    public static string Directory()
-    {
-        string? named = Environment.GetEnvironmentVariable(DirectoryVariable);
-        return string.IsNullOrWhiteSpace(named)
-            ? Path.Combine(Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify), "kahuna", "dev-ca")
-            : Path.GetFullPath(named);
-    }
+    /// <summary>The directory that clients of the same user look into.</summary>
+    public static string Directory() => Shared.Directory();
 
     /// <summary>
     /// The node certificate, valid for localhost, both loopback addresses, this machine's name and <paramref name="hosts"/>; made or renewed when
@@ -54,7 +46,7 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
     {
         if (!Path.IsPathRooted(directory))
         {
-            throw new CertificateException($"This user has no directory for application data; set {DirectoryVariable} or use --certificate and --certificate-key.");
+            throw new CertificateException($"This user has no directory for application data; set {Shared.DirectoryVariable} or use --certificate and --certificate-key.");
         }
 
         SortedSet<string> names = new(["localhost", "127.0.0.1", "::1", Environment.MachineName.ToLowerInvariant(), .. hosts.Select(Normalize)], StringComparer.Ordinal);
@@ -71,7 +63,7 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            throw new CertificateException($"Cannot keep development certificates in {directory}: {OneLine.Of(error.Message)} Use --certificate and --certificate-key, or set {DirectoryVariable}.", error);
+            throw new CertificateException($"Cannot keep development certificates in {directory}: {OneLine.Of(error.Message)} Use --certificate and --certificate-key, or set {Shared.DirectoryVariable}.", error);
         }
     }
 

@@ -13,7 +13,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly OptionSetting Advertise = new("advertise", "url", "Address by which clients and other nodes reach this node. Default: its entry in --peers, else the first --listen.");
     public static readonly OptionSetting Peers = new("peers", "id=url,…", "All nodes of the cluster, this one included: 1=https://a:8082,2=https://b:8082,3=https://c:8082.");
     public static readonly OptionSetting Data = new("data", "directory", "Directory for everything this node keeps. Default: a directory of the user.");
-    public static readonly OptionSetting Partitions = new("partitions", "number", "Number of partitions, fixed when the data directory is created. Default: what it records, else 1.");
+    public static readonly OptionSetting Partitions = new("partitions", "number", $"Number of partitions, fixed when the data directory is created. Default: what it records, else {NodeOptions.PartitionsDefault}.");
     public static readonly OptionSetting Leaders = new("leaders", "together|spread", "All leaders on one node, or distributed over the nodes. Default: together.");
     public static readonly OptionSetting LogLimit = new("log-limit", "size", "Size of the log above which writes are refused, as 500MB, 16GB or 16GiB. Default: 16GB.");
     public static readonly OptionSetting MaxValueBytes = new("max-value-bytes", "size", "Largest value that a client may write, up to 16MiB. Default: 1MiB.");

@@ -1,0 +1,121 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Text;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+
+namespace Kahuna.Tests.Api.Grpc;
+
+/// <summary>What a flood is made of: bare TLS connections, streams that wait for nobody, and a polite call that shows whether others are served. Stateless.</summary>
+internal static class FloodClient
+{
+    private static readonly TimeSpan s_deadline = TimeSpan.FromSeconds(60);
+
+    /// <summary>A TLS connection that says nothing more; null when it was refused.</summary>
+    public static async Task<SslStream?> ConnectAsync(Uri address)
+    {
+        Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        SslStream? tls = null;
+        try
+        {
+            await socket.ConnectAsync(IPAddress.Loopback, address.Port);
+            tls = new SslStream(new NetworkStream(socket, ownsSocket: true));
+            await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions
+            {
+                TargetHost = "localhost",
+                ApplicationProtocols = [SslApplicationProtocol.Http2],
+                RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+            });
+            return tls;
+        }
+        catch (Exception e) when (e is SocketException or IOException)
+        {
+            socket.Dispose();
+            tls?.Dispose();
+            return null;
+        }
+    }
+
+    /// <summary>Opens streams on one connection without regard to what the server allows; ends when one was refused or the connection cut.</summary>
+    public static async Task OpenStreamsRudelyAsync(Uri address, string path, int streams)
+    {
+        using SslStream connection = (await ConnectAsync(address))!;
+        Task refused = ReadToRefusalAsync(connection);
+        await connection.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
+        await connection.WriteAsync(new byte[] { 0, 0, 0, 4, 0, 0, 0, 0, 0 });
+        byte[] block = HeaderBlock(address.Authority, path);
+        try
+        {
+            for (int i = 0; i < streams; i++)
+            {
+                int stream = (2 * i) + 1;
+                byte[] frame = [0, (byte)(block.Length >> 8), (byte)block.Length, 1, 4, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. block];
+                await connection.WriteAsync(frame);
+            }
+        }
+        catch (IOException)
+        {
+            // Cut already.
+        }
+
+        await refused;
+    }
+
+    /// <summary>Calls on new connections until one is served.</summary>
+    public static async Task ServesAgainAsync(Uri address)
+    {
+        long until = Environment.TickCount64 + (long)s_deadline.TotalMilliseconds;
+        while (true)
+        {
+            try
+            {
+                await using GrpcChannel channel = ChannelTo(address);
+                await DescribeAsync(channel);
+                return;
+            }
+            catch (GrpcException e) when (e.Code == GrpcStatusCode.Unavailable && Environment.TickCount64 < until)
+            {
+                await Task.Yield();
+            }
+        }
+    }
+
+    public static GrpcChannel ChannelTo(Uri address) =>
+        new(address, new GrpcChannelOptions { Tls = new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = static (_, _, _, _) => true } });
+
+    public static Task<DescribeClusterResponse> DescribeAsync(GrpcChannel channel) =>
+        channel.UnaryAsync("/kahuna.v1.Cluster/DescribeCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser, new CallOptions { Deadline = s_deadline });
+
+    /// <summary>HPACK: :method POST, :scheme https, and :path, :authority and content-type as literals that are not indexed.</summary>
+    private static byte[] HeaderBlock(string authority, string path) =>
+        [0x83, 0x87, .. Literal(4, path), .. Literal(1, authority), 0x0f, 0x10, .. Text("application/grpc")];
+
+    private static byte[] Literal(byte name, string value) => [name, .. Text(value)];
+
+    private static byte[] Text(string value) => [(byte)value.Length, .. Encoding.ASCII.GetBytes(value)];
+
+    /// <summary>Reads frames until a stream is refused (RST_STREAM with REFUSED_STREAM or ENHANCE_YOUR_CALM) or the connection is closed, which refuses all.</summary>
+    private static async Task ReadToRefusalAsync(SslStream stream)
+    {
+        byte[] frame = new byte[64 * 1024];
+        try
+        {
+            while (true)
+            {
+                await stream.ReadExactlyAsync(frame.AsMemory(0, 9));
+                int length = (frame[0] << 16) | (frame[1] << 8) | frame[2];
+                byte type = frame[3];
+                await stream.ReadExactlyAsync(frame.AsMemory(0, length));
+                if (type == 3 && frame[3] is 7 or 11)
+                {
+                    return;
+                }
+            }
+        }
+        catch (IOException)
+        {
+            // Closed.
+        }
+    }
+}
