@@ -31,6 +31,7 @@ public sealed class ScriptTests
     [InlineData("pack.sh", "--no-such-option")]
     [InlineData("compare.sh", "--rounds", "none")]
     [InlineData("memory.sh", "--keys", "-1")]
+    [InlineData("cost.sh", "--workers", "many")]
     [InlineData("cluster.sh", "no-such-command")]
     [InlineData("cluster.sh", "kill", "4")]
     public void Bad_arguments_get_the_usage_and_exit_code_2(string script, params string[] arguments)
