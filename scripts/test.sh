@@ -42,6 +42,7 @@ need_package python3-grpcio /usr/bin/python3 -c 'import grpc'
 need_package python3-protobuf /usr/bin/python3 -c 'import google.protobuf'
 need_package strace strace -V
 need_package curl curl --version
+need_package librocksdb7.8 rocksdb_present
 
 cd "$KAHUNA_ROOT"
 say "restoring (locked)"
