@@ -1,12 +1,18 @@
 namespace Kahuna.Server.State;
 
-/// <summary>One replaced revision of a key: 48 bytes. A row of <see cref="HistoryTable"/>, owned by it.</summary>
+/// <summary>One replaced revision of a key: 64 bytes. A row of <see cref="HistoryTable"/>, owned by it.</summary>
 internal struct HistoryRecord
 {
     public long Revision;
 
     /// <summary>Cluster time at which it was replaced.</summary>
     public long ReplacedAtMs;
+
+    /// <summary>Place in the order of replacement over all keys of the partition, from 1 on; the same on every node.</summary>
+    public long Number;
+
+    /// <summary>Digest of the revision, taken over from the key's row.</summary>
+    public ulong Digest;
 
     /// <summary>Row of the key.</summary>
     public int Key;

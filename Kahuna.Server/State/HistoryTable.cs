@@ -15,6 +15,12 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
     private int _earliest;
     private int _latest;
 
+    /// <summary>The number that the next record gets.</summary>
+    public long NextNumber { get; private set; } = 1;
+
+    /// <summary>Sum of the digests of all records.</summary>
+    public ulong Digest { get; private set; }
+
     /// <summary>Records kept.</summary>
     public long Count { get; private set; }
 
@@ -46,6 +52,8 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         {
             Revision = entry.Revision,
             ReplacedAtMs = timeMs,
+            Number = NextNumber++,
+            Digest = entry.Digest,
             Key = key,
             Block = entry.IsDeleted ? SlabAllocator.None : entry.Block,
             ValueLength = entry.ValueLength,
@@ -62,6 +70,7 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         }
 
         _latest = index;
+        Digest = unchecked(Digest + StateDigest.OfRecord(in record));
         LinkToKey(ref entry, index);
         Count++;
         CountedBytes += Cost(entry.KeyLength, entry.ValueLength);
@@ -162,6 +171,7 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         }
 
         Unline(in record);
+        Digest = unchecked(Digest - StateDigest.OfRecord(in record));
         Count--;
         CountedBytes -= Cost(entry.KeyLength, record.ValueLength);
         if (record.Block != SlabAllocator.None)

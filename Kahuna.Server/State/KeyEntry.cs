@@ -1,13 +1,16 @@
 namespace Kahuna.Server.State;
 
 /// <summary>
-/// One key that was ever written: 40 bytes. A deleted key keeps its row, because its revisions go on where they stopped.
+/// One key that was ever written: 48 bytes. A deleted key keeps its row, because its revisions go on where they stopped.
 /// A row of <see cref="KeyTable"/>, owned by it.
 /// </summary>
 internal struct KeyEntry
 {
     /// <summary>Revision of the last write, deletions included.</summary>
     public long Revision;
+
+    /// <summary>Digest of the last write (<see cref="StateDigest.OfRevision"/>).</summary>
+    public ulong Digest;
 
     /// <summary>Lower half of the key's hash; saves most comparisons of bytes.</summary>
     public uint Hash;

@@ -11,6 +11,7 @@ internal sealed class KeyStore
 
     private readonly SlabAllocator _slabs = new();
     private long _deleted;
+    private ulong _digest;
 
     public KeyStore(StateLimits limits)
     {
@@ -24,6 +25,9 @@ internal sealed class KeyStore
     public HistoryTable History { get; }
 
     public ExpiryHeap Expiry { get; }
+
+    /// <summary>Digest of everything that is stored, kept up with each change.</summary>
+    public ulong Digest => unchecked(_digest + History.Digest);
 
     public StateCounts Counts =>
         new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
@@ -42,6 +46,7 @@ internal sealed class KeyStore
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Revision = 1;
         entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
+        AddDigest(ref entry);
         return key;
     }
 
@@ -60,6 +65,7 @@ internal sealed class KeyStore
         Replace(key, ref entry, value.Length, keep);
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
+        AddDigest(ref entry);
     }
 
     /// <summary>Deletes a key that exists: its name and revision stay, its value goes to history or is freed.</summary>
@@ -69,6 +75,7 @@ internal sealed class KeyStore
         ClearDeadline(key);
         Replace(key, ref entry, 0, keep);
         entry.Flags = KeyEntryFlags.Deleted;
+        AddDigest(ref entry);
         _deleted++;
     }
 
@@ -87,12 +94,19 @@ internal sealed class KeyStore
         return true;
     }
 
-    public void SetDeadline(int key, long deadlineMs) => Expiry.Set(key, deadlineMs);
+    public void SetDeadline(int key, long deadlineMs)
+    {
+        ClearDeadline(key);
+        Expiry.Set(key, deadlineMs);
+        _digest = unchecked(_digest + StateDigest.OfDeadline(Keys[key].Hash, deadlineMs));
+    }
 
     public void ClearDeadline(int key)
     {
-        if (Keys[key].ExpirySlot != 0)
+        ref KeyEntry entry = ref Keys[key];
+        if (entry.ExpirySlot != 0)
         {
+            _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, Expiry.DeadlineOf(in entry)));
             Expiry.Remove(key);
         }
     }
@@ -102,6 +116,7 @@ internal sealed class KeyStore
     {
         uint old = entry.Block;
         bool handedOver = false;
+        _digest = unchecked(_digest - entry.Digest);
         if (keep.IsKept && History.Keeps(in entry))
         {
             handedOver = !entry.IsDeleted;
@@ -121,5 +136,12 @@ internal sealed class KeyStore
 
         entry.ValueLength = valueLength;
         entry.Revision++;
+    }
+
+    /// <summary>After the row and its bytes are as they are to be.</summary>
+    private void AddDigest(ref KeyEntry entry)
+    {
+        entry.Digest = StateDigest.OfRevision(Keys.Key(in entry), Keys.Value(in entry), entry.Revision, entry.Flags);
+        _digest = unchecked(_digest + entry.Digest);
     }
 }

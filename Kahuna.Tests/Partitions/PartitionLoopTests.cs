@@ -21,7 +21,7 @@ public sealed class PartitionLoopTests
         Assert.Equal("3", reads.Replies[0].Value);
         Assert.Equal(OutcomeStatus.NotFound, reads.Replies[1].Status);
         cluster.Tick(4);
-        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Partition(0).State.Digest()).Distinct());
+        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Partition(0).State.Digest).Distinct());
     }
 
     [Fact]

@@ -147,12 +147,12 @@ public sealed class ExpiryTests
 
         _state.Now += 100;
         other.Now += 100;
-        Assert.Equal(_state.Machine.Digest(), other.Machine.Digest());
+        Assert.Equal(_state.Machine.Digest, other.Machine.Digest);
         for (int left = 50; left > 0; left -= 7)
         {
             _state.Sweep(7);
             other.Sweep(7);
-            Assert.Equal(_state.Machine.Digest(), other.Machine.Digest());
+            Assert.Equal(_state.Machine.Digest, other.Machine.Digest);
         }
     }
 

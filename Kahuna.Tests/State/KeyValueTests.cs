@@ -99,10 +99,10 @@ public sealed class KeyValueTests
             CommandKind.Increment => command with { Flags = command.Flags | CommandFlags.Number, Number = 2 },
             _ => command,
         };
-        ulong before = _state.Machine.Digest();
+        ulong before = _state.Machine.Digest;
         Assert.Equal(Failed(1), _state.Do(command with { Compared = "6" }));
         Assert.Equal(Failed(1), _state.Do(command with { ComparedRevision = 2 }));
-        Assert.Equal(before, _state.Machine.Digest());
+        Assert.Equal(before, _state.Machine.Digest);
         Assert.Equal(OutcomeStatus.Applied, _state.Do(command).Status);
     }
 
@@ -159,9 +159,9 @@ public sealed class KeyValueTests
     public void Increment_refuses_what_is_no_integer(string? value)
     {
         _state.Set("k", value);
-        ulong before = _state.Machine.Digest();
+        ulong before = _state.Machine.Digest;
         Assert.Equal(new Answer(OutcomeStatus.NotAnInteger, 1, 0, null, false), _state.Increment("k", 1));
-        Assert.Equal(before, _state.Machine.Digest());
+        Assert.Equal(before, _state.Machine.Digest);
     }
 
     [Theory]
@@ -172,9 +172,9 @@ public sealed class KeyValueTests
     public void Increment_past_the_range_changes_nothing(string value, long amount)
     {
         _state.Set("k", value);
-        ulong before = _state.Machine.Digest();
+        ulong before = _state.Machine.Digest;
         Assert.Equal(OutcomeStatus.Overflow, _state.Increment("k", amount).Status);
-        Assert.Equal(before, _state.Machine.Digest());
+        Assert.Equal(before, _state.Machine.Digest);
         Assert.Equal(Found(1, value), _state.Get("k"));
     }
 
@@ -221,7 +221,7 @@ public sealed class KeyValueTests
             Assert.True(Command.TryRead(test.Encode(), out Command command));
             follower.Machine.BeginEntry(_state.Now);
             follower.Machine.Apply(command, null);
-            Assert.Equal(_state.Machine.Digest(), follower.Machine.Digest());
+            Assert.Equal(_state.Machine.Digest, follower.Machine.Digest);
         }
     }
 

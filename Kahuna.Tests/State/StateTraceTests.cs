@@ -53,6 +53,6 @@ public sealed class StateTraceTests
         string value = answer.IsNull ? " null" : answer.Value is null ? string.Empty : $" \"{answer.Value}\"";
         StateCounts counts = _state.Machine.Counts;
         _text.Append(CultureInfo.InvariantCulture, $"{_state.Now} {test.Kind} {test.Key} {test.Flags}: {answer.Status} revision {answer.Revision} number {answer.Number}{value}\n")
-            .Append(CultureInfo.InvariantCulture, $"    keys {counts.Keys} deleted {counts.Tombstones} history {counts.History} digest {_state.Machine.Digest():x16}\n");
+            .Append(CultureInfo.InvariantCulture, $"    keys {counts.Keys} deleted {counts.Tombstones} history {counts.History} digest {_state.Machine.Digest:x16}\n");
     }
 }
