@@ -5,7 +5,7 @@ namespace Kahuna.Server.State;
 /// is in its key's ring and in one line through all keys in the order of replacement. What is kept depends only on the
 /// applied commands, so it is the same on every node. Row 0 is not used. Owned by one <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
-internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAllocator slabs)
+internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAllocator slabs, Action<int> beforeChange)
 {
     /// <summary>What a record counts against the byte limit besides its key and value: its row and the rounding of its block.</summary>
     public const int RecordOverheadBytes = 64;
@@ -17,6 +17,9 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
 
     /// <summary>The number that the next record gets.</summary>
     public long NextNumber { get; private set; } = 1;
+
+    /// <summary>Number of the earliest record that is kept; the next number when there is none.</summary>
+    public long FirstNumber => _earliest == 0 ? NextNumber : _records[_earliest].Number;
 
     /// <summary>Sum of the digests of all records.</summary>
     public ulong Digest { get; private set; }
@@ -82,6 +85,46 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         while (CountedBytes > limits.HistoryBytes)
         {
             Evict(_earliest);
+        }
+    }
+
+    /// <summary>Adds a record to its key's ring, as the newest. For a state that is being loaded, whose order over all keys <see cref="FinishLoading"/> makes.</summary>
+    public void Load(int key, in HistoryRecord loaded)
+    {
+        int index = TakeRow();
+        _records[index] = loaded;
+        ref KeyEntry entry = ref keys[key];
+        LinkToKey(ref entry, index);
+        Digest = unchecked(Digest + StateDigest.OfRecord(in _records[index]));
+        Count++;
+        CountedBytes += Cost(entry.KeyLength, loaded.ValueLength);
+    }
+
+    /// <summary>Puts what was loaded in the order of replacement.</summary>
+    public void FinishLoading(long nextNumber)
+    {
+        NextNumber = nextNumber;
+        int[] order = new int[Count];
+        for (int i = 0; i < order.Length; i++)
+        {
+            order[i] = i + 1;
+        }
+
+        Array.Sort(order, (a, b) => _records[a].Number.CompareTo(_records[b].Number));
+        foreach (int index in order)
+        {
+            ref HistoryRecord record = ref _records[index];
+            record.Earlier = _latest;
+            if (_latest != 0)
+            {
+                _records[_latest].Later = index;
+            }
+            else
+            {
+                _earliest = index;
+            }
+
+            _latest = index;
         }
     }
 
@@ -155,6 +198,7 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
     private void Evict(int index)
     {
         ref HistoryRecord record = ref _records[index];
+        beforeChange(record.Key);
         ref KeyEntry entry = ref keys[record.Key];
         if (--entry.HistoryCount == 0)
         {

@@ -10,13 +10,15 @@ internal sealed class KeyStore
     private const int AgedPerCommand = 4;
 
     private readonly SlabAllocator _slabs = new();
+    private readonly List<StateView> _views = [];
+    private readonly RowSet _changed = new();
     private long _deleted;
     private ulong _digest;
 
     public KeyStore(StateLimits limits)
     {
         Keys = new KeyTable(_slabs);
-        History = new HistoryTable(limits, Keys, _slabs);
+        History = new HistoryTable(limits, Keys, _slabs, BeforeChange);
         Expiry = new ExpiryHeap(Keys);
     }
 
@@ -31,6 +33,30 @@ internal sealed class KeyStore
 
     public StateCounts Counts =>
         new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
+
+    /// <summary>Keys that changed since the last view of the changes.</summary>
+    public int Changed => _changed.Count;
+
+    /// <summary>A view of everything, or of the keys that changed since the last view of that kind.</summary>
+    public StateView BeginView(bool changesOnly, long timeMs)
+    {
+        RowSet rows = new();
+        if (changesOnly)
+        {
+            rows.TakeFrom(_changed);
+        }
+        else
+        {
+            rows.AddAll(Keys.Count);
+        }
+
+        StateView view = new(this, rows, timeMs);
+        _views.Add(view);
+        return view;
+    }
+
+    /// <summary>True when the view had not ended before.</summary>
+    public bool End(StateView view) => _views.Remove(view);
 
     /// <summary>True when a row stands for a key that exists.</summary>
     public bool Exists(int key) => key != 0 && !Keys[key].IsDeleted;
@@ -47,6 +73,7 @@ internal sealed class KeyStore
         entry.Revision = 1;
         entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
         AddDigest(ref entry);
+        _changed.Add(key);
         return key;
     }
 
@@ -97,6 +124,7 @@ internal sealed class KeyStore
     public void SetDeadline(int key, long deadlineMs)
     {
         ClearDeadline(key);
+        BeginChange(key);
         Expiry.Set(key, deadlineMs);
         _digest = unchecked(_digest + StateDigest.OfDeadline(Keys[key].Hash, deadlineMs));
     }
@@ -106,14 +134,83 @@ internal sealed class KeyStore
         ref KeyEntry entry = ref Keys[key];
         if (entry.ExpirySlot != 0)
         {
+            BeginChange(key);
             _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, Expiry.DeadlineOf(in entry)));
             Expiry.Remove(key);
+        }
+    }
+
+    /// <summary>Adds a key as it was stored; 0 when there is one of this name already. For a state that is being loaded.</summary>
+    public int Load(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long revision, KeyEntryFlags flags, long? deadlineMs)
+    {
+        uint hash = KeyTable.HashOf(name);
+        if (Keys.Find(name, hash) != 0)
+        {
+            return 0;
+        }
+
+        int key = Keys.Insert(name, hash, value.Length);
+        ref KeyEntry entry = ref Keys[key];
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Revision = revision;
+        entry.Flags = flags;
+        _deleted += entry.IsDeleted ? 1 : 0;
+        AddDigest(ref entry);
+        if (deadlineMs is { } deadline)
+        {
+            Expiry.Set(key, deadline);
+            _digest = unchecked(_digest + StateDigest.OfDeadline(hash, deadline));
+        }
+
+        return key;
+    }
+
+    /// <summary>Adds a replaced revision, newer than those that the key has. For a state that is being loaded.</summary>
+    public void LoadReplaced(int key, ReadOnlySpan<byte> value, long revision, long replacedAtMs, long number, KeyEntryFlags flags)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        uint block = SlabAllocator.None;
+        if ((flags & KeyEntryFlags.Deleted) == 0)
+        {
+            block = _slabs.Allocate(entry.KeyLength + value.Length);
+            Keys.Key(in entry).CopyTo(_slabs.Span(block, 0, entry.KeyLength));
+            value.CopyTo(_slabs.Span(block, entry.KeyLength, value.Length));
+        }
+
+        History.Load(key, new HistoryRecord
+        {
+            Revision = revision,
+            ReplacedAtMs = replacedAtMs,
+            Number = number,
+            Digest = StateDigest.OfRevision(Keys.Key(in entry), value, revision, flags),
+            Key = key,
+            Block = block,
+            ValueLength = value.Length,
+            Flags = flags,
+        });
+    }
+
+    /// <summary>Everything was loaded: history is put in its order.</summary>
+    public void FinishLoading(long nextHistoryNumber) => History.FinishLoading(nextHistoryNumber);
+
+    private void BeginChange(int key)
+    {
+        BeforeChange(key);
+        _changed.Add(key);
+    }
+
+    private void BeforeChange(int key)
+    {
+        foreach (StateView view in _views)
+        {
+            view.BeforeChange(key);
         }
     }
 
     /// <summary>Makes the block fit a new value and counts the revision. The key's bytes are in the block afterwards; the value's are the caller's to write.</summary>
     private void Replace(int key, ref KeyEntry entry, int valueLength, HistoryChoice keep)
     {
+        BeginChange(key);
         uint old = entry.Block;
         bool handedOver = false;
         _digest = unchecked(_digest - entry.Digest);

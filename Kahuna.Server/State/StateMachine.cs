@@ -9,16 +9,35 @@ namespace Kahuna.Server.State;
 /// The data of one partition: applies commands in log order, answers reads. Deterministic: same commands with the same
 /// times give the same state, byte for byte, on every node. Owned by one loop; not thread-safe.
 /// </summary>
-internal sealed class StateMachine(StateLimits limits)
+internal sealed class StateMachine
 {
     private const long NoTimeToLive = -1;
 
-    private readonly KeyStore _store = new(limits);
+    private readonly KeyStore _store;
+
+    /// <summary>An empty state.</summary>
+    public StateMachine(StateLimits limits) => _store = new KeyStore(limits);
+
+    /// <summary>A loaded one (<see cref="StateLoader"/>).</summary>
+    public StateMachine(KeyStore store, long timeMs)
+    {
+        _store = store;
+        TimeMs = timeMs;
+    }
 
     /// <summary>Cluster time of the last applied entry, in ms; never decreases.</summary>
     public long TimeMs { get; private set; }
 
     public StateCounts Counts => _store.Counts;
+
+    /// <summary>Keys that changed since the last view of the changes, so that the owner can tell when the next one is due.</summary>
+    public int ChangedKeys => _store.Changed;
+
+    /// <summary>A view of the whole state as it is now.</summary>
+    public StateView ViewAll() => _store.BeginView(changesOnly: false, TimeMs);
+
+    /// <summary>A view of the keys that changed since the last one of these, as they are now. What it hands out must reach the store, or a view of all must.</summary>
+    public StateView ViewChanges() => _store.BeginView(changesOnly: true, TimeMs);
 
     /// <summary>Begins an entry whose commands apply at <paramref name="timeMs"/>; a time below <see cref="TimeMs"/> counts as TimeMs.</summary>
     public void BeginEntry(long timeMs) => TimeMs = Math.Max(TimeMs, timeMs);

@@ -67,11 +67,11 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
 }
 
 /// <summary>Drives one state machine with commands and decodes what it answers.</summary>
-internal sealed class StateDriver(StateLimits? limits = null)
+internal sealed class StateDriver(StateLimits? limits = null, StateMachine? machine = null)
 {
     private readonly ByteBuffer _outcome = ByteBuffer.Rent();
 
-    public StateMachine Machine { get; } = new(limits ?? new StateLimits());
+    public StateMachine Machine { get; } = machine ?? new(limits ?? new StateLimits());
 
     /// <summary>Cluster time at which the next commands apply and reads look.</summary>
     public long Now { get; set; } = 1_000;

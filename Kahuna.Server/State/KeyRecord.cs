@@ -1,0 +1,114 @@
+using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// One key with everything that is kept of it, as views write it and stores and snapshots hold it: <c>u16 key length, u8 flags, u8 zero, i64 revision, i64 deadline in
+/// ms (-1: none), u32 value length, u32 count of replaced revisions, key, value</c>, then each replaced revision, the oldest first: <c>i64 revision, i64 replaced at in ms,
+/// i64 number, u8 flags, u32 value length, value</c>. Little endian. Stateless.
+/// </summary>
+internal static class KeyRecord
+{
+    public const int HeaderBytes = 28;
+    public const int RevisionHeaderBytes = 29;
+
+    private const long NoDeadline = -1;
+
+    /// <summary>The key's name in a record, which must be whole.</summary>
+    public static ReadOnlySpan<byte> Key(ReadOnlySpan<byte> record) => record.Slice(HeaderBytes, BinaryPrimitives.ReadUInt16LittleEndian(record));
+
+    /// <summary>Appends the record of a row.</summary>
+    public static void Write(KeyStore store, int key, ByteBuffer target)
+    {
+        ref readonly KeyEntry entry = ref store.Keys[key];
+        Span<byte> header = target.Take(HeaderBytes);
+        BinaryPrimitives.WriteUInt16LittleEndian(header, entry.KeyLength);
+        header[2] = (byte)entry.Flags;
+        header[3] = 0;
+        BinaryPrimitives.WriteInt64LittleEndian(header[4..], entry.Revision);
+        BinaryPrimitives.WriteInt64LittleEndian(header[12..], entry.ExpirySlot == 0 ? NoDeadline : store.Expiry.DeadlineOf(in entry));
+        BinaryPrimitives.WriteInt32LittleEndian(header[20..], entry.ValueLength);
+        BinaryPrimitives.WriteInt32LittleEndian(header[24..], entry.HistoryCount);
+        target.Append(store.Keys.Key(in entry));
+        target.Append(store.Keys.Value(in entry));
+        int index = entry.HistoryCount == 0 ? 0 : store.History[entry.NewestHistory].Newer;
+        for (int left = entry.HistoryCount; left > 0; left--)
+        {
+            ref readonly HistoryRecord record = ref store.History[index];
+            Span<byte> revision = target.Take(RevisionHeaderBytes);
+            BinaryPrimitives.WriteInt64LittleEndian(revision, record.Revision);
+            BinaryPrimitives.WriteInt64LittleEndian(revision[8..], record.ReplacedAtMs);
+            BinaryPrimitives.WriteInt64LittleEndian(revision[16..], record.Number);
+            revision[24] = (byte)record.Flags;
+            BinaryPrimitives.WriteInt32LittleEndian(revision[25..], record.ValueLength);
+            target.Append(store.History.Value(in record));
+            index = record.Newer;
+        }
+    }
+
+    /// <summary>Adds what a record says to a store that does not have the key. False when the bytes are no record, or the key is there; the store is of no use then.</summary>
+    public static bool TryLoad(ReadOnlySpan<byte> record, KeyStore store, long firstHistoryNumber)
+    {
+        if (record.Length < HeaderBytes)
+        {
+            return false;
+        }
+
+        int keyLength = BinaryPrimitives.ReadUInt16LittleEndian(record);
+        KeyEntryFlags flags = (KeyEntryFlags)record[2];
+        long revision = BinaryPrimitives.ReadInt64LittleEndian(record[4..]);
+        long deadline = BinaryPrimitives.ReadInt64LittleEndian(record[12..]);
+        uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(record[20..]);
+        uint replaced = BinaryPrimitives.ReadUInt32LittleEndian(record[24..]);
+        ReadOnlySpan<byte> rest = record[HeaderBytes..];
+        if (keyLength == 0 || rest.Length < keyLength || (uint)(rest.Length - keyLength) < valueLength)
+        {
+            return false;
+        }
+
+        int key = store.Load(rest[..keyLength], rest.Slice(keyLength, (int)valueLength), revision, flags, deadline == NoDeadline ? null : deadline);
+        if (key == 0)
+        {
+            return false;
+        }
+
+        rest = rest[(keyLength + (int)valueLength)..];
+        for (; replaced > 0; replaced--)
+        {
+            if (!TryLoadRevision(ref rest, store, key, firstHistoryNumber))
+            {
+                return false;
+            }
+        }
+
+        return rest.IsEmpty;
+    }
+
+    private static bool TryLoadRevision(ref ReadOnlySpan<byte> rest, KeyStore store, int key, long firstHistoryNumber)
+    {
+        if (rest.Length < RevisionHeaderBytes)
+        {
+            return false;
+        }
+
+        long revision = BinaryPrimitives.ReadInt64LittleEndian(rest);
+        long replacedAt = BinaryPrimitives.ReadInt64LittleEndian(rest[8..]);
+        long number = BinaryPrimitives.ReadInt64LittleEndian(rest[16..]);
+        KeyEntryFlags flags = (KeyEntryFlags)rest[24];
+        uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(rest[25..]);
+        rest = rest[RevisionHeaderBytes..];
+        if ((uint)rest.Length < valueLength)
+        {
+            return false;
+        }
+
+        if (number >= firstHistoryNumber)
+        {
+            store.LoadReplaced(key, rest[..(int)valueLength], revision, replacedAt, number, flags);
+        }
+
+        rest = rest[(int)valueLength..];
+        return true;
+    }
+}

@@ -1,0 +1,33 @@
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// Builds a state from what views handed out: every key's newest record once, in any order, then <see cref="Finish"/>. Owned by whoever loads; not
+/// thread-safe.
+/// </summary>
+internal sealed class StateLoader(StateLimits limits, StateSummary summary)
+{
+    private readonly KeyStore _store = new(limits);
+
+    /// <summary>Adds one record, without its length.</summary>
+    /// <exception cref="InvalidDataException">The record is damaged, or its key was there before.</exception>
+    public void Add(ReadOnlySpan<byte> record)
+    {
+        if (!KeyRecord.TryLoad(record, _store, summary.FirstHistoryNumber))
+        {
+            throw new InvalidDataException($"a record of the stored state is damaged ({record.Length} bytes)");
+        }
+    }
+
+    /// <summary>The loaded state.</summary>
+    /// <exception cref="InvalidDataException">It is not the state that was stored: its digest is another one.</exception>
+    public StateMachine Finish()
+    {
+        _store.FinishLoading(summary.NextHistoryNumber);
+        if (_store.Digest != summary.Digest)
+        {
+            throw new InvalidDataException($"the stored state is damaged or incomplete: its digest is {_store.Digest:x16}, and {summary.Digest:x16} was stored with it");
+        }
+
+        return new StateMachine(_store, summary.TimeMs);
+    }
+}

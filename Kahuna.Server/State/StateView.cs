@@ -1,0 +1,90 @@
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// The state as it was at one moment, handed out piece by piece while commands go on being applied: before a key changes that the view has not
+/// handed out, its record is put aside. So no step costs more than its own records, and nothing is copied that does not change meanwhile.
+/// Made by <see cref="StateMachine"/> and used by its owner; not thread-safe.
+/// </summary>
+internal sealed class StateView : IDisposable
+{
+    private readonly KeyStore _store;
+    private readonly RowSet _awaited;
+    private readonly ByteBuffer _aside = ByteBuffer.Rent();
+    private readonly Queue<int> _asideLengths = new();
+    private int _asideStart;
+    private int _next = 1;
+
+    public StateView(KeyStore store, RowSet rows, long timeMs)
+    {
+        _store = store;
+        _awaited = rows;
+        Keys = rows.Count;
+        Summary = new StateSummary(timeMs, store.History.FirstNumber, store.History.NextNumber, store.Digest);
+    }
+
+    /// <summary>Keys that the view has in all.</summary>
+    public int Keys { get; }
+
+    /// <summary>What it says of the whole state.</summary>
+    public StateSummary Summary { get; }
+
+    /// <summary>Keys that were not handed out yet.</summary>
+    public int Left => _awaited.Count + _asideLengths.Count;
+
+    /// <summary>Bytes put aside and not handed out yet.</summary>
+    public int AsideBytes => _aside.Length - _asideStart;
+
+    /// <summary>Hands out records, each preceded by its length (u32), until about <paramref name="bytesMax"/> bytes were appended. False when there is no more.</summary>
+    public bool TryTake(ByteBuffer target, int bytesMax)
+    {
+        int end = target.Length + bytesMax;
+        while (target.Length < end && _asideLengths.TryDequeue(out int length))
+        {
+            target.Append(_aside.Array.AsSpan(_asideStart, length));
+            _asideStart += length;
+        }
+
+        if (_asideLengths.Count == 0)
+        {
+            _asideStart = _aside.Length = 0;
+        }
+
+        while (target.Length < end && (_next = _awaited.Next(_next)) != 0)
+        {
+            Write(_next, target);
+            _awaited.Remove(_next++);
+        }
+
+        return Left > 0;
+    }
+
+    /// <summary>Ends it: changes cost nothing any more.</summary>
+    public void Dispose()
+    {
+        if (_store.End(this))
+        {
+            _aside.Return();
+        }
+    }
+
+    /// <summary>By the store, before a row or its history changes.</summary>
+    internal void BeforeChange(int key)
+    {
+        if (_awaited.Remove(key))
+        {
+            int start = _aside.Length;
+            Write(key, _aside);
+            _asideLengths.Enqueue(_aside.Length - start);
+        }
+    }
+
+    private void Write(int key, ByteBuffer target)
+    {
+        int at = target.Length;
+        target.Take(sizeof(int));
+        KeyRecord.Write(_store, key, target);
+        System.Buffers.Binary.BinaryPrimitives.WriteInt32LittleEndian(target.Array.AsSpan(at), target.Length - at - sizeof(int));
+    }
+}
