@@ -1,0 +1,70 @@
+using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage.States;
+
+/// <summary>Writes a state to a file piece by piece (<see cref="SnapshotFormat"/>). Owned by one store; not thread-safe.</summary>
+internal sealed class SnapshotWriter : IDisposable
+{
+    private readonly IDiskFile _file;
+    private readonly ByteBuffer _piece = ByteBuffer.Rent(SnapshotFormat.PieceBytesTarget);
+    private readonly ReadOnlyMemory<byte>[] _parts = new ReadOnlyMemory<byte>[1];
+    private long _position;
+    private uint _pieces;
+
+    public SnapshotWriter(IDiskFile file, GroupId group, in StateMark mark)
+    {
+        _file = file;
+        Write(SnapshotFormat.Header(group, mark));
+        _piece.Take(SnapshotFormat.PieceHeaderBytes);
+    }
+
+    /// <summary>Adds whole records, each preceded by its length.</summary>
+    public void Add(ReadOnlySpan<byte> records)
+    {
+        _piece.Append(records);
+        if (_piece.Length >= SnapshotFormat.PieceBytesTarget)
+        {
+            EndPiece();
+        }
+    }
+
+    /// <summary>Writes what is left and the end, and brings the file to stable storage.</summary>
+    public void Finish()
+    {
+        if (_piece.Length > SnapshotFormat.PieceHeaderBytes)
+        {
+            EndPiece();
+        }
+
+        EndPiece();
+        _file.SyncData();
+    }
+
+    public void Dispose()
+    {
+        _file.Dispose();
+        _piece.Return();
+    }
+
+    private void EndPiece()
+    {
+        Span<byte> header = _piece.Array.AsSpan(0, SnapshotFormat.PieceHeaderBytes);
+        BinaryPrimitives.WriteInt32LittleEndian(header, _piece.Length - SnapshotFormat.PieceHeaderBytes);
+        BinaryPrimitives.WriteUInt32LittleEndian(header[4..], ++_pieces);
+        uint checksum = Crc32C.Of(_piece.Written);
+        BinaryPrimitives.WriteUInt32LittleEndian(_piece.Take(SnapshotFormat.ChecksumBytes), checksum);
+        Write(_piece.WrittenMemory);
+        _piece.Length = SnapshotFormat.PieceHeaderBytes;
+    }
+
+    private void Write(ReadOnlyMemory<byte> bytes)
+    {
+        _parts[0] = bytes;
+        _file.Write(_position, _parts);
+        _position += bytes.Length;
+    }
+}

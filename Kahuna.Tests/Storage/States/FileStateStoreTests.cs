@@ -1,0 +1,124 @@
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage.Disk;
+using Kahuna.Server.Storage.States;
+using Kahuna.Tests.State;
+
+namespace Kahuna.Tests.Storage.States;
+
+/// <summary>The contract on files of a disk that forgets, and what a crash or damage leaves.</summary>
+public sealed class FileStateStoreTests : StateStoreContract
+{
+    private const string Folder = "/data/state";
+    private const string Snapshot = "/data/state/state-1.snapshot";
+
+    private readonly ModelDisk _disk = new();
+
+    public override void Dispose()
+    {
+    }
+
+    [Fact]
+    public void Crash_at_any_moment_leaves_the_old_state_or_the_new_one()
+    {
+        Random random = new(5);
+        for (int round = 0; round < 200; round++)
+        {
+            ModelDisk disk = new();
+            StateDriver state = new();
+            Change(state, random, 100);
+            Write(new FileStateStore(disk, Folder), new GroupId(1), state.Machine, 1);
+            ulong before = state.Machine.Digest;
+            Change(state, random, 100);
+            int left = random.Next(12);
+            disk.Fault = (_, _) => left-- <= 0 ? throw new OperationCanceledException() : 0;
+            bool committed = false;
+            try
+            {
+                Write(new FileStateStore(disk, Folder), new GroupId(1), state.Machine, 2);
+                committed = true;
+            }
+            catch (OperationCanceledException)
+            {
+                // The power fails here.
+            }
+
+            disk.Fault = null;
+            disk.Crash(random);
+            FileStateStore store = new(disk, Folder);
+            StateMark mark = store.Find(new GroupId(1))!.Value;
+            Assert.True(!committed || mark.Index.Value == 2, "what was committed is there");
+            Assert.Equal(mark.Index.Value == 2 ? state.Machine.Digest : before, Load(store, new GroupId(1)).Digest);
+            Assert.Equal(Snapshot, Assert.Single(disk.Files));
+        }
+    }
+
+    [Theory]
+    [InlineData(DiskException.NoSpaceLeft)]
+    [InlineData(DiskException.InputOutputError)]
+    public void Failed_write_is_told_and_the_old_state_stays(int error)
+    {
+        StateDriver state = new();
+        state.Set("key", "before");
+        Write(Open(), new GroupId(1), state.Machine, 1);
+        ulong before = state.Machine.Digest;
+        state.Set("key", "after");
+        _disk.Fault = (step, _) => step == DiskStep.Write ? error : 0;
+        Assert.Throws<DiskException>(() => Write(Open(), new GroupId(1), state.Machine, 2));
+        _disk.Fault = null;
+        Assert.Equal(before, Load(Open(), new GroupId(1)).Digest);
+        Assert.Equal(Snapshot, Assert.Single(_disk.Files));
+    }
+
+    [Fact]
+    public void Every_flipped_bit_and_every_cut_is_found_and_named()
+    {
+        StateDriver state = new();
+        Change(state, new Random(6), 60);
+        Write(Open(), new GroupId(1), state.Machine, 1);
+        byte[] whole = _disk.Content(Snapshot);
+        for (int bit = 0; bit < whole.Length * 8; bit += 5)
+        {
+            byte[] damaged = [.. whole];
+            damaged[bit / 8] ^= (byte)(1 << (bit % 8));
+            Refuses(damaged);
+        }
+
+        for (int length = 0; length < whole.Length; length += 7)
+        {
+            Refuses(whole[..length]);
+        }
+    }
+
+    [Fact]
+    public void Unknown_version_and_foreign_group_are_refused()
+    {
+        StateDriver state = new();
+        Write(Open(), new GroupId(1), state.Machine, 1);
+        byte[] other = _disk.Content(Snapshot);
+        other[8] = 2;
+        Assert.Contains("format version 2; this program reads version 1", Refuses(other), StringComparison.Ordinal);
+        Put("/data/state/state-2.snapshot", _disk.Content(Snapshot));
+        other[8] = 1;
+        Put(Snapshot, other);
+        Put("/data/state/state-2.snapshot", other);
+        Assert.Contains("group 1, not of 2", Assert.Throws<StateDamagedException>(() => Open().Find(new GroupId(2))).Message, StringComparison.Ordinal);
+    }
+
+    private protected override IStateStore Open() => new FileStateStore(_disk, Folder);
+
+    private string Refuses(byte[] content)
+    {
+        Put(Snapshot, content);
+        StateDamagedException error = Assert.Throws<StateDamagedException>(() => Load(Open(), new GroupId(1)));
+        Assert.Contains(Snapshot, error.Message, StringComparison.Ordinal);
+        return error.Message;
+    }
+
+    private void Put(string path, byte[] content)
+    {
+        using IDiskFile file = _disk.Open(path, DiskFileMode.Empty);
+        file.Write(0, [content]);
+        file.SyncData();
+    }
+}
