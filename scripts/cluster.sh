@@ -11,7 +11,8 @@ Usage: scripts/cluster.sh COMMAND
   down                  stops all nodes (SIGTERM; what does not end in time is killed)
   status [--partitions] node, pid, role, term, commit index, ready; or the same per partition
   kill I                SIGKILL to node I
-  start I               starts node I again on its data
+  start I [options]     starts node I again on its data; server options that are given here
+                        follow those of 'up', for this once, as in: start 2 --rebuild --yes
   pause I               SIGSTOP to node I
   resume I              SIGCONT to node I
   logs I [-f]           the end of node I's log; -f follows it
@@ -92,10 +93,11 @@ prepare_directory() {
   fi
 }
 
-# launch NODE: starts the process in a session of its own, so that Ctrl+C in this terminal and
-# the end of this script do not reach it.
+# launch NODE [SERVER OPTIONS]: starts the process in a session of its own, so that Ctrl+C in this
+# terminal and the end of this script do not reach it.
 launch() {
   local i="$1" peers="" j options=()
+  shift
   if port_in_use "$(port_of "$i")"; then
     say "node $i: port $(port_of "$i") is in use by another program"
     return 1
@@ -111,7 +113,7 @@ launch() {
   # Variables that are only for this script would be unknown options to the server.
   KAHUNA_DEV_CERT_DIR="$directory/certificates" setsid env -u KAHUNA_CLUSTER_PORTS -u KAHUNA_CLUSTER_TIMEOUT dotnet "$SERVER_DLL" \
     --node-id "$i" --data "$(data_of "$i")" --listen "$(url_of "$i")" --advertise "$(url_of "$i")" --peers "$peers" \
-    --cluster-secret-file "$directory/secret" ${options[@]+"${options[@]}"} \
+    --cluster-secret-file "$directory/secret" ${options[@]+"${options[@]}"} "$@" \
     >>"$(log_of "$i")" 2>&1 </dev/null &
   echo "$!" >"$(pid_file_of "$i")"
   disown
@@ -219,10 +221,11 @@ cmd_kill() {
 
 cmd_start() {
   local i="$1"
+  shift
   [[ -z "$(pid_of "$i")" ]] || die "node $i is running already (pid $(pid_of "$i"))"
   [[ -s "$directory/secret" ]] || die "there is no cluster in $directory; run: scripts/cluster.sh up"
   [[ -e "$SERVER_DLL" ]] || build Kahuna.Server
-  launch "$i" || exit 1
+  launch "$i" "$@" || exit 1
   if ! wait_until "$timeout_s" healthy_or_dead "$i" || [[ -z "$(pid_of "$i")" ]]; then
     say "node $i did not start"
     show_log_end "$i"
@@ -311,11 +314,16 @@ case "$command" in
     need_package python3 python3 --version
     cmd_status "$@"
     ;;
-  kill | start | pause | resume)
+  kill | pause | resume)
     require_node "$@"
     [[ $# -eq 1 ]] || bad_usage "$command takes one node"
-    [[ "$command" != start ]] || need_package curl curl --version
     "cmd_$command" "$1"
+    ;;
+  start)
+    require_node "$@"
+    [[ $# -eq 1 || "$2" == -* ]] || bad_usage "start takes one node and then server options"
+    need_package curl curl --version
+    cmd_start "$@"
     ;;
   logs)
     require_node "$@"

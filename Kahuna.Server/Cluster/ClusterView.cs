@@ -18,6 +18,7 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly List<Action> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
     private bool _stopping;
+    private bool _votes = true;
 
     public ClusterView(ClusterIdentity identity)
     {
@@ -29,8 +30,8 @@ internal sealed class ClusterView : ILeadershipSink
     /// <summary>A partition has broken a rule; told once each.</summary>
     public event Action<int, Exception>? Failed;
 
-    /// <summary>The log is dead; told once.</summary>
-    public event Action<Exception>? LogDead;
+    /// <summary>The log or the stored state is dead; told once.</summary>
+    public event Action<Exception>? StorageDead;
 
     public ClusterIdentity Identity => _identity;
 
@@ -58,6 +59,12 @@ internal sealed class ClusterView : ILeadershipSink
                 return false;
             }
 
+            if (!_votes)
+            {
+                reason = "the node does not vote yet: its data directory is new or was rebuilt, and the other nodes have not all answered, or have not restored it yet";
+                return false;
+            }
+
             for (int i = 0; i < _partitions.Length; i++)
             {
                 if (_failed[i])
@@ -76,6 +83,17 @@ internal sealed class ClusterView : ILeadershipSink
 
         reason = "ready";
         return true;
+    }
+
+    /// <summary>Whether this node takes part in elections. One that does not is no help when another one is stopped, and so is not ready.</summary>
+    public void SetVoting(bool votes)
+    {
+        lock (_lock)
+        {
+            _votes = votes;
+        }
+
+        Tell();
     }
 
     /// <summary>The node takes no new operations from now on.</summary>
@@ -154,7 +172,7 @@ internal sealed class ClusterView : ILeadershipSink
         Tell();
     }
 
-    void ILeadershipSink.LogFailed(Exception error) => LogDead?.Invoke(error);
+    void ILeadershipSink.StorageFailed(Exception error) => StorageDead?.Invoke(error);
 
     public static string RoleName(RaftRole role) => role switch
     {

@@ -4,11 +4,13 @@ using Kahuna.Server.Api;
 using Kahuna.Server.Api.Grpc;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Observability;
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.Storage;
+using Kahuna.Server.Raft;
 using Kahuna.Server.Transport;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 
@@ -23,10 +25,16 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     /// <summary>How long a stopping node waits for its leadership to be taken over and its accepted work to end.</summary>
     private static readonly TimeSpan s_drainLimit = TimeSpan.FromSeconds(5);
 
+    /// <summary>A state is stored anew after this part of the kept log: a restart replays about that much, and what is cut was stored long before.</summary>
+    private const int FlushesPerKeptLog = 4;
+
     private readonly ILogger _log;
     private readonly ILoggerFactory _loggers;
     private readonly NodeTls _tls;
-    private readonly ThreadedLog _store;
+    private readonly NodeStorage _storage;
+    private readonly StateKeeper _keeper;
+    private readonly StateThread _stateThread;
+    private readonly VotingRights _rights;
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
     private readonly LoopSet _loops;
@@ -37,13 +45,14 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private WebApplication? _app;
     private Timer? _ticker;
     private int _stopped;
+    private int _dead;
 
-    private KahunaNode(NodeOptions options, ILoggerFactory loggers)
+    private KahunaNode(NodeOptions options, KnownMembers members, NodeStorage storage, ILoggerFactory loggers)
     {
         Options = options;
+        _storage = storage;
         _loggers = loggers;
         _log = loggers.CreateLogger("Kahuna.Node");
-        _store = ThreadedLog.Open(options.DataDirectory, new SegmentedLogOptions { LogLimitBytes = options.LogLimitBytes }, line => LogStorage(_log, line));
         NodeId[] voters = [.. options.Peers.Select(peer => peer.Id)];
         _view = new ClusterView(new ClusterIdentity(
             options.ClusterId,
@@ -52,20 +61,46 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             options.Partitions,
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]));
         _view.Failed += (partition, error) => LogPartitionFailed(_log, partition, error);
-        _view.LogDead += OnLogDead;
+        _view.StorageDead += OnStorageDead;
         _tls = NodeCertificates.Load(options, TimeProvider.System);
         PeerRelay relay = new();
-        _links = new PeerLinks(LinkOptions(options, _tls), relay, loggers);
+        _links = new PeerLinks(LinkOptions(options, _tls, members), relay, loggers);
+        ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
+        StateKeeperOptions keeping = new()
+        {
+            Self = options.NodeId,
+            BytesPerSecond = options.BackgroundBytesPerSecond,
+            UrgentLogBytes = options.LogKeepBytes,
+            FirstTransfer = start,
+        };
+        _keeper = new StateKeeper(keeping, new KeeperPorts(storage.States, storage.Log, _links, TimeProvider.System, line => LogProgress(_log, line)) { Rest = IdleMemory.GiveBack }, OnStorageDead);
+        _stateThread = new StateThread(_keeper);
         LoopOptions loopOptions = new()
         {
             Self = options.NodeId,
             Voters = voters,
             PreferredLeader = PreferredLeaders.For(options.LeaderPlacement == LeaderPlacement.Together, voters),
             Loops = Math.Clamp(Math.Min(Environment.ProcessorCount / 2, options.Partitions), 1, 32),
-            Seed = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48),
+            Seed = start,
+            FlushLogBytes = options.LogKeepBytes / FlushesPerKeptLog,
+            Voting = members.Voting switch
+            {
+                VotingState.Yes => VotingRight.Full,
+                VotingState.Rejoining => VotingRight.Rejoining,
+                _ => VotingRight.Unproven,
+            },
         };
-        _loops = new LoopSet(loopOptions, new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), _store, _links, _view));
+        _loops = new LoopSet(loopOptions, new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), storage.Log, _links, _view)
+        {
+            States = storage.States,
+            Keeper = _keeper,
+            Report = line => LogProgress(_log, line),
+        });
+        _keeper.Attach(_loops, _stateThread.Wake);
         relay.Receiver = _loops;
+        _rights = new VotingRights(members, _loops, _view);
+        _rights.Begin();
+        members.Refused += sentence => OnStorageDead(new DataDirectoryException(sentence));
         _view.ReadCommitIndexFrom(partition => _loops.Partition(partition).CommitIndex.Value);
         TickMs = loopOptions.TickMs;
     }
@@ -82,9 +117,22 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     /// <summary>Starts a node. When it returns, endpoints answer; see <see cref="WaitReadyAsync"/> for when it can serve. Throws with one clear sentence when it cannot start.</summary>
     public static async Task<KahunaNode> StartAsync(NodeOptions options, CancellationToken cancellationToken = default)
     {
-        options = options with { Partitions = DataDirectoryIdentity.Open(options).Partitions };
         ILoggerFactory loggers = NodeLogging.Create(options.LogLevel);
-        KahunaNode node = new(options, loggers);
+        ILogger log = loggers.CreateLogger("Kahuna.Node");
+        DataDirectoryIdentity identity = DataDirectoryIdentity.Open(options, line => LogStorage(log, line));
+        options = options with { Partitions = identity.Partitions };
+        NodeStorage storage = await NodeStorage.OpenAsync(options, identity.StateStore!.Value, line => LogStorage(log, line)).ConfigureAwait(false);
+        KahunaNode node;
+        try
+        {
+            node = new(options, KnownMembers.Open(options, identity), storage, loggers);
+        }
+        catch
+        {
+            await storage.DisposeAsync().ConfigureAwait(false);
+            throw;
+        }
+
         try
         {
             await node.ServeAsync(cancellationToken).ConfigureAwait(false);
@@ -151,7 +199,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         }
 
         await _links.DisposeAsync().ConfigureAwait(false);
-        await _store.DisposeAsync().ConfigureAwait(false);
+        _stateThread.Dispose();
+        await _storage.DisposeAsync().ConfigureAwait(false);
         _stopping.Dispose();
         _loggers.Dispose();
     }
@@ -170,7 +219,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(_app, _view);
+        StatusEndpoint.Map(_app, _view, partition => _loops.Partition(partition).Figures, _storage);
         GrpcServer grpc = new(
             new GrpcServerOptions
             {
@@ -184,6 +233,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         TellHealth();
         _app.MapGrpc(grpc);
         await _app.StartAsync(cancellationToken).ConfigureAwait(false);
+        _stateThread.Start();
         _links.Start();
         _view.Watch(TellHealth);
         _ticker = new Timer(_ => Tick(), null, TickMs, TickMs);
@@ -194,7 +244,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private static string? TrustedCa(NodeOptions options) =>
         options.TrustedCaPath ?? (options.CertificatePath is null ? Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile) : null);
 
-    private static PeerLinksOptions LinkOptions(NodeOptions options, NodeTls tls) => new()
+    private static PeerLinksOptions LinkOptions(NodeOptions options, NodeTls tls, KnownMembers members) => new()
     {
         Self = options.NodeId,
         ClusterId = options.ClusterId,
@@ -202,21 +252,36 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         Secret = options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty,
         Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
         Certificate = tls.Certificate,
+        Directory = members,
         TrustedRoots = tls.TrustedRoots,
     };
 
     private void TellHealth() => _health.Set(NodeServices.Names, _view.IsReady(out _));
 
-    private void OnLogDead(Exception error)
+    private void OnStorageDead(Exception error)
     {
-        if (_fatal.TrySetResult(error))
+        // The line comes before the owner can end the process, and once.
+        if (Interlocked.Exchange(ref _dead, 1) == 0)
         {
             LogStorageFailed(_log, error.Message);
+            _fatal.TrySetResult(error);
         }
     }
 
     private void Tick()
     {
+        try
+        {
+            if (_rights.TryRejoin())
+            {
+                LogProgress(_log, "The node is restored and votes again.");
+            }
+        }
+        catch (IOException error)
+        {
+            LogStorage(_log, $"That this node is restored could not be recorded, so it does not vote yet: {error.Message}");
+        }
+
         foreach (PartitionLoop loop in _loops.Loops)
         {
             loop.PostTick();
@@ -291,6 +356,9 @@ internal sealed partial class KahunaNode : IAsyncDisposable
 
     [LoggerMessage(2, LogLevel.Warning, "{Line}")]
     private static partial void LogStorage(ILogger logger, string line);
+
+    [LoggerMessage(5, LogLevel.Information, "{Line}")]
+    private static partial void LogProgress(ILogger logger, string line);
 
     [LoggerMessage(3, LogLevel.Critical, "Partition {Partition} has stopped: a rule of the program is broken. It serves nothing any more; keep the data directory and report this.")]
     private static partial void LogPartitionFailed(ILogger logger, int partition, Exception error);

@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 
 namespace Kahuna.Server.Hosting;
@@ -9,6 +10,11 @@ internal static class ServerProcess
     /// <summary>Runs until SIGTERM or SIGINT (exit code 0 after a graceful stop) or until the node cannot go on (1, with the reason on standard error).</summary>
     public static async Task<int> RunAsync(NodeOptions options)
     {
+        if (options.Rebuild && !Rebuild(options))
+        {
+            return 1;
+        }
+
         TaskCompletionSource asked = new(TaskCreationOptions.RunContinuationsAsynchronously);
         using PosixSignalRegistration term = PosixSignalRegistration.Create(PosixSignal.SIGTERM, Ask);
         using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSignal.SIGINT, Ask);
@@ -37,9 +43,24 @@ internal static class ServerProcess
             return 0;
         }
 
-        // The log is dead: nothing can be acknowledged any more, and a graceful stop could only wait for it.
+        // The log is dead, or the others do not take this node's directory: nothing can be acknowledged, and a graceful stop could only wait for it.
         Exception reason = await node.Fatal.ConfigureAwait(false);
         Console.Error.WriteLine("kahuna-server: the node stops: " + reason.Message);
         return 1;
+    }
+
+    /// <summary>False, with the reason on standard error, when the node must not start.</summary>
+    private static bool Rebuild(NodeOptions options)
+    {
+        try
+        {
+            DirectoryRebuild.Run(options, Console.IsInputRedirected || Console.IsOutputRedirected ? null : Console.In, Console.Out);
+            return true;
+        }
+        catch (DataDirectoryException refusal)
+        {
+            Console.Error.WriteLine("kahuna-server: " + refusal.Message);
+            return false;
+        }
     }
 }

@@ -1,25 +1,28 @@
 using System.Diagnostics;
+using System.Globalization;
 using System.Text.Json;
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Cluster;
+using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Observability;
+using Kahuna.Server.Partitions;
 
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
 /// <c>GET /status</c>: the node as operators and scripts want to see it, as JSON: identity, readiness, each partition's
-/// role, term, leader and commit index, and what the process weighs. Stateless.
+/// role, term, leader, commit index and state, the sizes of its log, and what the process weighs. Stateless.
 /// </summary>
 internal static class StatusEndpoint
 {
-    public static void Map(IEndpointRouteBuilder app, ClusterView view) =>
+    public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return context.Response.Body.WriteAsync(Render(view)).AsTask();
+            return context.Response.Body.WriteAsync(Render(view, figures, storage)).AsTask();
         });
 
-    private static byte[] Render(ClusterView view)
+    private static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);
@@ -42,10 +45,16 @@ internal static class StatusEndpoint
                 json.WriteNumber("term", partition.Term);
                 json.WriteNumber("leader", partition.LeaderNodeId);
                 json.WriteNumber("commitIndex", partition.CommitIndex);
+                WriteFigures(json, figures((int)partition.Partition));
                 json.WriteEndObject();
             }
 
             json.WriteEndArray();
+            json.WriteStartObject("storage");
+            json.WriteString("stateStore", StateStoreSelection.NameOf(storage.Kind));
+            json.WriteNumber("logBytes", storage.Log.Bytes);
+            json.WriteNumber("logSegments", storage.Log.Segments);
+            json.WriteEndObject();
             json.WriteStartObject("gc");
             json.WriteNumber("pauses", GcPauses.Shared.Count);
             json.WriteNumber("longestPauseMs", Math.Round(GcPauses.Shared.Longest.TotalMilliseconds, 3));
@@ -67,5 +76,15 @@ internal static class StatusEndpoint
         }
 
         return stream.ToArray();
+    }
+
+    private static void WriteFigures(Utf8JsonWriter json, PartitionFigures figures)
+    {
+        json.WriteNumber("appliedIndex", figures.Applied.Value);
+        json.WriteString("digest", figures.Digest.ToString("x16", CultureInfo.InvariantCulture));
+        json.WriteNumber("keys", figures.Keys);
+        json.WriteNumber("storedIndex", figures.Stored.Value);
+        json.WriteNumber("logStart", figures.LogStart.Value);
+        json.WriteBoolean("mayVote", figures.MayVote);
     }
 }

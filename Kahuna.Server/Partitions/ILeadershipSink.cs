@@ -9,6 +9,6 @@ internal interface ILeadershipSink
     /// <summary>A rule of the program is broken: the partition has stopped and serves nothing any more.</summary>
     void PartitionFailed(int partition, Exception error);
 
-    /// <summary>The log is dead; the node must stop.</summary>
-    void LogFailed(Exception error);
+    /// <summary>The log or the stored state is dead; the node must stop.</summary>
+    void StorageFailed(Exception error);
 }

@@ -18,12 +18,32 @@ internal interface ILogStore : IAsyncDisposable
     /// <summary>One writer per loop; completions go to <paramref name="sink"/>, from any thread.</summary>
     ILogWriter OpenWriter(ILogSink sink);
 
+    /// <summary>
+    /// The group needs no entry up to <paramref name="index"/> any more, because they are in its stored state. The log drops them when all groups have
+    /// released what lies beside them and it is large enough. Never goes back; forgotten at the end of the process. Any thread.
+    /// </summary>
+    void Release(GroupId group, LogIndex index);
+
+    /// <summary>The index before the first entry that the log still holds for the group. Any thread, cheap.</summary>
+    LogIndex StartOf(GroupId group);
+
+    /// <summary>
+    /// Bytes of the whole log (all groups) from the entry after <paramref name="index"/> to the log's end, rather too many than too few: 0 when the
+    /// group has no such entry, all when the log does not hold it any more. Any thread, cheap.
+    /// </summary>
+    long BytesSince(GroupId group, LogIndex index);
+
     /// <summary>Why new writes should be refused (log limit reached, disk nearly full), or null. Cheap; any thread.</summary>
     string? RefuseWrites { get; }
 }
 
 /// <summary>What recovery found for one group.</summary>
-internal readonly record struct RecoveredGroup(HardState HardState, IReadOnlyList<TermRun> Terms, LogIndex LastIndex);
+/// <param name="HardState">Its hard state.</param>
+/// <param name="Terms">The runs of the entries above <paramref name="Start"/>; the first run begins at <paramref name="Start"/> + 1.</param>
+/// <param name="LastIndex">The last entry; <paramref name="Start"/> when the log holds none.</param>
+/// <param name="Start">The index before the first entry that the log holds; 0 when it holds all.</param>
+/// <param name="StartTerm">The term of the entry at <paramref name="Start"/>; the default when it is not known, and for index 0.</param>
+internal readonly record struct RecoveredGroup(HardState HardState, IReadOnlyList<TermRun> Terms, LogIndex LastIndex, LogIndex Start, Term StartTerm);
 
 /// <summary>Port: one loop's access to the log. Called by the owning loop only; everything is copied during the call.</summary>
 internal interface ILogWriter
@@ -33,6 +53,12 @@ internal interface ILogWriter
 
     /// <summary>Adds a group's hard state to the open batch.</summary>
     void Save(GroupId group, in HardState state);
+
+    /// <summary>
+    /// Adds to the open batch: the group's log begins anew after this entry; all entries that it had are dropped. The next entry has
+    /// <paramref name="index"/> + 1.
+    /// </summary>
+    void Restart(GroupId group, LogIndex index, Term term);
 
     /// <summary>
     /// Hands the open batch to the log thread and returns its number (ascending from 1), or 0 when the batch is empty. When it and all
@@ -53,7 +79,7 @@ internal interface ILogSink
     /// <summary>Batch <paramref name="batch"/> and all before it are on stable storage.</summary>
     void Persisted(ulong batch);
 
-    /// <summary>Entries for a follower; empty when they could not be read. The receiver returns the buffer.</summary>
+    /// <summary>Entries for a follower; empty when they could not be read, or the log does not hold the first one any more. The receiver returns the buffer.</summary>
     void Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries);
 
     /// <summary>A write or sync failed. Nothing is persisted any more; the node must stop.</summary>

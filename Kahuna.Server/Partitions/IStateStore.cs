@@ -1,39 +1,59 @@
+using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.State;
 
 namespace Kahuna.Server.Partitions;
 
 /// <summary>
 /// Port: where a node keeps the states of its persistent partitions between flushes, so that the log below them can be cut. A write takes effect as a whole, when it is
-/// on stable storage, or not at all. Errors are <see cref="IOException"/> and name file or directory. One thread at a time.
+/// on stable storage, or not at all. Errors name file or directory. All calls, those of writers and readers too, from one
+/// thread (the node's state thread); any number of writers and readers may be open.
 /// </summary>
 internal interface IStateStore : IDisposable
 {
-    /// <summary>True when each write must bring the whole state of the group, false when it brings the keys that changed since the last one.</summary>
+    /// <summary>True when each write must bring the whole state of the group, false when it may bring the keys that changed since the last one.</summary>
     bool TakesWholeStates { get; }
 
     /// <summary>What is stored of a group; null when nothing is.</summary>
     StateMark? Find(GroupId group);
 
-    /// <summary>Hands out every record of a group, checked, in any order. The span is valid during the call.</summary>
+    /// <summary>Hands out every record of a group, checked, in any order; none when nothing is stored. A record is valid during the call.</summary>
     void Load(GroupId group, StateRecordSink sink);
 
-    /// <summary>Begins a write, which replaces what is stored of the group when it is committed. One at a time.</summary>
-    IStateWriter BeginWrite(GroupId group, in StateMark mark);
+    /// <summary>Begins a write. Of several writes of one group the one that is committed last counts.</summary>
+    /// <param name="group">Whose state it is.</param>
+    /// <param name="mark">What is stored with the records, in the same step.</param>
+    /// <param name="whole">The records are the group's whole state and replace what is stored (a snapshot from another node, or a store that takes whole states); else they are the keys that changed.</param>
+    IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole);
+
+    /// <summary>A consistent reading of what is stored now, unchanged by later writes; null when nothing is stored.</summary>
+    IStateReader? OpenReader(GroupId group);
 }
 
-/// <summary>One write to a state store. Disposed without a commit it leaves nothing behind.</summary>
+/// <summary>
+/// One write to a state store. Disposed without a commit it leaves nothing behind. After an error it is of no use; when there was no room (<see cref="StateWriteException.NoSpace"/>),
+/// the store takes a new write as soon as there is.
+/// </summary>
 internal interface IStateWriter : IDisposable
 {
-    /// <summary>Adds records as a view hands them out: each preceded by its length (u32).</summary>
+    /// <summary>Adds records as a view hands them out: each preceded by its length (u32), each key once in the whole write.</summary>
     void Add(ReadOnlySpan<byte> records);
 
-    /// <summary>Returns when everything is on stable storage and is what the store has.</summary>
+    /// <summary>Returns when everything is on stable storage and is what the store has. After an error it may have happened or not, but never in part.</summary>
     void Commit();
 }
 
-/// <summary>Takes one record of a state, without its length.</summary>
-internal delegate void StateRecordSink(ReadOnlySpan<byte> record);
+/// <summary>One reading of a stored state. Holds the room of what it reads until it is disposed.</summary>
+internal interface IStateReader : IDisposable
+{
+    /// <summary>What was stored with the records.</summary>
+    StateMark Mark { get; }
 
-/// <summary>A stored state: the last log entry that is in it, and what belongs to it besides its records.</summary>
-internal readonly record struct StateMark(LogIndex Index, Term Term, StateSummary Summary);
+    /// <summary>
+    /// Appends whole records, each preceded by its length (u32), until about <paramref name="bytesMax"/> bytes were appended, at least one record. False, with nothing appended, when there is no
+    /// more. Checked bytes only: damage is a <see cref="StorageException"/> that names the file.
+    /// </summary>
+    bool TryRead(ByteBuffer target, int bytesMax);
+}
+
+/// <summary>Takes one record of a state.</summary>
+internal delegate void StateRecordSink(StateRecord record);

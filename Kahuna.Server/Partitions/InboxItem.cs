@@ -1,4 +1,5 @@
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Partitions;
@@ -23,6 +24,15 @@ internal enum InboxKind : byte
     /// <summary>The link to <see cref="InboxItem.Node"/> went down.</summary>
     LinkDown,
 
+    /// <summary>The member <see cref="InboxItem.Node"/> came back without what it had.</summary>
+    MemberReplaced,
+
+    /// <summary>The node may vote.</summary>
+    AllowVoting,
+
+    /// <summary>The state thread asks or tells: <see cref="InboxItem.Call"/>.</summary>
+    State,
+
     /// <summary>Stop accepting, hand leadership over.</summary>
     Drain,
 
@@ -39,4 +49,5 @@ internal struct InboxItem
     public ulong Number;
     public ClientBatch? Batch;
     public ByteBuffer? Buffer;
+    public StateCall? Call;
 }

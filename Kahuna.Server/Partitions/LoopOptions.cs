@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 
 namespace Kahuna.Server.Partitions;
@@ -46,6 +47,12 @@ internal sealed record LoopOptions
     public int PlacementTicks { get; init; } = 20;
 
     public StateLimits StateLimits { get; init; } = new();
+
+    /// <summary>Log since the stored state after which the state is stored anew: what a restart replays, and how often a key that is overwritten all the time is written.</summary>
+    public long FlushLogBytes { get; init; } = 128L << 20;
+
+    /// <summary>Whether this node may take part in elections from its start on.</summary>
+    public VotingRight Voting { get; init; } = VotingRight.Full;
 
     /// <summary>Seed of the election timeouts; each node and group derives its own.</summary>
     public required ulong Seed { get; init; }

@@ -1,3 +1,5 @@
+using Kahuna.Server.Partitions.States;
+
 namespace Kahuna.Server.Partitions;
 
 /// <summary>Everything a loop reaches the world through; a simulator gives its own.</summary>
@@ -7,4 +9,14 @@ namespace Kahuna.Server.Partitions;
 /// <param name="Log">The node's log.</param>
 /// <param name="Transport">Links to the peers.</param>
 /// <param name="Leadership">Who hears of leaders and failures.</param>
-internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnScheduler Scheduler, ILogStore Log, IPeerTransport Transport, ILeadershipSink Leadership);
+internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnScheduler Scheduler, ILogStore Log, IPeerTransport Transport, ILeadershipSink Leadership)
+{
+    /// <summary>The node's stored states; read by the loops at their start only.</summary>
+    public required IStateStore States { get; init; }
+
+    /// <summary>The state thread's work.</summary>
+    public required StateKeeper Keeper { get; init; }
+
+    /// <summary>Gets a line for each thing that an operator may want to know.</summary>
+    public Action<string> Report { get; init; } = static _ => { };
+}

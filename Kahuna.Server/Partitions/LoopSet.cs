@@ -1,18 +1,21 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
 namespace Kahuna.Server.Partitions;
 
 /// <summary>All loops of a node: spreads what comes in over them. Immutable after construction; any thread.</summary>
-internal sealed class LoopSet : IPeerReceiver
+internal sealed class LoopSet : IPeerReceiver, IStateLoops
 {
+    private readonly StateKeeper _keeper;
     private readonly PartitionLoop[] _loops;
 
     public LoopSet(LoopOptions options, LoopPorts ports)
     {
+        _keeper = ports.Keeper;
         _loops = new PartitionLoop[options.Loops];
         for (int i = 0; i < _loops.Length; i++)
         {
@@ -69,8 +72,17 @@ internal sealed class LoopSet : IPeerReceiver
         batch.Release();
     }
 
+    bool IStateLoops.Post(StateCall call) => _loops[(call.Group.Value - 1) % (uint)_loops.Length].PostState(call);
+
     public void Receive(NodeId from, ReadOnlySpan<byte> payload)
     {
+        if (SnapshotFrame.Is(payload))
+        {
+            // A snapshot's bytes go past the loops: they are the state thread's.
+            _keeper.Receive(from, payload);
+            return;
+        }
+
         if (_loops.Length == 1)
         {
             ByteBuffer copy = ByteBuffer.Rent(payload.Length);

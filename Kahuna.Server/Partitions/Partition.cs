@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
@@ -16,13 +17,12 @@ internal sealed class Partition
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
     private readonly RaftCore _core;
-    private readonly StateMachine _state;
+    private readonly StateDesk _states;
     private readonly ProposalQueue _proposals;
     private readonly ReadQueue _reads = new();
     private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
     private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
     private ClusterClock _clock;
-    private LogIndex _applied;
     private ulong _openTicket;
     private bool _hasOpenTicket;
     private bool _serving;
@@ -33,16 +33,25 @@ internal sealed class Partition
     private int _ticks;
     private PartitionStatus _published;
     private long _commit;
+    private bool _canRejoin;
 
-    public Partition(int number, LoopOptions options, ILogStore log, TurnOutput output)
+    public Partition(int number, LoopOptions options, LoopPorts ports, TurnOutput output)
     {
         Number = number;
         Group = new GroupId((uint)number + 1);
         _options = options;
         _output = output;
         _proposals = new ProposalQueue(options.EntryBytesMax);
-        _state = new StateMachine(options.StateLimits);
-        _core = Recover(log);
+        PartitionRecovery recovery = new(Group, options, ports);
+        _states = new StateDesk(Group, options, ports, recovery.LoadState());
+        _core = recovery.RecoverLog((kind, payload) => ApplyPayload(kind, payload, replies: 0));
+        _states.Recovered(recovery);
+        _commit = (long)_core.CommitIndex.Value;
+        if (recovery.LogRestarts)
+        {
+            _output.RestartLog(Group, recovery.Applied, recovery.AppliedTerm);
+        }
+
         _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, _core.Leader.Value);
         _answerUnknown = reply => Answer(reply, OutcomeStatus.Unknown);
     }
@@ -71,8 +80,14 @@ internal sealed class Partition
     /// <summary>Commit index as of the last turn; any thread.</summary>
     public LogIndex CommitIndex => new((ulong)Volatile.Read(ref _commit));
 
+    /// <summary>Figures as of the last tick; any thread.</summary>
+    public PartitionFigures Figures => _states.Figures;
+
+    /// <summary>This node was rebuilt, and knows enough again to vote; any thread.</summary>
+    public bool CanRejoin => Volatile.Read(ref _canRejoin);
+
     /// <summary>For the owner, and for tests while no turn runs.</summary>
-    public StateMachine State => _state;
+    public StateMachine State => _states.State;
 
     // ---- In
 
@@ -106,7 +121,13 @@ internal sealed class Partition
         }
     }
 
-    public void Step(in RaftMessage message, ReadOnlySpan<byte> entries) => _core.Step(message, entries);
+    public void Step(in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
+        if (!_states.IsStill)
+        {
+            _core.Step(message, entries);
+        }
+    }
 
     public void Persisted(LogIndex index, Term term) => _core.Persisted(index, term);
 
@@ -118,6 +139,18 @@ internal sealed class Partition
         }
     }
 
+    /// <summary>The member came back without what it had.</summary>
+    public void Forget(NodeId member)
+    {
+        if (_core.Role == RaftRole.Leader)
+        {
+            _core.ForgetFollower(member);
+        }
+    }
+
+    /// <summary>It is certain now that this node breaks no promise by voting.</summary>
+    public void AllowVoting() => _core.AllowVoting();
+
     public void Fetched(NodeId follower, LogIndex first, ReadOnlySpan<byte> entries)
     {
         if (_core.CompleteFetch(follower, first, entries, out RaftMessage append))
@@ -128,13 +161,20 @@ internal sealed class Partition
 
     public void Tick()
     {
+        if (_states.IsStill)
+        {
+            return;
+        }
+
         _core.Tick();
+        _states.Tick(_core);
+        Volatile.Write(ref _canRejoin, _core.CanRejoin && _output.LogBatchesPending == 0);
         if (!_serving || _core.Role != RaftRole.Leader)
         {
             return;
         }
 
-        if (!_sweeping && !_draining && _state.HasExpired(_clock.At(_output.NowMs)))
+        if (!_sweeping && !_draining && _states.State.HasExpired(_clock.At(_output.NowMs)))
         {
             ProposeSweep();
         }
@@ -186,6 +226,61 @@ internal sealed class Partition
         DropReads(OutcomeStatus.Internal);
     }
 
+    // ---- The stored state
+
+    /// <summary>What the state thread asks for or tells.</summary>
+    public void Take(StateCall call)
+    {
+        switch (call)
+        {
+            case BeginView:
+                // Only what is on the own disk: the stored state is never ahead of the own log.
+                _states.BeginView(mayBegin: !Failed && _states.Applied <= _core.DurableIndex);
+                break;
+            case TakeRecords take:
+                _states.Take(take.Target, take.BytesMax);
+                break;
+            case StateStored stored:
+                _states.StoredThrough(stored.Index);
+                break;
+            case StateNotStored:
+                _states.NotStored();
+                break;
+            case SnapshotSent sent:
+                _states.Sent(sent.Follower);
+                _core.SnapshotEnded(sent.Follower, sent.Index, sent.Installed);
+                break;
+            case PrepareInstall prepare:
+                _states.AnswerInstall(Failed ? InstallAnswer.Superseded : Prepare(prepare.Mark));
+                break;
+            case DropState:
+                _states.Drop();
+                break;
+            case Install { State: { } state, Mark: var mark }:
+                _proposals.DropProposed(_answerUnknown);
+                InvariantException.Require(_core.InstallSnapshot(mark.Index, mark.Term), "a prepared state is installed");
+                _output.RestartLog(Group, mark.Index, mark.Term);
+                _states.Install(state, mark);
+                Volatile.Write(ref _commit, (long)_core.CommitIndex.Value);
+                break;
+            case Install:
+                _states.GoOn();
+                break;
+        }
+    }
+
+    /// <summary>Whether a state that has arrived is of use now.</summary>
+    private InstallAnswer Prepare(in StateMark mark)
+    {
+        if (!_core.CanInstall(mark.Index, mark.Term))
+        {
+            return InstallAnswer.Superseded;
+        }
+
+        // The term in which the state was made must be on the own disk before the state is.
+        return _core.Term < mark.Term || _core.HasReady || _output.LogBatchesPending > 0 ? InstallAnswer.NotNow : InstallAnswer.Ready;
+    }
+
     // ---- The turn
 
     /// <summary>First half: propose what waits, hand entries to the log and messages to the peers.</summary>
@@ -193,6 +288,11 @@ internal sealed class Partition
     {
         _hasOpenTicket = false;
         _inHand = false;
+        if (_states.IsStill)
+        {
+            return;
+        }
+
         if (_core.Role != RaftRole.Leader || _core.Term != _term)
         {
             LoseLeadership();
@@ -239,11 +339,21 @@ internal sealed class Partition
         {
             _output.Fetch(Group, fetch);
         }
+
+        foreach (NodeId follower in _core.SnapshotsWanted)
+        {
+            _states.Send(follower, _core.Term);
+        }
     }
 
     /// <summary>Second half, after the log and the peers have theirs: apply what is committed, serve what is confirmed. True when another round is due at once.</summary>
     public bool Finish()
     {
+        if (_states.IsStill)
+        {
+            return false;
+        }
+
         if (_inHand)
         {
             (LogIndex first, LogIndex last) = _core.Committed;
@@ -357,7 +467,7 @@ internal sealed class Partition
 
     private void ApplyEntry(LogIndex index, Term term, EntryKind kind, ReadOnlySpan<byte> payload)
     {
-        InvariantException.Require(index == _applied.Next(), "entries are applied once and in order");
+        InvariantException.Require(index == _states.Applied.Next(), "entries are applied once and in order");
         bool awaited = _proposals.TryTake(index, term, out int replies, out bool same);
         ApplyPayload(kind, payload, awaited && same ? replies : 0);
 
@@ -370,11 +480,11 @@ internal sealed class Partition
             }
         }
 
-        _applied = index;
+        _states.MarkApplied(index, term);
         if (!_serving && _core.Role == RaftRole.Leader && term == _core.Term)
         {
             _serving = true;
-            _clock.Anchor(_state.TimeMs, _output.NowMs);
+            _clock.Anchor(_states.State.TimeMs, _output.NowMs);
         }
     }
 
@@ -389,7 +499,7 @@ internal sealed class Partition
         bool decodes = CommandEntry.TryReadHeader(payload, out long timeMs, out int count, out ReadOnlySpan<byte> items);
         InvariantException.Require(decodes, "a committed entry decodes");
         InvariantException.Require(replies == 0 || replies == count, "every command of an awaited entry has one reply");
-        _state.BeginEntry(timeMs);
+        _states.State.BeginEntry(timeMs);
         for (int i = 0; i < count; i++)
         {
             decodes = CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes);
@@ -408,25 +518,25 @@ internal sealed class Partition
 
         if (reply.Sink is null)
         {
-            _state.Apply(command, null);
+            _states.State.Apply(command, null);
             return;
         }
 
         ByteBuffer frame = _output.BeginReply(reply.Sink, reply.Number, out int at);
-        _state.Apply(command, frame);
+        _states.State.Apply(command, frame);
         _output.EndReply(reply.Sink, frame, at);
     }
 
     private void ServeReads()
     {
         long nowMs = _clock.At(_output.NowMs);
-        while (_reads.TryTake(_applied, out ReadQueue.PendingRead read))
+        while (_reads.TryTake(_states.Applied, out ReadQueue.PendingRead read))
         {
             ref readonly ClientOperation op = ref read.Batch.Operations[read.Operation];
             bool decodes = Command.TryRead(read.Batch.Command(op), out Command command);
             InvariantException.Require(decodes, "a read that passed the door decodes");
             ByteBuffer frame = _output.BeginReply(read.Batch.Sink, op.Number, out int at);
-            _state.Read(command, nowMs, frame);
+            _states.State.Read(command, nowMs, frame);
             _output.EndReply(read.Batch.Sink, frame, at);
             read.Batch.Release();
         }
@@ -436,6 +546,7 @@ internal sealed class Partition
     {
         _serving = false;
         _sweeping = false;
+        _states.SendNothing();
         if (_proposals.Queued > 0)
         {
             _proposals.DropQueued(_answerNotLeader);
@@ -471,43 +582,6 @@ internal sealed class Partition
         {
             _published = status;
             _output.Leadership.LeadershipChanged(Number, status);
-        }
-    }
-
-    private RaftCore Recover(ILogStore log)
-    {
-        RecoveredGroup found = log.Recovered(Group);
-        LogIndex commit = found.HardState.Commit < found.LastIndex ? found.HardState.Commit : found.LastIndex;
-        if (commit.Value > 0)
-        {
-            log.Replay(Group, new LogIndex(1), commit, (first, chunk) => ReplayChunk(chunk.Span));
-        }
-
-        RaftConfig config = new()
-        {
-            Self = _options.Self,
-            Group = Group,
-            Voters = _options.Voters,
-            ElectionTicks = _options.ElectionTicks,
-            HeartbeatTicks = _options.HeartbeatTicks,
-            Seed = unchecked((_options.Seed * 0x9E3779B97F4A7C15) + Group.Value),
-        };
-        RaftCore core = new(config, new RaftStart(found.HardState with { Commit = commit }, found.Terms ?? [], found.LastIndex, _applied));
-        if (found.LastIndex > commit)
-        {
-            log.Replay(Group, commit.Next(), found.LastIndex, (first, chunk) => core.Restore(first, chunk.Span));
-        }
-
-        _commit = (long)commit.Value;
-        return core;
-    }
-
-    private void ReplayChunk(ReadOnlySpan<byte> entries)
-    {
-        while (EntryCodec.TryRead(ref entries, out _, out EntryKind kind, out ReadOnlySpan<byte> payload))
-        {
-            ApplyPayload(kind, payload, replies: 0);
-            _applied = _applied.Next();
         }
     }
 }

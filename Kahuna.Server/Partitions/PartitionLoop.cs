@@ -1,4 +1,5 @@
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
@@ -28,6 +29,7 @@ internal sealed class PartitionLoop : ILogSink
     private long _turns;
     private bool _draining;
     private bool _drained;
+    private bool _anotherRound;
 
     public PartitionLoop(LoopOptions options, int number, LoopPorts ports)
     {
@@ -37,12 +39,12 @@ internal sealed class PartitionLoop : ILogSink
         _clock = ports.Clock;
         _leadership = ports.Leadership;
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
-        _output = new TurnOutput(options, number, ports.Log, ports.Log.OpenWriter(this), ports.Transport, ports.Leadership);
+        _output = new TurnOutput(options, number, ports, ports.Log.OpenWriter(this));
         _output.BeginTurn(NowMs);
         _partitions = new Partition?[ports.Partitions];
         for (int i = number; i < ports.Partitions; i += options.Loops)
         {
-            Partition partition = new(i, options, ports.Log, _output);
+            Partition partition = new(i, options, ports, _output);
             _partitions[i] = partition;
             _owned.Add(partition);
         }
@@ -97,6 +99,23 @@ internal sealed class PartitionLoop : ILogSink
         Signal(mayRunHere: true);
     }
 
+    /// <summary>A member came back without what it had.</summary>
+    public void PostMemberReplaced(NodeId member) => Post(new InboxItem { Kind = InboxKind.MemberReplaced, Node = member }, mayRunHere: false);
+
+    public void PostAllowVoting() => Post(new InboxItem { Kind = InboxKind.AllowVoting }, mayRunHere: false);
+
+    /// <summary>What the state thread asks or tells. False when the loop takes nothing any more.</summary>
+    public bool PostState(StateCall call)
+    {
+        if (!_inbox.TryAdd(new InboxItem { Kind = InboxKind.State, Call = call }))
+        {
+            return false;
+        }
+
+        Signal(mayRunHere: false);
+        return true;
+    }
+
     /// <summary>Takes no new operations and hands leadership over.</summary>
     public void PostDrain() => Post(new InboxItem { Kind = InboxKind.Drain }, mayRunHere: false);
 
@@ -108,7 +127,7 @@ internal sealed class PartitionLoop : ILogSink
     void ILogSink.Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries) =>
         Post(new InboxItem { Kind = InboxKind.Fetched, Group = group, Node = follower, Number = first.Value, Buffer = entries }, mayRunHere: false);
 
-    void ILogSink.Failed(Exception error) => _leadership.LogFailed(error);
+    void ILogSink.Failed(Exception error) => _leadership.StorageFailed(error);
 
     private void Post(in InboxItem item, bool mayRunHere)
     {
@@ -166,7 +185,7 @@ internal sealed class PartitionLoop : ILogSink
         _output.BeginTurn(NowMs);
         if (Interlocked.Exchange(ref _ticksDue, 0) != 0)
         {
-            TickAll();
+            GuardAll(static (partition, _) => partition.Tick(), _self);
         }
 
         foreach (ref InboxItem item in _inbox.TakeAll())
@@ -180,7 +199,7 @@ internal sealed class PartitionLoop : ILogSink
         {
             for (int i = 0; i < _dirty.Count; i++)
             {
-                Propose(_dirty[i]);
+                Guard(_dirty[i], static (partition, _) => partition.Propose(), _self);
             }
 
             _output.SubmitLog();
@@ -189,7 +208,9 @@ internal sealed class PartitionLoop : ILogSink
             for (int i = 0; i < _dirty.Count; i++)
             {
                 Partition partition = _dirty[i];
-                if (Finish(partition))
+                _anotherRound = false;
+                Guard(partition, static (partition, loop) => loop._anotherRound = partition.Finish(), this);
+                if (_anotherRound)
                 {
                     _dirty[kept++] = partition;
                 }
@@ -239,14 +260,23 @@ internal sealed class PartitionLoop : ILogSink
             case InboxKind.LinkDown:
                 ReportUnreachable(item.Node);
                 break;
-            case InboxKind.Drain:
-                _draining = true;
-                foreach (Partition partition in _owned)
+            case InboxKind.MemberReplaced:
+                GuardAll(static (partition, node) => partition.Forget(node), item.Node);
+                break;
+            case InboxKind.AllowVoting:
+                GuardAll(static (partition, _) => partition.AllowVoting(), item.Node);
+                break;
+            case InboxKind.State:
+                if (Find(item.Call!.Group) is { } called)
                 {
-                    partition.Drain();
-                    MarkDirty(partition);
+                    Guard(called, static (partition, call) => partition.Take(call), item.Call);
+                    MarkDirty(called);
                 }
 
+                break;
+            case InboxKind.Drain:
+                _draining = true;
+                GuardAll(static (partition, _) => partition.Drain(), item.Node);
                 break;
             case InboxKind.Close:
                 _inbox.Close();
@@ -306,27 +336,6 @@ internal sealed class PartitionLoop : ILogSink
         return number < (uint)_partitions.Length ? _partitions[number] : null;
     }
 
-    private void TickAll()
-    {
-        foreach (Partition partition in _owned)
-        {
-            if (partition.Failed)
-            {
-                continue;
-            }
-
-            try
-            {
-                partition.Tick();
-                MarkDirty(partition);
-            }
-            catch (InvariantException error)
-            {
-                Stop(partition, error);
-            }
-        }
-    }
-
     private void MarkQueued()
     {
         foreach (Partition partition in _owned)
@@ -335,41 +344,6 @@ internal sealed class PartitionLoop : ILogSink
             {
                 MarkDirty(partition);
             }
-        }
-    }
-
-    private void Propose(Partition partition)
-    {
-        if (partition.Failed)
-        {
-            return;
-        }
-
-        try
-        {
-            partition.Propose();
-        }
-        catch (InvariantException error)
-        {
-            Stop(partition, error);
-        }
-    }
-
-    private bool Finish(Partition partition)
-    {
-        if (partition.Failed)
-        {
-            return false;
-        }
-
-        try
-        {
-            return partition.Finish();
-        }
-        catch (InvariantException error)
-        {
-            Stop(partition, error);
-            return false;
         }
     }
 
@@ -385,10 +359,36 @@ internal sealed class PartitionLoop : ILogSink
     {
         foreach (Partition partition in _owned)
         {
-            if (!partition.Failed)
-            {
-                partition.ReportUnreachable(peer);
-            }
+            Guard(partition, static (partition, peer) => partition.ReportUnreachable(peer), peer);
+        }
+    }
+
+    /// <summary>Does something with each partition that has not stopped; its turn comes in any case.</summary>
+    private void GuardAll(Action<Partition, NodeId> action, NodeId node)
+    {
+        foreach (Partition partition in _owned)
+        {
+            Guard(partition, action, node);
+            MarkDirty(partition);
+        }
+    }
+
+    /// <summary>A broken rule stops the partition, and only it.</summary>
+    private void Guard<T>(Partition partition, Action<Partition, T> action, T argument)
+    {
+        // The state thread waits for answers, also of a partition that has stopped.
+        if (partition.Failed && argument is not StateCall)
+        {
+            return;
+        }
+
+        try
+        {
+            action(partition, argument);
+        }
+        catch (InvariantException error)
+        {
+            Stop(partition, error);
         }
     }
 

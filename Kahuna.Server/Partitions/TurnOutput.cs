@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
@@ -31,15 +32,16 @@ internal sealed class TurnOutput
     private ulong _persisted;
     private uint _unreachable;
 
-    public TurnOutput(LoopOptions options, int loop, ILogStore store, ILogWriter log, IPeerTransport transport, ILeadershipSink leadership)
+    public TurnOutput(LoopOptions options, int loop, LoopPorts ports, ILogWriter log)
     {
         _loop = loop;
-        _store = store;
+        _store = ports.Log;
         _log = log;
-        _transport = transport;
+        _transport = ports.Transport;
+        States = ports.Keeper;
         _peers = [.. options.Voters.Where(voter => voter != options.Self)];
         _frames = new ByteBuffer?[_peers.Length];
-        Leadership = leadership;
+        Leadership = ports.Leadership;
     }
 
     /// <summary>Monotonic ms at the beginning of the turn.</summary>
@@ -49,6 +51,9 @@ internal sealed class TurnOutput
     public string? RefuseWrites { get; private set; }
 
     public ILeadershipSink Leadership { get; }
+
+    /// <summary>The state thread.</summary>
+    public StateKeeper States { get; }
 
     public int LogBatchesPending => _log.Pending;
 
@@ -72,6 +77,9 @@ internal sealed class TurnOutput
     }
 
     public void Persist(GroupId group, in HardState state) => _log.Save(group, state);
+
+    /// <summary>The group's log begins anew after this entry.</summary>
+    public void RestartLog(GroupId group, LogIndex index, Term term) => _log.Restart(group, index, term);
 
     /// <summary>Tells the partition once what it has just handed to the log is on stable storage.</summary>
     public void NotifyPersisted(Partition partition, LogIndex index, Term term)

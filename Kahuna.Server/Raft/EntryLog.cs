@@ -5,8 +5,8 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// One group's log as the core sees it: the terms of all indexes, the entries that are in memory, and the four marks
-/// applied ≤ commit, durable ≤ handed out, all at most the last index. Owned by one core; not thread-safe.
+/// One group's log as the core sees it: the terms of all indexes from its start on, the entries that are in memory, and the
+/// four marks applied ≤ commit, durable ≤ handed out, none below the start or above the last index. Owned by one core; not thread-safe.
 /// </summary>
 internal sealed class EntryLog
 {
@@ -17,9 +17,10 @@ internal sealed class EntryLog
 
     public EntryLog(RaftConfig config, RaftStart start)
     {
-        _terms = new TermRuns(start.Terms);
-        InvariantException.Require(start.Terms.Count == 0 ? start.LastIndex.Value == 0 : start.LastIndex >= _terms.LastFirst, "the recovered terms fit the recovered log");
+        _terms = new TermRuns(start);
+        InvariantException.Require(start.Terms.Count == 0 ? start.LastIndex == start.Start : start.LastIndex >= _terms.LastFirst, "the recovered terms fit the recovered log");
         InvariantException.Require(start.Applied <= start.LastIndex, "what is applied is in the log");
+        InvariantException.Require(start.Applied >= start.Start, "what the log no longer holds is applied");
 
         // The commit mark is a hint that may have been written ahead of entries that a crash tore off.
         LogIndex commit = start.HardState.Commit < start.LastIndex ? start.HardState.Commit : start.LastIndex;
@@ -32,6 +33,9 @@ internal sealed class EntryLog
         _cacheBytesMax = config.CacheBytesMax;
         _memory = new EntryMemory(start.Applied.Next(), Math.Max(4, config.CacheBytes / EntryMemory.ChunkBytes));
     }
+
+    /// <summary>The index before the first entry that storage holds; its term stays known.</summary>
+    public LogIndex Start => _terms.Start;
 
     public LogIndex LastIndex { get; private set; }
 
@@ -62,7 +66,8 @@ internal sealed class EntryLog
         return _terms.At(index);
     }
 
-    public bool Matches(LogIndex index, Term term) => index <= LastIndex && _terms.At(index) == term;
+    /// <summary>The log holds this entry, or begins behind it. False also for what lies below the start.</summary>
+    public bool Matches(LogIndex index, Term term) => index >= Start && index <= LastIndex && _terms.At(index) == term;
 
     /// <summary>See <see cref="TermRuns.LastAtMost"/>.</summary>
     public LogIndex LastAtMost(LogIndex index, Term term) => _terms.LastAtMost(index < LastIndex ? index : LastIndex, term);
@@ -114,6 +119,29 @@ internal sealed class EntryLog
         LastIndex = from.Previous();
         HandedOutIndex = HandedOutIndex < LastIndex ? HandedOutIndex : LastIndex;
         DurableIndex = DurableIndex < LastIndex ? DurableIndex : LastIndex;
+    }
+
+    /// <summary>Storage no longer holds entries up to <paramref name="index"/>; their terms are forgotten but for the last.</summary>
+    public void CutThrough(LogIndex index)
+    {
+        InvariantException.Require(index <= AppliedIndex && index <= DurableIndex, "only what is applied and durable is cut from the front");
+        if (index > Start)
+        {
+            _terms.CutThrough(index);
+        }
+    }
+
+    /// <summary>A state that ends with this entry replaces the log, of which nothing is left.</summary>
+    public void Restart(LogIndex index, Term term)
+    {
+        InvariantException.Require(index > CommitIndex, "a state replaces the log only ahead of what is committed");
+        _memory.Restart(index.Next());
+        _terms.Restart(index, term);
+        LastIndex = index;
+        CommitIndex = index;
+        AppliedIndex = index;
+        DurableIndex = index;
+        HandedOutIndex = index;
     }
 
     public void Commit(LogIndex index)

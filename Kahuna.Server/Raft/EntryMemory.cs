@@ -134,6 +134,17 @@ internal sealed class EntryMemory(LogIndex first, int idleChunksMax)
         }
     }
 
+    /// <summary>Drops everything; the next entry to add is <paramref name="first"/>.</summary>
+    public void Restart(LogIndex first)
+    {
+        if (_count > 0)
+        {
+            DropThrough(End.Previous());
+        }
+
+        First = first;
+    }
+
     /// <summary>Removes entries from <paramref name="from"/> on.</summary>
     public void CutFrom(LogIndex from)
     {

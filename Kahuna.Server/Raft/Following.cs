@@ -6,7 +6,9 @@ namespace Kahuna.Server.Raft;
 /// What a follower or learner does with its leader's appends and heartbeats (Raft §5.3). Answers wait for the Ready, so that
 /// one acknowledgement stands for all appends of a turn. Owned by one core; not thread-safe.
 /// </summary>
-internal sealed class Following(EntryLog log)
+/// <param name="log">The own log.</param>
+/// <param name="isForgetful">This node may have acknowledged entries, to the leader that it follows now, that its log does not hold.</param>
+internal sealed class Following(EntryLog log, bool isForgetful)
 {
     private LogIndex _matched;
     private bool _acknowledge;
@@ -16,7 +18,8 @@ internal sealed class Following(EntryLog log)
     private bool _answerHeartbeat;
     private RaftMessage _heartbeatReply;
 
-    public bool HasAnswers => _acknowledge || _refuse || _answerHeartbeat;
+    /// <summary>Up to here the log, durable or not, is known to agree with that of the current term's leader.</summary>
+    public LogIndex Matched => _matched;
 
     /// <summary>A new term: nothing is known to match its leader's log, and nobody waits for the old answers.</summary>
     public void EnterTerm()
@@ -35,7 +38,8 @@ internal sealed class Following(EntryLog log)
             return false;
         }
 
-        if (!log.Matches(message.Index, message.LogTerm))
+        // Below the own start everything is committed, so that the leader has it too; its terms are forgotten here.
+        if (message.Index >= log.Start && !log.Matches(message.Index, message.LogTerm))
         {
             InvariantException.Require(message.Index > log.CommitIndex, "a leader holds every committed entry");
             Refuse(message);
@@ -44,9 +48,10 @@ internal sealed class Following(EntryLog log)
 
         LogIndex last = message.Index + (ulong)message.EntryCount;
         Store(message, entries);
-        if (last > _matched)
+        LogIndex agreed = last > log.CommitIndex ? last : log.CommitIndex;
+        if (agreed > _matched)
         {
-            _matched = last;
+            _matched = agreed;
         }
 
         _acknowledge = true;
@@ -57,7 +62,9 @@ internal sealed class Following(EntryLog log)
 
     public void Heartbeat(in RaftMessage message)
     {
-        TakeCommit(message.Commit < log.LastIndex ? message.Commit : log.LastIndex);
+        // What the leader takes for acknowledged may have been acknowledged by a log that is lost.
+        LogIndex held = isForgetful ? _matched : log.LastIndex;
+        TakeCommit(message.Commit < held ? message.Commit : held);
 
         // Of several heartbeats the newest round is answered: it confirms the older ones.
         ulong round = _answerHeartbeat ? Math.Max(_heartbeatReply.Round, message.Round) : message.Round;
@@ -70,6 +77,15 @@ internal sealed class Following(EntryLog log)
             Round = round,
         };
         _answerHeartbeat = true;
+    }
+
+    /// <summary>A state that ends with <paramref name="index"/> replaced the log. It is committed, so that every later leader holds it.</summary>
+    public void Restarted(LogIndex index, NodeId leader)
+    {
+        _matched = index;
+        _refuse = false;
+        _acknowledge = !leader.IsNone;
+        _acknowledgeTo = leader;
     }
 
     /// <summary>Queues the answers that gathered.</summary>
@@ -109,7 +125,7 @@ internal sealed class Following(EntryLog log)
             index = index.Next();
             ReadOnlySpan<byte> encoded = rest;
             InvariantException.Require(EntryCodec.TryRead(ref rest, out Term term, out _, out _), "checked entries decode");
-            if (log.Matches(index, term))
+            if (index < log.Start || log.Matches(index, term))
             {
                 continue;
             }
@@ -125,8 +141,9 @@ internal sealed class Following(EntryLog log)
 
     private void Refuse(in RaftMessage message)
     {
-        // The last own index at which the leader's log can agree: everything of later terms is skipped at once.
+        // The last own index at which the leader's log can agree: everything of later terms is skipped at once. It agrees at the commit index for sure.
         LogIndex hint = log.LastAtMost(message.Index, message.LogTerm);
+        hint = hint > log.CommitIndex ? hint : log.CommitIndex;
         _refusal = new RaftMessage
         {
             Kind = RaftMessageKind.AppendReply,

@@ -24,6 +24,8 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     public Handover<LogFetch> Fetches => _replication.Fetches;
 
+    public Handover<NodeId> SnapshotsWanted => _replication.SnapshotsWanted;
+
     public LogIndex HeldByActive => _replication.HeldByActive;
 
     /// <summary>An entry of the own term is committed, and with it everything of earlier terms (§5.4.2, thesis 6.4).</summary>
@@ -45,6 +47,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         _heartbeatDue = false;
         outbox.DropLeaderMessages();
         _replication.Fetches.RemoveGathered(static _ => true);
+        _replication.SnapshotsWanted.RemoveGathered(static _ => true);
     }
 
     /// <summary>False when a majority has not answered for an election timeout: this leader steps down (thesis 6.2).</summary>
@@ -90,12 +93,17 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         }
 
         follower.Heard();
-        if (reply.Hint <= log.LastIndex)
+        if (reply.Uncounted)
         {
-            follower.HeartbeatAnswered(reply.Hint, reply.Index);
+            follower.StopCounting();
         }
 
-        if (reply.Round <= _reads.Newest && reply.Round > follower.ConfirmedRound)
+        if (reply.Hint <= log.LastIndex && reply.Index <= log.LastIndex)
+        {
+            follower.HeartbeatAnswered(reply.Hint, reply.Index, counted: !reply.Uncounted);
+        }
+
+        if (follower.Counts && reply.Round <= _reads.Newest && reply.Round > follower.ConfirmedRound)
         {
             follower.RoundConfirmed(reply.Round);
             ConfirmReads();
@@ -107,7 +115,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     /// <summary>Begins to hand leadership to <paramref name="target"/>, in place of an earlier target.</summary>
     public bool TryTransfer(NodeId target)
     {
-        if (target == members.Self || !members.IsVoter(target))
+        if (target == members.Self || !members.IsVoter(target) || AwaitsSnapshot(target))
         {
             return false;
         }
@@ -122,6 +130,19 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     }
 
     public void Unreachable(NodeId follower) => _replication.Find(follower)?.Unreachable();
+
+    /// <summary>A snapshot transfer has ended: see <see cref="RaftCore.SnapshotEnded"/>.</summary>
+    public void SnapshotEnded(NodeId follower, LogIndex index, bool installed) =>
+        _replication.Find(follower)?.SnapshotEnded(index < log.LastIndex ? index : log.LastIndex, installed);
+
+    public bool AwaitsSnapshot(NodeId member) => _replication.Find(member) is { AwaitsSnapshot: true };
+
+    /// <summary>The member came back without its log.</summary>
+    public void Forget(NodeId member)
+    {
+        _replication.Find(member)?.Forget(log.LastIndex);
+        _replication.SnapshotsWanted.RemoveGathered(wanted => wanted == member);
+    }
 
     public bool CompleteFetch(NodeId follower, LogIndex first, ReadOnlySpan<byte> entries, out RaftMessage append)
     {
@@ -156,6 +177,12 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
         _heartbeatDue = false;
         _replication.Send(outbox);
+        if (IsTransferring && AwaitsSnapshot(_transferTarget))
+        {
+            // It will not catch up soon: proposals need not wait for it.
+            EndTransfer();
+        }
+
         if (IsTransferring && !_transferSent && _replication.Find(_transferTarget)?.Match == log.LastIndex)
         {
             outbox.SendNow(new RaftMessage { Kind = RaftMessageKind.TimeoutNow, To = _transferTarget });

@@ -5,9 +5,7 @@ internal sealed class Outbox(Members members, Standing standing)
 {
     private readonly Handover<OutgoingMessage> _messages = new();
 
-    public bool HasGathered => _messages.HasGathered;
-
-    public ReadOnlySpan<OutgoingMessage> Open => _messages.Open;
+    public Handover<OutgoingMessage> Messages => _messages;
 
     /// <summary>A message that promises nothing about this node's disk.</summary>
     public void SendNow(RaftMessage message) => _messages.Add(new OutgoingMessage(Complete(message), AfterDurable: false));
@@ -22,13 +20,18 @@ internal sealed class Outbox(Members members, Standing standing)
     public void DropLeaderMessages() => _messages.RemoveGathered(static outgoing =>
         outgoing.Message.Kind is RaftMessageKind.Append or RaftMessageKind.Heartbeat or RaftMessageKind.TimeoutNow);
 
-    public void OpenReady() => _messages.OpenReady();
-
-    public void CloseReady() => _messages.CloseReady();
+    /// <summary>A state replaced the log: acknowledgements of what it held are void.</summary>
+    public void DropAcknowledgements() => _messages.RemoveGathered(static outgoing =>
+        outgoing.Message is { Kind: RaftMessageKind.AppendReply, Reject: false });
 
     private RaftMessage Complete(RaftMessage message)
     {
         message.From = members.Self;
+        if (message.Kind is RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply)
+        {
+            message.Uncounted = !standing.IsCounted;
+        }
+
         if (message.Term.Value == 0)
         {
             message.Term = standing.Term;

@@ -3,8 +3,7 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// What a leader knows of one other member's log. It either <i>probes</i> (one append at a time, until the follower
-/// confirms where the logs agree) or <i>pipelines</i> (appends leave before earlier ones are acknowledged). Owned by one
+/// What a leader knows of one other member's log, and which <see cref="ProgressState"/> follows from it. Owned by one
 /// <see cref="Replication"/>; not thread-safe.
 /// </summary>
 internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
@@ -14,11 +13,21 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     private int _ticksSinceHeard;
     private int _ticksSinceProgress;
     private int _fetchTicks;
+    private int _snapshotPauseTicks;
+    private bool _snapshotTold;
 
     public NodeId Member { get; } = member;
 
     /// <summary>Voter; false for a learner.</summary>
     public bool Votes { get; } = votes;
+
+    public ProgressState State { get; private set; }
+
+    /// <summary>
+    /// What the follower says is counted for commits and reads. Not while it may have forgotten a promise, and not
+    /// between its return without a log and its next acknowledgement.
+    /// </summary>
+    public bool Counts { get; private set; }
 
     /// <summary>The follower holds the log up to here durably, in this term of leadership.</summary>
     public LogIndex Match { get; private set; }
@@ -26,7 +35,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     /// <summary>The next entry to send; everything between match and it has been sent and not acknowledged.</summary>
     public LogIndex Next { get; private set; }
 
-    public bool IsProbing { get; private set; }
+    public bool IsProbing => State == ProgressState.Probing;
+
+    public bool AwaitsSnapshot => State == ProgressState.Snapshot;
 
     /// <summary>The probe has been sent, or the link is lost: nothing leaves until an answer comes.</summary>
     public bool IsPaused { get; private set; }
@@ -36,6 +47,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     /// <summary>Where to send an empty append that only asks for a lost acknowledgement again; 0: nowhere.</summary>
     public LogIndex AskAgainAt { get; set; }
+
+    /// <summary>The follower needs a snapshot, it has not been told yet, and the follower is there to take it.</summary>
+    public bool SnapshotDue => AwaitsSnapshot && !_snapshotTold && _snapshotPauseTicks == 0 && IsActive;
 
     public bool IsFetching => _fetchTicks > 0;
 
@@ -50,12 +64,32 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     public void Begin(LogIndex lastIndex)
     {
         Match = default;
+        Counts = true;
         ConfirmedRound = 0;
         AskAgainAt = default;
         _linkLost = false;
         _ticksSinceHeard = 0;
         _fetchTicks = 0;
         Probe(lastIndex.Next());
+    }
+
+    /// <summary>The member came back without its log: what it said before is void.</summary>
+    public void Forget(LogIndex lastIndex)
+    {
+        int ticksSinceHeard = _ticksSinceHeard;
+        Begin(lastIndex);
+        _ticksSinceHeard = ticksSinceHeard;
+        Counts = false;
+    }
+
+    public void StopCounting() => Counts = false;
+
+    /// <summary>An acknowledgement that may be counted has come. True when that is news.</summary>
+    public bool StartCounting()
+    {
+        bool news = !Counts;
+        Counts = true;
+        return news;
     }
 
     public void Tick()
@@ -66,6 +100,11 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         {
             // At 0 the answer is overdue, or the pause after a failure is over: the next Ready asks again.
             _fetchTicks--;
+        }
+
+        if (_snapshotPauseTicks > 0)
+        {
+            _snapshotPauseTicks--;
         }
     }
 
@@ -87,8 +126,11 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         }
     }
 
-    /// <summary>The follower acknowledged everything up to <paramref name="index"/>. True when that is more than was known.</summary>
-    public bool Acknowledged(LogIndex index)
+    /// <summary>
+    /// The follower acknowledged everything up to <paramref name="index"/>; the own log begins behind <paramref name="start"/>.
+    /// True when that is more than was known.
+    /// </summary>
+    public bool Acknowledged(LogIndex index, LogIndex start)
     {
         bool advanced = index > Match;
         if (advanced)
@@ -99,10 +141,10 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
             Next = Next > index ? Next : index.Next();
         }
 
-        if (IsProbing && index >= Match)
+        if ((IsProbing && index >= Match) || (AwaitsSnapshot && index >= start))
         {
-            // The logs agree here: pipeline from the confirmed position on. What an older probe may still carry arrives twice at worst.
-            IsProbing = false;
+            // The logs agree here, by a snapshot or without: pipeline from the confirmed position on. What an older probe may still carry arrives twice at worst.
+            State = ProgressState.Replicating;
             IsPaused = false;
             _linkLost = false;
             Next = Match.Next();
@@ -116,7 +158,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     public void Rejected(LogIndex rejected, LogIndex retry)
     {
         bool stale = IsProbing ? !IsPaused || rejected != _probePrevious : rejected <= Match;
-        if (stale || rejected.Value == 0)
+        if (stale || AwaitsSnapshot || rejected.Value == 0)
         {
             return;
         }
@@ -128,14 +170,19 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     /// <summary>
     /// The follower answered a heartbeat that had been sent when everything up to <paramref name="sent"/> was on its
     /// way; <paramref name="received"/> is how far its log agrees with the leader's, durable or not. Frames keep their order, so
-    /// what lies between is lost.
+    /// what lies between is lost. <paramref name="counted"/>: the answer may be counted.
     /// </summary>
-    public void HeartbeatAnswered(LogIndex sent, LogIndex received)
+    public void HeartbeatAnswered(LogIndex sent, LogIndex received, bool counted)
     {
-        if (_linkLost)
+        if (AwaitsSnapshot)
+        {
+            // It may have got there by what was under way, or by a snapshot whose acknowledgement is lost: ask for one. It is not sent where the log is cut.
+            AskAgainAt = received > Match ? received : default;
+        }
+        else if (_linkLost)
         {
             _linkLost = false;
-            IsPaused = false;
+            Resend(received);
         }
         else if (sent > received && sent > Match && sent < Next)
         {
@@ -147,13 +194,67 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
             AskAgainAt = received;
             _ticksSinceProgress = 0;
         }
+        else if (!Counts && !IsProbing && (counted || received < Match))
+        {
+            // Its acknowledgements count from now on, but it has none to give without an append; or it was restarted and does not know how far its log agrees.
+            AskAgainAt = received > Match ? received : Match;
+        }
+    }
+
+    /// <summary>The log was cut above <see cref="AskAgainAt"/>. What is in flight answers for itself; a probe that lies below as well gets no answer that helps.</summary>
+    public void CannotAsk()
+    {
+        if (IsProbing)
+        {
+            Resend(AskAgainAt);
+        }
     }
 
     public void Unreachable()
     {
+        if (AwaitsSnapshot)
+        {
+            // The transfer has a resumption of its own.
+            return;
+        }
+
         Resend(default);
         IsPaused = true;
         _linkLost = true;
+    }
+
+    /// <summary>What the follower needs next lies at or below <paramref name="start"/>: only a snapshot can bring it there. Not while an answer is awaited.</summary>
+    public void FallBackBehind(LogIndex start)
+    {
+        if (!AwaitsSnapshot && !IsPaused && Next.Previous() < start)
+        {
+            Probe(Match.Next());
+            State = ProgressState.Snapshot;
+            _fetchTicks = 0;
+            _snapshotPauseTicks = 0;
+            _snapshotTold = false;
+        }
+    }
+
+    public void SnapshotTold() => _snapshotTold = true;
+
+    /// <summary>The transfer that was asked for has ended. Without effect when the follower no longer needs it.</summary>
+    public void SnapshotEnded(LogIndex index, bool installed)
+    {
+        if (!AwaitsSnapshot)
+        {
+            return;
+        }
+
+        if (installed)
+        {
+            Probe((index > Match ? index : Match).Next());
+        }
+        else if (_snapshotTold)
+        {
+            _snapshotTold = false;
+            _snapshotPauseTicks = config.ElectionTicks;
+        }
     }
 
     public void RoundConfirmed(ulong round) => ConfirmedRound = Math.Max(ConfirmedRound, round);
@@ -171,7 +272,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     private void Probe(LogIndex next)
     {
-        IsProbing = true;
+        State = ProgressState.Probing;
         IsPaused = false;
         Next = next;
         _probePrevious = next.Previous();

@@ -36,6 +36,9 @@ internal sealed record RaftConfig
     /// <summary>Bytes of entries held in memory for a slow follower; past it they are dropped and the follower is fed from storage.</summary>
     public int CacheBytesMax { get; init; } = 32 << 20;
 
-    /// <summary>Seed of the core's own generator for election timeouts; differs per node and group.</summary>
+    /// <summary>
+    /// Seed of the core's own generator for election timeouts; differs per node, group and start. A rejoining node's questions carry it,
+    /// so that an answer to an earlier start is not taken for one to this.
+    /// </summary>
     public required ulong Seed { get; init; }
 }

@@ -10,29 +10,32 @@ namespace Kahuna.Server.Raft;
 /// </summary>
 internal sealed class RaftCore
 {
-    /// <summary>Terms, indexes and rounds of peers above this are garbage: no log reaches it, and sums stay in range.</summary>
-    private const ulong ValueMax = 1UL << 62;
-
     private readonly Members _members;
+    private readonly MessageRules _rules;
     private readonly Standing _standing;
     private readonly EntryLog _log;
     private readonly Outbox _outbox;
     private readonly Roles _roles;
     private readonly Following _following;
     private readonly Leadership _leadership;
-    private Ready _ready;
-    private bool _isOpen;
+    private readonly Rejoining? _rejoining;
+    private readonly ReadyTurns _turns;
 
     public RaftCore(RaftConfig config, RaftStart start)
     {
         _members = new Members(config);
-        _standing = new Standing(start.HardState);
+        _rules = new MessageRules(_members);
+        bool canMislead = _members.SelfVotes && _members.Voters.Length > 1;
+        _standing = new Standing(start.HardState, canMislead ? start.Voting : VotingRight.Full);
         _log = new EntryLog(config, start);
         InvariantException.Require(_log.LastTerm <= _standing.Term, "the recovered term is not behind the recovered log");
         _outbox = new Outbox(_members, _standing);
-        _following = new Following(_log);
+        _following = new Following(_log, isForgetful: start.Voting != VotingRight.Full);
         _leadership = new Leadership(config, _members, _log, _standing);
-        _roles = new Roles(config, _members, _standing, _log, new RoleParts(_outbox, _following, _leadership));
+        var parts = new RoleParts(_outbox, _following, _leadership);
+        _roles = new Roles(config, _members, _standing, _log, parts);
+        _turns = new ReadyTurns(_standing, _log, parts);
+        _rejoining = _standing.Voting == VotingRight.Rejoining ? new Rejoining(config, _members, _standing, _log) : null;
     }
 
     // ---- Where it stands
@@ -50,6 +53,15 @@ internal sealed class RaftCore
     /// <summary>Last index that is on this node's stable storage.</summary>
     public LogIndex DurableIndex => _log.DurableIndex;
 
+    /// <summary>The index before the first entry that may still be sent from the log.</summary>
+    public LogIndex LogStart => _log.Start;
+
+    /// <summary>This node grants votes and campaigns.</summary>
+    public bool IsVoting => _standing.IsVoting;
+
+    /// <summary>Rejoining: the lost promises are made good and the vote of their terms is spent, as the hard state last handed out says. Once that is durable, <see cref="AllowVoting"/>.</summary>
+    public bool CanRejoin => !IsVoting && _rejoining is { IsRestored: true } && !_standing.PromisesUnsaved;
+
     // ---- Inputs
 
     /// <summary>Start only: hands over the recovered entries above the applied index, first index given, in EntryCodec; they count as durable.</summary>
@@ -59,6 +71,7 @@ internal sealed class RaftCore
     public void Tick()
     {
         RequireRestored();
+        _rejoining?.Tick(_outbox);
         if (Role == RaftRole.Leader)
         {
             if (!_leadership.Tick())
@@ -76,22 +89,31 @@ internal sealed class RaftCore
     public void Step(in RaftMessage message, ReadOnlySpan<byte> entries)
     {
         RequireRestored();
-        if (!IsAcceptable(message))
+        if (!_rules.IsAcceptable(message, Term))
         {
             return;
         }
 
-        if (message.Term < Term)
+        if (message.Kind == RaftMessageKind.TermQuery)
         {
-            AnswerStale(message);
-            return;
+            _roles.AnswerTermQuery(message);
         }
-
-        if (message.Term > Term && !_roles.EnterTermOf(message))
+        else if (message.Kind == RaftMessageKind.TermReply)
         {
-            return;
+            TakeTerm(message);
         }
+        else if (message.Term < Term)
+        {
+            _roles.AnswerStale(message);
+        }
+        else if (message.Term == Term || _roles.EnterTermOf(message))
+        {
+            StepInTerm(message, entries);
+        }
+    }
 
+    private void StepInTerm(in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
         switch (message.Kind)
         {
             case RaftMessageKind.PreVote:
@@ -109,12 +131,13 @@ internal sealed class RaftCore
             case RaftMessageKind.Append:
                 _roles.AcceptLeader(message.From);
                 _following.Append(message, entries);
+                _rejoining?.Update(_following.Matched);
                 break;
             case RaftMessageKind.Heartbeat:
                 _roles.AcceptLeader(message.From);
                 _following.Heartbeat(message);
                 break;
-            case RaftMessageKind.TimeoutNow:
+            case RaftMessageKind.TimeoutNow when IsVoting:
                 _roles.AcceptLeader(message.From);
                 _roles.StartElection(transfer: true);
                 break;
@@ -156,11 +179,11 @@ internal sealed class RaftCore
     /// <summary>Leader: hands leadership to a caught-up voter; gives up after an election timeout. False when not leader or the target is no other voter.</summary>
     public bool TryTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.TryTransfer(target);
 
-    /// <summary>Any role: campaign now (single node start, tests). A leader and a learner stay what they are.</summary>
+    /// <summary>Any role: campaign now (single node start, tests). A leader, a learner and a node without a vote stay what they are.</summary>
     public void Campaign()
     {
         RequireRestored();
-        if (Role != RaftRole.Leader && _members.SelfVotes)
+        if (Role != RaftRole.Leader && _members.SelfVotes && IsVoting)
         {
             _roles.StartPreVote();
         }
@@ -176,6 +199,8 @@ internal sealed class RaftCore
         {
             _leadership.OwnLogPersisted();
         }
+
+        _rejoining?.Update(_following.Matched);
     }
 
     /// <summary>A frame to this follower was lost on the way out (queue full, link down): probe instead of pipelining.</summary>
@@ -197,92 +222,111 @@ internal sealed class RaftCore
         return Role == RaftRole.Leader && _leadership.CompleteFetch(follower, first, entries, out append);
     }
 
+    // ---- A log that is cut, and snapshots (Raft §7)
+
+    /// <summary>
+    /// Storage no longer holds entries up to <paramref name="index"/>, which are applied and durable. Their terms are forgotten but for
+    /// the last, and no follower is fed with them. Going back is no error and does nothing.
+    /// </summary>
+    public void CutThrough(LogIndex index) => _log.CutThrough(index);
+
+    /// <summary>A state that ends with this entry is of use: the log does not hold the entry yet, and this node does not lead.</summary>
+    public bool CanInstall(LogIndex index, Term term) => Role != RaftRole.Leader && index > CommitIndex && !_log.Matches(index, term);
+
+    /// <summary>
+    /// Follower: a state that ends with this entry, taken from a member that had committed it, replaces the log. False, and the state must not be
+    /// used, when this node leads or is already as far: the entry is committed here, or in the log, where it stands behind what this node acknowledged.
+    /// True: the owner uses the state and drops its log, and writes that new start to storage before, or in one batch with, the
+    /// hard state of the next Ready (which has one): what waits for durability there rests on it. No Ready may be open.
+    /// </summary>
+    public bool InstallSnapshot(LogIndex index, Term term)
+    {
+        RequireRestored();
+        InvariantException.Require(!_turns.IsOpen, "the log is not replaced under an open Ready");
+        if (!CanInstall(index, term))
+        {
+            return false;
+        }
+
+        if (term > Term)
+        {
+            _roles.EnterTerm(term);
+        }
+
+        _log.Restart(index, term);
+        _outbox.DropAcknowledgements();
+        _following.Restarted(index, Leader);
+        _standing.MarkRestarted();
+        _rejoining?.Update(_following.Matched);
+        return true;
+    }
+
+    /// <summary>
+    /// Leader: the transfer to a follower of <see cref="SnapshotsWanted"/> ended. Installed: the follower has the state up to <paramref name="index"/>, and
+    /// what comes after it is tried next. Else it is wanted again after an election timeout. Without effect when the need is over.
+    /// </summary>
+    public void SnapshotEnded(NodeId follower, LogIndex index, bool installed)
+    {
+        if (Role == RaftRole.Leader)
+        {
+            _leadership.SnapshotEnded(follower, index, installed);
+        }
+    }
+
+    /// <summary>Leader: this member is fed by snapshot. No longer true while a transfer runs: it got there another way, and the transfer may stop.</summary>
+    public bool AwaitsSnapshot(NodeId member) => Role == RaftRole.Leader && _leadership.AwaitsSnapshot(member);
+
+    // ---- Members that lost their log, and their votes
+
+    /// <summary>
+    /// Leader: the member came back without its log. What it acknowledged no longer counts, nor do its answers until it acknowledges again. To be
+    /// called before the first message of its new life is stepped, and after the last of its old one, on every node.
+    /// </summary>
+    public void ForgetFollower(NodeId member)
+    {
+        if (Role == RaftRole.Leader)
+        {
+            _leadership.Forget(member);
+        }
+    }
+
+    /// <summary>This node may vote: it is proven that it never took part, or <see cref="CanRejoin"/> was true and its hard state is durable.</summary>
+    public void AllowVoting()
+    {
+        InvariantException.Require(_rejoining is null or { IsRestored: true }, "a rejoining node votes only after it was restored");
+        if (!IsVoting)
+        {
+            _roles.AllowVoting();
+        }
+    }
+
     // ---- The Ready: from the first of its properties that is read until Advance it stands still; an append that cuts the
     // ---- log must not be stepped meanwhile, other inputs may and show in the next Ready.
 
-    public bool HasReady
-    {
-        get
-        {
-            if (_isOpen)
-            {
-                return true;
-            }
-
-            Prepare();
-            return _outbox.HasGathered || _leadership.ReadStates.HasGathered || _leadership.Fetches.HasGathered
-                || _standing.PromisesUnsaved || _log.LastIndex > _log.HandedOutIndex || _log.CommitIndex > _log.AppliedIndex;
-        }
-    }
+    public bool HasReady => _turns.HasReady;
 
     /// <summary>The hard state must be persisted with this Ready's entries (term or vote changed, or entries are persisted and commit moved).</summary>
-    public bool HardStateChanged => Opened().HardStateChanged;
+    public bool HardStateChanged => _turns.Open().HardStateChanged;
 
-    public HardState HardState => Opened().HardState;
+    public HardState HardState => _turns.Open().HardState;
 
     /// <summary>Entries to append to storage, [first, last]; empty when first is greater than last. Storage drops what it has at or above first.</summary>
-    public (LogIndex First, LogIndex Last) Unpersisted => Opened().Unpersisted;
+    public (LogIndex First, LogIndex Last) Unpersisted => _turns.Open().Unpersisted;
 
-    public ReadOnlySpan<OutgoingMessage> Messages
-    {
-        get
-        {
-            Opened();
-            return _outbox.Open;
-        }
-    }
+    public ReadOnlySpan<OutgoingMessage> Messages => _turns.Open(_outbox.Messages);
 
     /// <summary>Entries to apply, [first, last]; empty when first is greater than last. A leader's committed entry may not yet be durable here: a majority of others has it.</summary>
-    public (LogIndex First, LogIndex Last) Committed => Opened().Committed;
+    public (LogIndex First, LogIndex Last) Committed => _turns.Open().Committed;
 
-    public ReadOnlySpan<ReadState> ReadStates
-    {
-        get
-        {
-            Opened();
-            return _leadership.ReadStates.Open;
-        }
-    }
+    public ReadOnlySpan<ReadState> ReadStates => _turns.Open(_leadership.ReadStates);
 
-    public ReadOnlySpan<LogFetch> Fetches
-    {
-        get
-        {
-            Opened();
-            return _leadership.Fetches.Open;
-        }
-    }
+    public ReadOnlySpan<LogFetch> Fetches => _turns.Open(_leadership.Fetches);
+
+    /// <summary>Leader: followers that need a snapshot now; each is told once, until <see cref="SnapshotEnded"/>.</summary>
+    public ReadOnlySpan<NodeId> SnapshotsWanted => _turns.Open(_leadership.SnapshotsWanted);
 
     /// <summary>The Ready has been carried out: persisted means handed to storage, sent means handed to the transport, committed means applied.</summary>
-    public void Advance()
-    {
-        if (!_isOpen)
-        {
-            return;
-        }
-
-        if (_ready.HardStateChanged)
-        {
-            _standing.MarkSaved(_ready.HardState);
-        }
-
-        if (_ready.Unpersisted.First <= _ready.Unpersisted.Last)
-        {
-            _log.MarkHandedOut(_ready.Unpersisted.First, _ready.Unpersisted.Last);
-        }
-
-        if (_ready.Committed.First <= _ready.Committed.Last)
-        {
-            _log.MarkApplied(_ready.Committed.First, _ready.Committed.Last);
-        }
-
-        _outbox.CloseReady();
-        _leadership.ReadStates.CloseReady();
-        _leadership.Fetches.CloseReady();
-        _log.OpenThrough = default;
-        _isOpen = false;
-        _log.Trim(Role == RaftRole.Leader ? _leadership.HeldByActive : _log.LastIndex);
-    }
+    public void Advance() => _turns.Advance();
 
     // ---- Entries in memory
 
@@ -298,81 +342,21 @@ internal sealed class RaftCore
     /// <summary>Leader: this member answered within the last election timeout.</summary>
     public bool IsActive(NodeId member) => Role == RaftRole.Leader && _leadership.IsActive(member);
 
-    // ---- Ready
-
-    private void Prepare()
+    /// <summary>Rejoining: another voter told its term. The last of them decides from which term on this node takes part again.</summary>
+    private void TakeTerm(in RaftMessage message)
     {
-        _following.Prepare(_outbox);
-        if (Role == RaftRole.Leader)
+        if (_rejoining is null)
         {
-            _leadership.Prepare(_outbox);
-        }
-    }
-
-    private ref readonly Ready Opened()
-    {
-        if (!_isOpen)
-        {
-            Prepare();
-            bool hasEntries = _log.LastIndex > _log.HandedOutIndex;
-            _ready = new Ready(
-                new HardState(Term, _standing.Vote, _log.CommitIndex),
-                _standing.PromisesUnsaved || (hasEntries && _standing.CommitUnsaved(_log.CommitIndex)),
-                (_log.HandedOutIndex.Next(), _log.LastIndex),
-                (_log.AppliedIndex.Next(), _log.CommitIndex));
-            _outbox.OpenReady();
-            _leadership.ReadStates.OpenReady();
-            _leadership.Fetches.OpenReady();
-            _log.OpenThrough = _log.LastIndex;
-            _isOpen = true;
+            return;
         }
 
-        return ref _ready;
-    }
-
-    // ---- Messages by term and by sender
-
-    /// <summary>False for a message that no member of this group can mean for this node.</summary>
-    private bool IsAcceptable(in RaftMessage message)
-    {
-        if (message.To != _members.Self
-            || message.Term.Value is 0 or >= ValueMax
-            || message.Index.Value >= ValueMax || message.Hint.Value >= ValueMax
-            || message.Commit.Value >= ValueMax || message.EntryCount < 0)
+        if (_rejoining.Told(message))
         {
-            return false;
+            _roles.SpendVotesThrough(_rejoining.Latest);
+            _standing.BeginToCount();
         }
 
-        if (message.From == _members.Self)
-        {
-            return message.Kind == RaftMessageKind.VoteReply && message.Term <= Term;
-        }
-
-        return message.Kind switch
-        {
-            RaftMessageKind.PreVote or RaftMessageKind.Vote or RaftMessageKind.PreVoteReply or RaftMessageKind.VoteReply or RaftMessageKind.TimeoutNow =>
-                _members.SelfVotes && _members.IsVoter(message.From),
-            RaftMessageKind.Append or RaftMessageKind.Heartbeat => _members.IsVoter(message.From),
-            RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply => _members.IsMember(message.From),
-            _ => false,
-        };
-    }
-
-    /// <summary>A message of an earlier term changes nothing here, but its sender learns the term (Raft §5.1).</summary>
-    private void AnswerStale(in RaftMessage message)
-    {
-        RaftMessageKind answer = message.Kind switch
-        {
-            RaftMessageKind.Append => RaftMessageKind.AppendReply,
-            RaftMessageKind.Heartbeat => RaftMessageKind.HeartbeatReply,
-            RaftMessageKind.PreVote => RaftMessageKind.PreVoteReply,
-            RaftMessageKind.Vote => RaftMessageKind.VoteReply,
-            _ => RaftMessageKind.None,
-        };
-        if (answer != RaftMessageKind.None)
-        {
-            _outbox.SendRefusal(new RaftMessage { Kind = answer, To = message.From, Reject = true });
-        }
+        _rejoining.Update(_following.Matched);
     }
 
     private void RequireRestored() => InvariantException.Require(_log.IsRestored, "recovered entries are restored before the first input");

@@ -17,6 +17,7 @@ internal struct RaftMessage
     /// <summary>
     /// Append: index before the first entry. AppendReply: match index, or the rejected index. Votes: the candidate's last
     /// index. Heartbeat: the last index sent to the follower. HeartbeatReply: how far the follower's log, durable or not, agrees with the leader's.
+    /// TermReply: the last index of a sender that leads its term; else 0.
     /// </summary>
     public LogIndex Index;
 
@@ -26,7 +27,10 @@ internal struct RaftMessage
     /// <summary>Append: the leader's commit index. Heartbeat: the same, and never above what the follower has acknowledged.</summary>
     public LogIndex Commit;
 
-    /// <summary>Number of the newest read round that a heartbeat asks about and its reply confirms; 0: none.</summary>
+    /// <summary>
+    /// Number of the newest read round that a heartbeat asks about and its reply confirms; 0: none. TermQuery: a number of
+    /// this start of the asking node, TermReply: the same, so that answers to an earlier start's questions are told apart.
+    /// </summary>
     public ulong Round;
 
     /// <summary>Rejecting AppendReply: the last index at which the logs could agree, to be tried next. HeartbeatReply: the heartbeat's <see cref="Index"/>.</summary>
@@ -40,4 +44,14 @@ internal struct RaftMessage
 
     /// <summary>A vote that is asked for a leadership transfer: it is granted although a leader is alive.</summary>
     public bool Transfer;
+
+    /// <summary>
+    /// AppendReply and HeartbeatReply: the sender may have forgotten what it promised in a later term, so that this must be counted
+    /// neither for a commit nor for a read. The same bit as <see cref="Transfer"/>, which only votes carry.
+    /// </summary>
+    public bool Uncounted
+    {
+        readonly get => Transfer;
+        set => Transfer = value;
+    }
 }

@@ -15,4 +15,10 @@ internal enum RaftMessageKind : byte
 
     /// <summary>The leader asks the target to campaign at once (leadership transfer).</summary>
     TimeoutNow = 9,
+
+    /// <summary>A rejoining voter asks another for its term. Its own term means nothing and may be 0.</summary>
+    TermQuery = 10,
+
+    /// <summary>The answer, which may name term 0. It changes nothing anywhere but what the asking node knows.</summary>
+    TermReply = 11,
 }

@@ -14,6 +14,7 @@ internal sealed class Replication
     private readonly Standing _standing;
     private readonly Progress[] _others;
     private readonly Handover<LogFetch> _fetches = new();
+    private readonly Handover<NodeId> _snapshotsWanted = new();
 
     public Replication(RaftConfig config, Members members, EntryLog log, Standing standing)
     {
@@ -45,6 +46,9 @@ internal sealed class Replication
 
     public Handover<LogFetch> Fetches => _fetches;
 
+    /// <summary>Followers that need a snapshot, each told once per need.</summary>
+    public Handover<NodeId> SnapshotsWanted => _snapshotsWanted;
+
     /// <summary>Up to here every active follower holds the log: what memory need not keep for them.</summary>
     public LogIndex HeldByActive
     {
@@ -53,9 +57,10 @@ internal sealed class Replication
             LogIndex held = _log.LastIndex;
             foreach (Progress other in _others)
             {
-                if (other.IsActive && other.Match < held)
+                LogIndex match = other.Match > _log.Start ? other.Match : _log.Start;
+                if (other.IsActive && match < held)
                 {
-                    held = other.Match;
+                    held = match;
                 }
             }
 
@@ -118,7 +123,7 @@ internal sealed class Replication
         {
             if (other.Votes)
             {
-                rounds[count++] = other.ConfirmedRound;
+                rounds[count++] = other.Counts ? other.ConfirmedRound : 0;
             }
         }
 
@@ -142,7 +147,7 @@ internal sealed class Replication
         {
             if (other.Votes)
             {
-                matches[count++] = other.Match.Value;
+                matches[count++] = other.Counts ? other.Match.Value : 0;
             }
         }
 
@@ -156,19 +161,30 @@ internal sealed class Replication
     /// <summary>A follower acknowledged or refused an append.</summary>
     public void Answered(Progress follower, in RaftMessage reply)
     {
+        if (reply.Uncounted)
+        {
+            follower.StopCounting();
+        }
+
         if (reply.Reject)
         {
             // The hint is the last index of the follower at which the terms could agree; the own log skips whole terms from there (§5.3).
+            // When that leads below the own start, 0 stands for it: nothing there can be probed, so that a snapshot is next.
             LogIndex hint = reply.Hint < reply.Index ? reply.Hint : reply.Index;
             follower.Rejected(reply.Index, _log.LastAtMost(hint, reply.LogTerm));
         }
-        else if (reply.Index <= _log.LastIndex && follower.Acknowledged(reply.Index) && follower.Votes)
+        else if (reply.Index <= _log.LastIndex)
         {
-            CommitWhatMajorityHolds();
+            bool news = follower.Acknowledged(reply.Index, _log.Start);
+            news |= !reply.Uncounted && follower.StartCounting();
+            if (news && follower.Votes)
+            {
+                CommitWhatMajorityHolds();
+            }
         }
     }
 
-    /// <summary>Queues the appends and fetches that may go now: all new entries in one append per follower, in more when they exceed its size.</summary>
+    /// <summary>Queues the appends, fetches and needs for snapshots that may go now: all new entries in one append per follower, in more when they exceed its size.</summary>
     public void Send(Outbox outbox)
     {
         foreach (Progress follower in _others)
@@ -186,7 +202,7 @@ internal sealed class Replication
             return false;
         }
 
-        bool usable = TryCount(first, entries, out int count) && count > 0;
+        bool usable = TryCount(first, entries, out int count) && count > 0 && first > _log.Start;
         follower.FetchEnded(failed: !usable);
         if (!usable || first != follower.Next || follower.IsPaused)
         {
@@ -203,7 +219,11 @@ internal sealed class Replication
     {
         if (follower.AskAgainAt.Value > 0)
         {
-            if (follower.AskAgainAt <= _log.LastIndex)
+            if (follower.AskAgainAt < _log.Start)
+            {
+                follower.CannotAsk();
+            }
+            else if (follower.AskAgainAt <= _log.LastIndex)
             {
                 outbox.SendNow(Append(follower, follower.AskAgainAt, 0));
             }
@@ -211,10 +231,23 @@ internal sealed class Replication
             follower.AskAgainAt = default;
         }
 
-        while (!follower.IsPaused && !follower.IsFetching && !follower.InFlight.IsFull && follower.Next <= _log.LastIndex)
+        follower.FallBackBehind(_log.Start);
+        if (follower.AwaitsSnapshot)
+        {
+            if (follower.SnapshotDue)
+            {
+                follower.SnapshotTold();
+                _snapshotsWanted.Add(follower.Member);
+            }
+
+            return;
+        }
+
+        while (MayAppend(follower))
         {
             LogIndex first = follower.Next;
-            if (first >= _log.FirstInMemory)
+            bool isInMemory = first >= _log.FirstInMemory && first <= _log.LastIndex;
+            if (isInMemory)
             {
                 int count = _log.CountWithin(first, _config.AppendBytesMax);
                 LogIndex last = first + (ulong)(count - 1);
@@ -234,6 +267,11 @@ internal sealed class Replication
             }
         }
     }
+
+    /// <summary>There is something to send, and nothing to wait for. A probe may have nothing behind it: it asks whether the logs agree at their end.</summary>
+    private bool MayAppend(Progress follower) =>
+        !follower.IsPaused && !follower.IsFetching && !follower.InFlight.IsFull
+        && (follower.Next <= _log.LastIndex || (follower.IsProbing && follower.Match < _log.LastIndex));
 
     private RaftMessage Append(Progress follower, LogIndex previous, int count) => new()
     {

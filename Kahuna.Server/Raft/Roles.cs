@@ -37,7 +37,7 @@ internal sealed class Roles
     private bool IsLeaderAlive => Role == RaftRole.Leader || (!_standing.Leader.IsNone && _election.IsWithinLease);
 
     /// <summary>True when the time without a leader is over and this node should campaign.</summary>
-    public bool ElectionTick() => _members.SelfVotes && _election.Tick();
+    public bool ElectionTick() => _members.SelfVotes && _election.Tick() && _standing.IsVoting;
 
     /// <summary>A message of a later term. True when it is to be handled, in its term if it speaks for one.</summary>
     public bool EnterTermOf(in RaftMessage message)
@@ -53,6 +53,23 @@ internal sealed class Roles
             default:
                 EnterTerm(message.Term);
                 return true;
+        }
+    }
+
+    /// <summary>A message of an earlier term changes nothing here, but its sender learns the term (Raft §5.1).</summary>
+    public void AnswerStale(in RaftMessage message)
+    {
+        RaftMessageKind answer = message.Kind switch
+        {
+            RaftMessageKind.Append => RaftMessageKind.AppendReply,
+            RaftMessageKind.Heartbeat => RaftMessageKind.HeartbeatReply,
+            RaftMessageKind.PreVote => RaftMessageKind.PreVoteReply,
+            RaftMessageKind.Vote => RaftMessageKind.VoteReply,
+            _ => RaftMessageKind.None,
+        };
+        if (answer != RaftMessageKind.None)
+        {
+            _outbox.SendRefusal(new RaftMessage { Kind = answer, To = message.From, Reject = true });
         }
     }
 
@@ -78,7 +95,7 @@ internal sealed class Roles
             return;
         }
 
-        bool free = message.Term > Term || _standing.CanVoteFor(message.From);
+        bool free = message.Term > Term ? _standing.IsVoting : _standing.CanVoteFor(message.From);
         if (free && _log.IsUpToDate(message.Index, message.LogTerm))
         {
             _outbox.SendNow(new RaftMessage { Kind = RaftMessageKind.PreVoteReply, To = message.From, Term = message.Term });
@@ -138,6 +155,38 @@ internal sealed class Roles
         }
     }
 
+    // ---- Voting rights
+
+    /// <summary>Another voter has forgotten what it promised and asks how late its promises can have been. It counts on this term being durable.</summary>
+    public void AnswerTermQuery(in RaftMessage message) => _outbox.SendRefusal(new RaftMessage
+    {
+        Kind = RaftMessageKind.TermReply,
+        To = message.From,
+        Index = Role == RaftRole.Leader ? _log.LastIndex : default,
+        Round = message.Round,
+    });
+
+    /// <summary>No vote in a term up to <paramref name="term"/>: the own one is spent there.</summary>
+    public void SpendVotesThrough(Term term)
+    {
+        if (term > Term)
+        {
+            EnterTerm(term);
+        }
+
+        if (term == Term && term.Value > 0 && _standing.Vote.IsNone)
+        {
+            _standing.GiveVote(_members.Self);
+        }
+    }
+
+    public void AllowVoting()
+    {
+        // Nodes are often allowed at the same time: each waits its own while before it campaigns.
+        _standing.AllowVoting();
+        _election.RestartClock();
+    }
+
     // ---- Roles
 
     /// <summary>Asks whether an election could be won, without disturbing anybody's term (thesis 9.6).</summary>
@@ -192,7 +241,8 @@ internal sealed class Roles
         _leadership.Begin();
     }
 
-    private void EnterTerm(Term term)
+    /// <summary>Enters a later term as a follower.</summary>
+    public void EnterTerm(Term term)
     {
         BecomeFollower();
         _standing.EnterTerm(term);

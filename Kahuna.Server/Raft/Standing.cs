@@ -6,12 +6,13 @@ namespace Kahuna.Server.Raft;
 /// Where a node stands: role, term, vote and leader, with the rules that hold for them in every role. Shared by the
 /// parts of one core; not thread-safe.
 /// </summary>
-internal sealed class Standing(HardState start)
+internal sealed class Standing(HardState start, VotingRight voting)
 {
     private Term _savedTerm = start.Term;
     private NodeId _savedVote = start.Vote;
     private LogIndex _savedCommit = start.Commit;
     private NodeId _leaderOfTerm;
+    private bool _restartUnsaved;
 
     public RaftRole Role { get; set; }
 
@@ -21,8 +22,16 @@ internal sealed class Standing(HardState start)
 
     public NodeId Leader { get; private set; }
 
-    /// <summary>Term or vote differ from what was last handed out to be persisted.</summary>
-    public bool PromisesUnsaved => Term != _savedTerm || Vote != _savedVote;
+    public VotingRight Voting { get; private set; } = voting;
+
+    /// <summary>This node may vote and campaign.</summary>
+    public bool IsVoting => Voting == VotingRight.Full;
+
+    /// <summary>Its acknowledgements may be counted: it has forgotten no promise that it made in a term later than its own.</summary>
+    public bool IsCounted { get; private set; } = voting == VotingRight.Full;
+
+    /// <summary>Term or vote differ from what was last handed out to be persisted, or the log was replaced since.</summary>
+    public bool PromisesUnsaved => _restartUnsaved || Term != _savedTerm || Vote != _savedVote;
 
     /// <summary>Enters a later term, in which no vote is given yet and no leader is known.</summary>
     public void EnterTerm(Term term)
@@ -34,8 +43,17 @@ internal sealed class Standing(HardState start)
         _leaderOfTerm = NodeId.None;
     }
 
-    /// <summary>No vote is given in this term yet and no leader is known, or it is this candidate's already.</summary>
-    public bool CanVoteFor(NodeId candidate) => Vote == candidate || (Vote.IsNone && _leaderOfTerm.IsNone);
+    /// <summary>This node may vote, and no vote is given in this term yet and no leader is known, or it is this candidate's already.</summary>
+    public bool CanVoteFor(NodeId candidate) => IsVoting && (Vote == candidate || (Vote.IsNone && _leaderOfTerm.IsNone));
+
+    /// <summary>No term of the past can hold a forgotten promise to anybody whom this node still hears.</summary>
+    public void BeginToCount() => IsCounted = true;
+
+    public void AllowVoting()
+    {
+        Voting = VotingRight.Full;
+        IsCounted = true;
+    }
 
     public void GiveVote(NodeId candidate)
     {
@@ -55,8 +73,12 @@ internal sealed class Standing(HardState start)
 
     public bool CommitUnsaved(LogIndex commit) => commit != _savedCommit;
 
+    /// <summary>A state replaced the log: the hard state goes out again, so that storage can write all of it at once.</summary>
+    public void MarkRestarted() => _restartUnsaved = true;
+
     public void MarkSaved(in HardState state)
     {
+        _restartUnsaved = false;
         _savedTerm = state.Term;
         _savedVote = state.Vote;
         _savedCommit = state.Commit;

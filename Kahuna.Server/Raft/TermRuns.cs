@@ -9,41 +9,46 @@ namespace Kahuna.Server.Raft;
 /// </summary>
 internal sealed class TermRuns
 {
+    // The first element is the place before the first entry: its index and its term, both 0 for a log that was never cut.
     private readonly List<TermRun> _runs = new(16);
 
-    public TermRuns(IReadOnlyList<TermRun> runs)
+    public TermRuns(RaftStart start)
     {
-        foreach (TermRun run in runs)
+        InvariantException.Require((start.Start.Value == 0) == (start.StartTerm.Value == 0), "the term before the first entry is known");
+        _runs.Add(new TermRun(start.Start, start.StartTerm));
+        LogIndex first = default;
+        foreach (TermRun run in start.Terms)
         {
             InvariantException.Require(
-                _runs.Count == 0 ? run.First.Value == 1 : run.First > _runs[^1].First,
-                "term runs begin at index 1 and ascend");
+                first.Value == 0 ? run.First == start.Start.Next() : run.First > first,
+                "term runs begin at the first entry and ascend");
             Add(run.First, run.Term);
+            first = run.First;
         }
+
+        LastFirst = first;
     }
 
-    public Term LastTerm => _runs.Count == 0 ? default : _runs[^1].Term;
+    /// <summary>The index before the first entry.</summary>
+    public LogIndex Start => _runs[0].First;
 
-    /// <summary>Begin of the last run; the default for an empty log.</summary>
-    public LogIndex LastFirst => _runs.Count == 0 ? default : _runs[^1].First;
+    public Term LastTerm => _runs[^1].Term;
 
-    /// <summary>The term at an index of the log; term 0 at index 0.</summary>
+    /// <summary>Begin of the last run that the log started with; 0 when it started without entries.</summary>
+    public LogIndex LastFirst { get; }
+
+    /// <summary>The term at an index of the log, or at its start.</summary>
     public Term At(LogIndex index)
     {
-        if (index.Value == 0)
-        {
-            return default;
-        }
-
         int position = Find(index);
-        InvariantException.Require(position >= 0, "an index of the log has a term");
+        InvariantException.Require(position >= 0, "an index at or behind the log's start has a term");
         return _runs[position].Term;
     }
 
     /// <summary>An entry of <paramref name="term"/> was appended at <paramref name="index"/>.</summary>
     public void Add(LogIndex index, Term term)
     {
-        if (_runs.Count > 0 && _runs[^1].Term == term)
+        if (_runs[^1].Term == term)
         {
             return;
         }
@@ -55,13 +60,32 @@ internal sealed class TermRuns
     /// <summary>Entries at and above <paramref name="from"/> are gone.</summary>
     public void Cut(LogIndex from)
     {
-        while (_runs.Count > 0 && _runs[^1].First >= from)
+        InvariantException.Require(from > Start, "the place before the first entry stays known");
+        while (_runs[^1].First >= from)
         {
             _runs.RemoveAt(_runs.Count - 1);
         }
     }
 
-    /// <summary>The last index at or below <paramref name="index"/> whose term is at most <paramref name="term"/>; 0 when there is none. Skips whole terms.</summary>
+    /// <summary>Terms below <paramref name="index"/> are forgotten: it is the new start.</summary>
+    public void CutThrough(LogIndex index)
+    {
+        int position = Find(index);
+        _runs[position] = new TermRun(index, _runs[position].Term);
+        _runs.RemoveRange(0, position);
+    }
+
+    /// <summary>All terms are forgotten but this one: it is the new start, and there are no entries.</summary>
+    public void Restart(LogIndex index, Term term)
+    {
+        _runs.Clear();
+        _runs.Add(new TermRun(index, term));
+    }
+
+    /// <summary>
+    /// The last index at or below <paramref name="index"/>, and not below the start, whose term is at most <paramref name="term"/>;
+    /// 0 when there is none. Skips whole terms.
+    /// </summary>
     public LogIndex LastAtMost(LogIndex index, Term term)
     {
         LogIndex candidate = index;

@@ -50,65 +50,56 @@ internal static class KeyRecord
     /// <summary>Adds what a record says to a store that does not have the key. False when the bytes are no record, or the key is there; the store is of no use then.</summary>
     public static bool TryLoad(ReadOnlySpan<byte> record, KeyStore store, long firstHistoryNumber)
     {
-        if (record.Length < HeaderBytes)
+        if (!KeyRecordReader.TryBegin(record, out KeyRecordReader reader))
         {
             return false;
         }
 
-        int keyLength = BinaryPrimitives.ReadUInt16LittleEndian(record);
-        KeyEntryFlags flags = (KeyEntryFlags)record[2];
-        long revision = BinaryPrimitives.ReadInt64LittleEndian(record[4..]);
-        long deadline = BinaryPrimitives.ReadInt64LittleEndian(record[12..]);
-        uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(record[20..]);
-        uint replaced = BinaryPrimitives.ReadUInt32LittleEndian(record[24..]);
-        ReadOnlySpan<byte> rest = record[HeaderBytes..];
-        if (keyLength == 0 || rest.Length < keyLength || (uint)(rest.Length - keyLength) < valueLength)
-        {
-            return false;
-        }
-
-        int key = store.Load(rest[..keyLength], rest.Slice(keyLength, (int)valueLength), revision, flags, deadline == NoDeadline ? null : deadline);
+        int key = store.Load(reader.Key, reader.Value, reader.Revision, reader.Flags, reader.DeadlineMs);
         if (key == 0)
         {
             return false;
         }
 
-        rest = rest[(keyLength + (int)valueLength)..];
-        for (; replaced > 0; replaced--)
+        while (reader.TryNext())
         {
-            if (!TryLoadRevision(ref rest, store, key, firstHistoryNumber))
+            if (reader.Number >= firstHistoryNumber)
             {
-                return false;
+                store.LoadReplaced(key, reader.Value, reader.Revision, reader.ReplacedAtMs, reader.Number, reader.Flags);
             }
         }
 
-        return rest.IsEmpty;
+        return reader.IsWhole;
     }
 
-    private static bool TryLoadRevision(ref ReadOnlySpan<byte> rest, KeyStore store, int key, long firstHistoryNumber)
+    /// <summary>Adds the record's part of its state's digest to a sum. False when the bytes are no record; the sum is of no use then.</summary>
+    public static bool TryAddDigest(ReadOnlySpan<byte> record, long firstHistoryNumber, ref ulong digest)
     {
-        if (rest.Length < RevisionHeaderBytes)
+        if (!KeyRecordReader.TryBegin(record, out KeyRecordReader reader))
         {
             return false;
         }
 
-        long revision = BinaryPrimitives.ReadInt64LittleEndian(rest);
-        long replacedAt = BinaryPrimitives.ReadInt64LittleEndian(rest[8..]);
-        long number = BinaryPrimitives.ReadInt64LittleEndian(rest[16..]);
-        KeyEntryFlags flags = (KeyEntryFlags)rest[24];
-        uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(rest[25..]);
-        rest = rest[RevisionHeaderBytes..];
-        if ((uint)rest.Length < valueLength)
+        digest = unchecked(digest + StateDigest.OfRevision(reader.Key, reader.Value, reader.Revision, reader.Flags));
+        if (reader.DeadlineMs is { } deadline)
         {
-            return false;
+            digest = unchecked(digest + StateDigest.OfDeadline(KeyTable.HashOf(reader.Key), deadline));
         }
 
-        if (number >= firstHistoryNumber)
+        while (reader.TryNext())
         {
-            store.LoadReplaced(key, rest[..(int)valueLength], revision, replacedAt, number, flags);
+            if (reader.Number >= firstHistoryNumber)
+            {
+                HistoryRecord replaced = new()
+                {
+                    Digest = StateDigest.OfRevision(reader.Key, reader.Value, reader.Revision, reader.Flags),
+                    ReplacedAtMs = reader.ReplacedAtMs,
+                    Number = reader.Number,
+                };
+                digest = unchecked(digest + StateDigest.OfRecord(in replaced));
+            }
         }
 
-        rest = rest[(int)valueLength..];
-        return true;
+        return reader.IsWhole;
     }
 }

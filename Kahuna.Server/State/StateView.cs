@@ -11,7 +11,7 @@ internal sealed class StateView : IDisposable
 {
     private readonly KeyStore _store;
     private readonly RowSet _awaited;
-    private readonly ByteBuffer _aside = ByteBuffer.Rent();
+    private readonly ByteBuffer _aside;
     private readonly Queue<int> _asideLengths = new();
     private int _asideStart;
     private int _next = 1;
@@ -20,6 +20,7 @@ internal sealed class StateView : IDisposable
     {
         _store = store;
         _awaited = rows;
+        _aside = store.TakeAside();
         Keys = rows.Count;
         Summary = new StateSummary(timeMs, store.History.FirstNumber, store.History.NextNumber, store.Digest);
     }
@@ -46,9 +47,13 @@ internal sealed class StateView : IDisposable
             _asideStart += length;
         }
 
-        if (_asideLengths.Count == 0)
+        int asideLeft = _aside.Length - _asideStart;
+        if (asideLeft < _asideStart)
         {
-            _asideStart = _aside.Length = 0;
+            // What is left moves to the front: the buffer holds at most twice what waits, however long the view lives.
+            _aside.Array.AsSpan(_asideStart, asideLeft).CopyTo(_aside.Array);
+            _asideStart = 0;
+            _aside.Length = asideLeft;
         }
 
         while (target.Length < end && (_next = _awaited.Next(_next)) != 0)
@@ -65,7 +70,7 @@ internal sealed class StateView : IDisposable
     {
         if (_store.End(this))
         {
-            _aside.Return();
+            _store.GiveAside(_aside);
         }
     }
 

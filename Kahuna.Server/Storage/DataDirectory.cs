@@ -9,9 +9,13 @@ namespace Kahuna.Server.Storage;
 /// </summary>
 internal sealed class DataDirectory : IDisposable
 {
+    /// <summary>The file with the version of what lies in the directory.</summary>
+    public const string FormatName = "FORMAT";
+
+    /// <summary>The directory with the log's segments.</summary>
+    public const string LogName = "log";
+
     private const string LockName = "LOCK";
-    private const string FormatName = "FORMAT";
-    private const string LogName = "log";
     private const string FormatText = "kahuna-data 1\n";
     private const int FormatBytesMax = 256;
 
@@ -31,9 +35,7 @@ internal sealed class DataDirectory : IDisposable
     /// <exception cref="DiskException">It cannot be read or made.</exception>
     public static DataDirectory Open(IDisk disk, string path)
     {
-        disk.CreateDirectory(path);
-        IDisposable held = disk.TryLock(Path.Combine(path, LockName)) ?? throw new DataDirectoryRefusedException(
-            $"The data directory {path} is in use: another process holds its {LockName} file. Stop that process, or choose another directory.");
+        IDisposable held = Lock(disk, path);
         try
         {
             DataDirectory directory = new(path, held);
@@ -45,6 +47,16 @@ internal sealed class DataDirectory : IDisposable
             held.Dispose();
             throw;
         }
+    }
+
+    /// <summary>Makes the directory when it is missing and keeps every other process out of it, without a look at what lies there.</summary>
+    /// <exception cref="DataDirectoryRefusedException">Another process holds it.</exception>
+    /// <exception cref="DiskException">It cannot be made.</exception>
+    public static IDisposable Lock(IDisk disk, string path)
+    {
+        disk.CreateDirectory(path);
+        return disk.TryLock(Path.Combine(path, LockName)) ?? throw new DataDirectoryRefusedException(
+            $"The data directory {path} is in use: another process holds its {LockName} file. Stop that process, or choose another directory.");
     }
 
     public void Dispose() => _lock.Dispose();

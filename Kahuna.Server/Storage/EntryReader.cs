@@ -17,6 +17,7 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
     private ulong _segment;
     private long _end;
     private uint _seal;
+    private ulong _reading;
 
     /// <summary>Visits entries [first, last], one record's part at a time, in order. They must be in the log.</summary>
     public void Visit(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
@@ -38,9 +39,39 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
 
     /// <summary>
     /// Appends entries from <paramref name="first"/> on to <paramref name="target"/>, at least one and about <paramref name="bytesMax"/> bytes. Appends
-    /// nothing when the log does not hold them, or they were overwritten during the reading.
+    /// nothing when the log does not hold them, or they were overwritten or dropped during the reading.
     /// </summary>
     public void Read(GroupId group, LogIndex first, int bytesMax, ByteBuffer target)
+    {
+        try
+        {
+            ReadHeld(group, first, bytesMax, target);
+        }
+        catch (Exception error) when ((error is IOException or LogDamagedException) && !positions.Holds(_reading))
+        {
+            // The segment was dropped meanwhile: its file may be gone, or hold the beginning of another segment already. What was
+            // dropped is not damaged, and a record that still passed its checksum was the right one.
+            target.Length = 0;
+            Dispose();
+        }
+    }
+
+    /// <summary>Lets go of the open file when its segment was dropped, so that the room it takes up becomes free.</summary>
+    public void CloseDropped()
+    {
+        if (_file is not null && !positions.Holds(_segment))
+        {
+            Dispose();
+        }
+    }
+
+    public void Dispose()
+    {
+        _file?.Dispose();
+        _file = null;
+    }
+
+    private void ReadHeld(GroupId group, LogIndex first, int bytesMax, ByteBuffer target)
     {
         if (!positions.TryFind(group, first, out RecordPosition position, out LogIndex until, out ulong overwrites))
         {
@@ -73,18 +104,12 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
         }
     }
 
-    public void Dispose()
-    {
-        _file?.Dispose();
-        _file = null;
-    }
-
     /// <summary>Walks from a position to the group's record that holds an entry; leaves the position behind that record.</summary>
     private RecordHeader NextRecord(GroupId group, LogIndex wanted, ref RecordPosition position, out ReadOnlyMemory<byte> entries)
     {
         while (true)
         {
-            Go(ref position);
+            Go(position);
             ReadOnlySpan<byte> front = _window.Get(position.Offset, RecordHeader.Bytes).Span;
             if (front.Length < RecordHeader.Bytes || !RecordHeader.TryRead(front, out RecordHeader header) || position.Offset + header.RecordBytes > _end)
             {
@@ -107,21 +132,16 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
         }
     }
 
-    /// <summary>Opens the segment of a position, or the next one when the position is at the segment's end.</summary>
-    private void Go(ref RecordPosition position)
+    /// <summary>Opens the segment of a position.</summary>
+    private void Go(in RecordPosition position)
     {
+        _reading = position.Segment;
         if (_file is not null && _segment == position.Segment && position.Offset < _end)
         {
             return;
         }
 
         long end = positions.EndOf(position.Segment);
-        if (position.Offset >= end)
-        {
-            position = position with { Segment = position.Segment + 1, Offset = SegmentHeader.Bytes };
-            end = positions.EndOf(position.Segment);
-        }
-
         if (position.Offset >= end)
         {
             throw Damaged(position);

@@ -201,7 +201,7 @@ internal sealed class GroupCommit : IDisposable
         _position = SegmentHeader.Bytes;
         _seal = new SegmentHeader(_logId, next, 0, false).Seal;
         _checkpointDue = true;
-        _positions.AddSegment(next);
+        _positions.AddSegment(next, _capacity);
         Rolled = true;
     }
 

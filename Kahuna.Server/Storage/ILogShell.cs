@@ -6,12 +6,12 @@ namespace Kahuna.Server.Storage;
 /// </summary>
 internal interface ILogShell
 {
-    /// <summary>A batch was submitted: <see cref="SegmentedLog.CommitOnce"/>.</summary>
+    /// <summary>A batch was submitted, or a segment may be dropped: <see cref="SegmentedLog.CommitOnce"/>.</summary>
     void WakeCommit();
 
-    /// <summary>A segment is wanted: <see cref="SegmentedLog.PrepareOnce"/>.</summary>
+    /// <summary>A segment is wanted, or one was dropped: <see cref="SegmentedLog.PrepareOnce"/>.</summary>
     void WakePrepare();
 
-    /// <summary>Entries are to be read: <see cref="SegmentedLog.FetchOnce"/>.</summary>
+    /// <summary>Entries are to be read, or the file that was read last was dropped: <see cref="SegmentedLog.FetchOnce"/>.</summary>
     void WakeFetch();
 }

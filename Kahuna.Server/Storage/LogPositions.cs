@@ -4,38 +4,67 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// What lies where in the log, as far as it is on stable storage. Recovery fills it, then the log thread does, after each sync;
-/// readers look things up from their own threads. Everything under one lock, held for one batch or one look-up.
+/// What lies where in the log, as far as it is on stable storage, and what of it the groups still need. Recovery fills it, then the log
+/// thread does, after each sync; readers look things up from their own threads. Everything under one lock, held for one batch, one look-up or one cut.
 /// </summary>
 internal sealed class LogPositions
 {
     private readonly Lock _lock = new();
     private readonly Dictionary<uint, GroupPositions> _groups = [];
-    private readonly List<long> _ends = [];
+    private readonly Dictionary<uint, LogIndex> _released = [];
+    private readonly List<Place> _segments = [];
     private ulong _firstSegment;
 
-    /// <summary>Bytes of all segments up to their ends.</summary>
-    public long Bytes { get; private set; }
+    /// <summary>Bytes of all segments, the last one up to its end.</summary>
+    public long Bytes
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return EndAddress - _segments[0].Address;
+            }
+        }
+    }
+
+    /// <summary>Number of segments.</summary>
+    public int Segments
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _segments.Count;
+            }
+        }
+    }
 
     /// <summary>All groups, for the log thread only: nobody else changes them.</summary>
     public IReadOnlyCollection<KeyValuePair<uint, GroupPositions>> Groups => _groups;
+
+    private long EndAddress => _segments[^1].Address + _segments[^1].End;
 
     /// <summary>One group; for the log thread and before it starts.</summary>
     public GroupPositions? Find(GroupId group) => _groups.GetValueOrDefault(group.Value);
 
     /// <summary>Adds a segment behind the last one; it ends where its header does.</summary>
-    public void AddSegment(ulong segment)
+    public void AddSegment(ulong segment, long capacity)
     {
         lock (_lock)
         {
-            if (_ends.Count == 0)
+            long address = 0;
+            if (_segments.Count == 0)
             {
                 _firstSegment = segment;
             }
+            else
+            {
+                Place last = _segments[^1];
+                address = last.Address + Math.Max(last.Capacity, last.End);
+            }
 
-            InvariantException.Require(segment == _firstSegment + (ulong)_ends.Count, "segments follow each other");
-            _ends.Add(SegmentHeader.Bytes);
-            Bytes += SegmentHeader.Bytes;
+            InvariantException.Require(segment == _firstSegment + (ulong)_segments.Count, "segments follow each other");
+            _segments.Add(new Place(address, capacity, SegmentHeader.Bytes));
         }
     }
 
@@ -44,10 +73,10 @@ internal sealed class LogPositions
     {
         lock (_lock)
         {
-            int last = _ends.Count - 1;
-            InvariantException.Require(last > 0 && segment == _firstSegment + (ulong)last && _ends[last] == SegmentHeader.Bytes, "only an unused last segment is dropped");
-            _ends.RemoveAt(last);
-            Bytes -= SegmentHeader.Bytes;
+            int last = _segments.Count - 1;
+            InvariantException.Require(
+                last > 0 && segment == _firstSegment + (ulong)last && _segments[last].End == SegmentHeader.Bytes, "only an unused last segment is dropped");
+            _segments.RemoveAt(last);
         }
     }
 
@@ -64,14 +93,13 @@ internal sealed class LogPositions
                 records = records[(int)header.RecordBytes..];
             }
 
-            int last = (int)(segment - _firstSegment);
-            Bytes += offset - _ends[last];
-            _ends[last] = offset;
+            int at = (int)(segment - _firstSegment);
+            _segments[at] = _segments[at] with { End = offset };
         }
     }
 
     /// <summary>Whether entries at this index follow on what the group has; recovery asks before it adds.</summary>
-    public bool Accepts(GroupId group, ulong first) => !_groups.TryGetValue(group.Value, out GroupPositions? positions) ? first > 0 : positions.Accepts(first);
+    public bool Accepts(GroupId group, ulong first) => !_groups.TryGetValue(group.Value, out GroupPositions? positions) ? first == 1 : positions.Accepts(first);
 
     /// <summary>
     /// Where to begin reading for an entry, up to which index from there, and how often the group was overwritten so far; false when the log does
@@ -81,7 +109,7 @@ internal sealed class LogPositions
     {
         lock (_lock)
         {
-            if (!_groups.TryGetValue(group.Value, out GroupPositions? positions) || index > positions.LastIndex || index < positions.FirstIndex || index.Value == 0)
+            if (!_groups.TryGetValue(group.Value, out GroupPositions? positions) || index > positions.LastIndex || index <= positions.Start)
             {
                 position = default;
                 until = default;
@@ -104,22 +132,109 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>Where a segment's last batch ends.</summary>
+    /// <summary>Where a segment's last batch ends; 0 when the log does not hold the segment.</summary>
     public long EndOf(ulong segment)
     {
         lock (_lock)
         {
             ulong at = segment - _firstSegment;
-            return at < (ulong)_ends.Count ? _ends[(int)at] : 0;
+            return at < (ulong)_segments.Count ? _segments[(int)at].End : 0;
         }
     }
+
+    /// <summary>Whether the log has this segment, or has it no more.</summary>
+    public bool Holds(ulong segment) => EndOf(segment) > 0;
+
+    /// <summary>The index before the first entry that the log holds for a group.</summary>
+    public LogIndex StartOf(GroupId group)
+    {
+        lock (_lock)
+        {
+            return _groups.TryGetValue(group.Value, out GroupPositions? positions) ? positions.Start : default;
+        }
+    }
+
+    /// <summary>
+    /// Bytes of the log from the entry after <paramref name="index"/> on: 0 when the group has none, all when the log does not hold it any more. Counted
+    /// from the nearest position before the entry, so it is rather too much than too little.
+    /// </summary>
+    public long BytesSince(GroupId group, LogIndex index)
+    {
+        lock (_lock)
+        {
+            if (!_groups.TryGetValue(group.Value, out GroupPositions? positions) || index >= positions.LastIndex)
+            {
+                return 0;
+            }
+
+            long from = _segments[0].Address;
+            if (index >= positions.Start)
+            {
+                RecordPosition position = positions.Find(index.Next(), out _);
+                from = _segments[(int)(position.Segment - _firstSegment)].Address + position.Offset;
+            }
+
+            return EndAddress - from;
+        }
+    }
+
+    /// <summary>The group needs no entry up to this one any more. True when that may let the first segment go.</summary>
+    public bool Release(GroupId group, LogIndex index, SegmentedLogOptions options)
+    {
+        lock (_lock)
+        {
+            ref LogIndex released = ref CollectionsMarshal.GetValueRefOrAddDefault(_released, group.Value, out _);
+            if (index <= released)
+            {
+                return false;
+            }
+
+            released = index;
+            return IsFirstSpare(options);
+        }
+    }
+
+    /// <summary>Log thread: forgets the first segment if no group needs anything in it and the log is large enough without it.</summary>
+    public bool TryDropFirstSegment(SegmentedLogOptions options, out ulong segment)
+    {
+        lock (_lock)
+        {
+            segment = _firstSegment;
+            if (!IsFirstSpare(options))
+            {
+                return false;
+            }
+
+            foreach ((uint group, GroupPositions positions) in _groups)
+            {
+                if (positions.LastUpTo(segment) > _released.GetValueOrDefault(group))
+                {
+                    return false;
+                }
+            }
+
+            foreach (GroupPositions positions in _groups.Values)
+            {
+                positions.DropUpTo(segment);
+            }
+
+            _segments.RemoveAt(0);
+            _firstSegment++;
+            return true;
+        }
+    }
+
+    /// <summary>Whether the log is large enough without its first segment, or must become smaller; the last segment is never spare, because it is written.</summary>
+    private bool IsFirstSpare(SegmentedLogOptions options) =>
+        _segments.Count > 1
+        && (EndAddress - _segments[1].Address >= options.KeptBytes || EndAddress - _segments[0].Address >= options.LogLimitBytes);
 
     private void Add(ulong segment, long offset, in RecordHeader header, ReadOnlySpan<byte> payload)
     {
         switch (header.Kind)
         {
             case RecordKind.Entries:
-                Group(header.Group).Add(header.Number, header.Count, header.RecordBytes, segment, offset);
+                Group(header.Group).Add(header, payload, segment, offset);
                 break;
             case RecordKind.HardState:
                 Group(header.Group).HardState = LogRecord.ReadHardState(payload, out _);
@@ -127,11 +242,24 @@ internal sealed class LogPositions
             case RecordKind.Checkpoint:
                 for (int i = 0; i < header.Count; i++)
                 {
-                    HardState state = LogRecord.ReadHardState(payload[(i * LogRecord.HardStateBytes)..], out GroupId group);
-                    Group(group).HardState = state;
+                    Add(LogRecord.ReadCheckpoint(payload, i));
                 }
 
                 break;
+            case RecordKind.Restart:
+                Group(header.Group).Restart(new LogIndex(header.Number), LogRecord.ReadRestart(payload));
+                break;
+        }
+    }
+
+    /// <summary>What a segment's beginning says about a group is news only to a recovery that begins with this segment.</summary>
+    private void Add(in GroupCheckpoint checkpoint)
+    {
+        GroupPositions positions = Group(checkpoint.Group);
+        positions.HardState = checkpoint.HardState;
+        if (positions.LastIndex != checkpoint.LastIndex)
+        {
+            positions.Restart(checkpoint.LastIndex, checkpoint.LastTerm);
         }
     }
 
@@ -140,4 +268,7 @@ internal sealed class LogPositions
         ref GroupPositions? positions = ref CollectionsMarshal.GetValueRefOrAddDefault(_groups, group.Value, out _);
         return positions ??= new GroupPositions();
     }
+
+    /// <summary>A segment: where it begins, counted in bytes over all segments, how large its file is, and where in it the last batch ends.</summary>
+    private readonly record struct Place(long Address, long Capacity, long End);
 }

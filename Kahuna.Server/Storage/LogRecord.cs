@@ -27,6 +27,12 @@ internal static class LogRecord
     /// <summary>One hard state: u64 term, u64 commit, u16 vote, u16 zero, u32 group (zero outside a checkpoint).</summary>
     public const int HardStateBytes = 24;
 
+    /// <summary>One group in a checkpoint: its hard state, u64 last index, u64 term of the last entry.</summary>
+    public const int CheckpointBytes = HardStateBytes + 16;
+
+    /// <summary>A restart's payload: u64 term.</summary>
+    public const int RestartBytes = 8;
+
     public static long Align(long bytes) => (bytes + (Alignment - 1)) & ~(long)(Alignment - 1);
 
     public static void WriteEntries(LogBuffer target, GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
@@ -50,16 +56,27 @@ internal static class LogRecord
 
     public static void WriteCheckpoint(LogBuffer target, IReadOnlyCollection<KeyValuePair<uint, GroupPositions>> groups)
     {
-        RecordHeader header = new(RecordKind.Checkpoint, default, 0, (uint)groups.Count, groups.Count * HardStateBytes);
+        RecordHeader header = new(RecordKind.Checkpoint, default, 0, (uint)groups.Count, groups.Count * CheckpointBytes);
         Span<byte> record = target.Take((int)header.RecordBytes);
         header.Write(record);
         Span<byte> rest = record[RecordHeader.Bytes..];
         foreach ((uint group, GroupPositions positions) in groups)
         {
             WriteHardState(rest, new GroupId(group), positions.HardState);
-            rest = rest[HardStateBytes..];
+            BinaryPrimitives.WriteUInt64LittleEndian(rest[HardStateBytes..], positions.LastIndex.Value);
+            BinaryPrimitives.WriteUInt64LittleEndian(rest[(HardStateBytes + 8)..], positions.LastTerm.Value);
+            rest = rest[CheckpointBytes..];
         }
 
+        WriteChecksum(record);
+    }
+
+    public static void WriteRestart(LogBuffer target, GroupId group, LogIndex index, Term term)
+    {
+        RecordHeader header = new(RecordKind.Restart, group, index.Value, 0, RestartBytes);
+        Span<byte> record = target.Take(RecordHeader.Bytes + RestartBytes);
+        header.Write(record);
+        BinaryPrimitives.WriteUInt64LittleEndian(record[RecordHeader.Bytes..], term.Value);
         WriteChecksum(record);
     }
 
@@ -138,6 +155,33 @@ internal static class LogRecord
             new Term(BinaryPrimitives.ReadUInt64LittleEndian(source)),
             new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(source[16..])),
             new LogIndex(BinaryPrimitives.ReadUInt64LittleEndian(source[8..])));
+    }
+
+    /// <summary>One group of a checkpoint's payload.</summary>
+    public static GroupCheckpoint ReadCheckpoint(ReadOnlySpan<byte> payload, int number)
+    {
+        ReadOnlySpan<byte> source = payload.Slice(number * CheckpointBytes, CheckpointBytes);
+        HardState state = ReadHardState(source, out GroupId group);
+        return new GroupCheckpoint(
+            group,
+            state,
+            new LogIndex(BinaryPrimitives.ReadUInt64LittleEndian(source[HardStateBytes..])),
+            new Term(BinaryPrimitives.ReadUInt64LittleEndian(source[(HardStateBytes + 8)..])));
+    }
+
+    /// <summary>The term in a restart's payload.</summary>
+    public static Term ReadRestart(ReadOnlySpan<byte> payload) => new(BinaryPrimitives.ReadUInt64LittleEndian(payload));
+
+    /// <summary>Number of entries in the bytes, or -1 when they are something else.</summary>
+    public static int CountEntries(ReadOnlySpan<byte> entries)
+    {
+        int count = 0;
+        while (EntryCodec.TryRead(ref entries, out _, out _, out _))
+        {
+            count++;
+        }
+
+        return entries.IsEmpty ? count : -1;
     }
 
     private static void WriteHardState(Span<byte> target, GroupId group, in HardState state)

@@ -19,9 +19,6 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
     /// <summary>Where everything lies.</summary>
     public LogPositions Positions { get; } = new();
 
-    /// <summary>Terms of every group's log.</summary>
-    public RecoveredTerms Terms { get; } = new();
-
     /// <summary>Reads the log, or makes an empty one.</summary>
     /// <exception cref="LogDamagedException">Something that was on stable storage is not there as it was.</exception>
     public LogTail Run()
@@ -45,6 +42,12 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
             scanned.Add(Scan(segment, scanned));
         }
 
+        if (scanned[0].Batches == 0 && scanned[0].Header.Segment > 1)
+        {
+            // A segment becomes the first one only after a batch in a later one, or in itself, was synced.
+            throw new LogDamagedException(scanned[0].Path, SegmentHeader.Bytes, "no intact batch begins here, and the segments before this one were dropped because there was one");
+        }
+
         int tail = Math.Max(scanned.FindLastIndex(one => one.Batches > 0), 0);
         for (int i = scanned.Count - 1; i > tail; i--)
         {
@@ -58,7 +61,7 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
     {
         using SegmentPreparer preparer = new(disk, files, options.NewLogId, options);
         IDiskFile file = preparer.Take(1);
-        Positions.AddSegment(1);
+        Positions.AddSegment(1, file.Length);
         return new LogTail(options.NewLogId, 1, SegmentHeader.Bytes, 1, file);
     }
 
@@ -74,7 +77,7 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
             throw new LogDamagedException(path, 0, "the segment belongs to another log");
         }
 
-        Positions.AddSegment(segment);
+        Positions.AddSegment(segment, file.Length);
         Scanned result = new(path, header, SegmentHeader.Bytes, Batches: 0);
         while (TryReadBatch(result, out ReadOnlyMemory<byte> body, out ulong number))
         {
@@ -146,9 +149,13 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         while (!rest.IsEmpty)
         {
             RecordHeader.TryRead(rest, out RecordHeader header);
-            if (header.Kind == RecordKind.Entries)
+            bool begins = segment.Batches == 0 && at == offset;
+            string? wrong = begins && header.Kind != RecordKind.Checkpoint
+                ? "the segment does not begin with a checkpoint"
+                : FindWrong(header, rest.Slice(RecordHeader.Bytes, header.PayloadLength));
+            if (wrong is not null)
             {
-                TakeEntries(segment.Path, at, header, rest.Slice(RecordHeader.Bytes, header.PayloadLength));
+                throw new LogDamagedException(segment.Path, at, wrong);
             }
 
             // One record at a time, because the next one is checked against it.
@@ -163,17 +170,38 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         _anyBatch = true;
     }
 
-    private void TakeEntries(string path, long offset, in RecordHeader header, ReadOnlySpan<byte> entries)
+    /// <summary>What is wrong with a record whose checksum is right, seen from the records before it; null when nothing is.</summary>
+    private string? FindWrong(in RecordHeader header, ReadOnlySpan<byte> payload) => header.Kind switch
     {
-        if (!Positions.Accepts(header.Group, header.Number))
+        RecordKind.Entries when !Positions.Accepts(header.Group, header.Number) =>
+            $"entries of group {header.Group} begin at {header.Number} and do not follow on those before",
+        RecordKind.Entries when LogRecord.CountEntries(payload) != header.Count =>
+            $"the record of group {header.Group} does not hold the {header.Count} entries that it names",
+        RecordKind.HardState when payload.Length != LogRecord.HardStateBytes => $"the hard state of group {header.Group} has {payload.Length} bytes",
+        RecordKind.Restart when payload.Length != LogRecord.RestartBytes => $"the restart of group {header.Group} has {payload.Length} bytes",
+        RecordKind.Checkpoint => FindWrongCheckpoint(header, payload),
+        _ => null,
+    };
+
+    /// <summary>A checkpoint must agree with the segments before it, if there are any: a log that lacks some of them is noticed here at the latest.</summary>
+    private string? FindWrongCheckpoint(in RecordHeader header, ReadOnlySpan<byte> payload)
+    {
+        if (payload.Length != (long)header.Count * LogRecord.CheckpointBytes)
         {
-            throw new LogDamagedException(path, offset, $"entries of group {header.Group} begin at {header.Number} and do not follow on those before");
+            return $"the checkpoint of {header.Count} groups has {payload.Length} bytes";
         }
 
-        if (!Terms.Add(header.Group, header.Number, header.Count, entries))
+        for (int i = 0; _anyBatch && i < header.Count; i++)
         {
-            throw new LogDamagedException(path, offset, $"the record of group {header.Group} does not hold the {header.Count} entries that it names");
+            GroupCheckpoint checkpoint = LogRecord.ReadCheckpoint(payload, i);
+            ulong last = Positions.Find(checkpoint.Group)?.LastIndex.Value ?? 0;
+            if (last != checkpoint.LastIndex.Value)
+            {
+                return $"the checkpoint says that the last entry of group {checkpoint.Group} is {checkpoint.LastIndex}, and the records before end at {last}";
+            }
         }
+
+        return null;
     }
 
     /// <summary>

@@ -7,7 +7,7 @@ namespace Kahuna.Server.Storage;
 /// <summary>One loop's writer. Owned by its loop, except for <see cref="Complete"/>, which the log thread calls.</summary>
 internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
 {
-    private readonly Dictionary<uint, ulong> _lastIndexes = [];
+    private readonly Dictionary<uint, Extent> _extents = [];
     private LogBuffer _open = new();
     private ulong _submitted;
     private ulong _persisted;
@@ -22,15 +22,26 @@ internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
     public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
     {
         // What recovery would refuse must not be written.
-        InvariantException.Require(entries.Length <= LogRecord.PayloadBytesMax && Count(entries) == count, "appended bytes are as many entries as said");
-        ref ulong last = ref CollectionsMarshal.GetValueRefOrAddDefault(_lastIndexes, group.Value, out bool known);
-        last = known ? last : log.Recovered(group).LastIndex.Value;
-        InvariantException.Require(first.Value > 0 && first.Value <= last + 1, "appended entries follow on those of the group");
-        last = first.Value + (ulong)count - 1;
+        InvariantException.Require(entries.Length <= LogRecord.PayloadBytesMax && LogRecord.CountEntries(entries) == count, "appended bytes are as many entries as said");
+        ref Extent extent = ref CollectionsMarshal.GetValueRefOrAddDefault(_extents, group.Value, out bool known);
+        if (!known)
+        {
+            RecoveredGroup found = log.Recovered(group);
+            extent = new Extent(found.Start, found.LastIndex);
+        }
+
+        InvariantException.Require(first > extent.Start && first <= extent.Last.Next(), "appended entries follow on those of the group");
+        extent = extent with { Last = new LogIndex(first.Value + (ulong)count - 1) };
         LogRecord.WriteEntries(_open, group, first, count, entries);
     }
 
     public void Save(GroupId group, in HardState state) => LogRecord.WriteHardState(_open, group, state);
+
+    public void Restart(GroupId group, LogIndex index, Term term)
+    {
+        _extents[group.Value] = new Extent(index, index);
+        LogRecord.WriteRestart(_open, group, index, term);
+    }
 
     public ulong Submit()
     {
@@ -54,15 +65,6 @@ internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
         sink.Persisted(batch);
     }
 
-    /// <summary>Number of entries in the bytes, or -1 when they are something else.</summary>
-    private static int Count(ReadOnlySpan<byte> entries)
-    {
-        int count = 0;
-        while (EntryCodec.TryRead(ref entries, out _, out _, out _))
-        {
-            count++;
-        }
-
-        return entries.IsEmpty ? count : -1;
-    }
+    /// <summary>A group's log with what this writer added: the index before the first entry, and the last.</summary>
+    private readonly record struct Extent(LogIndex Start, LogIndex Last);
 }

@@ -8,7 +8,7 @@ namespace Kahuna.Server.Storage;
 /// <code>
 /// u32 checksum, u32 payload length, u32 kind, u32 group, u64 number, u32 count, u32 zero; payload; zeros up to a multiple of 8
 /// </code>
-/// <paramref name="Number"/> is the first entry's index, or a batch's number; <paramref name="Count"/> counts entries, or groups of a checkpoint.
+/// <paramref name="Number"/> is the first entry's index, the index that a restart names, or a batch's number; <paramref name="Count"/> counts entries, or groups of a checkpoint.
 /// </summary>
 internal readonly record struct RecordHeader(RecordKind Kind, GroupId Group, ulong Number, uint Count, int PayloadLength)
 {
@@ -29,7 +29,7 @@ internal readonly record struct RecordHeader(RecordKind Kind, GroupId Group, ulo
             BinaryPrimitives.ReadUInt32LittleEndian(source[24..]),
             (int)length);
         return length <= LogRecord.PayloadBytesMax
-            && kind is >= (uint)RecordKind.Batch and <= (uint)RecordKind.Checkpoint
+            && kind is >= (uint)RecordKind.Batch and <= (uint)RecordKind.Restart
             && BinaryPrimitives.ReadUInt32LittleEndian(source[28..]) == 0;
     }
 

@@ -12,6 +12,9 @@ internal enum RecordKind : uint
     /// <summary>One group's hard state.</summary>
     HardState = 3,
 
-    /// <summary>The hard states of all groups, at the start of a segment, so that older segments can go.</summary>
+    /// <summary>Hard state and last entry of all groups, at the start of a segment, so that older segments can go.</summary>
     Checkpoint = 4,
+
+    /// <summary>One group's log begins anew behind an entry; what it had is dropped.</summary>
+    Restart = 5,
 }

@@ -17,7 +17,7 @@ internal readonly record struct SegmentHeader(ulong LogId, ulong Segment, long C
     /// <summary>Room kept for the header: a page, so that writing batches never touches it.</summary>
     public const int Bytes = 4096;
 
-    public const uint Format = 1;
+    public const uint Format = 2;
 
     private const int UsedBytes = 48;
     private const int ChecksumOffset = 44;
@@ -49,7 +49,8 @@ internal readonly record struct SegmentHeader(ulong LogId, ulong Segment, long C
         BinaryPrimitives.WriteUInt32LittleEndian(target[ChecksumOffset..], Crc32C.Of(target[..ChecksumOffset]));
     }
 
-    /// <summary>Reads a header; null with the reason when it is none that this version understands.</summary>
+    /// <summary>Reads a header; null with the reason when it is none.</summary>
+    /// <exception cref="DataDirectoryRefusedException">It is one of a format that this version does not understand.</exception>
     public static SegmentHeader? Read(ReadOnlySpan<byte> source, out string? wrong)
     {
         if (source.Length < UsedBytes || !source.StartsWith(Magic))
@@ -67,8 +68,8 @@ internal readonly record struct SegmentHeader(ulong LogId, ulong Segment, long C
         uint format = BinaryPrimitives.ReadUInt32LittleEndian(source[8..]);
         if (format != Format)
         {
-            wrong = $"it has log format {format}, and this version understands format {Format} only";
-            return null;
+            throw new DataDirectoryRefusedException(
+                $"The log has format {format}, and this version understands format {Format} only. Use the version that wrote it, or choose another directory; nothing was changed.");
         }
 
         wrong = null;

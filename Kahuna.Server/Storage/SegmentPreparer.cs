@@ -1,18 +1,22 @@
+using System.Collections.Concurrent;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
 /// Makes the next segment ahead of its use: filled with zeros, or a retired one with a new header, synced, then named. The log
-/// thread wants and takes segments; the preparing thread makes them; one lock, so that whoever takes too early waits for the
-/// work under way or does it itself.
+/// thread wants, takes and retires segments; the preparing thread makes them; one lock, so that whoever takes too early waits for the
+/// work under way or does it itself. Retired files leave the directory oldest first, so that whatever a crash leaves of them lacks no segment in the middle.
 /// </summary>
 internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logId, SegmentedLogOptions options) : IDisposable
 {
     private const int StepBytes = 1 << 20;
 
+    /// <summary>Retired files kept to be used again: a flush lets several segments go at once, and each one used again saves filling one.</summary>
+    private const int RetiredMax = 2;
+
     private readonly Lock _lock = new();
-    private readonly Queue<string> _retired = new();
+    private readonly ConcurrentQueue<ulong> _retired = new();
     private byte[]? _zeros;
     private IDiskFile? _ready;
     private ulong _readySegment;
@@ -22,33 +26,22 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
     /// <summary>Why the wanted segment could not be made so far, or null.</summary>
     public string? Refusal => Volatile.Read(ref _refusal);
 
-    /// <summary>A segment is wanted and not made yet.</summary>
-    public bool HasWork => Volatile.Read(ref _wanted) > Volatile.Read(ref _readySegment);
+    /// <summary>A segment is wanted and not made yet, or there are more retired ones than are kept.</summary>
+    public bool HasWork => Volatile.Read(ref _wanted) > Volatile.Read(ref _readySegment) || _retired.Count > RetiredMax;
 
     /// <summary>Says which segment to make next.</summary>
     public void Want(ulong segment) => Volatile.Write(ref _wanted, segment);
 
-    /// <summary>Makes the wanted segment. A failure becomes <see cref="Refusal"/>, and the next call tries again.</summary>
+    /// <summary>Makes the wanted segment and removes superfluous ones. A failure becomes <see cref="Refusal"/>, and the next call tries again.</summary>
     public void RunOnce()
     {
-        lock (_lock)
+        string? refusal = MakeWanted();
+        while (refusal is null && _retired.Count > RetiredMax)
         {
-            ulong wanted = Volatile.Read(ref _wanted);
-            if (wanted <= _readySegment)
-            {
-                return;
-            }
-
-            try
-            {
-                SetReady(wanted, Make(wanted));
-                Volatile.Write(ref _refusal, null);
-            }
-            catch (DiskException error)
-            {
-                Volatile.Write(ref _refusal, $"The next log segment could not be prepared ({error.Reason}), so writes are refused until it can be; reads go on.");
-            }
+            refusal = RemoveOldest();
         }
+
+        Volatile.Write(ref _refusal, refusal);
     }
 
     /// <summary>Hands the segment over, made now when it is not ready.</summary>
@@ -67,14 +60,10 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
         }
     }
 
-    /// <summary>Hands over the file of a segment that the log needs no more; it will be used again, or deleted.</summary>
-    public void Retire(ulong segment)
-    {
-        lock (_lock)
-        {
-            _retired.Enqueue(files.Path(segment));
-        }
-    }
+    /// <summary>
+    /// Hands over the file of a segment that the log needs no more, in the order of their numbers; it will be used again, or deleted. Any thread; never waits.
+    /// </summary>
+    public void Retire(ulong segment) => _retired.Enqueue(segment);
 
     public void Dispose()
     {
@@ -82,6 +71,52 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
         {
             _ready?.Dispose();
             _ready = null;
+        }
+    }
+
+    private string? MakeWanted()
+    {
+        lock (_lock)
+        {
+            ulong wanted = Volatile.Read(ref _wanted);
+            if (wanted <= _readySegment)
+            {
+                return null;
+            }
+
+            try
+            {
+                SetReady(wanted, Make(wanted));
+                return null;
+            }
+            catch (DiskException error)
+            {
+                return $"The next log segment could not be prepared ({error.Reason}), so writes are refused until it can be; reads go on.";
+            }
+        }
+    }
+
+    /// <summary>Deletes the oldest retired file for good; one per holding of the lock, for which the log thread may wait.</summary>
+    private string? RemoveOldest()
+    {
+        lock (_lock)
+        {
+            if (_retired.Count <= RetiredMax || !_retired.TryPeek(out ulong segment))
+            {
+                return null;
+            }
+
+            try
+            {
+                disk.Delete(files.Path(segment));
+                _retired.TryDequeue(out _);
+                disk.SyncDirectory(files.Directory);
+                return null;
+            }
+            catch (DiskException error)
+            {
+                return $"The log segment {files.Path(segment)}, which is no longer needed, could not be removed ({error.Reason}), so writes are refused until it can be; reads go on.";
+            }
         }
     }
 
@@ -116,15 +151,25 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
     /// </summary>
     private IDiskFile? TryReuse(SegmentHeader header)
     {
-        while (_retired.TryDequeue(out string? path))
+        while (_retired.TryPeek(out ulong segment))
         {
-            disk.Rename(path, files.Temporary);
+            // It stays the oldest until it has lost its name: after an error no younger one must go before it.
+            disk.Rename(files.Path(segment), files.Temporary);
+            _retired.TryDequeue(out _);
             disk.SyncDirectory(files.Directory);
             IDiskFile file = disk.Open(files.Temporary, DiskFileMode.Existing);
-            if (file.Length == header.Capacity)
+            try
             {
-                WriteHeader(file, header with { Recycled = true });
-                return file;
+                if (file.Length == header.Capacity)
+                {
+                    WriteHeader(file, header with { Recycled = true });
+                    return file;
+                }
+            }
+            catch
+            {
+                file.Dispose();
+                throw;
             }
 
             file.Dispose();

@@ -1,4 +1,3 @@
-using System.Globalization;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
@@ -8,8 +7,8 @@ namespace Kahuna.Server.Storage;
 
 /// <summary>
 /// The node's log over a disk (docs/log-format.md), without threads or a clock of its own: an <see cref="ILogShell"/> calls its steps.
-/// <see cref="CommitOnce"/>, <see cref="MarkIdle"/> and <see cref="CheckSpace"/> belong to one thread (the log thread), <see cref="PrepareOnce"/>
-/// and <see cref="FetchOnce"/> to one each; opening and replaying come before all of them.
+/// <see cref="CommitOnce"/>, <see cref="MarkIdle"/> and <see cref="CheckSpace"/> belong to one thread (the log thread),
+/// <see cref="PrepareOnce"/> and <see cref="FetchOnce"/> to one each; opening and replaying come before all of them.
 /// </summary>
 internal sealed class SegmentedLog : ILogStore
 {
@@ -17,6 +16,7 @@ internal sealed class SegmentedLog : ILogStore
     private readonly IDisk _disk;
     private readonly SegmentedLogOptions _options;
     private readonly Action<string> _report;
+    private readonly LogRoom _room;
     private readonly LogPositions _positions;
     private readonly Dictionary<uint, RecoveredGroup> _recovered = [];
     private readonly SegmentFiles _files;
@@ -32,8 +32,7 @@ internal sealed class SegmentedLog : ILogStore
     private ILogShell? _shell;
     private Exception? _readFailure;
     private Exception? _failure;
-    private string? _limitRefusal;
-    private string? _spaceRefusal;
+    private bool _cutDue;
     private bool _closed;
 
     private SegmentedLog(DataDirectory directory, SegmentedLogOptions options, IDisk disk, Action<string> report)
@@ -42,6 +41,7 @@ internal sealed class SegmentedLog : ILogStore
         _options = options;
         _disk = disk;
         _report = report;
+        _room = new LogRoom(disk, directory.LogPath, options, report);
         _files = new SegmentFiles(directory.LogPath);
         LogRecovery recovery = new(disk, _files, options, report);
         LogTail tail = recovery.Run();
@@ -49,7 +49,7 @@ internal sealed class SegmentedLog : ILogStore
         _logId = tail.LogId;
         foreach ((uint group, GroupPositions found) in _positions.Groups)
         {
-            _recovered[group] = new RecoveredGroup(found.HardState, recovery.Terms.Of(new GroupId(group)), found.LastIndex);
+            _recovered[group] = new RecoveredGroup(found.HardState, [.. found.Terms], found.LastIndex, found.Start, found.StartTerm);
         }
 
         _preparer = new SegmentPreparer(disk, _files, tail.LogId, options);
@@ -62,8 +62,13 @@ internal sealed class SegmentedLog : ILogStore
     public Exception? Failure => Volatile.Read(ref _failure);
 
     /// <inheritdoc/>
-    public string? RefuseWrites =>
-        Volatile.Read(ref _limitRefusal) ?? Volatile.Read(ref _spaceRefusal) ?? _preparer.Refusal;
+    public string? RefuseWrites => _room.Refusal ?? _preparer.Refusal;
+
+    /// <summary>Bytes of all segments that the log has now. Any thread, cheap.</summary>
+    public long Bytes => _positions.Bytes;
+
+    /// <summary>Number of segments that the log has now. Any thread, cheap.</summary>
+    public int Segments => _positions.Segments;
 
     /// <summary>Locks the directory, reads the log, and cuts an unfinished tail.</summary>
     /// <param name="dataDirectory">The node's data directory; made when missing.</param>
@@ -98,7 +103,7 @@ internal sealed class SegmentedLog : ILogStore
 
     /// <inheritdoc/>
     public RecoveredGroup Recovered(GroupId group) =>
-        _recovered.TryGetValue(group.Value, out RecoveredGroup found) ? found : new RecoveredGroup(default, [], default);
+        _recovered.TryGetValue(group.Value, out RecoveredGroup found) ? found : new RecoveredGroup(default, [], default, default, default);
 
     /// <inheritdoc/>
     public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
@@ -124,9 +129,28 @@ internal sealed class SegmentedLog : ILogStore
         return writer;
     }
 
+    /// <inheritdoc/>
+    public void Release(GroupId group, LogIndex index)
+    {
+        if (_positions.Release(group, index, _options))
+        {
+            Volatile.Write(ref _cutDue, true);
+            _shell?.WakeCommit();
+        }
+    }
+
+    /// <inheritdoc/>
+    public LogIndex StartOf(GroupId group) => _positions.StartOf(group);
+
+    /// <inheritdoc/>
+    public long BytesSince(GroupId group, LogIndex index) => _positions.BytesSince(group, index);
+
     // ---- Steps, called by the shell
 
-    /// <summary>Log thread: writes and syncs what was submitted, as one batch, and reports it. False when there was nothing, or the log is dead.</summary>
+    /// <summary>
+    /// Log thread: writes and syncs what was submitted, as one batch, and reports it; then drops the oldest segment, if there is one that may go. False when
+    /// there was nothing to do, or the log is dead.
+    /// </summary>
     public bool CommitOnce()
     {
         if (_failure is not null || _closed)
@@ -143,7 +167,7 @@ internal sealed class SegmentedLog : ILogStore
 
             if (!_commit.RunOnce())
             {
-                return false;
+                return Cut();
             }
 
             AfterWrite();
@@ -175,7 +199,7 @@ internal sealed class SegmentedLog : ILogStore
         }
     }
 
-    /// <summary>Log thread, about once a second: looks at the room on the disk and tries again to prepare a segment that could not be.</summary>
+    /// <summary>Log thread, about once a second: looks at the room on the disk, and tries again what could not be done to segments.</summary>
     public void CheckSpace()
     {
         if (_failure is not null || _closed)
@@ -183,26 +207,15 @@ internal sealed class SegmentedLog : ILogStore
             return;
         }
 
-        try
-        {
-            DiskSpace space = _disk.Space(_directory.LogPath);
-            bool low = space.Free < space.Total / 100 * _options.FreePercentMin;
-            Refuse(ref _spaceRefusal, !low ? null : string.Create(
-                CultureInfo.InvariantCulture,
-                $"The disk of {_directory.LogPath} has {space.Free >> 20} MiB of {space.Total >> 20} MiB free, less than {_options.FreePercentMin} %, so writes are refused until there is room; reads go on."));
-        }
-        catch (IOException error)
-        {
-            _report($"Log: the free room on the disk of {_directory.LogPath} cannot be read: {error.Message}");
-        }
-
+        _room.CheckDisk();
+        Volatile.Write(ref _cutDue, true);
         if (_preparer.HasWork)
         {
             _shell?.WakePrepare();
         }
     }
 
-    /// <summary>Preparing thread: makes the next segment when one is wanted.</summary>
+    /// <summary>Preparing thread: makes the next segment when one is wanted, and removes those that nobody will use again.</summary>
     public void PrepareOnce()
     {
         if (Failure is not null)
@@ -223,6 +236,7 @@ internal sealed class SegmentedLog : ILogStore
     {
         if (!_fetches.TryTake(out FetchRequest request))
         {
+            _reader.CloseDropped();
             return false;
         }
 
@@ -289,7 +303,7 @@ internal sealed class SegmentedLog : ILogStore
         {
             _commit.Mark();
             CheckSpace();
-            RefusePastLimit();
+            _room.CheckLimit(_positions.Bytes);
         }
         catch
         {
@@ -301,34 +315,48 @@ internal sealed class SegmentedLog : ILogStore
 
     private void AfterWrite()
     {
-        RefusePastLimit();
-        if (_commit.Rolled)
+        _room.CheckLimit(_positions.Bytes);
+        bool rolled = _commit.Rolled;
+        if (rolled)
         {
             _commit.Rolled = false;
+            Volatile.Write(ref _cutDue, true);
+        }
+
+        // Before the next segment is wanted: one that goes now can become it, without being filled.
+        Cut();
+        if (rolled)
+        {
             _preparer.Want(_commit.Segment + 1);
             _shell?.WakePrepare();
         }
     }
 
-    private void RefusePastLimit()
+    /// <summary>
+    /// Drops the oldest segment when no group needs it and the log is large enough without it. Writes and syncs nothing, and looks only when something
+    /// has changed since the last time. True when there was one; there may be more.
+    /// </summary>
+    private bool Cut()
     {
-        bool past = _positions.Bytes >= _options.LogLimitBytes;
-        if (past != (_limitRefusal is not null))
+        if (!Volatile.Read(ref _cutDue))
         {
-            Refuse(ref _limitRefusal, !past ? null : string.Create(
-                CultureInfo.InvariantCulture,
-                $"The log in {_directory.LogPath} has reached its limit of {_options.LogLimitBytes >> 20} MiB (--log-limit), so writes are refused; reads go on."));
-        }
-    }
-
-    private void Refuse(ref string? reason, string? value)
-    {
-        if (value is not null && reason is null)
-        {
-            _report("Log: " + value);
+            return false;
         }
 
-        Volatile.Write(ref reason, value);
+        // Before the look: what is released during it, under the same lock as the look, brings the next one.
+        Volatile.Write(ref _cutDue, false);
+        if (!_positions.TryDropFirstSegment(_options, out ulong segment))
+        {
+            return false;
+        }
+
+        // Its file stays until the preparing thread uses or removes it. The log is the same with it and without it.
+        Volatile.Write(ref _cutDue, true);
+        _preparer.Retire(segment);
+        _room.CheckLimit(_positions.Bytes);
+        _shell?.WakePrepare();
+        _shell?.WakeFetch();
+        return true;
     }
 
     /// <summary>The log's end: nothing is written or reported persisted from here on.</summary>

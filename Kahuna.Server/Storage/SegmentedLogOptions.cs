@@ -3,6 +3,9 @@ namespace Kahuna.Server.Storage;
 /// <summary>Sizes and limits of the log. Immutable.</summary>
 internal sealed record SegmentedLogOptions
 {
+    /// <summary>However small the limit is, a segment has room for a few records beside its header.</summary>
+    private const long SegmentBytesMin = 4 * SegmentHeader.Bytes;
+
     /// <summary>Size of a segment. Preparing one costs a write of that size, and cutting the log frees no less than that.</summary>
     public long SegmentBytes { get; init; } = 64L << 20;
 
@@ -11,6 +14,12 @@ internal sealed record SegmentedLogOptions
     /// small node starts quickly and stays small.
     /// </summary>
     public long FirstSegmentBytes { get; init; } = 4L << 20;
+
+    /// <summary>
+    /// What the log keeps although no group needs it for itself: a follower that lags no more than this is sent entries, and one that lags more a
+    /// snapshot.
+    /// </summary>
+    public long KeepBytes { get; init; } = 512L << 20;
 
     /// <summary>Past this size of the log, writes are refused.</summary>
     public long LogLimitBytes { get; init; } = 16L << 30;
@@ -27,7 +36,13 @@ internal sealed record SegmentedLogOptions
     /// <summary>Identity of a log that is made by this opening; should be random, so that two logs never share it.</summary>
     public ulong NewLogId { get; init; }
 
-    /// <summary>Capacity of a segment by its number.</summary>
-    public long CapacityOf(ulong segment) =>
-        segment > 32 ? SegmentBytes : Math.Min(SegmentBytes, FirstSegmentBytes << (int)(segment - 1));
+    /// <summary><see cref="KeepBytes"/>, but not so much that the limit is reached by what nobody needs.</summary>
+    public long KeptBytes => Math.Min(KeepBytes, LogLimitBytes / 2);
+
+    /// <summary>Capacity of a segment by its number. Below a small limit there are several segments still, because cutting drops whole ones.</summary>
+    public long CapacityOf(ulong segment)
+    {
+        long bytesMax = Math.Min(SegmentBytes, Math.Max(LogLimitBytes / 4, SegmentBytesMin) / SegmentHeader.Bytes * SegmentHeader.Bytes);
+        return segment > 32 ? bytesMax : Math.Min(bytesMax, FirstSegmentBytes << (int)(segment - 1));
+    }
 }

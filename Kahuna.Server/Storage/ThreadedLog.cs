@@ -26,6 +26,12 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     /// <inheritdoc/>
     public string? RefuseWrites => _log.RefuseWrites;
 
+    /// <inheritdoc cref="SegmentedLog.Bytes"/>
+    public long Bytes => _log.Bytes;
+
+    /// <inheritdoc cref="SegmentedLog.Segments"/>
+    public int Segments => _log.Segments;
+
     /// <summary>Why the log stopped, or null.</summary>
     public Exception? Failure => _log.Failure;
 
@@ -58,6 +64,15 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
 
     /// <inheritdoc/>
     public ILogWriter OpenWriter(ILogSink sink) => _log.OpenWriter(sink);
+
+    /// <inheritdoc/>
+    public void Release(GroupId group, LogIndex index) => _log.Release(group, index);
+
+    /// <inheritdoc/>
+    public LogIndex StartOf(GroupId group) => _log.StartOf(group);
+
+    /// <inheritdoc/>
+    public long BytesSince(GroupId group, LogIndex index) => _log.BytesSince(group, index);
 
     public void WakeCommit() => _commitBell.Ring();
 
@@ -95,16 +110,27 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
 
     private void RunCommit()
     {
+        long idleMs = (long)s_idle.TotalMilliseconds;
         long checkedAt = Environment.TickCount64;
+        long workedAt = checkedAt;
         while (!_stopping)
         {
-            if (!_log.CommitOnce() && !_commitBell.Wait(s_idle))
+            long now = Environment.TickCount64;
+            if (_log.CommitOnce())
             {
-                _log.MarkIdle();
+                workedAt = now;
+            }
+            else
+            {
+                if (now - workedAt >= idleMs)
+                {
+                    _log.MarkIdle();
+                }
+
+                _commitBell.Wait(s_idle);
             }
 
-            long now = Environment.TickCount64;
-            if (now - checkedAt >= (long)s_idle.TotalMilliseconds)
+            if (now - checkedAt >= idleMs)
             {
                 checkedAt = now;
                 _log.CheckSpace();

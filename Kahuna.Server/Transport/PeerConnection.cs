@@ -19,17 +19,21 @@ internal sealed class PeerConnection
     private string? _reason;
     private int _silentTicks;
 
-    public PeerConnection(PeerLinksOptions options, NodeId peer, PeerSocket socket, SslStream tls)
+    public PeerConnection(PeerLinksOptions options, ProvenPeer peer, PeerSocket socket, SslStream tls)
     {
         _options = options;
         _socket = socket;
         _tls = tls;
         _reader = new PeerReader(tls);
         _writer = new PeerWriter(options, socket, tls, Close);
-        Peer = peer;
+        Peer = peer.Id;
+        DirectoryId = peer.DirectoryId;
     }
 
     public NodeId Peer { get; }
+
+    /// <summary>The data directory that the peer has shown.</summary>
+    public ulong DirectoryId { get; }
 
     public EndPoint? Remote => _socket.RemoteEndPoint;
 

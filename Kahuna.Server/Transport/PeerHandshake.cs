@@ -7,16 +7,19 @@ namespace Kahuna.Server.Transport;
 /// <summary>
 /// Proves two nodes to each other before any other byte is read. Run by the connection's own thread, on a stream that blocks.
 /// <code>
-/// message:    u8 kind (1 hello, 2 proof, 3 refusal), u8 zero, u16 length, body
+/// message:    u8 kind (1 hello, 2 proof, 3 refusal, 4 answer), u8 zero, u16 length, body
 /// 1. dialler  → hello with its nonce
 /// 2. acceptor → hello with its nonce, or a refusal (u8 reason)
 /// 3. dialler  → proof: HMAC-SHA256(secret, "kahuna peer dialler" ‖ transcript)
-/// 4. acceptor → proof: HMAC-SHA256(secret, "kahuna peer acceptor" ‖ transcript), or a refusal
+/// 4. acceptor → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer acceptor" ‖ transcript ‖ answer), or a refusal
+/// 5. dialler  → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer answer of the dialler" ‖ transcript ‖ answer)
 /// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello, SHA-256 of the certificate that the acceptor showed
 /// </code>
 /// The secret itself is never sent. Both nonces make every transcript new; the hellos bind ids, cluster and partitions; the certificate's hash binds
 /// the proof to this TLS connection's server, so that nobody in the middle can pass proofs on; the labels keep one role's proof from serving as
 /// the other's. The dialler proves itself first: who only connects gets nothing to guess the secret from.
+/// An answer says what its sender knows of the data directory in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side asks its own record
+/// only after the other's proof was checked, and an answer counts only with its proof: nobody else can make a node forget another one, or stop.
 /// </summary>
 internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byte[] certificateHash)
 {
@@ -28,14 +31,17 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     private const byte HelloKind = 1;
     private const byte ProofKind = 2;
     private const byte RefusalKind = 3;
+    private const byte AnswerKind = 4;
 
     private static ReadOnlySpan<byte> DiallerLabel => "kahuna peer dialler"u8;
 
     private static ReadOnlySpan<byte> AcceptorLabel => "kahuna peer acceptor"u8;
 
-    /// <summary>The dialler's part; returns when both sides are proven.</summary>
+    private static ReadOnlySpan<byte> DiallerAnswerLabel => "kahuna peer answer of the dialler"u8;
+
+    /// <summary>The dialler's part; returns when both sides are proven and accept each other's data directory.</summary>
     /// <exception cref="PeerHandshakeException">One side refused.</exception>
-    public void Dial(NodeId peer)
+    public ProvenPeer Dial(NodeId peer)
     {
         byte[] own = NewHello(peer).Encode();
         Send(HelloKind, own);
@@ -47,20 +53,36 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         }
 
         Check(hello);
-        Send(ProofKind, Proof(DiallerLabel, own, theirs));
-        if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(AcceptorLabel, own, theirs)))
-        {
-            throw Refused(PeerRefusal.Secret, "it does not know the cluster's secret");
-        }
+        Send(ProofKind, Proof(DiallerLabel, own, theirs, []));
+        PeerDirectoryAnswer heard = ReadAnswer(Expect(AnswerKind), AcceptorLabel, own, theirs);
+        CheckAccepted(hello, heard);
+        PeerDirectoryAnswer answer = options.Directory.Meet(peer, hello.DirectoryId, hello.Rebuilt);
+        SendAnswer(answer, DiallerAnswerLabel, own, theirs);
+        CheckDirectory(hello, answer);
+        options.Directory.Heard(peer, heard);
+        return new ProvenPeer(peer, hello.DirectoryId);
     }
 
-    /// <summary>The acceptor's part; returns the peer when both sides are proven.</summary>
+    /// <summary>The acceptor's part; returns the peer when both sides are proven and accept each other's data directory.</summary>
     /// <exception cref="PeerHandshakeException">One side refused.</exception>
-    public NodeId Accept()
+    public ProvenPeer Accept()
+    {
+        PeerHello hello = ProveDialler(out byte[] own, out byte[] theirs);
+        PeerDirectoryAnswer answer = options.Directory.Meet(hello.From, hello.DirectoryId, hello.Rebuilt);
+        SendAnswer(answer, AcceptorLabel, theirs, own);
+        CheckDirectory(hello, answer);
+        PeerDirectoryAnswer heard = ReadAnswer(Expect(AnswerKind), DiallerAnswerLabel, theirs, own);
+        CheckAccepted(hello, heard);
+        options.Directory.Heard(hello.From, heard);
+        return new ProvenPeer(hello.From, hello.DirectoryId);
+    }
+
+    /// <summary>The acceptor's part until the dialler is proven; up to then a refusal is sent.</summary>
+    private PeerHello ProveDialler(out byte[] own, out byte[] theirs)
     {
         try
         {
-            byte[] theirs = Expect(HelloKind);
+            theirs = Expect(HelloKind);
             PeerHello hello = Read(theirs);
             Check(hello);
             if (!options.Peers.Any(peer => peer.Id == hello.From) || hello.From == options.Self)
@@ -73,15 +95,14 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
                 throw Refused(PeerRefusal.WrongDirection, $"node {hello.From} connects to node {options.Self}, but the greater id connects to the smaller one");
             }
 
-            byte[] own = NewHello(hello.From).Encode();
+            own = NewHello(hello.From).Encode();
             Send(HelloKind, own);
-            if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(DiallerLabel, theirs, own)))
+            if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(DiallerLabel, theirs, own, [])))
             {
                 throw Refused(PeerRefusal.Secret, $"it says it is node {hello.From}, but does not know the cluster's secret");
             }
 
-            Send(ProofKind, Proof(AcceptorLabel, theirs, own));
-            return hello.From;
+            return hello;
         }
         catch (PeerHandshakeException refusal) when (!refusal.ByOther)
         {
@@ -91,7 +112,11 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     }
 
     private PeerHello NewHello(NodeId to) =>
-        new(PeerProtocol.Version, options.Self, to, options.Partitions, RandomNumberGenerator.GetBytes(PeerHello.NonceBytes), options.ClusterId);
+        new(PeerProtocol.Version, options.Self, to, options.Partitions, RandomNumberGenerator.GetBytes(PeerHello.NonceBytes), options.ClusterId)
+        {
+            DirectoryId = options.Directory.OwnDirectoryId,
+            Rebuilt = options.Directory.Rebuilt,
+        };
 
     private static PeerHello Read(byte[] body) => PeerHello.Decode(body) ?? throw Refused(PeerRefusal.Malformed, "it sent no handshake");
 
@@ -118,7 +143,45 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         }
     }
 
-    private byte[] Proof(ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
+    /// <summary>What this node knows of the other's directory decides about the link; the other has been told.</summary>
+    private static void CheckDirectory(PeerHello hello, PeerDirectoryAnswer answer)
+    {
+        if (answer == PeerDirectoryAnswer.AnotherDirectory)
+        {
+            throw Refused(
+                PeerRefusal.Directory,
+                $"node {hello.From} shows the data directory {hello.DirectoryId:x16}, and another one is known here; it was emptied or replaced, and must be started with --rebuild");
+        }
+    }
+
+    private void CheckAccepted(PeerHello hello, PeerDirectoryAnswer heard)
+    {
+        if (heard == PeerDirectoryAnswer.AnotherDirectory)
+        {
+            options.Directory.Heard(hello.From, heard);
+            throw new PeerHandshakeException(PeerRefusal.Directory, Describe(PeerRefusal.Directory), byOther: true);
+        }
+    }
+
+    private void SendAnswer(PeerDirectoryAnswer answer, ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
+    {
+        ReadOnlySpan<byte> said = [(byte)answer];
+        Send(AnswerKind, [.. said, .. Proof(label, diallerHello, acceptorHello, said)]);
+    }
+
+    private PeerDirectoryAnswer ReadAnswer(byte[] body, ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
+    {
+        ReadOnlySpan<byte> said = body.AsSpan(0, Math.Min(1, body.Length));
+        if (!CryptographicOperations.FixedTimeEquals(body.AsSpan(said.Length), Proof(label, diallerHello, acceptorHello, said)))
+        {
+            throw Refused(PeerRefusal.Secret, "it does not know the cluster's secret");
+        }
+
+        PeerDirectoryAnswer answer = (PeerDirectoryAnswer)said[0];
+        return Enum.IsDefined(answer) ? answer : throw Refused(PeerRefusal.Malformed, "it sent no handshake");
+    }
+
+    private byte[] Proof(ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello, ReadOnlySpan<byte> answer)
     {
         using IncrementalHash hmac = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, options.Secret.Span);
         hmac.AppendData(label);
@@ -130,6 +193,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
             hmac.AppendData(part);
         }
 
+        hmac.AppendData(answer);
         return hmac.GetHashAndReset();
     }
 
@@ -186,6 +250,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         PeerRefusal.WrongDirection => "it expects to connect itself",
         PeerRefusal.Partitions => "it has another number of partitions",
         PeerRefusal.Secret => "it has another cluster secret",
+        PeerRefusal.Directory => "it knows another data directory of this node",
         _ => "reason " + (int)reason,
     };
 }

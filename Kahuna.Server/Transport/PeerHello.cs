@@ -7,7 +7,8 @@ namespace Kahuna.Server.Transport;
 /// <summary>
 /// The first message of each side. Immutable.
 /// <code>
-/// hello:  "KPLH", u16 version, u16 from, u16 to, u16 zero, u32 partitions, nonce[32], u8 length, cluster id (UTF-8)
+/// hello:  "KPLH", u16 version, u16 from, u16 to, u8 flags (1: rebuilt), u8 zero, u32 partitions, u64 directory id, nonce[32], u8 length,
+/// cluster id (UTF-8)
 /// </code>
 /// The version comes first, so that any later version can be told from this one.
 /// </summary>
@@ -15,9 +16,19 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
 {
     public const int NonceBytes = 32;
 
-    private const int FixedBytes = 4 + 2 + 2 + 2 + 2 + 4 + NonceBytes + 1;
+    private const int FixedBytes = NonceOffset + NonceBytes + 1;
+
+    private const int NonceOffset = 24;
+
+    private const byte RebuiltFlag = 1;
 
     private static ReadOnlySpan<byte> Magic => "KPLH"u8;
+
+    /// <summary>The data directory of the sender; never 0.</summary>
+    public ulong DirectoryId { get; init; }
+
+    /// <summary>Whether the sender's directory was rebuilt and is not restored yet.</summary>
+    public bool Rebuilt { get; init; }
 
     public byte[] Encode()
     {
@@ -27,8 +38,10 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
         BinaryPrimitives.WriteUInt16LittleEndian(span[4..], Version);
         BinaryPrimitives.WriteUInt16LittleEndian(span[6..], From.Value);
         BinaryPrimitives.WriteUInt16LittleEndian(span[8..], To.Value);
+        span[10] = Rebuilt ? RebuiltFlag : (byte)0;
         BinaryPrimitives.WriteUInt32LittleEndian(span[12..], (uint)Partitions);
-        Nonce.Span.CopyTo(span[16..]);
+        BinaryPrimitives.WriteUInt64LittleEndian(span[16..], DirectoryId);
+        Nonce.Span.CopyTo(span[NonceOffset..]);
         span[FixedBytes - 1] = (byte)Encoding.UTF8.GetBytes(ClusterId, span[FixedBytes..]);
         return bytes;
     }
@@ -52,12 +65,22 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
             return null;
         }
 
+        ulong directoryId = BinaryPrimitives.ReadUInt64LittleEndian(bytes[16..]);
+        if (bytes[10] > RebuiltFlag || bytes[11] != 0 || directoryId == 0)
+        {
+            return null;
+        }
+
         return new PeerHello(
             version,
             new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(bytes[6..])),
             new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(bytes[8..])),
             (int)Math.Min(BinaryPrimitives.ReadUInt32LittleEndian(bytes[12..]), int.MaxValue),
-            bytes.Slice(16, NonceBytes).ToArray(),
-            Encoding.UTF8.GetString(bytes[FixedBytes..]));
+            bytes.Slice(NonceOffset, NonceBytes).ToArray(),
+            Encoding.UTF8.GetString(bytes[FixedBytes..]))
+        {
+            DirectoryId = directoryId,
+            Rebuilt = bytes[10] == RebuiltFlag,
+        };
     }
 }

@@ -7,7 +7,7 @@ namespace Kahuna.Server.Transport;
 /// What is known of one peer: its present connection, if any. Connections come and go in their own threads; the gate makes the receiver see one at a
 /// time, in order: up, frames, down. Any thread.
 /// </summary>
-internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, ILogger logger)
+internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, IPeerDirectory directory, ILogger logger)
 {
     /// <summary>Held while a frame is delivered, so that the next connection's frames cannot overtake it.</summary>
     private readonly Lock _delivery = new();
@@ -35,9 +35,16 @@ internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, ILog
             else
             {
                 Drop(_current);
-                _current = connection;
-                logger.Up(Id, connection.Remote);
-                receiver.LinkChanged(Id, true);
+                if (directory.Linked(Id, connection.DirectoryId))
+                {
+                    _current = connection;
+                    logger.Up(Id, connection.Remote);
+                    receiver.LinkChanged(Id, true);
+                }
+                else
+                {
+                    connection.Close("the peer has come back with another data directory");
+                }
             }
         }
 

@@ -35,7 +35,7 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
         _throttle = new LogThrottle(options.Time, s_logInterval);
         _silentTicksMax = Math.Max(2, (int)Math.Ceiling(options.SilenceMax / options.KeepAliveInterval));
         PeerTls tls = new(options);
-        _links = [.. options.Peers.Where(peer => peer.Id != options.Self).Select(peer => new PeerLink(peer, receiver, _logger))];
+        _links = [.. options.Peers.Where(peer => peer.Id != options.Self).Select(peer => new PeerLink(peer, receiver, options.Directory, _logger))];
         _dialers = [.. _links.Where(link => link.Id.Value < options.Self.Value).Select(link => new PeerDialer(options, link, tls, _throttle, _logger))];
         _acceptor = new PeerAcceptor(options, _links, tls, _throttle, _logger);
     }

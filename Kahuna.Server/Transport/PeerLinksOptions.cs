@@ -20,6 +20,9 @@ internal sealed record PeerLinksOptions
     /// <summary>All nodes of the cluster; this one is skipped.</summary>
     public required IReadOnlyList<PeerAddress> Peers { get; init; }
 
+    /// <summary>Which data directories of the others are known here.</summary>
+    public required IPeerDirectory Directory { get; init; }
+
     /// <summary>The certificate that this node shows, to nodes as to clients.</summary>
     public required SslStreamCertificateContext Certificate { get; init; }
 

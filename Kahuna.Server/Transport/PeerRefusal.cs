@@ -28,4 +28,7 @@ internal enum PeerRefusal : byte
 
     /// <summary>The other does not know the cluster's secret.</summary>
     Secret = 8,
+
+    /// <summary>The other's data directory is another one than the one that is known here. Said in an answer, which is proven, and never in a refusal, which is not.</summary>
+    Directory = 9,
 }

@@ -2,7 +2,6 @@ using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
-using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Transport;
 
@@ -30,8 +29,8 @@ internal sealed class PeerTls(PeerLinksOptions options)
             }
 
             byte[] hash = SHA256.HashData(tls.RemoteCertificate!.GetRawCertData());
-            new PeerHandshake(options, tls, hash).Dial(link.Id);
-            return new PeerConnection(options, link.Id, socket, tls);
+            ProvenPeer peer = new PeerHandshake(options, tls, hash).Dial(link.Id);
+            return new PeerConnection(options, peer, socket, tls);
         }
         catch
         {
@@ -52,7 +51,7 @@ internal sealed class PeerTls(PeerLinksOptions options)
                 ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
                 AllowRenegotiation = false,
             });
-            NodeId peer = new PeerHandshake(options, tls, _ownCertificateHash).Accept();
+            ProvenPeer peer = new PeerHandshake(options, tls, _ownCertificateHash).Accept();
             return new PeerConnection(options, peer, socket, tls);
         }
         catch

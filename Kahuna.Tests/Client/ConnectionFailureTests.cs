@@ -118,7 +118,7 @@ public sealed class ConnectionFailureTests
         cluster[1].IsDown = true;
         await using KahunaClient client = cluster.Client(options => options.TimeProvider = time);
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
-        await Wait.UntilAsync(time, () => set.IsCompleted);
+        await Wait.UntilAsync(time, () => set.IsCompleted, stepMs: 100);
         KahunaException failure = await FailedAsync(set, KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen);
         Assert.Contains("node1:8082 (Connection refused)", failure.Message, StringComparison.Ordinal);
     }

@@ -18,11 +18,12 @@ internal static class Wait
         }
     }
 
-    /// <summary>As above while a manual clock goes on, for what needs pauses to pass.</summary>
-    public static Task UntilAsync(ManualTime time, Func<bool> condition) => UntilAsync(() =>
+    /// <summary>As above while a manual clock goes on, for what needs pauses to pass. A real moment lies between its steps, in which a busy machine's threads come to their turn.</summary>
+    public static Task UntilAsync(ManualTime time, Func<bool> condition, int stepMs = 5) => UntilAsync(async () =>
     {
-        time.Advance(TimeSpan.FromMilliseconds(5));
-        return Task.FromResult(condition());
+        time.Advance(TimeSpan.FromMilliseconds(stepMs));
+        await Task.Delay(1);
+        return condition();
     });
 
     /// <summary>The task's result, or a failed test.</summary>

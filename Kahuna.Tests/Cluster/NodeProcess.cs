@@ -42,7 +42,8 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
         return start;
     }
 
-    public void Start()
+    /// <param name="more">Further options, for this start only.</param>
+    public void Start(params string[] more)
     {
         if (IsRunning)
         {
@@ -50,7 +51,7 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
         }
 
         _process?.Dispose();
-        ProcessStartInfo start = StartInfo(Path.Combine(directory, "certificates"), LogFile, options);
+        ProcessStartInfo start = StartInfo(Path.Combine(directory, "certificates"), LogFile, [.. options, .. more]);
         if (Descriptors is { } limit)
         {
             start.ArgumentList[1] = $"ulimit -n {limit}; {start.ArgumentList[1]}";

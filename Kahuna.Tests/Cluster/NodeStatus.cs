@@ -10,4 +10,15 @@ internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<Partitio
 }
 
 /// <summary>One partition as the answering node sees it. Immutable.</summary>
-internal sealed record PartitionRow(int Partition, string Role, ulong Term, int Leader, ulong CommitIndex);
+internal sealed record PartitionRow(int Partition, string Role, ulong Term, int Leader, ulong CommitIndex)
+{
+    public ulong AppliedIndex { get; init; }
+
+    public string Digest { get; init; } = "";
+
+    public ulong StoredIndex { get; init; }
+
+    public ulong LogStart { get; init; }
+
+    public bool MayVote { get; init; }
+}

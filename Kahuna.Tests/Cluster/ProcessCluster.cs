@@ -20,7 +20,10 @@ internal sealed class ProcessCluster : IAsyncDisposable
     private readonly Guardian _guardian = new();
     private readonly HttpClient _http;
 
-    public ProcessCluster(ITestOutputHelper output, int nodes = 3)
+    /// <param name="output">Where the nodes' logs go when the test fails.</param>
+    /// <param name="nodes">Number of nodes.</param>
+    /// <param name="options">Further options of all nodes.</param>
+    public ProcessCluster(ITestOutputHelper output, int nodes = 3, params string[] options)
     {
         _output = output;
         _http = new HttpClient(new HttpClientHandler { ServerCertificateCustomValidationCallback = HttpClientHandler.DangerousAcceptAnyServerCertificateValidator })
@@ -36,7 +39,7 @@ internal sealed class ProcessCluster : IAsyncDisposable
         }
 
         string peers = string.Join(',', urls.Select((url, i) => $"{i + 1}={url}"));
-        Nodes = [.. urls.Select((url, i) => new NodeProcess(i + 1, url, _directory, Options(i + 1, url, nodes == 1 ? null : peers, secret), _guardian))];
+        Nodes = [.. urls.Select((url, i) => new NodeProcess(i + 1, url, _directory, [.. Options(i + 1, url, nodes == 1 ? null : peers, secret), .. options], _guardian))];
     }
 
     public IReadOnlyList<NodeProcess> Nodes { get; }

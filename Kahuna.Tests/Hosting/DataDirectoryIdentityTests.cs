@@ -8,7 +8,7 @@ public sealed class DataDirectoryIdentityTests : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
 
-    private NodeOptions Options => new() { DataDirectory = Path.Combine(_directory.Path, "new", "data"), Partitions = 3, PartitionsGiven = true };
+    private NodeOptions Options => new() { DataDirectory = Path.Combine(_directory.Path, "new", "data"), Partitions = 3, PartitionsGiven = true, StateStore = StateStoreChoice.Files };
 
     public void Dispose() => _directory.Dispose();
 
@@ -18,11 +18,15 @@ public sealed class DataDirectoryIdentityTests : IDisposable
         DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
         DataDirectoryIdentity second = DataDirectoryIdentity.Open(Options with { Partitions = 1, PartitionsGiven = false });
 
-        Assert.Equal(new DataDirectoryIdentity("kahuna", new NodeId(1), 3), first);
-        Assert.Equal(first, second);
-        Assert.Equal([DataDirectoryIdentity.FileName], Directory.EnumerateFiles(Options.DataDirectory).Select(Path.GetFileName));
         Assert.Equal(
-            "{\n  \"format\": 1,\n  \"clusterId\": \"kahuna\",\n  \"nodeId\": 1,\n  \"partitions\": 3\n}\n",
+            new DataDirectoryIdentity("kahuna", new NodeId(1), 3) { DirectoryId = first.DirectoryId, StateStore = StateStoreChoice.Files, Voting = VotingState.Yes },
+            first);
+        Assert.NotEqual(0ul, first.DirectoryId);
+        Assert.Equal(first, second);
+        Assert.Equal(["LOCK", DataDirectoryIdentity.FileName], Directory.EnumerateFiles(Options.DataDirectory).Select(Path.GetFileName).Order());
+        Assert.Equal(
+            $"{{\n  \"format\": 1,\n  \"clusterId\": \"kahuna\",\n  \"nodeId\": 1,\n  \"partitions\": 3,\n  \"directoryId\": \"{first.DirectoryId:x16}\",\n"
+            + "  \"voting\": \"yes\",\n  \"stateStore\": \"files\"\n}\n",
             File.ReadAllText(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName)));
     }
 
@@ -41,12 +45,46 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     [InlineData("""{ "format": 1 }""", "is damaged: ")]
     [InlineData("", "is damaged: ")]
     [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 100000, "partitions": 3 }""", "is damaged: ")]
+    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "voting": "perhaps" }""", "is damaged: 'perhaps' is no VotingState.")]
+    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "stateStore": "auto" }""", "is damaged: 'auto' is no StateStoreChoice.")]
+    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "directoryId": "12345678123456781" }""", "is damaged: ")]
     public void Other_formats_and_damage_are_refused(string content, string expected)
     {
         Directory.CreateDirectory(Options.DataDirectory);
         File.WriteAllText(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName), content);
 
         Refused(Options, expected);
+    }
+
+    [Fact]
+    public void What_an_earlier_version_did_not_record_is_added()
+    {
+        Directory.CreateDirectory(Options.DataDirectory);
+        string path = Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName);
+        File.WriteAllText(path, """{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3 }""");
+        File.WriteAllText(path + ".1-2.tmp", "cut off");
+        DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
+
+        Assert.NotEqual(0ul, first.DirectoryId);
+        Assert.Equal((VotingState.Yes, StateStoreChoice.Files), (first.Voting, first.StateStore));
+        Assert.Equal(first, DataDirectoryIdentity.Open(Options));
+        Assert.False(File.Exists(path + ".1-2.tmp"));
+    }
+
+    [Fact]
+    public void Another_state_store_is_refused_and_auto_takes_what_is_recorded()
+    {
+        DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
+
+        Refused(Options with { StateStore = StateStoreChoice.RocksDb }, "keeps its state in 'files', but this node is started with --state-store rocksdb; leave the option out");
+        Assert.Equal(first, DataDirectoryIdentity.Open(Options with { StateStore = StateStoreChoice.Auto }, Assert.Fail));
+    }
+
+    [Fact]
+    public void A_directory_in_use_is_refused()
+    {
+        using IDisposable held = DataDirectoryIdentity.Hold(Options.DataDirectory);
+        Refused(Options, "is in use");
     }
 
     [Fact]

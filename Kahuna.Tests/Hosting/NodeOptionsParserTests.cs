@@ -31,6 +31,11 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.False(options.PartitionsGiven);
         Assert.Equal(LeaderPlacement.Together, options.LeaderPlacement);
         Assert.Equal(16_000_000_000, options.LogLimitBytes);
+        Assert.Equal(512_000_000, options.LogKeepBytes);
+        Assert.Equal(32_000_000, options.BackgroundBytesPerSecond);
+        Assert.Equal(StateStoreChoice.Auto, options.StateStore);
+        Assert.False(options.Rebuild);
+        Assert.False(options.RebuildConfirmed);
         Assert.Equal(1 << 20, options.ValueBytesMax);
         Assert.Equal("kahuna", options.ClusterId);
         Assert.Equal(LogLevel.Information, options.LogLevel);
@@ -48,7 +53,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         NodeOptions options = Good(
         [
             "--node-id", "2", "--listen", "https://0.0.0.0:8082,https://[::1]:9000", "--advertise", "https://b:8082", "--peers", "3=https://c:8082,1=https://a:8082,2=https://b:8082",
-            "--data", _directory.Path, "--partitions", "8", "--leaders", "spread", "--log-limit", "64MiB", "--max-value-bytes", "16MiB", "--certificate", certificate,
+            "--data", _directory.Path, "--partitions", "8", "--leaders", "spread", "--log-limit", "64MiB", "--log-keep", "20MB", "--background-rate", "5MB", "--state-store", "files", "--rebuild", "--yes", "--max-value-bytes", "16MiB", "--certificate", certificate,
             "--certificate-key", key, "--trusted-ca", ca, "--cluster-secret-file", _secret, "--cluster-id", "blue-1", "--log-level", "Warning",
         ]);
 
@@ -61,6 +66,11 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.True(options.PartitionsGiven);
         Assert.Equal(LeaderPlacement.Spread, options.LeaderPlacement);
         Assert.Equal(64 << 20, options.LogLimitBytes);
+        Assert.Equal(20_000_000, options.LogKeepBytes);
+        Assert.Equal(5_000_000, options.BackgroundBytesPerSecond);
+        Assert.Equal(StateStoreChoice.Files, options.StateStore);
+        Assert.True(options.Rebuild);
+        Assert.True(options.RebuildConfirmed);
         Assert.Equal(16 << 20, options.ValueBytesMax);
         Assert.Equal((certificate, key, ca, _secret), (options.CertificatePath, options.CertificateKeyPath, options.TrustedCaPath, options.ClusterSecretFile));
         Assert.Equal("blue-1", options.ClusterId);
@@ -76,6 +86,9 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--partitions", "KAHUNA_PARTITIONS", "partitions", "5")]
     [InlineData("--leaders", "KAHUNA_LEADERS", "leaders", "spread")]
     [InlineData("--log-limit", "KAHUNA_LOG_LIMIT", "logLimit", "3GB")]
+    [InlineData("--log-keep", "KAHUNA_LOG_KEEP", "logKeep", "1GB")]
+    [InlineData("--background-rate", "KAHUNA_BACKGROUND_RATE", "backgroundRate", "2MB")]
+    [InlineData("--state-store", "KAHUNA_STATE_STORE", "stateStore", "rocksdb")]
     [InlineData("--max-value-bytes", "KAHUNA_MAX_VALUE_BYTES", "maxValueBytes", "4096")]
     [InlineData("--cluster-id", "KAHUNA_CLUSTER_ID", "clusterId", "green")]
     [InlineData("--log-level", "KAHUNA_LOG_LEVEL", "logLevel", "debug")]
@@ -129,6 +142,15 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--log-level: '3' is none of trace, debug, information, warning, error, critical, none.", "--log-level", "3")]
     [InlineData("--log-limit: '16XB' is no size; write it as 4096, 500KB, 64MiB or 16GB.", "--log-limit", "16XB")]
     [InlineData("--log-limit: 5 bytes; it must be at least 1000000 bytes.", "--log-limit", "5")]
+    [InlineData("--log-keep: 15999999 bytes; it must be at least 16000000 bytes.", "--log-keep", "15999999")]
+    [InlineData("--log-keep: 16000000000 bytes; it must be less than --log-limit, which is 16000000000 bytes.", "--log-keep", "16GB")]
+    [InlineData("--log-keep: 20000000 bytes; it must be less than --log-limit, which is 20000000 bytes.", "--log-limit", "20MB", "--log-keep", "20MB")]
+    [InlineData("--background-rate: 999999 bytes; it must be at least 1000000 bytes.", "--background-rate", "999999")]
+    [InlineData("--state-store: 'disk' is none of auto, rocksdb, files.", "--state-store", "disk")]
+    [InlineData("--rebuild: this node is a cluster of its own, so there is no other node that it could come back from. To begin with nothing, name another directory with --data.", "--rebuild")]
+    [InlineData("--yes answers the question of --rebuild and has no meaning without it.", "--yes")]
+    [InlineData("Unknown option --rebuilt; did you mean --rebuild?", "--rebuilt")]
+    [InlineData("Unexpected argument 'true'; every value follows its option.", "--rebuild", "true")]
     [InlineData("--max-value-bytes: 16777217 bytes; it must be from 1 to 16777216 bytes.", "--max-value-bytes", "16777217")]
     [InlineData("--cluster-id: 'a b' is no cluster id; use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', and begin with a letter, a digit or '_'.", "--cluster-id", "a b")]
     [InlineData("--listen: http://127.0.0.1:8082 is not https; every connection is encrypted.", "--listen", "http://127.0.0.1:8082")]
@@ -199,13 +221,28 @@ public sealed class NodeOptionsParserTests : IDisposable
     }
 
     [Fact]
+    public void What_drops_data_is_said_on_the_command_line_only()
+    {
+        Assert.StartsWith("Unknown environment variable KAHUNA_REBUILD", Assert.Single(Parse([], ("KAHUNA_REBUILD", "true")).Errors), StringComparison.Ordinal);
+        string file = _directory.File("options.json", """{ "rebuild": true }""");
+        Assert.StartsWith($"{file}: unknown option \"rebuild\"", Assert.Single(Parse(["--config", file]).Errors), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Under_a_small_log_limit_half_of_it_is_kept()
+    {
+        Assert.Equal(10_000_000, Good(["--log-limit", "20MB"]).LogKeepBytes);
+        Assert.Equal(512_000_000, Good(["--log-limit", "520MB"]).LogKeepBytes);
+    }
+
+    [Fact]
     public void All_errors_are_told_at_once() => Assert.Equal(2, Parse(["--node-id", "0", "--partitions", "x"]).Errors.Count);
 
     [Fact]
     public void Help_names_every_option_and_version_is_one_line()
     {
         string help = Parse(["--help"]).Text!;
-        Assert.All(OptionSetting.All, setting => Assert.Contains(setting.Flag, help, StringComparison.Ordinal));
+        Assert.All(OptionSetting.All.Concat(OptionSetting.Switches), setting => Assert.Contains(setting.Flag, help, StringComparison.Ordinal));
         Assert.Contains("KAHUNA_NODE_ID", help, StringComparison.Ordinal);
         Assert.Matches(@"^kahuna-server \d+\.\d+\.\d+\S*$", Parse(["--version"]).Text);
     }

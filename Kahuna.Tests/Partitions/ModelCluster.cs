@@ -4,7 +4,11 @@ using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Server.Storage.States;
+using Kahuna.Tests.Storage;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -19,15 +23,20 @@ internal sealed class ModelCluster : ITurnScheduler
     private readonly Queue<(NodeId From, NodeId To, byte[] Frame)> _network = new();
     private readonly ModelTime _time = new();
     private readonly int _partitions;
+    private ulong _starts;
 
-    public ModelCluster(int nodes, int partitions = 1, Func<LoopOptions, LoopOptions>? configure = null)
+    /// <param name="nodes">Number of nodes.</param>
+    /// <param name="partitions">Number of partitions.</param>
+    /// <param name="configure">Changes the options of every loop.</param>
+    /// <param name="storage">The shipped log and store over a model disk instead of the model log.</param>
+    public ModelCluster(int nodes, int partitions = 1, Func<LoopOptions, LoopOptions>? configure = null, bool storage = false)
     {
         _partitions = partitions;
         Ids = [.. Enumerable.Range(1, nodes).Select(id => new NodeId((ushort)id))];
         Configure = configure ?? (options => options);
         foreach (NodeId id in Ids)
         {
-            _nodes[id] = new ModelNode(id);
+            _nodes[id] = new ModelNode(id) { Storage = storage ? new ModelStorage(id.Value) : null };
             Start(id);
         }
     }
@@ -38,6 +47,9 @@ internal sealed class ModelCluster : ITurnScheduler
 
     /// <summary>Nodes whose messages, both ways, are lost.</summary>
     public HashSet<NodeId> Cut { get; } = [];
+
+    /// <summary>Decides whether a frame is lost.</summary>
+    public Func<NodeId, NodeId, byte[], bool>? Loses { get; set; }
 
     public ModelNode this[int id] => _nodes[new NodeId((ushort)id)];
 
@@ -54,23 +66,40 @@ internal sealed class ModelCluster : ITurnScheduler
         return NodeId.None;
     }
 
-    public void Start(NodeId id)
+    public void Start(NodeId id, VotingRight voting = VotingRight.Full)
     {
         ModelNode node = _nodes[id];
+        node.Storage?.Open();
         LoopOptions options = Configure(new LoopOptions
         {
             Self = id,
             Voters = Ids,
             PreferredLeader = _ => Ids[0],
-            Seed = id.Value * 7919UL,
+            Seed = (id.Value * 7919UL) + (_starts << 20),
+            FlushLogBytes = ModelStorage.KeepBytes / 2,
+            Voting = voting,
         });
-        node.Loops = new LoopSet(options, new LoopPorts(_partitions, _time, this, node.Log, new ModelTransport(this, id), node));
+        ModelTransport transport = new(this, id);
+        ILogStore log = node.Storage?.Log ?? (ILogStore)node.Log;
+        IStateStore states = node.Storage?.States ?? new FileStateStore(new ModelDisk(), "/state");
+        StateKeeperOptions keeping = new() { Self = id, FirstTransfer = ++_starts << 32, SliceBytes = 1_000, ChunksInFlight = 4 };
+        node.Keeper = new StateKeeper(keeping, new KeeperPorts(states, log, transport, _time, node.Lines.Add), node.Failures.Add);
+        node.Loops = new LoopSet(options, new LoopPorts(_partitions, _time, this, log, transport, node)
+        {
+            States = states,
+            Keeper = node.Keeper,
+            Report = node.Lines.Add,
+        });
+        node.Keeper.Attach(node.Loops, static () => { });
     }
 
     public void Crash(NodeId id)
     {
         _nodes[id].Loops = null;
+        _nodes[id].Keeper = null;
+        _nodes[id].Failures.Clear();
         _nodes[id].Log.Crash();
+        _nodes[id].Storage?.Crash();
     }
 
     public void Schedule(PartitionLoop loop, bool mayRunHere) => _runnable.Enqueue(loop);
@@ -90,16 +119,20 @@ internal sealed class ModelCluster : ITurnScheduler
 
             foreach (ModelNode node in _nodes.Values)
             {
-                if (sync && node.Loops is not null && node.Log.Pending > 0)
+                if (sync && node.Loops is not null)
                 {
-                    node.Log.Sync();
+                    moved |= node.Storage is { } storage ? storage.Step() : node.Log.Sync();
+                }
+
+                while (node.Keeper is { } keeper && keeper.Step())
+                {
                     moved = true;
                 }
             }
 
             while (_network.TryDequeue(out (NodeId From, NodeId To, byte[] Frame) sent))
             {
-                if (!Cut.Contains(sent.From) && !Cut.Contains(sent.To))
+                if (!Cut.Contains(sent.From) && !Cut.Contains(sent.To) && Loses?.Invoke(sent.From, sent.To, sent.Frame) != true)
                 {
                     _nodes[sent.To].Loops?.Receive(sent.From, sent.Frame);
                 }
@@ -119,6 +152,7 @@ internal sealed class ModelCluster : ITurnScheduler
             {
                 if (node.Loops is { } loops)
                 {
+                    node.Storage?.Tick();
                     foreach (PartitionLoop loop in loops.Loops)
                     {
                         loop.PostTick();
@@ -183,7 +217,14 @@ internal sealed class ModelCluster : ITurnScheduler
 
         public ModelLog Log { get; } = new();
 
+        /// <summary>The shipped storage, where the cluster has it.</summary>
+        public ModelStorage? Storage { get; init; }
+
+        public StateKeeper? Keeper { get; set; }
+
         public LoopSet? Loops { get; set; }
+
+        public List<string> Lines { get; } = [];
 
         public List<Exception> Failures { get; } = [];
 
@@ -193,7 +234,7 @@ internal sealed class ModelCluster : ITurnScheduler
 
         void ILeadershipSink.PartitionFailed(int partition, Exception error) => Failures.Add(error);
 
-        void ILeadershipSink.LogFailed(Exception error) => Failures.Add(error);
+        void ILeadershipSink.StorageFailed(Exception error) => Failures.Add(error);
     }
 
     private sealed class ModelTransport(ModelCluster cluster, NodeId self) : IPeerTransport

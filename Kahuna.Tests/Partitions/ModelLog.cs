@@ -21,8 +21,8 @@ internal sealed class ModelLog : ILogStore
 
     public RecoveredGroup Recovered(GroupId group) =>
         _groups.TryGetValue(group, out Group? found)
-            ? new RecoveredGroup(found.HardState, found.Runs(), new LogIndex((ulong)found.Entries.Count))
-            : new RecoveredGroup(default, [], default);
+            ? new RecoveredGroup(found.HardState, found.Runs(), found.LastIndex, found.Start, found.StartTerm)
+            : new RecoveredGroup(default, [], default, default, default);
 
     public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
     {
@@ -32,18 +32,42 @@ internal sealed class ModelLog : ILogStore
         buffer.Return();
     }
 
+    /// <summary>Notes it; entries go when the test says so (<see cref="Cut"/>), as a log that is large enough without them would let them go.</summary>
+    public void Release(GroupId group, LogIndex index)
+    {
+        Group target = GroupOf(group);
+        target.Released = new LogIndex(Math.Max(target.Released.Value, index.Value));
+    }
+
+    public LogIndex StartOf(GroupId group) => _groups.TryGetValue(group, out Group? found) ? found.Start : default;
+
+    /// <summary>The group's own bytes: a model of a log in which the other groups are silent.</summary>
+    public long BytesSince(GroupId group, LogIndex index) =>
+        _groups.TryGetValue(group, out Group? found)
+            ? found.Entries.Skip((int)(Math.Max(index.Value, found.Start.Value) - found.Start.Value)).Sum(entry => (long)EntryCodec.HeaderBytes + entry.Payload.Length)
+            : 0;
+
+    /// <summary>Drops every group's released entries.</summary>
+    public void Cut()
+    {
+        foreach (Group group in _groups.Values)
+        {
+            group.Cut();
+        }
+    }
+
     public ILogWriter OpenWriter(ILogSink sink)
     {
         _sink = sink;
         return _writer = new Writer(this);
     }
 
-    /// <summary>Makes everything that was submitted durable and tells the loop.</summary>
-    public void Sync()
+    /// <summary>Makes everything that was submitted durable and tells the loop; false when nothing was.</summary>
+    public bool Sync()
     {
         if (Pending == 0)
         {
-            return;
+            return false;
         }
 
         foreach (Action write in _unsynced)
@@ -55,6 +79,7 @@ internal sealed class ModelLog : ILogStore
         Pending = 0;
         Syncs++;
         _sink!.Persisted(_writer!.Submitted);
+        return true;
     }
 
     /// <summary>Forgets what was not synced; the next loop opens the log anew.</summary>
@@ -82,7 +107,16 @@ internal sealed class ModelLog : ILogStore
     {
         public HardState HardState { get; set; }
 
+        /// <summary>What the log holds: entries from <see cref="Start"/> + 1 on.</summary>
         public List<(Term Term, EntryKind Kind, byte[] Payload)> Entries { get; } = [];
+
+        public LogIndex Start { get; private set; }
+
+        public Term StartTerm { get; private set; }
+
+        public LogIndex Released { get; set; }
+
+        public LogIndex LastIndex => Start + (ulong)Entries.Count;
 
         public List<TermRun> Runs()
         {
@@ -91,7 +125,7 @@ internal sealed class ModelLog : ILogStore
             {
                 if (runs.Count == 0 || runs[^1].Term != Entries[i].Term)
                 {
-                    runs.Add(new TermRun(new LogIndex((ulong)i + 1), Entries[i].Term));
+                    runs.Add(new TermRun(Start + ((ulong)i + 1), Entries[i].Term));
                 }
             }
 
@@ -100,12 +134,35 @@ internal sealed class ModelLog : ILogStore
 
         public void Copy(LogIndex first, LogIndex last, ByteBuffer target)
         {
-            for (ulong i = first.Value; i <= last.Value && i <= (ulong)Entries.Count; i++)
+            for (ulong i = first.Value; first > Start && i <= last.Value && i <= LastIndex.Value; i++)
             {
-                (Term term, EntryKind kind, byte[] payload) = Entries[(int)i - 1];
+                (Term term, EntryKind kind, byte[] payload) = Entries[At(new LogIndex(i))];
                 EntryCodec.Write(target, term, kind, payload);
             }
         }
+
+        public void Truncate(LogIndex first)
+        {
+            Assert.True(first > Start && first <= LastIndex.Next(), "the log has no gaps");
+            Entries.RemoveRange(At(first), Entries.Count - At(first));
+        }
+
+        public void Cut()
+        {
+            int count = At(new LogIndex(Math.Clamp(Released.Value, Start.Value, LastIndex.Value)).Next());
+            StartTerm = count > 0 ? Entries[count - 1].Term : StartTerm;
+            Entries.RemoveRange(0, count);
+            Start += (ulong)count;
+        }
+
+        public void Restart(LogIndex index, Term term)
+        {
+            Entries.Clear();
+            Start = index;
+            StartTerm = term;
+        }
+
+        private int At(LogIndex index) => (int)(index.Value - Start.Value) - 1;
     }
 
     private sealed class Writer(ModelLog log) : ILogWriter
@@ -123,8 +180,7 @@ internal sealed class ModelLog : ILogStore
             log._unsynced.Add(() =>
             {
                 Group target = log.GroupOf(group);
-                Assert.True(first.Value <= (ulong)target.Entries.Count + 1, "the log has no gaps");
-                target.Entries.RemoveRange((int)first.Value - 1, target.Entries.Count - (int)first.Value + 1);
+                target.Truncate(first);
                 ReadOnlySpan<byte> rest = copy;
                 int read = 0;
                 while (EntryCodec.TryRead(ref rest, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
@@ -142,6 +198,12 @@ internal sealed class ModelLog : ILogStore
             HardState copy = state;
             _open = true;
             log._unsynced.Add(() => log.GroupOf(group).HardState = copy);
+        }
+
+        public void Restart(GroupId group, LogIndex index, Term term)
+        {
+            _open = true;
+            log._unsynced.Add(() => log.GroupOf(group).Restart(index, term));
         }
 
         public ulong Submit()

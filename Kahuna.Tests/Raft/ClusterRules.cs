@@ -11,7 +11,7 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
 {
     private readonly Dictionary<ulong, NodeId> _leaders = [];
     private readonly Dictionary<(ulong Index, ulong Term), (ulong PreviousTerm, LogItem Item)> _entries = [];
-    private readonly Dictionary<(NodeId Voter, ulong Term), NodeId> _votes = [];
+    private readonly Dictionary<(NodeId Voter, ulong Term), (NodeId Candidate, int Life)> _votes = [];
     private readonly Dictionary<(NodeId Node, ulong Ticket), int> _reads = [];
 
     /// <summary>All that was ever committed, in order.</summary>
@@ -26,6 +26,7 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
         node.OnStored = (index, item) => Stored(node, index, item);
         node.OnApplied = Applied;
         node.OnRead = read => Confirmed(node, read);
+        node.OnInstalled = state => Installed(node, state);
     }
 
     public void ReadRegistered(RaftNode node, ulong ticket) => _reads[(node.Id, ticket)] = Committed.Count;
@@ -41,19 +42,22 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
     /// <summary>A message left a node: a promise in it must be on the disk.</summary>
     public void Left(RaftNode node, in RaftMessage message)
     {
+        bool isVote = message.Kind is RaftMessageKind.Vote or RaftMessageKind.PreVote
+            || (message.Kind is RaftMessageKind.VoteReply or RaftMessageKind.PreVoteReply && !message.Reject);
+        Assert.True(!isVote || node.Core.IsVoting, $"node {node.Id} votes or campaigns without the right to");
         if (message.Kind == RaftMessageKind.VoteReply && !message.Reject)
         {
             Assert.True(node.DurableState.Term >= message.Term, "a vote leaves after its term is durable");
-            Assert.True(_votes.TryAdd((node.Id, message.Term.Value), message.To) || _votes[(node.Id, message.Term.Value)] == message.To, "one vote per node and term");
+            VotesFor(node, message.To, message.Term);
         }
         else if (message.Kind == RaftMessageKind.Vote)
         {
             Assert.True(node.DurableState.Term >= message.Term, "a candidate's term is durable before it is used");
-            Assert.True(_votes.TryAdd((node.Id, message.Term.Value), node.Id) || _votes[(node.Id, message.Term.Value)] == node.Id, "one vote per node and term");
+            VotesFor(node, node.Id, message.Term);
         }
         else if (message.Kind == RaftMessageKind.AppendReply && !message.Reject)
         {
-            Assert.True((ulong)node.DurableLog.Count >= message.Index.Value, "an acknowledgement leaves after the entries are durable");
+            Assert.True(node.DurableLog.Last >= message.Index.Value, "an acknowledgement leaves after the entries are durable");
         }
     }
 
@@ -66,13 +70,28 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
                 continue;
             }
 
-            Assert.Equal((ulong)node.Log.Count, node.Core.LastIndex.Value);
+            Assert.Equal((node.Log.Start, node.Log.Last), (node.Core.LogStart.Value, node.Core.LastIndex.Value));
             CheckCommit(node);
             if (node.Core.Role == RaftRole.Leader)
             {
                 CheckLeader(node);
             }
         }
+    }
+
+    /// <summary>
+    /// One vote per node and term, in all its lives. A candidacy that was lost with the directory is no vote for anybody: whoever heard of
+    /// it told its term, and nobody hears of it later, since a link carries nothing of an earlier life after a later one.
+    /// </summary>
+    private void VotesFor(RaftNode node, NodeId candidate, Term term)
+    {
+        (NodeId, ulong) key = (node.Id, term.Value);
+        if (_votes.TryGetValue(key, out (NodeId Candidate, int Life) given) && given.Candidate != candidate)
+        {
+            Assert.True(given.Candidate == node.Id && given.Life < node.Life, $"one vote per node and term: {node.Id} votes for {candidate} and {given.Candidate} in term {term}");
+        }
+
+        _votes[key] = (candidate, node.Life);
     }
 
     private void CheckLeader(RaftNode node)
@@ -86,35 +105,46 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
         _leaders.Add(node.Core.Term.Value, node.Id);
         for (int i = 0; i < Committed.Count; i++)
         {
-            Assert.True(i < node.Log.Count && node.Log[i] == Committed[i], $"leader completeness: the leader of term {node.Core.Term} lacks committed entry {i + 1}");
+            Assert.True((ulong)i < node.Log.Last && ItemOf(node, (ulong)i + 1) == Committed[i], $"leader completeness: the leader of term {node.Core.Term} lacks committed entry {i + 1}");
         }
     }
 
     private void CheckCommit(RaftNode node)
     {
-        int commit = (int)node.Core.CommitIndex.Value;
-        if (commit > Committed.Count && node.Core.Role == RaftRole.Leader)
+        ulong commit = node.Core.CommitIndex.Value;
+        if (commit > (ulong)Committed.Count && node.Core.Role == RaftRole.Leader)
         {
-            Assert.True(node.Log[commit - 1].Term == node.Core.Term, $"a leader of term {node.Core.Term} counts entry {commit} of term {node.Log[commit - 1].Term} to commit it");
+            Assert.True(node.Log.TermAt(commit) == node.Core.Term, $"a leader of term {node.Core.Term} counts entry {commit} of term {node.Log.TermAt(commit)} to commit it");
         }
 
-        for (int i = Committed.Count; i < commit; i++)
+        for (ulong index = (ulong)Committed.Count + 1; index <= commit; index++)
         {
-            LogItem item = node.Log[i];
-            int durable = nodes.Take(voters).Count(voter => i < voter.DurableLog.Count && voter.DurableLog[i] == item);
-            Assert.True(durable > voters / 2, $"entry {i + 1} of term {item.Term} is committed and durable on {durable} of {voters}");
+            LogItem item = ItemOf(node, index);
+            int durable = nodes.Take(voters).Count(voter => voter.Held(index, item));
+            Assert.True(durable > voters / 2, $"entry {index} of term {item.Term} is committed and durable on {durable} of {voters}");
             Committed.Add(item);
         }
 
         if (commit > 0)
         {
-            Assert.True(node.Log[commit - 1] == Committed[commit - 1], $"node {node.Id} has another committed entry at {commit}");
+            Assert.True(ItemOf(node, commit) == Committed[(int)commit - 1], $"node {node.Id} has another committed entry at {commit}");
+        }
+    }
+
+    /// <summary>The entry as the log has it, or the state when the log is cut.</summary>
+    private static LogItem ItemOf(RaftNode node, ulong index) => index <= node.Log.Start ? node.Applied[(int)index - 1] : node.Log[index];
+
+    private void Installed(RaftNode node, StateCopy state)
+    {
+        for (int i = 0; i < state.Items.Count; i++)
+        {
+            Assert.True(i < Committed.Count && state.Items[i] == Committed[i], $"state machine safety: node {node.Id} installs another entry at {i + 1}");
         }
     }
 
     private void Stored(RaftNode node, LogIndex index, LogItem item)
     {
-        ulong previous = index.Value == 1 ? 0 : node.Log[(int)index.Value - 2].Term.Value;
+        ulong previous = node.Log.TermAt(index.Value - 1).Value;
         (ulong, ulong) key = (index.Value, item.Term.Value);
         Assert.True(_entries.TryAdd(key, (previous, item)) || _entries[key] == (previous, item), $"log matching: entry {index} of term {item.Term} differs on node {node.Id}");
     }

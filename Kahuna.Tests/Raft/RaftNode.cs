@@ -7,12 +7,16 @@ namespace Kahuna.Tests.Raft;
 
 /// <summary>
 /// A core on a simulated disk: it carries out each Ready as a partition does. Writes wait until <see cref="Persist"/>; a crash
-/// loses those that still wait. Owned by one test.
+/// loses those that still wait, a wipe everything. Its state is the list of applied entries. Owned by one test.
 /// </summary>
 internal sealed class RaftNode
 {
     private readonly RaftConfig _config;
     private readonly Queue<Write> _writes = new();
+    private readonly Dictionary<NodeId, int> _livesSeen = [];
+    private readonly List<DiskLog> _forgotten = [];
+    private List<LogItem> _flushed = [];
+    private StateCopy? _restart;
     private RaftCore? _core;
 
     public RaftNode(RaftConfig config)
@@ -28,15 +32,29 @@ internal sealed class RaftNode
     public RaftCore Core => _core ?? throw new InvalidOperationException($"node {Id} is down");
 
     /// <summary>What is on stable storage.</summary>
-    public List<LogItem> DurableLog { get; private set; } = [];
+    public DiskLog DurableLog { get; private set; } = new();
 
     public HardState DurableState { get; private set; }
 
     /// <summary>What was handed to storage, durable or not: after <see cref="Drain"/> the same as the core's log.</summary>
-    public List<LogItem> Log { get; private set; } = [];
+    public DiskLog Log { get; private set; } = new();
 
-    /// <summary>Payloads applied since the last start, by index.</summary>
-    public List<LogItem> Applied { get; } = [];
+    /// <summary>The state: the applied entries from index 1 on, by the log or by a snapshot.</summary>
+    public List<LogItem> Applied { get; private set; } = [];
+
+    /// <summary>Entries of the state on stable storage; the log may be cut up to here.</summary>
+    public int Flushed => _flushed.Count;
+
+    /// <summary>What the node may promise, as its disk says.</summary>
+    public VotingRight Voting { get; set; }
+
+    /// <summary>How often the directory was lost.</summary>
+    public int Life { get; private set; }
+
+    public int Starts { get; private set; }
+
+    /// <summary>Hard states handed to storage in this life.</summary>
+    public List<HardState> Saved { get; } = [];
 
     public int PendingWrites => _writes.Count;
 
@@ -52,15 +70,21 @@ internal sealed class RaftNode
 
     public Action<LogIndex, LogItem> OnStored { get; set; } = static (_, _) => { };
 
+    public Action<StateCopy> OnInstalled { get; set; } = static _ => { };
+
+    /// <summary>Called with every follower that needs a snapshot.</summary>
+    public Action<NodeId> OnSnapshotWanted { get; set; } = static _ => { };
+
     public Action<string> Trace { get; set; } = static _ => { };
 
-    public LogIndex AppliedFrom { get; private set; }
-
-    /// <summary>Before anything else: gives the node a disk with a past.</summary>
-    public void Preset(in HardState state, List<LogItem> log)
+    /// <summary>Before anything else: gives the node a disk with a past, its log cut through an index.</summary>
+    public void Preset(in HardState state, List<LogItem> log, int cut)
     {
         DurableState = state;
-        DurableLog = log;
+        DurableLog = new DiskLog();
+        DurableLog.Store(new LogIndex(1), log);
+        DurableLog.CutThrough((ulong)cut);
+        _flushed = log[..cut];
         Restart(default);
     }
 
@@ -71,27 +95,102 @@ internal sealed class RaftNode
         Fetches.Clear();
     }
 
-    /// <summary>Starts from what is durable, with the state applied up to <paramref name="applied"/>.</summary>
+    /// <summary>The directory is lost. What it held of the log is remembered for the rules only.</summary>
+    public void Wipe()
+    {
+        Crash();
+        _forgotten.Add(DurableLog);
+        DurableLog = new DiskLog();
+        DurableState = default;
+        _flushed = [];
+        Saved.Clear();
+        Voting = VotingRight.Rejoining;
+        Life++;
+    }
+
+    /// <summary>Starts from what is durable, with the state applied up to <paramref name="applied"/>, or as far as it was flushed.</summary>
     public void Restart(LogIndex applied)
     {
-        var terms = new List<TermRun>();
-        for (int i = 0; i < DurableLog.Count; i++)
+        Starts++;
+        _restart = null;
+        var first = new LogIndex(Math.Max(applied.Value, (ulong)Flushed));
+
+        // Every start asks with another number, and an ordinary one draws the same timeouts again, which keeps traces simple.
+        RaftConfig config = Voting == VotingRight.Full ? _config : _config with { Seed = _config.Seed + ((ulong)Starts << 32) };
+        var start = new RaftStart(DurableState, DurableLog.Terms(), new LogIndex(DurableLog.Last), first, new LogIndex(DurableLog.Start), DurableLog.StartTerm) { Voting = Voting };
+        _core = new RaftCore(config, start);
+        Log = DurableLog.Copy();
+        Applied = [.. _flushed, .. DurableLog.Behind((ulong)Flushed).Take((int)first.Value - Flushed)];
+        if (first.Value < DurableLog.Last)
         {
-            if (terms.Count == 0 || terms[^1].Term != DurableLog[i].Term)
-            {
-                terms.Add(new TermRun(new LogIndex((ulong)i + 1), DurableLog[i].Term));
-            }
+            _core.Restore(first.Next(), Encode(DurableLog.Behind(first.Value)));
+        }
+    }
+
+    /// <summary>The committed entry was on this node's disk, in this life or an earlier one.</summary>
+    public bool Held(ulong index, LogItem item) => DurableLog.Holds(index, item) || _forgotten.Exists(log => log.Holds(index, item));
+
+    /// <summary>
+    /// A message arrives, on a link that tells the sender's lives apart: nothing of an earlier life comes after a later one, and
+    /// no message outlives both its ends. False when it was dropped for that.
+    /// </summary>
+    public bool Receive(Packet packet, int senderLife)
+    {
+        NodeId from = packet.Message.From;
+        int seen = _livesSeen.GetValueOrDefault(from);
+        if (packet.SenderLife < seen || (packet.SenderLife < senderLife && packet.ReceiverStarts != Starts))
+        {
+            return false;
         }
 
-        _core = new RaftCore(_config, new RaftStart(DurableState, terms, new LogIndex((ulong)DurableLog.Count), applied));
-        Log = [.. DurableLog];
-        Applied.Clear();
-        Applied.AddRange(DurableLog.Take((int)applied.Value));
-        AppliedFrom = applied;
-        if (applied.Value < (ulong)DurableLog.Count)
+        if (packet.SenderLife > seen)
         {
-            _core.Restore(applied.Next(), Encode(DurableLog.Skip((int)applied.Value)));
+            _livesSeen[from] = packet.SenderLife;
+            Core.ForgetFollower(from);
         }
+
+        Core.Step(packet.Message, packet.Entries);
+        return true;
+    }
+
+    /// <summary>Flushes the state and cuts the log up to <paramref name="index"/>, or as far as it may be. False when nothing may be cut.</summary>
+    public bool Trim(ulong index)
+    {
+        ulong through = Math.Min(Math.Min(index, (ulong)Applied.Count), Math.Min(Core.DurableIndex.Value, DurableLog.Last));
+        if (_restart is not null || _writes.Any(write => write.Restart is not null) || through <= Log.Start)
+        {
+            return false;
+        }
+
+        if ((ulong)Flushed < through)
+        {
+            _flushed = Applied[..(int)through];
+        }
+
+        DurableLog.CutThrough(through);
+        Log.CutThrough(through);
+        Core.CutThrough(new LogIndex(through));
+        return true;
+    }
+
+    /// <summary>The state as of <paramref name="index"/>, which is applied and not below the log's start.</summary>
+    public StateCopy CopyState(ulong index) => new(new LogIndex(index), Log.TermAt(index), Applied[..(int)index]);
+
+    /// <summary>A snapshot has arrived. It is in use, and its write waits, if the core takes it.</summary>
+    public bool Install(StateCopy state)
+    {
+        Drain();
+        if (!Core.InstallSnapshot(state.Index, state.Term))
+        {
+            return false;
+        }
+
+        Log = new DiskLog();
+        Log.Restart(state.Index.Value, state.Term);
+        Applied = [.. state.Items];
+        _restart = state;
+        OnInstalled(state);
+        return true;
     }
 
     /// <summary>Carries out Readys until there is none.</summary>
@@ -107,6 +206,13 @@ internal sealed class RaftNode
     public void Persist()
     {
         Write write = _writes.Dequeue();
+        if (write.Restart is { } restart)
+        {
+            DurableLog = new DiskLog();
+            DurableLog.Restart(restart.Index.Value, restart.Term);
+            _flushed = [.. restart.Items];
+        }
+
         if (write.State is { } state)
         {
             DurableState = state;
@@ -114,7 +220,7 @@ internal sealed class RaftNode
 
         if (write.Items.Count > 0)
         {
-            Store(DurableLog, write.First, write.Items);
+            DurableLog.Store(write.First, write.Items);
             LogIndex last = write.First + (ulong)(write.Items.Count - 1);
             Core.Persisted(last, write.Items[^1].Term);
         }
@@ -131,7 +237,7 @@ internal sealed class RaftNode
         LogFetch fetch = Fetches.Dequeue();
         var items = new List<LogItem>();
         int bytes = 0;
-        for (int i = (int)fetch.First.Value - 1; i < Log.Count && (items.Count == 0 || bytes < fetch.BytesMax) && !fails; i++)
+        for (ulong i = fetch.First.Value; i > Log.Start && i <= Log.Last && (items.Count == 0 || bytes < fetch.BytesMax) && !fails; i++)
         {
             items.Add(Log[i]);
             bytes += EntryCodec.HeaderBytes + Log[i].Text.Length;
@@ -140,7 +246,7 @@ internal sealed class RaftNode
         byte[] entries = Encode(items);
         if (Core.CompleteFetch(fetch.Follower, fetch.First, entries, out RaftMessage append))
         {
-            Send(new Packet(append, entries));
+            Send(new Packet(append, entries) { SenderLife = Life });
         }
     }
 
@@ -159,14 +265,6 @@ internal sealed class RaftNode
         return bytes;
     }
 
-    private static void Store(List<LogItem> log, LogIndex first, List<LogItem> items)
-    {
-        int keep = (int)first.Value - 1;
-        Assert.True(keep <= log.Count, "entries are persisted without a gap");
-        log.RemoveRange(keep, log.Count - keep);
-        log.AddRange(items);
-    }
-
     private void CarryOut()
     {
         RaftCore core = Core;
@@ -179,7 +277,7 @@ internal sealed class RaftNode
 
         if (items.Count > 0)
         {
-            Store(Log, first, items);
+            Log.Store(first, items);
             for (int i = 0; i < items.Count; i++)
             {
                 OnStored(first + (ulong)i, items[i]);
@@ -191,13 +289,17 @@ internal sealed class RaftNode
         HardState? state = core.HardStateChanged ? core.HardState : null;
         if (state is { } changed)
         {
+            Saved.Add(changed);
             Trace($"{Id} saves term {changed.Term} vote {changed.Vote} commit {changed.Commit}");
         }
 
         if (items.Count > 0 || state is not null)
         {
-            _writes.Enqueue(new Write(state, first, items, []));
+            _writes.Enqueue(new Write(_restart, state, first, items, []));
+            _restart = null;
         }
+
+        Assert.True(_restart is null, "a new start of the log is written with the next Ready");
 
         foreach (OutgoingMessage outgoing in core.Messages)
         {
@@ -238,6 +340,12 @@ internal sealed class RaftNode
             Fetches.Enqueue(fetch);
         }
 
+        foreach (NodeId follower in core.SnapshotsWanted)
+        {
+            Trace($"{Id} wants a snapshot for {follower}");
+            OnSnapshotWanted(follower);
+        }
+
         core.Advance();
     }
 
@@ -263,15 +371,15 @@ internal sealed class RaftNode
     {
         if (message.Kind != RaftMessageKind.Append || message.EntryCount == 0)
         {
-            return new Packet(message, []);
+            return new Packet(message, []) { SenderLife = Life };
         }
 
         ByteBuffer buffer = ByteBuffer.Rent();
         Core.CopyEntries(message.Index.Next(), message.EntryCount, buffer);
         byte[] entries = buffer.Written.ToArray();
         buffer.Return();
-        return new Packet(message, entries);
+        return new Packet(message, entries) { SenderLife = Life };
     }
 
-    private sealed record Write(HardState? State, LogIndex First, List<LogItem> Items, List<Packet> Held);
+    private sealed record Write(StateCopy? Restart, HardState? State, LogIndex First, List<LogItem> Items, List<Packet> Held);
 }

@@ -10,6 +10,7 @@ internal sealed class RandomCluster
     private readonly RaftNode[] _nodes;
     private readonly List<Packet> _network = [];
     private readonly ClusterRules _rules;
+    private readonly StorageFaults _storage;
     private readonly bool[,] _cut;
     private readonly double _loss;
     private readonly double _duplication;
@@ -26,6 +27,7 @@ internal sealed class RandomCluster
         _reordering = _random.Next(3) == 0 ? 0 : _random.NextDouble() * 0.5;
         _crash = _random.Next(3) == 0 ? 0 : _random.NextDouble() * 0.02;
         _jumps = _random.Next(3) == 0 ? 0 : 0.99 + (_random.NextDouble() * 0.01);
+        bool startUnproven = _random.Next(4) == 0;
         bool tightMemory = _random.Next(2) == 0;
         NodeId[] ids = [.. Enumerable.Range(1, voters + learners).Select(i => new NodeId((ushort)i))];
         _nodes = [.. ids.Select(id => new RaftNode(new RaftConfig
@@ -44,10 +46,16 @@ internal sealed class RandomCluster
         }))];
         _cut = new bool[_nodes.Length + 1, _nodes.Length + 1];
         _rules = new ClusterRules(_nodes, voters);
+        _storage = new StorageFaults(_random, _nodes, _rules, voters) { Crashes = _crash > 0 };
         foreach (RaftNode node in _nodes)
         {
             _rules.Watch(node);
             node.Send = packet => Sent(node, packet);
+            if (startUnproven)
+            {
+                node.Voting = VotingRight.Unproven;
+                node.Restart(default);
+            }
         }
     }
 
@@ -60,6 +68,8 @@ internal sealed class RandomCluster
     public int Fetches { get; private set; }
 
     public int Transfers { get; private set; }
+
+    public StorageFaults Storage => _storage;
 
     /// <summary>Random inputs and faults.</summary>
     public void Storm(int steps)
@@ -74,6 +84,7 @@ internal sealed class RandomCluster
     /// <summary>Everything is healed: the cluster must commit new entries on all nodes within a bounded number of rounds.</summary>
     public void Recover()
     {
+        _storage.Crashes = false;
         Array.Clear(_cut);
         foreach (RaftNode node in _nodes.Where(node => !node.IsUp))
         {
@@ -86,11 +97,13 @@ internal sealed class RandomCluster
             foreach (RaftNode node in _nodes)
             {
                 node.Core.Tick();
+                _storage.AllowVoting(node);
             }
 
             Settle();
-            while (_network.Count > 0 || _nodes.Any(node => node.PendingWrites > 0 || node.Fetches.Count > 0))
+            for (int pass = 0; _network.Count > 0 || _storage.HasTransfers || _nodes.Any(node => node.PendingWrites > 0 || node.Fetches.Count > 0); pass++)
             {
+                Assert.True(pass < 10_000, "the healed cluster comes to rest between two ticks");
                 DeliverAll();
             }
 
@@ -112,7 +125,9 @@ internal sealed class RandomCluster
         }
 
         Assert.Fail("the healed cluster did not commit on all nodes: " + string.Join("; ", _nodes.Select(node =>
-            $"{node.Id} {node.Core.Role} term {node.Core.Term} commit {node.Core.CommitIndex} last {node.Core.LastIndex}")));
+            $"{node.Id} {node.Core.Role} voting {node.Core.IsVoting} life {node.Life} applied {node.Applied.Count} term {node.Core.Term} "
+            + $"commit {node.Core.CommitIndex} last {node.Core.LastIndex} start {node.Core.LogStart} "
+            + string.Join(',', _nodes.Select(other => $"{node.Core.MatchIndex(other.Id)}{(node.Core.AwaitsSnapshot(other.Id) ? "s" : "")}")))));
     }
 
     private void DeliverAll()
@@ -137,6 +152,8 @@ internal sealed class RandomCluster
             }
         }
 
+        _storage.EndTransfers();
+
         Settle();
     }
 
@@ -148,8 +165,8 @@ internal sealed class RandomCluster
         {
             if (draw < 0.1)
             {
-                int applied = Math.Min((int)node.DurableState.Commit.Value, node.DurableLog.Count);
-                node.Restart(new LogIndex((ulong)_random.Next(applied + 1)));
+                ulong applied = Math.Min(node.DurableState.Commit.Value, node.DurableLog.Last);
+                node.Restart(new LogIndex((ulong)_random.NextInt64((long)applied + 1)));
             }
 
             return;
@@ -211,6 +228,7 @@ internal sealed class RandomCluster
             node.Core.Campaign();
         }
 
+        _storage.Step(node, _cut);
         if (_random.NextDouble() < _crash)
         {
             Crashes++;
@@ -218,6 +236,8 @@ internal sealed class RandomCluster
             node.Crash();
         }
     }
+
+    private RaftNode Of(NodeId id) => _nodes[id.Value - 1];
 
     private void PersistOrFetch(RaftNode node)
     {
@@ -259,15 +279,9 @@ internal sealed class RandomCluster
 
     private void Deliver(Packet packet)
     {
-        RaftNode target = _nodes[packet.Message.To.Value - 1];
-        if (target.IsUp && !_cut[packet.Message.From.Value, packet.Message.To.Value])
-        {
-            target.Core.Step(packet.Message, packet.Entries);
-        }
-        else
-        {
-            Lost++;
-        }
+        RaftNode target = Of(packet.Message.To);
+        bool arrives = target.IsUp && !_cut[packet.Message.From.Value, packet.Message.To.Value];
+        Lost += arrives && target.Receive(packet, Of(packet.Message.From).Life) ? 0 : 1;
     }
 
     private void ChangeLinks()
@@ -310,12 +324,14 @@ internal sealed class RandomCluster
             node.Drain();
         }
 
+        _storage.Watch();
         _rules.Check();
     }
 
     private void Sent(RaftNode node, Packet packet)
     {
         _rules.Left(node, packet.Message);
+        packet.ReceiverStarts = Of(packet.Message.To).Starts;
         _network.Add(packet);
         if (_network.Count > 400)
         {

@@ -3,8 +3,8 @@ namespace Kahuna.Tests.Raft;
 /// <summary>The promises of Raft under random faults. A failure names the seed; the same seed gives the same run.</summary>
 public sealed class RandomClusterTests
 {
-    private const int Seeds = 150;
-    private const int StepsPerNode = 500;
+    private const int Seeds = 300;
+    private const int StepsPerNode = 600;
 
     [Theory]
     [InlineData(3, 0)]
@@ -21,6 +21,12 @@ public sealed class RandomClusterTests
         int crashes = 0;
         int fetches = 0;
         int transfers = 0;
+        int cuts = 0;
+        int snapshots = 0;
+        int aborts = 0;
+        int crashesInInstall = 0;
+        int wipes = 0;
+        int rejoins = 0;
         for (int seed = 1; seed <= Seeds; seed++)
         {
             var cluster = new RandomCluster(seed, voters, learners);
@@ -41,10 +47,18 @@ public sealed class RandomClusterTests
             crashes += cluster.Crashes;
             fetches += cluster.Fetches;
             transfers += cluster.Transfers;
+            cuts += cluster.Storage.Cuts;
+            snapshots += cluster.Storage.Snapshots;
+            aborts += cluster.Storage.Aborts;
+            crashesInInstall += cluster.Storage.CrashesInInstall;
+            wipes += cluster.Storage.Wipes;
+            rejoins += cluster.Storage.Rejoins;
         }
 
         // A storm in which nothing happened proves nothing.
         Assert.True(leaders >= Seeds && reads > Seeds && committed > Seeds * 10 && crashes > Seeds, $"leaders {leaders}, reads {reads}, committed {committed}, crashes {crashes}");
         Assert.True(voters == 1 || (lost > Seeds * 10 && (fetches > Seeds || voters == 2) && transfers > Seeds / 10), $"lost {lost}, fetches {fetches}, transfers {transfers}");
+        Assert.True(cuts > Seeds && (voters < 3 || (snapshots > Seeds && aborts > Seeds / 20 && crashesInInstall > Seeds / 10)), $"cuts {cuts}, snapshots {snapshots}, aborts {aborts}, crashes in install {crashesInInstall}");
+        Assert.True(voters < 3 || rejoins > Seeds / 4, $"wipes {wipes}, rejoins {rejoins}");
     }
 }

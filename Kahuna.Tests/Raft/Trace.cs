@@ -10,13 +10,16 @@ namespace Kahuna.Tests.Raft;
 /// <see cref="ClusterRules"/> after every line. Owned by one test.
 /// <code>
 /// # text                        a remark, copied to the output
-/// node 3 term 2 vote 1 log 1 2  (before anything else) durable term, vote and the terms of the log
+/// node 3 term 2 vote 1 cut 1 log 1 2  (before anything else) durable term, vote and the terms of the log, whose first entries are cut
 /// tick 1 10 · campaign 1 · propose 1 text · read 1 · transfer 1 2 · unreachable 1 2
 /// persist 1                     all waiting writes of a node, in order;  "persist all"
 /// deliver 1->2                  what waits on a link now;  * stands for all nodes
 /// drop 1->2 · dup 1->2 · reverse 1->2      the same for what is lost, doubled, turned around
 /// settle                        deliver and persist everything until nothing is left
 /// cut 1 · heal 1                all links of a node lose everything · carry again
+/// trim 1 5                      the log is cut up to 5
+/// install 1->3 · install 1->3 5 the state of 1, as of 5, is installed on 3;  ended 1->3 5 · ended 1->3 fails
+/// wipe 1 · rejoin 1 · unproven 1 (its next start) · allow 1 · forget 1 3
 /// crash 1 · restart 1 · fetch 1 (storage answers) · state (prints all nodes) · quiet · loud
 /// </code>
 /// </summary>
@@ -59,6 +62,7 @@ internal sealed class Trace
                 Reads.Add((node.Id.Value, read.Ticket, read.Index.Value));
             };
             node.Send = packet => Sent(node, packet);
+            node.OnSnapshotWanted = follower => SnapshotsWanted.Add((node.Id.Value, follower.Value));
             node.Trace = text => Write("  " + text);
             _shown.Add(node.Id.Value, StateOf(node));
         }
@@ -71,14 +75,23 @@ internal sealed class Trace
     /// <summary>Confirmed reads: node, ticket, index.</summary>
     public List<(int Node, ulong Ticket, ulong Index)> Reads { get; } = [];
 
+    /// <summary>Followers that need a snapshot, as told: leader, follower.</summary>
+    public List<(int Leader, int Follower)> SnapshotsWanted { get; } = [];
+
     /// <summary>Every message that left a node, in order.</summary>
     public List<RaftMessage> Messages { get; } = [];
 
     public RaftCore this[int node] => _nodes[node].Core;
 
-    public string LogOf(int node) => string.Join(' ', _nodes[node].Log.Select(item => item.Term));
+    /// <summary>The hard states that were handed out to be saved, in order.</summary>
+    public IReadOnlyList<HardState> SavedBy(int node) => _nodes[node].Saved;
 
-    public string TextOf(int node) => string.Join(' ', _nodes[node].Log.Where(item => item.Text.Length > 0).Select(item => item.Text));
+    public string LogOf(int node) => string.Join(' ', _nodes[node].Log.Items.Select(item => item.Term));
+
+    public string TextOf(int node) => string.Join(' ', _nodes[node].Log.Items.Where(item => item.Text.Length > 0).Select(item => item.Text));
+
+    /// <summary>What is applied, by the log or by a snapshot.</summary>
+    public string StateTextOf(int node) => string.Join(' ', _nodes[node].Applied.Where(item => item.Text.Length > 0).Select(item => item.Text));
 
     public Trace Run(string script)
     {
@@ -109,7 +122,11 @@ internal sealed class Trace
             Settle(node);
         }
 
-        _rules.Check();
+        if (words[0] != "node")
+        {
+            // Disks with a past make sense together only.
+            _rules.Check();
+        }
     }
 
     private void Execute(string[] words)
@@ -134,6 +151,9 @@ internal sealed class Trace
                 break;
             case "deliver" or "drop" or "dup" or "reverse":
                 Network(words[0], words[1]);
+                break;
+            case "install" or "ended":
+                Snapshot(words);
                 break;
             case "persist" when words[1] == "all":
                 foreach (RaftNode node in _nodes.Values)
@@ -197,12 +217,56 @@ internal sealed class Trace
                 _rules.ReadsForgotten(node);
                 node.Crash();
                 break;
-            case "restart":
+            case "restart" or "rejoin":
                 node.Restart(default);
+                break;
+            default:
+                OnLogOrVote(words, node);
+                break;
+        }
+    }
+
+    private void OnLogOrVote(string[] words, RaftNode node)
+    {
+        switch (words[0])
+        {
+            case "trim":
+                Write(node.Trim((ulong)Number(words[2])) ? $"  cut through {node.Core.LogStart}" : "  nothing to cut");
+                break;
+            case "wipe":
+                node.Wipe();
+                break;
+            case "unproven":
+                node.Voting = VotingRight.Unproven;
+                node.Restart(default);
+                break;
+            case "allow":
+                node.Voting = VotingRight.Full;
+                node.Core.AllowVoting();
+                break;
+            case "forget":
+                node.Core.ForgetFollower(new NodeId((ushort)Number(words[2])));
                 break;
             default:
                 throw new ArgumentException($"unknown line: {string.Join(' ', words)}");
         }
+    }
+
+    private void Snapshot(string[] words)
+    {
+        string[] ends = words[1].Split("->");
+        RaftNode leader = _nodes[Number(ends[0])];
+        RaftNode follower = _nodes[Number(ends[1])];
+        bool fails = words[^1] == "fails";
+        int index = words.Length > 2 && !fails ? Number(words[2]) : leader.Applied.Count;
+        if (words[0] == "ended")
+        {
+            leader.Core.SnapshotEnded(follower.Id, new LogIndex((ulong)index), !fails);
+            return;
+        }
+
+        StateCopy state = leader.CopyState((ulong)index);
+        Write(follower.Install(state) ? $"  {follower.Id} installs {state.Index}/{state.Term}" : $"  {follower.Id} does not take {state.Index}/{state.Term}");
     }
 
     private void Preset(string[] words)
@@ -216,7 +280,8 @@ internal sealed class Trace
         }
 
         RaftNode node = _nodes[Number(words[1])];
-        node.Preset(new HardState(new Term((ulong)term), new NodeId((ushort)vote), default), log);
+        int cut = words.Contains("cut") ? Number(words[Array.IndexOf(words, "cut") + 1]) : 0;
+        node.Preset(new HardState(new Term((ulong)term), new NodeId((ushort)vote), default), log, cut);
     }
 
     private void Network(string verb, string link)
@@ -235,7 +300,7 @@ internal sealed class Trace
                 chosen.ForEach(Deliver);
                 break;
             case "dup":
-                _network.AddRange(chosen.Select(packet => new Packet(packet.Message, packet.Entries)));
+                _network.AddRange(chosen);
                 break;
             case "reverse":
                 chosen.Reverse();
@@ -272,7 +337,11 @@ internal sealed class Trace
             return;
         }
 
-        target.Core.Step(packet.Message, packet.Entries);
+        if (!target.Receive(packet, _nodes[packet.Message.From.Value].Life))
+        {
+            Write($"  dropped {MessageText.Of(packet.Message)}: its sender has another life");
+        }
+
         Settle(target);
     }
 
@@ -303,6 +372,7 @@ internal sealed class Trace
         Messages.Add(packet.Message);
         if (!_cut.Contains(node.Id.Value))
         {
+            packet.ReceiverStarts = _nodes[packet.Message.To.Value].Starts;
             _network.Add(packet);
         }
     }
@@ -318,6 +388,6 @@ internal sealed class Trace
     private static int Number(string word) => int.Parse(word, CultureInfo.InvariantCulture);
 
     private static string StateOf(RaftNode node) => node.IsUp
-        ? $"{node.Core.Role} term {node.Core.Term} leader {node.Core.Leader} last {node.Core.LastIndex} durable {node.Core.DurableIndex} commit {node.Core.CommitIndex}"
+        ? $"{node.Core.Role}{(node.Core.IsVoting ? "" : node.Core.CanRejoin ? " (can rejoin)" : " (no vote)")} term {node.Core.Term} leader {node.Core.Leader} last {node.Core.LastIndex} durable {node.Core.DurableIndex} commit {node.Core.CommitIndex}{(node.Core.LogStart.Value > 0 ? $" start {node.Core.LogStart}" : "")}"
         : "down";
 }

@@ -35,6 +35,9 @@ public sealed class StateViewTests
             StateMachine loaded = Load(view.Summary, records.Values);
             Assert.Equal(digest, loaded.Digest);
             Assert.Equal(digest, loaded.RecomputeDigest());
+            ulong sum = 0;
+            Assert.All(records.Values, record => Assert.True(KeyRecord.TryAddDigest(record, view.Summary.FirstHistoryNumber, ref sum)));
+            Assert.Equal(digest, sum);
         }
     }
 

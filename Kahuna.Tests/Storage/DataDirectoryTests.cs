@@ -38,17 +38,22 @@ public sealed class DataDirectoryTests
         Assert.Contains("no FORMAT file", Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
     }
 
-    [Fact]
-    public void AnUnknownLogFormatIsRefused()
+    [Theory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public void AnUnknownLogFormatIsRefused(byte format)
     {
         LogFixture fixture = new LogFixture().Open();
         fixture.Log.Close();
         fixture.Disk.Change(LogFixture.SegmentPath(1), bytes =>
         {
-            bytes[8] = 2;
+            bytes[8] = format;
             BitConverter.TryWriteBytes(bytes.AsSpan(44), Crc32C.Of(bytes.AsSpan(0, 44)));
         });
-        Assert.Contains("log format 2, and this version understands format 1 only", Assert.Throws<LogDamagedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            $"The log has format {format}, and this version understands format 2 only",
+            Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]

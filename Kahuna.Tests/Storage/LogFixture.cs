@@ -14,10 +14,10 @@ internal sealed class LogFixture
     public static readonly GroupId One = new(1);
     public static readonly GroupId Two = new(2);
 
-    public LogFixture(ModelDisk? disk = null, long segmentBytes = 16 * 1024)
+    public LogFixture(ModelDisk? disk = null, long segmentBytes = 16 * 1024, long keepBytes = long.MaxValue)
     {
         Disk = disk ?? new ModelDisk();
-        Options = new SegmentedLogOptions { SegmentBytes = segmentBytes, FirstSegmentBytes = segmentBytes, NewLogId = 77 };
+        Options = new SegmentedLogOptions { SegmentBytes = segmentBytes, FirstSegmentBytes = segmentBytes, KeepBytes = keepBytes, NewLogId = 77 };
     }
 
     public ModelDisk Disk { get; }
@@ -31,6 +31,9 @@ internal sealed class LogFixture
     public SegmentedLog Log { get; private set; } = null!;
 
     public ILogWriter Writer { get; private set; } = null!;
+
+    /// <summary>Numbers of the segments whose files have their names.</summary>
+    public ulong[] SegmentsOnDisk => [.. Disk.Files.Select(path => SegmentFiles.TryParse(Path.GetFileName(path), out ulong segment) ? segment : 0).Where(segment => segment > 0)];
 
     public static string SegmentPath(ulong segment) => new SegmentFiles(Directory + "/log").Path(segment);
 
@@ -76,6 +79,19 @@ internal sealed class LogFixture
         return Open();
     }
 
+    /// <summary>Closes properly and opens again, without the dropped segments whose files wait to be used again.</summary>
+    public LogFixture ReopenWithoutDropped()
+    {
+        ulong first = SegmentsOnDisk[^1] - (ulong)Log.Segments;
+        Log.Close();
+        foreach (ulong segment in SegmentsOnDisk.Where(segment => segment < first))
+        {
+            Disk.Delete(SegmentPath(segment));
+        }
+
+        return Open();
+    }
+
     /// <summary>Appends, submits and commits.</summary>
     public void Append(GroupId group, ulong first, ulong term, params string[] texts)
     {
@@ -89,6 +105,12 @@ internal sealed class LogFixture
         Commit();
     }
 
+    public void Restart(GroupId group, ulong index, ulong term)
+    {
+        Writer.Restart(group, new LogIndex(index), new Term(term));
+        Commit();
+    }
+
     public void Commit()
     {
         Assert.NotEqual(0UL, Writer.Submit());
@@ -96,11 +118,28 @@ internal sealed class LogFixture
         Log.PrepareOnce();
     }
 
+    /// <summary>Releases, and does what the log's threads then do.</summary>
+    public void Release(GroupId group, ulong index)
+    {
+        Log.Release(group, new LogIndex(index));
+        Settle();
+    }
+
+    /// <summary>Runs the log's steps until there is nothing to do.</summary>
+    public void Settle()
+    {
+        while (Log.CommitOnce())
+        {
+        }
+
+        Log.PrepareOnce();
+    }
+
     /// <summary>Everything the group has, through a replay.</summary>
     public string[] All(GroupId group)
     {
         RecoveredGroup found = Log.Recovered(group);
-        return Replay(group, found.Terms.Count == 0 ? 1 : found.Terms[0].First.Value, found.LastIndex.Value);
+        return Replay(group, found.Start.Value + 1, found.LastIndex.Value);
     }
 
     public string[] Replay(GroupId group, ulong first, ulong last)

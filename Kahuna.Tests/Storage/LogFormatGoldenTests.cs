@@ -22,13 +22,40 @@ public sealed class LogFormatGoldenTests
         fixture.Append(LogFixture.One, 4, 2, "in the second segment");
         fixture.Log.Close();
 
-        StringBuilder text = new();
-        foreach (ulong segment in new ulong[] { 1, 2 })
+        CheckSegments("segments.txt", fixture, 1, 2);
+    }
+
+    [Fact]
+    public void ALogThatBeginsAnew()
+    {
+        LogFixture fixture = new LogFixture().Open();
+        fixture.Append(LogFixture.One, 1, 1, "dropped");
+        fixture.Writer.Restart(LogFixture.One, new LogIndex(0x0708), new Term(0x090a));
+        fixture.Writer.Append(LogFixture.One, new LogIndex(0x0709), 1, LogFixture.Entries(0x090b, "first one after"));
+        fixture.Commit();
+        fixture.Log.Close();
+        CheckSegments("restart.txt", fixture, 1);
+    }
+
+    [Fact]
+    public void ALogWhoseFirstSegmentsAreGone()
+    {
+        LogFixture fixture = new LogFixture(keepBytes: 0).Open();
+        fixture.Append(LogFixture.Two, 1, 3, "idle");
+        fixture.Save(LogFixture.Two, 3, 1, 1);
+        for (ulong i = 1; i <= 3; i++)
         {
-            Dump(text, segment, fixture.Disk.Content(LogFixture.SegmentPath(segment)));
+            fixture.Append(LogFixture.One, i, i, new string((char)('a' + i), 11_000));
         }
 
-        Check("segments.txt", text.ToString());
+        // The first one becomes the next one, and keeps what it held behind the new records.
+        fixture.Log.Release(LogFixture.Two, new LogIndex(1));
+        fixture.Release(LogFixture.One, 1);
+        fixture.Append(LogFixture.One, 4, 4, new string('x', 11_000));
+        fixture.Append(LogFixture.One, 5, 4, "in the file of segment 1");
+        fixture.Log.Close();
+        Assert.Equal([2UL, 3UL, 4UL, 5UL], fixture.SegmentsOnDisk);
+        CheckSegments("cut.txt", fixture, 2, 3, 4, 5);
     }
 
     [Fact]
@@ -38,21 +65,42 @@ public sealed class LogFormatGoldenTests
         Check("FORMAT.txt", Encoding.UTF8.GetString(fixture.Disk.Content("/data/FORMAT")));
     }
 
+    private static void CheckSegments(string name, LogFixture fixture, params ulong[] segments)
+    {
+        StringBuilder text = new();
+        foreach (ulong segment in segments)
+        {
+            Dump(text, segment, fixture.Disk.Content(LogFixture.SegmentPath(segment)));
+        }
+
+        Check(name, text.ToString());
+    }
+
     /// <summary>The header, then one record a paragraph, 16 bytes a line; runs of the same line are left out.</summary>
     private static void Dump(StringBuilder text, ulong segment, byte[] content)
     {
         text.Append(CultureInfo.InvariantCulture, $"segment {segment}, {content.Length} bytes\n");
         DumpBytes(text, content.AsSpan(0, 48));
         Assert.Equal(-1, content.AsSpan(48, SegmentHeader.Bytes - 48).IndexOfAnyExcept((byte)0));
+        SegmentHeader made = SegmentHeader.Read(content, out _)!.Value;
         int offset = SegmentHeader.Bytes;
-        while (RecordHeader.TryRead(content.AsSpan(offset), out RecordHeader header))
+        ReadOnlySpan<byte> rest = content.AsSpan(offset);
+        while (LogRecord.TryTake(ref rest, made.Seal, out RecordHeader header, out _))
         {
             text.Append(CultureInfo.InvariantCulture, $"\nat {offset}: {header.Kind}\n");
             DumpBytes(text, content.AsSpan(offset, (int)header.RecordBytes));
             offset += (int)header.RecordBytes;
         }
 
-        Assert.Equal(-1, content.AsSpan(offset).IndexOfAnyExcept((byte)0));
+        if (made.Recycled)
+        {
+            text.Append(CultureInfo.InvariantCulture, $"\nat {offset}: what the file held before\n");
+        }
+        else
+        {
+            Assert.Equal(-1, content.AsSpan(offset).IndexOfAnyExcept((byte)0));
+        }
+
         text.Append('\n');
     }
 

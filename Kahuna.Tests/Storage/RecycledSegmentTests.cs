@@ -112,7 +112,7 @@ public sealed class RecycledSegmentTests
         preparer.Retire(1);
         IDiskFile file = preparer.Take(last + 1);
         Assert.True(fixture.Disk.Content(file.Path).AsSpan().IndexOf("stale"u8) > 0);
-        recovery.Positions.AddSegment(last + 1);
+        recovery.Positions.AddSegment(last + 1, file.Length);
         BatchQueue queue = new();
         using GroupCommit commit = new(tail with { Segment = last + 1, Position = SegmentHeader.Bytes, File = file }, recovery.Positions, queue, preparer, fixture.Options);
         LogWriter writer = new(fixture.Log, fixture.Sink);

@@ -32,7 +32,9 @@ public sealed class ScriptTests
     [InlineData("compare.sh", "--rounds", "none")]
     [InlineData("memory.sh", "--keys", "-1")]
     [InlineData("cost.sh", "--workers", "many")]
+    [InlineData("scale.sh", "--sections", "none")]
     [InlineData("cluster.sh", "no-such-command")]
+    [InlineData("cluster.sh", "start", "1", "2")]
     [InlineData("cluster.sh", "kill", "4")]
     public void Bad_arguments_get_the_usage_and_exit_code_2(string script, params string[] arguments)
     {

@@ -60,10 +60,12 @@ public sealed class PeerHandshakeTests : IDisposable
     [Fact]
     public void A_hello_keeps_its_fields()
     {
-        PeerHello hello = new(PeerProtocol.Version, new NodeId(3), new NodeId(1), 77, new byte[PeerHello.NonceBytes], "blå");
+        PeerHello hello = new(PeerProtocol.Version, new NodeId(3), new NodeId(1), 77, new byte[PeerHello.NonceBytes], "blå") { DirectoryId = 0x0102030405060708, Rebuilt = true };
         PeerHello read = PeerHello.Decode(hello.Encode())!;
 
         Assert.Equal((hello.Version, hello.From, hello.To, hello.Partitions, hello.ClusterId), (read.Version, read.From, read.To, read.Partitions, read.ClusterId));
+        Assert.Equal((hello.DirectoryId, hello.Rebuilt), (read.DirectoryId, read.Rebuilt));
+        Assert.Null(PeerHello.Decode((hello with { DirectoryId = 0 }).Encode()));
         Assert.Null(PeerHello.Decode(hello.Encode().AsSpan()[..^1]));
         Assert.Null(PeerHello.Decode("GET / HTTP/1.1\r\n\r\n"u8));
         Assert.Null(PeerHello.Decode([]));
@@ -91,9 +93,9 @@ public sealed class PeerHandshakeTests : IDisposable
         await using Stream server = a;
         await using Stream client = b;
         NodeId? peer = null;
-        Task<PeerHandshakeException?> accepting = Attempt(() => peer = new PeerHandshake(acceptor, server, hashOfAcceptor).Accept());
+        Task<PeerHandshakeException?> accepting = Attempt(() => peer = new PeerHandshake(acceptor, server, hashOfAcceptor).Accept().Id);
         Task<PeerHandshakeException?> dialling = Attempt(() => new PeerHandshake(dialler, client, hashOfDialler).Dial(new NodeId(target)));
-        PeerHandshakeException?[] results = await Task.WhenAll(accepting, dialling);
+        PeerHandshakeException?[] results = await Task.WhenAll(accepting, dialling).WaitAsync(TimeSpan.FromSeconds(30));
         return (peer, results[0], results[1]);
     }
 

@@ -42,6 +42,7 @@ internal sealed class TestNode : IAsyncDisposable
         Partitions = 3,
         Secret = Secret,
         Peers = [new(new NodeId(1), node1 ?? new Uri("https://127.0.0.1:1")), new(new NodeId(2), new Uri("https://127.0.0.1:1")), new(new NodeId(3), new Uri("https://127.0.0.1:1"))],
+        Directory = new FixedDirectory(id),
         Certificate = tls.Certificate,
         TrustedRoots = tls.TrustedRoots,
         ReconnectMin = TimeSpan.FromMilliseconds(5),

@@ -9,11 +9,15 @@ namespace Kahuna.Client.Wire.Buffers;
 /// </summary>
 internal sealed class ByteBuffer : IBufferWriter<byte>
 {
-    private static readonly BufferPool s_pool = new(capacity: 256, retainBytesMax: 1 << 20);
+    /// <summary>Above this an array is not worth keeping in the shared pool of all sizes, which keeps dozens of each size per processor.</summary>
+    private const int SharedBytesMax = 128 << 10;
+
+    // What idle buffers hold together is bounded: each of them grows, in time, to the largest use it ever had.
+    private static readonly BufferPool s_pool = new(capacity: 256, retainBytesMax: 1 << 20, totalBytesMax: 8 << 20);
 
     private byte[] _array;
 
-    private ByteBuffer(int capacity) => _array = ArrayPool<byte>.Shared.Rent(capacity);
+    private ByteBuffer(int capacity) => _array = NewArray(capacity);
 
     /// <summary>Bytes written so far; may be set back or forward within the capacity.</summary>
     public int Length { get; set; }
@@ -43,7 +47,7 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         {
             byte[] array = _array;
             _array = [];
-            ArrayPool<byte>.Shared.Return(array);
+            Release(array);
         }
     }
 
@@ -90,21 +94,28 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
     private void Grow(int count)
     {
         int wanted = checked(Length + count);
-        byte[] larger = ArrayPool<byte>.Shared.Rent(Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
+        byte[] larger = NewArray(Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
         _array.AsSpan(0, Length).CopyTo(larger);
-        if (_array.Length > 0)
-        {
-            ArrayPool<byte>.Shared.Return(_array);
-        }
-
+        Release(_array);
         _array = larger;
     }
 
+    private static byte[] NewArray(int bytes) => bytes <= SharedBytesMax ? ArrayPool<byte>.Shared.Rent(bytes) : GC.AllocateUninitializedArray<byte>(bytes);
+
+    private static void Release(byte[] array)
+    {
+        if (array.Length is > 0 and <= SharedBytesMax)
+        {
+            ArrayPool<byte>.Shared.Return(array);
+        }
+    }
+
     /// <summary>A bounded stack of idle buffers. Any thread.</summary>
-    private sealed class BufferPool(int capacity, int retainBytesMax)
+    private sealed class BufferPool(int capacity, int retainBytesMax, long totalBytesMax)
     {
         private readonly Stack<ByteBuffer> _idle = new(capacity);
         private readonly Lock _lock = new();
+        private long _bytes;
 
         public int RetainBytesMax => retainBytesMax;
 
@@ -112,7 +123,13 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         {
             lock (_lock)
             {
-                return _idle.TryPop(out ByteBuffer? buffer) ? buffer : null;
+                if (!_idle.TryPop(out ByteBuffer? buffer))
+                {
+                    return null;
+                }
+
+                _bytes -= buffer._array.Length;
+                return buffer;
             }
         }
 
@@ -120,11 +137,12 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         {
             lock (_lock)
             {
-                if (_idle.Count >= capacity)
+                if (_idle.Count >= capacity || _bytes + buffer._array.Length > totalBytesMax)
                 {
                     return false;
                 }
 
+                _bytes += buffer._array.Length;
                 _idle.Push(buffer);
                 return true;
             }

@@ -8,9 +8,10 @@ namespace Kahuna.Server.Hosting.Options;
 internal sealed class CommandLineSource
 {
     private readonly Command _command = new("kahuna-server", "A node of the Kahuna coordination service. Without options: a standalone node on https://127.0.0.1:8082.\n\n"
-        + "Every option may also be given in the environment (KAHUNA_NODE_ID for --node-id) or in the JSON file of --config (\"nodeId\"). The command line goes before the environment, which goes before the file.");
+        + "Every option with a value may also be given in the environment (KAHUNA_NODE_ID for --node-id) or in the JSON file of --config (\"nodeId\"). The command line goes before the environment, which goes before the file.");
 
     private readonly Dictionary<OptionSetting, Option<string[]>> _options = [];
+    private readonly Dictionary<OptionSetting, Option<bool>> _switches = [];
     private readonly Option<bool> _version = new("--version") { Description = "Show the version." };
     private readonly HelpOption _help = new("--help", ["-h", "-?"]) { Description = "Show this text." };
 
@@ -21,6 +22,13 @@ internal sealed class CommandLineSource
             // Missing and repeated values are allowed here and refused in Read, which gives better sentences.
             Option<string[]> option = new(setting.Flag) { Description = setting.Description, HelpName = setting.ValueName, Arity = ArgumentArity.ZeroOrMore };
             _options.Add(setting, option);
+            _command.Options.Add(option);
+        }
+
+        foreach (OptionSetting setting in OptionSetting.Switches)
+        {
+            Option<bool> option = new(setting.Flag) { Description = setting.Description, Arity = ArgumentArity.Zero };
+            _switches.Add(setting, option);
             _command.Options.Add(option);
         }
 
@@ -55,6 +63,14 @@ internal sealed class CommandLineSource
             }
         }
 
+        foreach ((OptionSetting setting, Option<bool> option) in _switches)
+        {
+            if (result.GetValue(option))
+            {
+                values[setting] = new GivenValue(setting.Flag, setting.Flag);
+            }
+        }
+
         if (errors.Count == 0)
         {
             errors.AddRange(result.Errors.Select(error => OneLine.Of(error.Message)));
@@ -68,7 +84,7 @@ internal sealed class CommandLineSource
         List<string> options = [.. tokens.Where(token => token.StartsWith('-'))];
         foreach (string name in options.Select(option => OneLine.Of(option.Split('=')[0])))
         {
-            errors.Add($"Unknown option {name}{NearestName.Suggestion(name, OptionSetting.All.Select(setting => setting.Flag))}");
+            errors.Add($"Unknown option {name}{NearestName.Suggestion(name, OptionSetting.All.Concat(OptionSetting.Switches).Select(setting => setting.Flag))}");
         }
 
         // Beside an unknown option a stray argument is most likely its value, and not worth a second line.

@@ -1,62 +1,168 @@
+using System.Buffers.Binary;
+using System.Globalization;
+using System.Security.Cryptography;
+using System.Text;
 using System.Text.Json;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage;
+using Kahuna.Server.Storage.Disk;
+using Kahuna.Server.Storage.RocksDb;
 
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
-/// What a data directory is and stays: <c>node.json</c> with format version, cluster id, node id and number of partitions, written
-/// once at the first start. Immutable.
+/// What a data directory is: <c>node.json</c> with format version, cluster id, node id and number of partitions, which stay as the first start wrote
+/// them, with the id that the directory drew then, where its state lies, and whether it votes (docs/adr/0009-who-may-vote.md). Immutable.
 /// </summary>
 internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, int Partitions)
 {
     public const string FileName = "node.json";
 
+    /// <summary>The directory in which the state lies, in whichever store.</summary>
+    public const string StateDirectoryName = "state";
+
     /// <summary>Version of the directory's layout.</summary>
     public const int Format = 1;
 
+    /// <summary>Random; tells this directory from every other one that the node ever had. 0: none drawn yet.</summary>
+    public ulong DirectoryId { get; init; }
+
+    /// <summary>Where the state lies; null: not decided yet. Never <see cref="StateStoreChoice.Auto"/>.</summary>
+    public StateStoreChoice? StateStore { get; init; }
+
+    public VotingState Voting { get; init; } = VotingState.Yes;
+
+    /// <summary>Whether a rebuild has begun to drop what lay here and did not say that it has ended.</summary>
+    public bool Dropping { get; init; }
+
     /// <summary>
-    /// Reads the directory's identity, or gives it one when it is new, and checks the options against it.
+    /// Reads the directory's identity, or gives it one when it is new, checks the options against it, and ends a rebuild that was cut off.
+    /// <paramref name="warn"/> gets a line for the operator, if there is one.
     /// </summary>
-    /// <exception cref="DataDirectoryException">The directory belongs to something else, or cannot be read or written; the message is one line.</exception>
-    public static DataDirectoryIdentity Open(NodeOptions options)
+    /// <exception cref="DataDirectoryException">The directory belongs to something else, is in use, or cannot be read or written; the message is one line.</exception>
+    public static DataDirectoryIdentity Open(NodeOptions options, Action<string>? warn = null)
     {
-        string path = Path.Combine(options.DataDirectory, FileName);
+        using IDisposable held = Hold(options.DataDirectory);
         try
         {
-            Directory.CreateDirectory(options.DataDirectory);
-            if (!File.Exists(path))
+            RemoveRemains(options.DataDirectory);
+            DataDirectoryIdentity? recorded = TryRead(options.DataDirectory);
+            recorded?.Check(options);
+            DataDirectoryIdentity identity = recorded ?? New(options);
+            StateStoreChoice store = StateStoreSelection.Choose(options, identity.StateStore, RocksDbLibrary.IsAvailable, out string? warning);
+            if (identity.Dropping)
             {
-                TryCreate(path, new DataDirectoryIdentity(options.ClusterId, options.NodeId, options.Partitions));
+                DirectoryContent.Drop(options.DataDirectory);
             }
 
-            DataDirectoryIdentity identity = Parse(path, File.ReadAllBytes(path));
-            identity.Check(options);
+            identity = identity with { DirectoryId = identity.DirectoryId == 0 ? DrawId() : identity.DirectoryId, StateStore = store, Dropping = false };
+            if (identity != recorded)
+            {
+                identity.Write(options.DataDirectory);
+            }
+
+            if (warning is not null)
+            {
+                warn?.Invoke(warning);
+            }
+
             return identity;
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
         {
-            throw new DataDirectoryException($"Cannot use the data directory {options.DataDirectory}: {OneLine.Of(error.Message)}", error);
+            throw Unusable(options.DataDirectory, error);
         }
     }
 
-    private static void TryCreate(string path, DataDirectoryIdentity identity)
+    /// <summary>Records durably whether the directory votes. Only by who holds the directory.</summary>
+    /// <exception cref="IOException">It could not be written; what was recorded stands.</exception>
+    public static void WithVoting(string directory, VotingState voting)
     {
-        string text = $$"""
-            {
-              "format": {{Format}},
-              "clusterId": {{JsonSerializer.Serialize(identity.ClusterId)}},
-              "nodeId": {{identity.NodeId}},
-              "partitions": {{identity.Partitions}}
-            }
+        DataDirectoryIdentity recorded = TryRead(directory) ?? throw new DataDirectoryException($"{Path.Combine(directory, FileName)} is gone; somebody removed it while the node was running.");
+        (recorded with { Voting = voting }).Write(directory);
+    }
 
-            """;
+    /// <summary>The identity of a directory that has none yet. A node that is a cluster of its own has nobody to ask, so it votes at once.</summary>
+    public static DataDirectoryIdentity New(NodeOptions options) => new(options.ClusterId, options.NodeId, options.Partitions)
+    {
+        DirectoryId = DrawId(),
+        Voting = options.IsStandalone ? VotingState.Yes : VotingState.Unproven,
+    };
+
+    /// <summary>What the directory records; null without <c>node.json</c>.</summary>
+    /// <exception cref="DataDirectoryException">The file is damaged or of another format.</exception>
+    public static DataDirectoryIdentity? TryRead(string directory)
+    {
+        string path = Path.Combine(directory, FileName);
+        return File.Exists(path) ? Parse(path, File.ReadAllBytes(path)) : null;
+    }
+
+    /// <summary>Keeps every other process out of the directory, which is made when it is missing.</summary>
+    /// <exception cref="DataDirectoryException">It is in use, or no place for a directory.</exception>
+    public static IDisposable Hold(string directory)
+    {
         try
         {
-            StableFile.Write(path, System.Text.Encoding.UTF8.GetBytes(text), replace: false);
+            Directory.CreateDirectory(directory);
+            return DataDirectory.Lock(new PosixDisk(), directory);
         }
-        catch (IOException) when (File.Exists(path))
+        catch (DataDirectoryRefusedException error)
         {
-            // Another process was faster; what it wrote is read and checked like any other identity.
+            throw new DataDirectoryException(error.Message, error);
+        }
+        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+        {
+            throw Unusable(directory, error);
+        }
+    }
+
+    public static DataDirectoryException Unusable(string directory, Exception error) => new($"Cannot use the data directory {directory}: {OneLine.Of(error.Message)}", error);
+
+    /// <summary>Replaces the record durably: the old one or this one stands, whatever happens.</summary>
+    public void Write(string directory)
+    {
+        StringBuilder text = new();
+        text.Append(CultureInfo.InvariantCulture, $$"""
+            {
+              "format": {{Format}},
+              "clusterId": {{JsonSerializer.Serialize(ClusterId)}},
+              "nodeId": {{NodeId}},
+              "partitions": {{Partitions}},
+              "directoryId": "{{DirectoryId:x16}}",
+              "voting": "{{NameOf(Voting)}}"
+            """);
+        if (StateStore is StateStoreChoice store)
+        {
+            text.Append(CultureInfo.InvariantCulture, $",\n  \"stateStore\": \"{StateStoreSelection.NameOf(store)}\"");
+        }
+
+        if (Dropping)
+        {
+            text.Append(",\n  \"dropping\": true");
+        }
+
+        StableFile.Write(Path.Combine(directory, FileName), Encoding.UTF8.GetBytes(text.Append("\n}\n").ToString()));
+    }
+
+    private static ulong DrawId()
+    {
+        Span<byte> bytes = stackalloc byte[sizeof(ulong)];
+        ulong id = 0;
+        while (id == 0)
+        {
+            RandomNumberGenerator.Fill(bytes);
+            id = BinaryPrimitives.ReadUInt64LittleEndian(bytes);
+        }
+
+        return id;
+    }
+
+    /// <summary>A process that is killed while it replaces one of the small files leaves its half-written one.</summary>
+    private static void RemoveRemains(string directory)
+    {
+        foreach (string remains in Directory.EnumerateFiles(directory, "*.json.*.tmp"))
+        {
+            File.Delete(remains);
         }
     }
 
@@ -72,18 +178,55 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
                 throw new DataDirectoryException($"{path} has format {format}; this version understands format {Format} only.");
             }
 
+            // What came later is missing in files of the versions before. Those directories did vote.
             return new DataDirectoryIdentity(
                 root.GetProperty("clusterId").GetString()!,
                 new NodeId(root.GetProperty("nodeId").GetUInt16()),
-                root.GetProperty("partitions").GetInt32());
+                root.GetProperty("partitions").GetInt32())
+            {
+                DirectoryId = root.TryGetProperty("directoryId", out JsonElement id) ? ulong.Parse(id.GetString()!, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture) : 0,
+                StateStore = root.TryGetProperty("stateStore", out JsonElement store) ? ReadName<StateStoreChoice>(store) : null,
+                Voting = root.TryGetProperty("voting", out JsonElement voting) ? ReadName<VotingState>(voting) : VotingState.Yes,
+                Dropping = root.TryGetProperty("dropping", out JsonElement dropping) && dropping.GetBoolean(),
+            };
         }
-        catch (Exception error) when (error is JsonException or KeyNotFoundException or InvalidOperationException or FormatException)
+        catch (Exception error) when (error is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or OverflowException or ArgumentNullException)
         {
             throw new DataDirectoryException($"{path} is damaged: {OneLine.Of(error.Message)}", error);
         }
     }
 
+    private static string NameOf<T>(T value)
+        where T : struct, Enum => value.ToString().ToLowerInvariant();
+
+    private static T ReadName<T>(JsonElement element)
+        where T : struct, Enum
+    {
+        string? text = element.GetString();
+        foreach (T candidate in Enum.GetValues<T>())
+        {
+            // A store that is recorded has been chosen.
+            if (NameOf(candidate) == text && !candidate.Equals(StateStoreChoice.Auto))
+            {
+                return candidate;
+            }
+        }
+
+        throw new FormatException($"'{text}' is no {typeof(T).Name}.");
+    }
+
     private void Check(NodeOptions options)
+    {
+        CheckOwner(options);
+        if (options.PartitionsGiven && Partitions != options.Partitions)
+        {
+            throw Mismatch(options, $"{Partitions} partitions", $"{options.Partitions} partitions");
+        }
+    }
+
+    /// <summary>Whether the directory was made for this node of this cluster.</summary>
+    /// <exception cref="DataDirectoryException">It was not.</exception>
+    public void CheckOwner(NodeOptions options)
     {
         if (ClusterId != options.ClusterId)
         {
@@ -93,11 +236,6 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         if (NodeId != options.NodeId)
         {
             throw Mismatch(options, $"node {NodeId}", $"node {options.NodeId}");
-        }
-
-        if (options.PartitionsGiven && Partitions != options.Partitions)
-        {
-            throw Mismatch(options, $"{Partitions} partitions", $"{options.Partitions} partitions");
         }
     }
 

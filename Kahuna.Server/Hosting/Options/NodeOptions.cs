@@ -18,6 +18,12 @@ internal sealed record NodeOptions
     /// <summary>The log may grow to this size by default: small enough for an ordinary disk, hours of writing at full speed.</summary>
     public const long LogLimitBytesDefault = 16L * 1000 * 1000 * 1000;
 
+    /// <summary>Log that is kept for nodes that lag: seconds of writing at full speed, so that a restarted node needs no snapshot.</summary>
+    public const long LogKeepBytesDefault = 512L * 1000 * 1000;
+
+    /// <summary>What one kind of background work may write or send in a second: a tenth of what an ordinary disk or network takes.</summary>
+    public const long BackgroundBytesPerSecondDefault = 32L * 1000 * 1000;
+
     public const string ClusterIdDefault = "kahuna";
 
     /// <summary>Where a node without options listens.</summary>
@@ -52,6 +58,17 @@ internal sealed record NodeOptions
     /// <summary>Size of the log above which writes are refused.</summary>
     public long LogLimitBytes { get; init; } = LogLimitBytesDefault;
 
+    /// <summary>
+    /// Log that is kept for nodes that lag, and below which nothing is cut. Always less than <see cref="LogLimitBytes"/>: under a limit that small, half of it.
+    /// </summary>
+    public long LogKeepBytes { get => field < LogLimitBytes ? field : LogLimitBytes / 2; init; } = LogKeepBytesDefault;
+
+    /// <summary>Bytes per second that flushing states, compactions and sending snapshots may write or send, each.</summary>
+    public long BackgroundBytesPerSecond { get; init; } = BackgroundBytesPerSecondDefault;
+
+    /// <summary>Where the state is to lie on disk; what the data directory records goes before <see cref="StateStoreChoice.Auto"/>.</summary>
+    public StateStoreChoice StateStore { get; init; } = StateStoreChoice.Auto;
+
     /// <summary>Largest value that a client may write.</summary>
     public int ValueBytesMax { get; init; } = Limits.ValueBytesDefault;
 
@@ -71,6 +88,12 @@ internal sealed record NodeOptions
 
     /// <summary>The JSON file that was read, if any.</summary>
     public string? ConfigPath { get; init; }
+
+    /// <summary>Whether log and state are to be dropped before the start, to come back from the other nodes.</summary>
+    public bool Rebuild { get; init; }
+
+    /// <summary>Whether <see cref="Rebuild"/> is confirmed already, so that nobody is asked.</summary>
+    public bool RebuildConfirmed { get; init; }
 
     /// <summary>Whether this node is a cluster of its own.</summary>
     public bool IsStandalone => Peers.Count == 1;

@@ -10,6 +10,12 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
     /// <summary>The smallest log that holds a few segments.</summary>
     private const long LogLimitBytesMin = 1_000_000;
 
+    /// <summary>Less would be gone in the time that a node takes to restart.</summary>
+    private const long LogKeepBytesMin = 16_000_000;
+
+    /// <summary>Less could never keep up with a cluster that is used at all.</summary>
+    private const long BackgroundRateMin = 1_000_000;
+
     private const int ClusterIdCharactersMax = 64;
 
     /// <summary>What could be read; only of use when no error was added.</summary>
@@ -27,6 +33,7 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         }
 
         CheckTogether(peers);
+        long logLimit = ReadSize(OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault);
         return new NodeOptions
         {
             NodeId = nodeId,
@@ -38,13 +45,18 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             Partitions = ReadNumber(OptionSetting.Partitions, 1, NodeOptions.PartitionsMax, NodeOptions.PartitionsDefault),
             PartitionsGiven = values.ContainsKey(OptionSetting.Partitions),
             LeaderPlacement = ReadName(OptionSetting.Leaders, LeaderPlacement.Together),
-            LogLimitBytes = ReadSize(OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault),
+            StateStore = ReadName(OptionSetting.StateStore, StateStoreChoice.Auto),
+            LogLimitBytes = logLimit,
+            LogKeepBytes = ReadLogKeep(logLimit),
+            BackgroundBytesPerSecond = ReadSize(OptionSetting.BackgroundRate, BackgroundRateMin, long.MaxValue, NodeOptions.BackgroundBytesPerSecondDefault),
             ValueBytesMax = (int)ReadSize(OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
             CertificatePath = ReadFile(OptionSetting.Certificate),
             CertificateKeyPath = ReadFile(OptionSetting.CertificateKey),
             TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
             ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
+            Rebuild = values.ContainsKey(OptionSetting.Rebuild),
+            RebuildConfirmed = values.ContainsKey(OptionSetting.Yes),
             ConfigPath = values.TryGetValue(OptionSetting.Config, out GivenValue config) ? Path.GetFullPath(config.Text) : null,
         };
     }
@@ -69,6 +81,16 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         if (!values.ContainsKey(OptionSetting.Peers) && values.TryGetValue(OptionSetting.ClusterSecretFile, out GivenValue secret))
         {
             errors.Add($"{secret.Origin} needs {OptionSetting.Peers.Flag}; a standalone node has no peers to prove anything to.");
+        }
+
+        if (values.ContainsKey(OptionSetting.Rebuild) && peers.Count == 1)
+        {
+            errors.Add($"{OptionSetting.Rebuild.Flag}: this node is a cluster of its own, so there is no other node that it could come back from. To begin with nothing, name another directory with {OptionSetting.Data.Flag}.");
+        }
+
+        if (values.ContainsKey(OptionSetting.Yes) && !values.ContainsKey(OptionSetting.Rebuild))
+        {
+            errors.Add($"{OptionSetting.Yes.Flag} answers the question of {OptionSetting.Rebuild.Flag} and has no meaning without it.");
         }
     }
 
@@ -171,6 +193,17 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         }
 
         return otherwise;
+    }
+
+    private long ReadLogKeep(long logLimit)
+    {
+        long keep = ReadSize(OptionSetting.LogKeep, LogKeepBytesMin, long.MaxValue, NodeOptions.LogKeepBytesDefault);
+        if (values.TryGetValue(OptionSetting.LogKeep, out GivenValue given) && keep >= logLimit)
+        {
+            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{given.Origin}: {keep} bytes; it must be less than {OptionSetting.LogLimit.Flag}, which is {logLimit} bytes."));
+        }
+
+        return keep;
     }
 
     private T ReadName<T>(OptionSetting setting, T otherwise)

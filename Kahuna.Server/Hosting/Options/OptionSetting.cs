@@ -2,7 +2,7 @@ namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
 /// One option under its three names: <c>--node-id</c>, <c>KAHUNA_NODE_ID</c> and <c>nodeId</c>. <see cref="All"/> is the one list from
-/// which the command line, the environment, the JSON file and the help text are read. Immutable.
+/// which the command line, the environment, the JSON file and the help text are read; <see cref="Switches"/> adds what the command line alone has. Immutable.
 /// </summary>
 internal sealed record OptionSetting(string Name, string ValueName, string Description)
 {
@@ -16,6 +16,9 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly OptionSetting Partitions = new("partitions", "number", $"Number of partitions, fixed when the data directory is created. Default: what it records, else {NodeOptions.PartitionsDefault}.");
     public static readonly OptionSetting Leaders = new("leaders", "together|spread", "All leaders on one node, or distributed over the nodes. Default: together.");
     public static readonly OptionSetting LogLimit = new("log-limit", "size", "Size of the log above which writes are refused, as 500MB, 16GB or 16GiB. Default: 16GB.");
+    public static readonly OptionSetting LogKeep = new("log-keep", "size", "Log that is kept for nodes that lag behind; below it nothing is cut. Less than --log-limit. Default: 512MB.");
+    public static readonly OptionSetting BackgroundRate = new("background-rate", "size", "Bytes per second that flushing, compacting and sending snapshots may each write or send. Default: 32MB.");
+    public static readonly OptionSetting StateStore = new("state-store", "auto|rocksdb|files", "Where the state lies on disk, fixed when the data directory is created. Default: auto, RocksDB when its library is found, else files.");
     public static readonly OptionSetting MaxValueBytes = new("max-value-bytes", "size", "Largest value that a client may write, up to 16MiB. Default: 1MiB.");
     public static readonly OptionSetting Certificate = new("certificate", "file", "PEM file with this node's certificate chain. Default: a development certificate.");
     public static readonly OptionSetting CertificateKey = new("certificate-key", "file", "PEM file with the certificate's private key.");
@@ -25,11 +28,21 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly OptionSetting LogLevel = new("log-level", "level", "trace, debug, information, warning, error, critical or none. Default: information.");
     public static readonly OptionSetting Config = new("config", "file", "JSON file with options; environment and command line go before it.");
 
+    public static readonly OptionSetting Rebuild = new("rebuild", string.Empty, "Drop log and state of this node, after a question, and come back from the other nodes. On the command line only.");
+    public static readonly OptionSetting Yes = new("yes", string.Empty, "Answer the question of --rebuild with yes. On the command line only.");
+
+    /// <summary>The options that take a value.</summary>
     public static readonly IReadOnlyList<OptionSetting> All =
     [
-        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, LogLimit, MaxValueBytes,
+        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, BackgroundRate, MaxValueBytes,
         Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, Config,
     ];
+
+    /// <summary>
+    /// The options without a value, which exist on the command line only: what drops data must be said by somebody who is there, and must not stay behind in a
+    /// file.
+    /// </summary>
+    public static readonly IReadOnlyList<OptionSetting> Switches = [Rebuild, Yes];
 
     /// <summary>The name on the command line.</summary>
     public string Flag { get; } = "--" + Name;

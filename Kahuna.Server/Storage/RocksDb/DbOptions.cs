@@ -10,19 +10,6 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    public DbOptions SetCreateMissingColumnFamilies(bool value = true)
-    {
-        RocksDbNative.SetCreateMissingColumnFamilies(this, Byte(value));
-        return this;
-    }
-
-    /// <summary>When RocksDB flushes by itself, what all column families have in memory becomes durable together. A flush that is asked for takes one family all the same.</summary>
-    public DbOptions SetAtomicFlush(bool value = true)
-    {
-        RocksDbNative.SetAtomicFlush(this, Byte(value));
-        return this;
-    }
-
     /// <summary>Damage that is found stops the database instead of being passed by.</summary>
     public DbOptions SetParanoidChecks(bool value = true)
     {
@@ -30,7 +17,7 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>Bytes that one column family gathers in memory before it writes a file.</summary>
+    /// <summary>Bytes that are gathered in memory before a file is written.</summary>
     public DbOptions SetWriteBufferSize(long bytes)
     {
         RocksDbNative.SetWriteBufferSize(this, (nuint)bytes);
@@ -56,17 +43,16 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>RocksDB's own diary (the file LOG, not its write-ahead log): 0 debug to 4 fatal.</summary>
+    /// <summary>RocksDB's own diary (the file LOG, not its write-ahead log): 0 debug to 4 fatal, 5 only the options.</summary>
     public DbOptions SetInfoLogLevel(int level)
     {
         RocksDbNative.SetInfoLogLevel(this, level);
         return this;
     }
 
-    /// <summary>Size and number of the diary's files.</summary>
-    public DbOptions SetInfoLogFiles(long bytes, int count)
+    /// <summary>Files of the diary that are kept; each opening begins one.</summary>
+    public DbOptions SetInfoLogFiles(int count)
     {
-        RocksDbNative.SetMaxLogFileSize(this, (nuint)bytes);
         RocksDbNative.SetKeepLogFileNum(this, (nuint)count);
         return this;
     }
@@ -78,15 +64,55 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>Bytes of file blocks kept in memory.</summary>
-    public DbOptions SetBlockCache(long bytes)
+    /// <summary>Bytes of a block, the unit that is read and has a checksum, and bytes of blocks kept in memory.</summary>
+    public DbOptions SetBlocks(int bytes, long cacheBytes)
     {
-        nint cache = RocksDbNative.CreateLruCache((nuint)bytes);
+        nint cache = RocksDbNative.CreateLruCache((nuint)cacheBytes);
         nint table = RocksDbNative.CreateTableOptions();
         RocksDbNative.SetBlockCache(table, cache);
+        RocksDbNative.SetBlockSize(table, (nuint)bytes);
         RocksDbNative.SetBlockBasedTableFactory(this, table);
         RocksDbNative.DestroyTableOptions(table);
         RocksDbNative.DestroyCache(cache);
+        return this;
+    }
+
+    /// <summary>
+    /// Compacts by merging neighbouring runs of about one size, which writes less than levels do. Runs whose sizes differ by no more than the ratio are merged;
+    /// when all but the oldest run have more than <paramref name="amplificationPercent"/> of its size, all are merged into one.
+    /// </summary>
+    public DbOptions SetUniversalCompaction(int sizeRatioPercent, int amplificationPercent)
+    {
+        const int Universal = 1;
+        nint options = RocksDbNative.CreateUniversalCompactionOptions();
+        RocksDbNative.SetUniversalSizeRatio(options, sizeRatioPercent);
+        RocksDbNative.SetUniversalMaxSizeAmplification(options, amplificationPercent);
+        RocksDbNative.SetCompactionStyle(this, Universal);
+        RocksDbNative.SetUniversalCompactionOptions(this, options);
+        RocksDbNative.DestroyUniversalCompactionOptions(options);
+        return this;
+    }
+
+    /// <summary>Files at level 0 from which on is compacted, and from which on writes are slowed down, and refused.</summary>
+    public DbOptions SetLevel0Triggers(int compact, int slowDown, int stop)
+    {
+        RocksDbNative.SetLevel0CompactionTrigger(this, compact);
+        RocksDbNative.SetLevel0SlowdownTrigger(this, slowDown);
+        RocksDbNative.SetLevel0StopTrigger(this, stop);
+        return this;
+    }
+
+    /// <summary>A compaction begins a new file at this size.</summary>
+    public DbOptions SetTargetFileSizeBase(long bytes)
+    {
+        RocksDbNative.SetTargetFileSize(this, (ulong)bytes);
+        return this;
+    }
+
+    /// <summary>Compactions read in pieces of this size.</summary>
+    public DbOptions SetCompactionReadaheadSize(long bytes)
+    {
+        RocksDbNative.SetCompactionReadahead(this, (nuint)bytes);
         return this;
     }
 

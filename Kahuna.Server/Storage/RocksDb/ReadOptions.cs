@@ -3,8 +3,6 @@ namespace Kahuna.Server.Storage.RocksDb;
 /// <summary>How is read. Not thread-safe while it is filled in.</summary>
 internal sealed class ReadOptions() : NativeHandle(RocksDbNative.CreateReadOptions())
 {
-    private Snapshot? _snapshot;
-
     public ReadOptions SetVerifyChecksums(bool value)
     {
         RocksDbNative.SetVerifyChecksums(this, value ? (byte)1 : (byte)0);
@@ -21,14 +19,6 @@ internal sealed class ReadOptions() : NativeHandle(RocksDbNative.CreateReadOptio
     public ReadOptions SetReadaheadSize(long bytes)
     {
         RocksDbNative.SetReadaheadSize(this, (nuint)bytes);
-        return this;
-    }
-
-    /// <summary>Reads see the database as it was then. The snapshot must outlive the reads.</summary>
-    public ReadOptions SetSnapshot(Snapshot snapshot)
-    {
-        _snapshot = snapshot;
-        RocksDbNative.SetSnapshot(this, _snapshot.Number);
         return this;
     }
 

@@ -4,69 +4,33 @@ namespace Kahuna.Server.Storage.RocksDb;
 
 /// <summary>
 /// An open database: a thin cover of RocksDB's C interface with the method names of RocksDbSharp. Every error is a <see cref="RocksDbException"/> with RocksDB's text.
-/// Any thread; <see cref="SafeHandle.Dispose()"/> waits for nothing, but iterators and snapshots keep the database open until they end.
+/// It is changed by taking in files only, so it needs neither RocksDB's log nor its tables in memory. Any thread; <see cref="SafeHandle.Dispose()"/> waits for
+/// nothing, but iterators keep the database open until they end.
 /// </summary>
 internal sealed unsafe class RocksDatabase : NativeHandle
 {
-    private readonly Dictionary<string, ColumnFamilyHandle> _families = [];
-
-    private RocksDatabase(nint opened, IReadOnlyList<string> names, ReadOnlySpan<nint> families)
+    private RocksDatabase(nint opened)
         : base(opened)
     {
-        for (int i = 0; i < names.Count; i++)
-        {
-            _families.Add(names[i], new ColumnFamilyHandle(families[i]));
-        }
     }
 
-    /// <summary>Opens the database in a directory with all its column families, "default" among them.</summary>
-    /// <exception cref="RocksDbException">It cannot be opened: locked by another process, damaged, or with column families that are not named.</exception>
+    /// <summary>Opens the database in a directory.</summary>
+    /// <exception cref="RocksDbException">It cannot be opened: locked by another process, damaged, or there is no room.</exception>
     /// <exception cref="DllNotFoundException">There is no library (<see cref="RocksDbLibrary.IsAvailable"/>).</exception>
-    public static RocksDatabase Open(DbOptions options, string path, params IReadOnlyList<string> columnFamilies)
+    public static RocksDatabase Open(DbOptions options, string path)
     {
-        int count = columnFamilies.Count;
-        byte** names = stackalloc byte*[count];
-        nint* familyOptions = stackalloc nint[count];
-        nint* families = stackalloc nint[count];
-        bool held = false;
-        options.DangerousAddRef(ref held);
-        try
-        {
-            for (int i = 0; i < count; i++)
-            {
-                names[i] = (byte*)Marshal.StringToCoTaskMemUTF8(columnFamilies[i]);
-                familyOptions[i] = options.DangerousGetHandle();
-            }
-
-            nint opened = RocksDbNative.OpenColumnFamilies(options, path, count, names, familyOptions, families, out nint error);
-            RocksDbException.ThrowIf(error);
-            return new RocksDatabase(opened, columnFamilies, new ReadOnlySpan<nint>(families, count));
-        }
-        finally
-        {
-            for (int i = 0; i < count; i++)
-            {
-                Marshal.FreeCoTaskMem((nint)names[i]);
-            }
-
-            options.DangerousRelease();
-        }
-    }
-
-    public ColumnFamilyHandle GetColumnFamily(string name) => _families[name];
-
-    public void Write(WriteBatch batch, WriteOptions options)
-    {
-        RocksDbNative.Write(this, options, batch, out nint error);
+        RemoveEmptyLogs(path);
+        nint opened = RocksDbNative.Open(options, path, out nint error);
         RocksDbException.ThrowIf(error);
+        return new RocksDatabase(opened);
     }
 
     /// <summary>The value of a key; null when there is none.</summary>
-    public byte[]? Get(ReadOnlySpan<byte> key, ColumnFamilyHandle family, ReadOptions options)
+    public byte[]? Get(ReadOnlySpan<byte> key, ReadOptions options)
     {
         fixed (byte* start = key)
         {
-            nint slice = RocksDbNative.GetPinned(this, options, family, start, (nuint)key.Length, out nint error);
+            nint slice = RocksDbNative.GetPinned(this, options, start, (nuint)key.Length, out nint error);
             RocksDbException.ThrowIf(error);
             if (slice == 0)
             {
@@ -80,16 +44,33 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         }
     }
 
-    /// <summary>Writes what a column family has in memory to a file, and syncs it.</summary>
-    public void Flush(ColumnFamilyHandle family, FlushOptions options)
+    /// <summary>Takes in files, all or none, and returns when they are on stable storage. Of a key that several have, the last file's value counts.</summary>
+    public void IngestExternalFiles(IReadOnlyList<string> files, IngestExternalFileOptions options)
     {
-        RocksDbNative.Flush(this, options, family, out nint error);
-        RocksDbException.ThrowIf(error);
+        nint[] paths = new nint[files.Count];
+        try
+        {
+            for (int i = 0; i < paths.Length; i++)
+            {
+                paths[i] = Marshal.StringToCoTaskMemUTF8(files[i]);
+            }
+
+            fixed (nint* list = paths)
+            {
+                RocksDbNative.IngestExternalFile(this, list, (nuint)paths.Length, options, out nint error);
+                RocksDbException.ThrowIf(error);
+            }
+        }
+        finally
+        {
+            foreach (nint path in paths)
+            {
+                Marshal.FreeCoTaskMem(path);
+            }
+        }
     }
 
-    public Iterator NewIterator(ColumnFamilyHandle family, ReadOptions options) => new(this, family, options);
-
-    public Snapshot CreateSnapshot() => new(this);
+    public Iterator NewIterator(ReadOptions options) => new(this, options);
 
     /// <summary>A property such as "rocksdb.total-sst-files-size"; null when RocksDB does not know it.</summary>
     public string? GetProperty(string name)
@@ -105,13 +86,27 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         return value;
     }
 
+    /// <summary>Each opening begins a log and removes those before it only at the next flush, which never comes here: a file would be left behind each time.</summary>
+    private static void RemoveEmptyLogs(string path)
+    {
+        try
+        {
+            foreach (FileInfo log in new DirectoryInfo(path).EnumerateFiles("*.log"))
+            {
+                if (log.Length == 0)
+                {
+                    log.Delete();
+                }
+            }
+        }
+        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+        {
+            // There is no such directory yet, or opening it will say what is wrong with it.
+        }
+    }
+
     protected override bool ReleaseHandle()
     {
-        foreach (ColumnFamilyHandle family in _families.Values)
-        {
-            family.Dispose();
-        }
-
         RocksDbNative.Close(handle);
         return true;
     }

@@ -16,20 +16,17 @@ internal static unsafe partial class RocksDbNative
 
     // ---- Database
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_open_column_families", StringMarshalling = StringMarshalling.Utf8)]
-    public static partial nint OpenColumnFamilies(SafeHandle options, string path, int count, byte** names, nint* familyOptions, nint* families, out nint error);
+    [LibraryImport(Library, EntryPoint = "rocksdb_open", StringMarshalling = StringMarshalling.Utf8)]
+    public static partial nint Open(SafeHandle options, string path, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_close")]
     public static partial void Close(nint database);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_column_family_handle_destroy")]
-    public static partial void DestroyColumnFamily(nint family);
+    [LibraryImport(Library, EntryPoint = "rocksdb_ingest_external_file")]
+    public static partial void IngestExternalFile(SafeHandle database, nint* files, nuint count, SafeHandle options, out nint error);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_write")]
-    public static partial void Write(SafeHandle database, SafeHandle options, SafeHandle batch, out nint error);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_get_pinned_cf")]
-    public static partial nint GetPinned(SafeHandle database, SafeHandle options, SafeHandle family, byte* key, nuint keyLength, out nint error);
+    [LibraryImport(Library, EntryPoint = "rocksdb_get_pinned")]
+    public static partial nint GetPinned(SafeHandle database, SafeHandle options, byte* key, nuint keyLength, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_pinnableslice_value")]
     public static partial byte* PinnedValue(nint slice, out nuint length);
@@ -37,17 +34,8 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_pinnableslice_destroy")]
     public static partial void DestroyPinned(nint slice);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_flush_cf")]
-    public static partial void Flush(SafeHandle database, SafeHandle options, SafeHandle family, out nint error);
-
     [LibraryImport(Library, EntryPoint = "rocksdb_property_value", StringMarshalling = StringMarshalling.Utf8)]
     public static partial nint PropertyValue(SafeHandle database, string name);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_create_snapshot")]
-    public static partial nint CreateSnapshot(SafeHandle database);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_release_snapshot")]
-    public static partial void ReleaseSnapshot(SafeHandle database, nint snapshot);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_free")]
     public static partial void Free(nint memory);
@@ -63,17 +51,44 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_create_if_missing")]
     public static partial void SetCreateIfMissing(SafeHandle options, byte value);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_create_missing_column_families")]
-    public static partial void SetCreateMissingColumnFamilies(SafeHandle options, byte value);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_atomic_flush")]
-    public static partial void SetAtomicFlush(SafeHandle options, byte value);
-
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_paranoid_checks")]
     public static partial void SetParanoidChecks(SafeHandle options, byte value);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_write_buffer_size")]
     public static partial void SetWriteBufferSize(SafeHandle options, nuint bytes);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_compaction_style")]
+    public static partial void SetCompactionStyle(SafeHandle options, int style);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_universal_compaction_options")]
+    public static partial void SetUniversalCompactionOptions(SafeHandle options, nint universal);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_create")]
+    public static partial nint CreateUniversalCompactionOptions();
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_destroy")]
+    public static partial void DestroyUniversalCompactionOptions(nint universal);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_set_size_ratio")]
+    public static partial void SetUniversalSizeRatio(nint universal, int percent);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_set_max_size_amplification_percent")]
+    public static partial void SetUniversalMaxSizeAmplification(nint universal, int percent);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_level0_file_num_compaction_trigger")]
+    public static partial void SetLevel0CompactionTrigger(SafeHandle options, int files);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_level0_slowdown_writes_trigger")]
+    public static partial void SetLevel0SlowdownTrigger(SafeHandle options, int files);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_level0_stop_writes_trigger")]
+    public static partial void SetLevel0StopTrigger(SafeHandle options, int files);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_target_file_size_base")]
+    public static partial void SetTargetFileSize(SafeHandle options, ulong bytes);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_compaction_readahead_size")]
+    public static partial void SetCompactionReadahead(SafeHandle options, nuint bytes);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_max_background_jobs")]
     public static partial void SetMaxBackgroundJobs(SafeHandle options, int count);
@@ -90,9 +105,6 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_keep_log_file_num")]
     public static partial void SetKeepLogFileNum(SafeHandle options, nuint count);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_max_log_file_size")]
-    public static partial void SetMaxLogFileSize(SafeHandle options, nuint bytes);
-
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_bytes_per_sync")]
     public static partial void SetBytesPerSync(SafeHandle options, ulong bytes);
 
@@ -107,6 +119,9 @@ internal static unsafe partial class RocksDbNative
 
     [LibraryImport(Library, EntryPoint = "rocksdb_block_based_options_set_block_cache")]
     public static partial void SetBlockCache(nint table, nint cache);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_block_based_options_set_block_size")]
+    public static partial void SetBlockSize(nint table, nuint bytes);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_cache_create_lru")]
     public static partial nint CreateLruCache(nuint bytes);
@@ -135,54 +150,51 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_readoptions_set_fill_cache")]
     public static partial void SetFillCache(SafeHandle options, byte value);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_readoptions_set_snapshot")]
-    public static partial void SetSnapshot(SafeHandle options, nint snapshot);
-
     [LibraryImport(Library, EntryPoint = "rocksdb_readoptions_set_readahead_size")]
     public static partial void SetReadaheadSize(SafeHandle options, nuint bytes);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writeoptions_create")]
-    public static partial nint CreateWriteOptions();
+    // ---- External files
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writeoptions_destroy")]
-    public static partial void DestroyWriteOptions(nint options);
+    [LibraryImport(Library, EntryPoint = "rocksdb_envoptions_create")]
+    public static partial nint CreateEnvOptions();
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writeoptions_disable_WAL")]
-    public static partial void DisableWal(SafeHandle options, int value);
+    [LibraryImport(Library, EntryPoint = "rocksdb_envoptions_destroy")]
+    public static partial void DestroyEnvOptions(nint options);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_flushoptions_create")]
-    public static partial nint CreateFlushOptions();
+    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_create")]
+    public static partial nint CreateSstFileWriter(SafeHandle envOptions, SafeHandle options);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_flushoptions_destroy")]
-    public static partial void DestroyFlushOptions(nint options);
+    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_destroy")]
+    public static partial void DestroySstFileWriter(nint writer);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_flushoptions_set_wait")]
-    public static partial void SetWaitForFlush(SafeHandle options, byte value);
+    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_open", StringMarshalling = StringMarshalling.Utf8)]
+    public static partial void OpenSstFile(SafeHandle writer, string path, out nint error);
 
-    // ---- Batches
+    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_put")]
+    public static partial void PutInSstFile(SafeHandle writer, byte* key, nuint keyLength, byte* value, nuint valueLength, out nint error);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writebatch_create")]
-    public static partial nint CreateWriteBatch();
+    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_delete_range")]
+    public static partial void DeleteRangeInSstFile(SafeHandle writer, byte* first, nuint firstLength, byte* end, nuint endLength, out nint error);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writebatch_destroy")]
-    public static partial void DestroyWriteBatch(nint batch);
+    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_finish")]
+    public static partial void FinishSstFile(SafeHandle writer, out nint error);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writebatch_clear")]
-    public static partial void ClearWriteBatch(SafeHandle batch);
+    [LibraryImport(Library, EntryPoint = "rocksdb_ingestexternalfileoptions_create")]
+    public static partial nint CreateIngestOptions();
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writebatch_count")]
-    public static partial int CountWriteBatch(SafeHandle batch);
+    [LibraryImport(Library, EntryPoint = "rocksdb_ingestexternalfileoptions_destroy")]
+    public static partial void DestroyIngestOptions(nint options);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writebatch_put_cf")]
-    public static partial void PutInBatch(SafeHandle batch, SafeHandle family, byte* key, nuint keyLength, byte* value, nuint valueLength);
+    [LibraryImport(Library, EntryPoint = "rocksdb_ingestexternalfileoptions_set_move_files")]
+    public static partial void SetMoveFiles(SafeHandle options, byte value);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_writebatch_delete_cf")]
-    public static partial void DeleteInBatch(SafeHandle batch, SafeHandle family, byte* key, nuint keyLength);
+    [LibraryImport(Library, EntryPoint = "rocksdb_ingestexternalfileoptions_set_snapshot_consistency")]
+    public static partial void SetSnapshotConsistency(SafeHandle options, byte value);
 
     // ---- Iterators
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_create_iterator_cf")]
-    public static partial nint CreateIterator(SafeHandle database, SafeHandle options, SafeHandle family);
+    [LibraryImport(Library, EntryPoint = "rocksdb_create_iterator")]
+    public static partial nint CreateIterator(SafeHandle database, SafeHandle options);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_iter_destroy")]
     public static partial void DestroyIterator(nint iterator);

@@ -1,3 +1,4 @@
+using System.Globalization;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
@@ -14,6 +15,7 @@ internal sealed class FileStateStore : IStateStore
 
     private readonly IDisk _disk;
     private readonly string _directory;
+    private long _writers;
 
     /// <summary>Opens the directory, makes it when it is not there, and removes what an interrupted write left.</summary>
     public FileStateStore(IDisk disk, string directory)
@@ -34,27 +36,28 @@ internal sealed class FileStateStore : IStateStore
 
     public StateMark? Find(GroupId group)
     {
-        if (!_disk.List(_directory).Contains(NameOf(group)))
-        {
-            return null;
-        }
-
-        using IDiskFile file = _disk.Open(PathOf(group), DiskFileMode.Existing);
-        return SnapshotReader.ReadMark(file, group);
+        using SnapshotReader? reader = Open(group);
+        return reader?.Mark;
     }
 
     public void Load(GroupId group, StateRecordSink sink)
     {
-        using IDiskFile file = _disk.Open(PathOf(group), DiskFileMode.Existing);
-        SnapshotReader.ReadMark(file, group);
-        SnapshotReader.ReadRecords(file, sink);
+        using SnapshotReader? reader = Open(group);
+        while (reader is not null && reader.TryTake(out StateRecord record))
+        {
+            sink(record);
+        }
     }
 
-    public IStateWriter BeginWrite(GroupId group, in StateMark mark)
+    public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole)
     {
-        string path = PathOf(group) + Unfinished;
-        return new Writer(this, group, path, new SnapshotWriter(_disk.Open(path, DiskFileMode.Empty), group, mark));
+        InvariantException.Require(whole, "a store of snapshot files takes whole states");
+        string path = $"{PathOf(group)}.{(++_writers).ToString(CultureInfo.InvariantCulture)}{Unfinished}";
+        return new FileStateWriter(_disk, path, PathOf(group), SnapshotFormat.Header(group, mark));
     }
+
+    /// <summary>The open file stays what it is when a later write gives its name to another one.</summary>
+    public IStateReader? OpenReader(GroupId group) => Open(group);
 
     public void Dispose()
     {
@@ -62,29 +65,8 @@ internal sealed class FileStateStore : IStateStore
 
     private static string NameOf(GroupId group) => $"state-{group}.snapshot";
 
+    private SnapshotReader? Open(GroupId group) =>
+        _disk.List(_directory).Contains(NameOf(group)) ? new SnapshotReader(_disk.Open(PathOf(group), DiskFileMode.Existing), group) : null;
+
     private string PathOf(GroupId group) => Path.Combine(_directory, NameOf(group));
-
-    private sealed class Writer(FileStateStore store, GroupId group, string path, SnapshotWriter snapshot) : IStateWriter
-    {
-        private bool _committed;
-
-        public void Add(ReadOnlySpan<byte> records) => snapshot.Add(records);
-
-        public void Commit()
-        {
-            snapshot.Finish();
-            store._disk.Rename(path, store.PathOf(group));
-            store._disk.SyncDirectory(store._directory);
-            _committed = true;
-        }
-
-        public void Dispose()
-        {
-            snapshot.Dispose();
-            if (!_committed && store._disk.List(store._directory).Contains(Path.GetFileName(path)))
-            {
-                store._disk.Delete(path);
-            }
-        }
-    }
 }

@@ -1,68 +1,98 @@
 using System.Buffers.Binary;
+using System.Globalization;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.State;
+using Kahuna.Server.Storage.Disk;
 using Kahuna.Server.Storage.RocksDb;
 
 namespace Kahuna.Server.Storage.States;
 
 /// <summary>
-/// Keeps the states of all groups in one RocksDB: a write brings the keys that changed, and the mark in the same batch. Keys: <c>u32 group (big endian), 'k', the key's name</c>
-/// for a record and <c>u32 group, 'm'</c> for the mark. RocksDB's own log is off, so a batch counts when its flush is done; all is in one column family, because
-/// its C interface flushes only one at a time. Owned by the node; one thread at a time.
+/// Keeps the states of all groups in one RocksDB (<see cref="RocksStateFormat"/>): a write brings the keys that changed. It goes past RocksDB's tables in memory and its log, as files that
+/// are taken in together with the mark in one step. Owned by the node; one thread at a time.
 /// </summary>
 internal sealed class RocksStateStore : IStateStore
 {
-    private const uint Version = 1;
-    private const byte RecordKind = (byte)'k';
-    private const byte MarkKind = (byte)'m';
-    private const int PrefixBytes = 5;
-    private const string Family = "default";
+    /// <summary>Records that are sorted at a time: what a write needs in memory, and the size of the files it adds.</summary>
+    private const int PieceBytesNormally = 2_000_000;
 
-    private const long WriteBufferBytes = 64L << 20;
-    private const long BlockCacheBytes = 8L << 20;
-    private const long DiaryBytes = 1L << 20;
+    /// <summary>Below the database's directory, so that files can be linked into it.</summary>
+    private const string StagingName = "staging";
+
+    // Nothing is ever written through the table in memory; this is the least that RocksDB takes.
+    private const long WriteBufferBytes = 64 << 10;
+    private const long BlockCacheBytes = 1L << 20;
+
+    // All is read in whole runs, so large blocks cost nothing, and the index, which stays in memory, is a quarter of the normal one.
+    private const int BlockBytes = 16 << 10;
+    private const long TargetFileBytes = 64L << 20;
+    private const long ReadAheadBytes = 1L << 20;
+
+    // For each run that is merged, of which there may be many.
+    private const long MergeReadAheadBytes = 128L << 10;
     private const long SyncEachBytes = 1L << 20;
-    private const int WarningsAndWorse = 2;
 
+    // Nothing but the options goes to the diary (the file LOG), and that at once when it is opened. What is wrong comes with the calls, and a library that was built with assertions, as
+    // Debian's is, ends the process when it writes to its diary again after the disk was full.
+    private const int OptionsOnly = 5;
+
+    // More runs than these are merged, so reading everything merges few; a write adds as many as it has pieces, and must never wait for a compaction.
+    private const int RunsMax = 64;
+    private const int Level0Unbounded = 1 << 20;
+
+    // All is merged when what was written since is one and a half times the rest, and there are more runs than the bound: each key is written again once for one to two
+    // times that it changed. The directory has at most 2.5 times the state then, or so many runs, and the state once more while it is merged.
+    private const int AmplificationPercent = 150;
+    private const int SizeRatioPercent = 20;
+
+    /// <summary>Room that must be there before a database that ran out of it is closed and opened again: what opening writes, and some.</summary>
+    private const long RoomToReopen = 4L << 20;
+
+    private readonly PosixDisk _disk = new();
     private readonly string _directory;
-    private readonly RocksDatabase _database;
-    private readonly ColumnFamilyHandle _family;
-    private readonly ReadOptions _read = new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(1 << 20);
-    private readonly WriteOptions _write = new WriteOptions().DisableWal(true);
-    private readonly FlushOptions _flush = new FlushOptions().SetWaitForFlush(true);
+    private readonly string _staging;
+    private readonly DbOptions _options;
+    private readonly EnvOptions _fileOptions = new();
+    private readonly IngestExternalFileOptions _ingest = new IngestExternalFileOptions().SetMoveFiles(true).SetSnapshotConsistency(true);
+    private readonly ReadOptions _read = new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(ReadAheadBytes);
+    private RocksDatabase? _database;
+    private long _writers;
+    private int _readers;
+    private RecordPiece? _idlePiece;
+    private bool _roomRanOut;
+    private bool _disposed;
 
-    /// <summary>Opens the database, or makes it.</summary>
+    /// <summary>Opens the database, or makes it, and removes what an interrupted write left.</summary>
     /// <param name="directory">Its own directory.</param>
-    /// <param name="bytesPerSecond">What flushes and compactions may write.</param>
+    /// <param name="bytesPerSecond">What compactions may write.</param>
+    /// <param name="pieceBytes">Records that are sorted at a time.</param>
     /// <exception cref="StateDamagedException">It cannot be opened, or has another version.</exception>
-    public RocksStateStore(string directory, long bytesPerSecond)
+    /// <exception cref="StateWriteFailedException">There is no room to open it.</exception>
+    public RocksStateStore(string directory, long bytesPerSecond, int pieceBytes = PieceBytesNormally)
     {
         _directory = directory;
+        _staging = Path.Combine(directory, StagingName);
+        PieceBytes = pieceBytes;
+        _options = new DbOptions()
+            .SetCreateIfMissing()
+            .SetParanoidChecks()
+            .SetWriteBufferSize(WriteBufferBytes)
+            .SetUniversalCompaction(SizeRatioPercent, AmplificationPercent)
+            .SetLevel0Triggers(RunsMax, Level0Unbounded, Level0Unbounded)
+            .SetTargetFileSizeBase(TargetFileBytes)
+            .SetCompactionReadaheadSize(MergeReadAheadBytes)
+            .SetMaxBackgroundJobs(2)
+            .SetMaxOpenFiles(-1)
+            .SetCompression(Compression.No)
+            .SetInfoLogLevel(OptionsOnly)
+            .SetInfoLogFiles(count: 1)
+            .SetBytesPerSync(SyncEachBytes)
+            .SetBlocks(BlockBytes, BlockCacheBytes)
+            .SetRateLimit(bytesPerSecond);
         try
         {
-            using DbOptions options = new DbOptions()
-                .SetCreateIfMissing()
-                .SetParanoidChecks()
-                .SetWriteBufferSize(WriteBufferBytes)
-                .SetMaxBackgroundJobs(2)
-                .SetMaxOpenFiles(-1)
-                .SetCompression(Compression.No)
-                .SetInfoLogLevel(WarningsAndWorse)
-                .SetInfoLogFiles(DiaryBytes, 2)
-                .SetBytesPerSync(SyncEachBytes)
-                .SetBlockCache(BlockCacheBytes)
-                .SetRateLimit(bytesPerSecond);
-            _database = RocksDatabase.Open(options, directory, Family);
-        }
-        catch (RocksDbException error)
-        {
-            throw Refused(error);
-        }
-
-        _family = _database.GetColumnFamily(Family);
-        try
-        {
+            MakeDirectories();
+            Database();
             CheckVersion();
         }
         catch
@@ -74,134 +104,244 @@ internal sealed class RocksStateStore : IStateStore
 
     public bool TakesWholeStates => false;
 
-    /// <summary>Version of the store's format, under a name that no group has: group 0 has no state.</summary>
-    private static ReadOnlySpan<byte> VersionKey => "\0\0\0\0version"u8;
+    /// <summary>Records that a writer sorts at a time.</summary>
+    public int PieceBytes { get; }
 
     public StateMark? Find(GroupId group)
     {
-        Span<byte> key = stackalloc byte[PrefixBytes];
-        WritePrefix(key, group, MarkKind);
-        byte[]? mark = Guard(key, static (store, key) => store._database.Get(key, store._family, store._read));
-        return mark switch
-        {
-            null => null,
-            { Length: StateMarkCodec.Bytes } => StateMarkCodec.Read(mark),
-            _ => throw new StateDamagedException($"The state store in {_directory} is damaged: the mark of group {group} has {mark.Length} bytes."),
-        };
+        Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
+        RocksStateFormat.WriteMarkKey(key, group);
+        return Get(key) is { } value ? ReadMark(group, value) : null;
     }
 
     public void Load(GroupId group, StateRecordSink sink)
     {
-        Span<byte> prefix = stackalloc byte[PrefixBytes];
-        WritePrefix(prefix, group, RecordKind);
-        try
-        {
-            using Iterator iterator = _database.NewIterator(_family, _read);
-            for (iterator.Seek(prefix); iterator.Valid() && iterator.Key.StartsWith(prefix); iterator.Next())
-            {
-                sink(iterator.Value);
-            }
-        }
-        catch (RocksDbException error)
-        {
-            throw Refused(error);
-        }
+        using RocksStateReader? reader = Open(group);
+        reader?.ReadAll(sink);
     }
 
-    public IStateWriter BeginWrite(GroupId group, in StateMark mark) => new Writer(this, group, mark);
+    public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole)
+    {
+        Recover();
+        return new RocksStateWriter(this, (group, mark, whole), Path.Combine(_staging, (++_writers).ToString(CultureInfo.InvariantCulture)));
+    }
+
+    /// <summary>The room for a writer's records, which writers hand on to each other.</summary>
+    internal RecordPiece TakePiece()
+    {
+        RecordPiece piece = _idlePiece ?? new RecordPiece();
+        _idlePiece = null;
+        return piece;
+    }
+
+    internal void GivePiece(RecordPiece piece)
+    {
+        piece.Clear();
+        _idlePiece = piece;
+    }
+
+    public IStateReader? OpenReader(GroupId group) => Open(group);
 
     public void Dispose()
     {
+        _disposed = true;
         _read.Dispose();
-        _write.Dispose();
-        _flush.Dispose();
-        _database.Dispose();
+        _ingest.Dispose();
+        _fileOptions.Dispose();
+        _database?.Dispose();
+        _options.Dispose();
     }
 
-    private static void WritePrefix(Span<byte> key, GroupId group, byte kind)
+    /// <summary>A property of RocksDB.</summary>
+    public string? Property(string name) => Database().GetProperty(name);
+
+    /// <summary>Writes one file of a write, synced.</summary>
+    internal void WriteStaged(string path, Action<SstFileWriter> write)
     {
-        BinaryPrimitives.WriteUInt32BigEndian(key, group.Value);
-        key[4] = kind;
+        try
+        {
+            using SstFileWriter file = new(_fileOptions, _options);
+            write(file.Open(path));
+            file.Finish();
+        }
+        catch (RocksDbException error)
+        {
+            throw Failed(error);
+        }
+    }
+
+    /// <summary>
+    /// Takes the files of a write in: all or none, and on stable storage when it returns. Two of them must have a key in common: then RocksDB puts all before everything that is stored. It would
+    /// look for the deepest place where each fits otherwise, and a compaction that begins at that moment may fill the same place.
+    /// </summary>
+    internal void Ingest(IReadOnlyList<string> files)
+    {
+        RocksDatabase database = Database();
+        try
+        {
+            database.IngestExternalFiles(files, _ingest);
+        }
+        catch (RocksDbException error)
+        {
+            _roomRanOut |= error.NoSpace;
+            throw Failed(error);
+        }
+    }
+
+    /// <summary>Removes what is left of a write's files.</summary>
+    internal void RemoveStaged(IReadOnlyList<string> files)
+    {
+        try
+        {
+            foreach (string path in files)
+            {
+                _disk.Delete(path);
+            }
+        }
+        catch (DiskException)
+        {
+            // The next opening of the store removes them.
+        }
+    }
+
+    /// <summary>A reader is gone.</summary>
+    internal void Closed() => _readers--;
+
+    internal StateDamagedException Damaged(RocksDbException error) =>
+        new($"The state store in {_directory} fails: {error.Message}.{(error.Corruption ? " Rebuild the node from the others, or restore the directory." : "")}", error);
+
+    private void MakeDirectories()
+    {
+        try
+        {
+            _disk.CreateDirectory(_staging);
+            foreach (string name in _disk.List(_staging))
+            {
+                _disk.Delete(Path.Combine(_staging, name));
+            }
+        }
+        catch (DiskException error)
+        {
+            throw new StateWriteFailedException($"The state store in {_directory} cannot be made: {error.Message}", error.Number == DiskException.NoSpaceLeft, error);
+        }
+    }
+
+    /// <summary>The open database. It is opened again here when that failed for lack of room.</summary>
+    private RocksDatabase Database()
+    {
+        ObjectDisposedException.ThrowIf(_disposed, this);
+        if (_database is null)
+        {
+            try
+            {
+                _database = RocksDatabase.Open(_options, _directory);
+            }
+            catch (RocksDbException error)
+            {
+                throw error.NoSpace ? Failed(error) : Damaged(error);
+            }
+        }
+
+        return _database;
+    }
+
+    /// <summary>
+    /// A database that could not write down a change because the disk was full refuses all that follow, also when there is room again. Opening it anew ends that; a reader holds it
+    /// open, so that has to wait for its end.
+    /// </summary>
+    private void Recover()
+    {
+        if (_roomRanOut && _readers == 0 && _disk.Space(_directory).Free >= RoomToReopen)
+        {
+            _database?.Dispose();
+            _database = null;
+            Database();
+            _roomRanOut = false;
+        }
     }
 
     private void CheckVersion()
     {
-        byte[]? stored = Guard(VersionKey, static (store, key) => store._database.Get(key, store._family, store._read));
+        byte[]? stored = Get(RocksStateFormat.VersionKey);
         if (stored is null)
         {
-            byte[] version = new byte[sizeof(uint)];
-            BinaryPrimitives.WriteUInt32LittleEndian(version, Version);
-            using WriteBatch batch = new();
-            Commit(batch.Put(VersionKey, version, _family));
+            WriteVersion();
         }
-        else if (stored.Length != sizeof(uint) || BinaryPrimitives.ReadUInt32LittleEndian(stored) != Version)
+        else if (stored.Length != sizeof(uint) || BinaryPrimitives.ReadUInt32LittleEndian(stored) != RocksStateFormat.Version)
         {
-            throw new StateDamagedException($"The state store in {_directory} has the format version {Convert.ToHexString(stored)} (little endian); this program reads version {Version}.");
+            throw new StateDamagedException($"The state store in {_directory} has the format version {Convert.ToHexString(stored)} (little endian); this program reads version {RocksStateFormat.Version}.");
         }
     }
 
-    private byte[]? Guard(ReadOnlySpan<byte> key, ReadCall call)
+    private void WriteVersion()
     {
-        try
+        using (Iterator iterator = Database().NewIterator(_read))
         {
-            return call(this, key);
-        }
-        catch (RocksDbException error)
-        {
-            throw Refused(error);
-        }
-    }
-
-    private void Commit(WriteBatch batch)
-    {
-        try
-        {
-            _database.Write(batch, _write);
-            _database.Flush(_family, _flush);
-        }
-        catch (RocksDbException error)
-        {
-            throw Refused(error);
-        }
-    }
-
-    private StateDamagedException Refused(RocksDbException error) => new($"The state store in {_directory} fails: {error.Message}", error);
-
-    private delegate byte[]? ReadCall(RocksStateStore store, ReadOnlySpan<byte> key);
-
-    private sealed class Writer(RocksStateStore store, GroupId group, StateMark mark) : IStateWriter
-    {
-        private readonly WriteBatch _batch = new();
-        private byte[] _key = new byte[256];
-
-        public void Add(ReadOnlySpan<byte> records)
-        {
-            while (!records.IsEmpty)
+            if (iterator.SeekToFirst().Valid())
             {
-                int length = BinaryPrimitives.ReadInt32LittleEndian(records);
-                ReadOnlySpan<byte> record = records.Slice(sizeof(int), length);
-                ReadOnlySpan<byte> name = KeyRecord.Key(record);
-                if (_key.Length < PrefixBytes + name.Length)
-                {
-                    _key = new byte[PrefixBytes + name.Length];
-                }
-
-                WritePrefix(_key, group, RecordKind);
-                name.CopyTo(_key.AsSpan(PrefixBytes));
-                _batch.Put(_key.AsSpan(0, PrefixBytes + name.Length), record, store._family);
-                records = records[(sizeof(int) + length)..];
+                throw new StateDamagedException($"The state store in {_directory} has content, but not the version of its format: something else wrote it, or it is damaged.");
             }
         }
 
-        public void Commit()
+        string[] files = [Path.Combine(_staging, "version-1.sst"), Path.Combine(_staging, "version-2.sst")];
+        foreach (string path in files)
         {
-            Span<byte> key = stackalloc byte[PrefixBytes];
-            Span<byte> value = stackalloc byte[StateMarkCodec.Bytes];
-            WritePrefix(key, group, MarkKind);
-            StateMarkCodec.Write(value, mark);
-            store.Commit(_batch.Put(key, value, store._family));
+            WriteStaged(path, static file =>
+            {
+                Span<byte> version = stackalloc byte[sizeof(uint)];
+                BinaryPrimitives.WriteUInt32LittleEndian(version, RocksStateFormat.Version);
+                file.Put(RocksStateFormat.VersionKey, version);
+            });
         }
 
-        public void Dispose() => _batch.Dispose();
+        Ingest(files);
     }
+
+    private RocksStateReader? Open(GroupId group)
+    {
+        Iterator iterator = Database().NewIterator(_read);
+        try
+        {
+            Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
+            RocksStateFormat.WriteMarkKey(key, group);
+            if (iterator.Seek(key).Valid() && iterator.Key.SequenceEqual(key))
+            {
+                RocksStateReader reader = new(this, iterator, group, ReadMark(group, iterator.Value));
+                _readers++;
+                return reader;
+            }
+        }
+        catch (RocksDbException error)
+        {
+            iterator.Dispose();
+            throw Damaged(error);
+        }
+        catch
+        {
+            iterator.Dispose();
+            throw;
+        }
+
+        iterator.Dispose();
+        return null;
+    }
+
+    private byte[]? Get(ReadOnlySpan<byte> key)
+    {
+        try
+        {
+            return Database().Get(key, _read);
+        }
+        catch (RocksDbException error)
+        {
+            throw Damaged(error);
+        }
+    }
+
+    private StateMark ReadMark(GroupId group, ReadOnlySpan<byte> value) =>
+        RocksStateFormat.ReadMark(value) ?? throw new StateDamagedException($"The state store in {_directory} is damaged: the mark of group {group} has {value.Length} bytes.");
+
+    /// <summary>A write can also end because RocksDB has found damage before, while it compacted.</summary>
+    private StorageException Failed(RocksDbException error) =>
+        error.Corruption ? Damaged(error) : new StateWriteFailedException($"Writing to the state store in {_directory} failed: {error.Message}", error.NoSpace, error);
 }

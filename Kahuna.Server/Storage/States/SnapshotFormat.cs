@@ -5,13 +5,13 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Storage.States;
 
 /// <summary>
-/// A whole state in one file. Header: <c>8 bytes "KAHUNASN", u32 version, u32 group, mark (<see cref="StateMarkCodec"/>), u32 CRC-32C of all before</c>. Then pieces:
+/// A whole state in one file. Header: <c>8 bytes "KAHUNASN", u32 version, u32 group, mark (<see cref="StateMark"/>), u32 CRC-32C of all before</c>. Then pieces:
 /// <c>u32 length, u32 number from 1 on, that many bytes of records (each u32 length, record), u32 CRC-32C of the piece before it</c>; the last piece has the length 0. Little endian. Stateless.
 /// </summary>
 internal static class SnapshotFormat
 {
     public const uint Version = 1;
-    public const int HeaderBytes = 8 + 4 + 4 + StateMarkCodec.Bytes + 4;
+    public const int HeaderBytes = 8 + 4 + 4 + StateMark.Bytes + 4;
     public const int PieceHeaderBytes = 8;
     public const int ChecksumBytes = 4;
 
@@ -29,7 +29,7 @@ internal static class SnapshotFormat
         Magic.CopyTo(header);
         BinaryPrimitives.WriteUInt32LittleEndian(header.AsSpan(8), Version);
         BinaryPrimitives.WriteUInt32LittleEndian(header.AsSpan(12), group.Value);
-        StateMarkCodec.Write(header.AsSpan(16), mark);
+        mark.Write(header.AsSpan(16));
         BinaryPrimitives.WriteUInt32LittleEndian(header.AsSpan(HeaderBytes - ChecksumBytes), Crc32C.Of(header.AsSpan(0, HeaderBytes - ChecksumBytes)));
         return header;
     }
@@ -55,7 +55,7 @@ internal static class SnapshotFormat
         }
 
         uint named = BinaryPrimitives.ReadUInt32LittleEndian(header[12..]);
-        mark = StateMarkCodec.Read(header[16..]);
+        mark = StateMark.Read(header[16..]);
         return named == group.Value ? null : $"it is the state of group {named}, not of {group}";
     }
 }

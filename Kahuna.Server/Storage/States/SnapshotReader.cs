@@ -1,97 +1,142 @@
 using System.Buffers;
 using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage.States;
 
-/// <summary>Reads a state from a file, every byte checked before it is handed out (<see cref="SnapshotFormat"/>). Stateless.</summary>
-internal static class SnapshotReader
+/// <summary>Reads a state from a file, every byte checked before it is handed out (<see cref="SnapshotFormat"/>). Memory: one piece. Owned by who opened it, owns the file; not thread-safe.</summary>
+internal sealed class SnapshotReader : IStateReader
 {
-    /// <summary>The mark in the file's header.</summary>
-    /// <exception cref="StateDamagedException">The file is none, is damaged, is another group's or of another version.</exception>
-    public static StateMark ReadMark(IDiskFile file, GroupId group)
-    {
-        byte[] header = new byte[SnapshotFormat.HeaderBytes];
-        int read = file.Read(0, header);
-        return SnapshotFormat.Check(header.AsSpan(0, read), group, out StateMark mark) is { } objection
-            ? throw new StateDamagedException($"The state in {file.Path} cannot be used: {objection}.")
-            : mark;
-    }
+    private readonly IDiskFile _file;
+    private byte[] _piece = ArrayPool<byte>.Shared.Rent(SnapshotFormat.PieceBytesTarget + 4096);
+    private long _offset = SnapshotFormat.HeaderBytes;
+    private uint _pieces;
+    private int _start;
+    private int _end;
+    private bool _ended;
 
-    /// <summary>Hands out all records. Memory: one piece at a time.</summary>
-    /// <exception cref="StateDamagedException">A piece is damaged or missing; what was handed out before is of no use.</exception>
-    public static void ReadRecords(IDiskFile file, StateRecordSink sink)
+    /// <summary>Reads the header.</summary>
+    /// <exception cref="StateDamagedException">The file is none, is damaged, is another group's or of another version. It is closed.</exception>
+    public SnapshotReader(IDiskFile file, GroupId group)
     {
-        long offset = SnapshotFormat.HeaderBytes;
-        byte[] piece = ArrayPool<byte>.Shared.Rent(SnapshotFormat.PieceBytesTarget + 4096);
+        _file = file;
         try
         {
-            for (uint number = 1; ; number++)
+            byte[] header = new byte[SnapshotFormat.HeaderBytes];
+            int read = file.Read(0, header);
+            if (SnapshotFormat.Check(header.AsSpan(0, read), group, out StateMark mark) is { } objection)
             {
-                int length = ReadPiece(file, offset, number, ref piece);
-                if (length == 0)
-                {
-                    return;
-                }
-
-                ReadOnlySpan<byte> records = piece.AsSpan(SnapshotFormat.PieceHeaderBytes, length);
-                while (!records.IsEmpty)
-                {
-                    int record = records.Length < sizeof(int) ? -1 : BinaryPrimitives.ReadInt32LittleEndian(records);
-                    if (record < 0 || record > records.Length - sizeof(int))
-                    {
-                        throw Damaged(file, offset, "a record is longer than its piece");
-                    }
-
-                    sink(records.Slice(sizeof(int), record));
-                    records = records[(sizeof(int) + record)..];
-                }
-
-                offset += SnapshotFormat.PieceHeaderBytes + length + SnapshotFormat.ChecksumBytes;
+                throw new StateDamagedException($"The state in {file.Path} cannot be used: {objection}.");
             }
+
+            Mark = mark;
         }
-        finally
+        catch
         {
-            ArrayPool<byte>.Shared.Return(piece);
+            Dispose();
+            throw;
         }
     }
 
-    private static int ReadPiece(IDiskFile file, long offset, uint number, ref byte[] piece)
+    public StateMark Mark { get; }
+
+    public bool TryRead(ByteBuffer target, int bytesMax)
     {
-        if (file.Read(offset, piece.AsSpan(0, SnapshotFormat.PieceHeaderBytes)) < SnapshotFormat.PieceHeaderBytes)
+        int start = target.Length;
+        while ((target.Length == start || target.Length - start < bytesMax) && TryTake(out StateRecord record))
         {
-            throw Damaged(file, offset, "the file ends too early");
+            BinaryPrimitives.WriteInt32LittleEndian(target.Take(sizeof(int)), record.Bytes.Length);
+            target.Append(record.Bytes);
         }
 
-        uint length = BinaryPrimitives.ReadUInt32LittleEndian(piece);
-        if (length > SnapshotFormat.PieceBytesMax || length > file.Length - offset)
+        return target.Length > start;
+    }
+
+    /// <summary>Takes the next record, which is valid until the next call. False when there is no more.</summary>
+    /// <exception cref="StateDamagedException">A piece is damaged or missing; what was handed out before is of no use.</exception>
+    public bool TryTake(out StateRecord record)
+    {
+        record = default;
+        if (_start == _end && !TryReadPiece())
         {
-            throw Damaged(file, offset, "a piece is longer than the file");
+            return false;
+        }
+
+        ReadOnlySpan<byte> left = _piece.AsSpan(_start, _end - _start);
+        if (!StateRecord.TryTake(ref left, out StateRecord taken))
+        {
+            throw Damaged("a record is longer than its piece");
+        }
+
+        _start = _end - left.Length;
+        record = new StateRecord(_piece.AsSpan(_start - taken.Bytes.Length, taken.Bytes.Length));
+        return true;
+    }
+
+    public void Dispose()
+    {
+        _file.Dispose();
+        if (_piece.Length > 0)
+        {
+            ArrayPool<byte>.Shared.Return(_piece);
+            _piece = [];
+        }
+    }
+
+    private bool TryReadPiece()
+    {
+        if (_ended)
+        {
+            return false;
+        }
+
+        int length = ReadPiece(_pieces + 1);
+        _pieces++;
+        _offset += SnapshotFormat.PieceHeaderBytes + length + SnapshotFormat.ChecksumBytes;
+        _start = SnapshotFormat.PieceHeaderBytes;
+        _end = _start + length;
+        _ended = length == 0;
+        return !_ended;
+    }
+
+    private int ReadPiece(uint number)
+    {
+        if (_file.Read(_offset, _piece.AsSpan(0, SnapshotFormat.PieceHeaderBytes)) < SnapshotFormat.PieceHeaderBytes)
+        {
+            throw Damaged("the file ends too early");
+        }
+
+        uint length = BinaryPrimitives.ReadUInt32LittleEndian(_piece);
+        if (length > SnapshotFormat.PieceBytesMax || length > _file.Length - _offset)
+        {
+            throw Damaged("a piece is longer than the file");
         }
 
         int whole = SnapshotFormat.PieceHeaderBytes + (int)length + SnapshotFormat.ChecksumBytes;
-        if (piece.Length < whole)
+        if (_piece.Length < whole)
         {
-            ArrayPool<byte>.Shared.Return(piece);
-            piece = ArrayPool<byte>.Shared.Rent(whole);
+            ArrayPool<byte>.Shared.Return(_piece);
+            _piece = [];
+            _piece = ArrayPool<byte>.Shared.Rent(whole);
         }
 
-        if (file.Read(offset, piece.AsSpan(0, whole)) < whole)
+        if (_file.Read(_offset, _piece.AsSpan(0, whole)) < whole)
         {
-            throw Damaged(file, offset, "the file ends too early");
+            throw Damaged("the file ends too early");
         }
 
-        ReadOnlySpan<byte> content = piece.AsSpan(0, whole - SnapshotFormat.ChecksumBytes);
-        if (Crc32C.Of(content) != BinaryPrimitives.ReadUInt32LittleEndian(piece.AsSpan(content.Length)) || BinaryPrimitives.ReadUInt32LittleEndian(content[4..]) != number)
+        ReadOnlySpan<byte> content = _piece.AsSpan(0, whole - SnapshotFormat.ChecksumBytes);
+        if (Crc32C.Of(content) != BinaryPrimitives.ReadUInt32LittleEndian(_piece.AsSpan(content.Length)) || BinaryPrimitives.ReadUInt32LittleEndian(content[4..]) != number)
         {
-            throw Damaged(file, offset, "the checksum does not fit");
+            throw Damaged("the checksum does not fit");
         }
 
         return (int)length;
     }
 
-    private static StateDamagedException Damaged(IDiskFile file, long offset, string reason) =>
-        new($"The state in {file.Path} is damaged at offset {offset}: {reason}. Rebuild the node from the others, or restore the file.");
+    private StateDamagedException Damaged(string reason) =>
+        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}. Rebuild the node from the others, or restore the file.");
 }

@@ -1,12 +1,10 @@
 using System.Buffers.Binary;
 using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage.States;
 
-/// <summary>Writes a state to a file piece by piece (<see cref="SnapshotFormat"/>). Owned by one store; not thread-safe.</summary>
+/// <summary>Writes a state to a file piece by piece (<see cref="SnapshotFormat"/>). Owned by one write; not thread-safe.</summary>
 internal sealed class SnapshotWriter : IDisposable
 {
     private readonly IDiskFile _file;
@@ -15,16 +13,16 @@ internal sealed class SnapshotWriter : IDisposable
     private long _position;
     private uint _pieces;
 
-    public SnapshotWriter(IDiskFile file, GroupId group, in StateMark mark)
+    public SnapshotWriter(IDiskFile file, byte[] header)
     {
         _file = file;
-        Write(SnapshotFormat.Header(group, mark));
-        _piece.Take(SnapshotFormat.PieceHeaderBytes);
+        _piece.Append(header);
     }
 
     /// <summary>Adds whole records, each preceded by its length.</summary>
     public void Add(ReadOnlySpan<byte> records)
     {
+        WriteHeader();
         _piece.Append(records);
         if (_piece.Length >= SnapshotFormat.PieceBytesTarget)
         {
@@ -35,6 +33,7 @@ internal sealed class SnapshotWriter : IDisposable
     /// <summary>Writes what is left and the end, and brings the file to stable storage.</summary>
     public void Finish()
     {
+        WriteHeader();
         if (_piece.Length > SnapshotFormat.PieceHeaderBytes)
         {
             EndPiece();
@@ -48,6 +47,16 @@ internal sealed class SnapshotWriter : IDisposable
     {
         _file.Dispose();
         _piece.Return();
+    }
+
+    /// <summary>Not when it is made: who made it must own it before anything can fail.</summary>
+    private void WriteHeader()
+    {
+        if (_position == 0)
+        {
+            Write(_piece.WrittenMemory);
+            _piece.Length = SnapshotFormat.PieceHeaderBytes;
+        }
     }
 
     private void EndPiece()

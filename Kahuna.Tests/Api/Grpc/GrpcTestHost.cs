@@ -77,7 +77,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
 
     /// <summary>Links of a cluster of one: they take no connection, and their listener is the product's.</summary>
     private static PeerLinks NoPeers(SslStreamCertificateContext certificate) => new(
-        new PeerLinksOptions { Self = new NodeId(1), ClusterId = "test", Partitions = 1, Secret = ReadOnlyMemory<byte>.Empty, Peers = [], Certificate = certificate },
+        new PeerLinksOptions { Self = new NodeId(1), ClusterId = "test", Partitions = 1, Secret = ReadOnlyMemory<byte>.Empty, Peers = [], Directory = new FixedDirectory(1), Certificate = certificate },
         new FrameRecorder(),
         NullLoggerFactory.Instance);
 }

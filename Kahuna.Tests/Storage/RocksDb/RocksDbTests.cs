@@ -4,24 +4,24 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Storage.RocksDb;
 
-/// <summary>The interop on the real library: what is flushed is there, what fails says so, and nothing is left behind.</summary>
+/// <summary>The interop on the real library: what is taken in is there, what fails says so, and nothing is left behind.</summary>
 public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
 {
-    private const string Other = "other";
     private const int OpensWithoutGrowth = 10_000;
 
     /// <summary>In memory where there is such a place: ten thousand times opening and closing is not about the disk.</summary>
     private readonly string _directory = Path.Combine(Directory.Exists("/dev/shm") ? "/dev/shm" : Path.GetTempPath(), "kahuna-rocksdb-" + Guid.NewGuid().ToString("N"));
 
     private readonly ReadOptions _read = new ReadOptions().SetVerifyChecksums(true);
-    private readonly WriteOptions _write = new WriteOptions().DisableWal(true);
-    private readonly FlushOptions _flush = new FlushOptions().SetWaitForFlush(true);
+    private readonly EnvOptions _files = new();
+    private readonly IngestExternalFileOptions _ingest = new IngestExternalFileOptions().SetMoveFiles(true);
+    private int _staged;
 
     public void Dispose()
     {
         _read.Dispose();
-        _write.Dispose();
-        _flush.Dispose();
+        _files.Dispose();
+        _ingest.Dispose();
         if (Directory.Exists(_directory))
         {
             Directory.Delete(_directory, recursive: true);
@@ -29,50 +29,41 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
     }
 
     [Fact]
-    public void Batch_is_read_back_and_walked_in_order()
+    public void File_is_read_back_and_walked_in_order()
     {
         using RocksDatabase database = Open();
-        ColumnFamilyHandle family = database.GetColumnFamily("default");
-        using WriteBatch batch = new();
-        batch.Put("b"u8, "2"u8, family).Put("a"u8, "1"u8, family).Put("c"u8, default, family).Put("a"u8, "other"u8, database.GetColumnFamily(Other));
-        Assert.Equal(4, batch.Count);
-        database.Write(batch, _write);
-        Assert.Equal("1"u8.ToArray(), database.Get("a"u8, family, _read)!);
-        Assert.Equal([], database.Get("c"u8, family, _read)!);
-        Assert.Null(database.Get("d"u8, family, _read));
-
-        database.Write(batch.Clear().Delete("b"u8, family), _write);
-        Assert.Equal("a=1 c=", Walk(database, family));
-        using Iterator iterator = database.NewIterator(family, _read);
-        Assert.Equal("c"u8, iterator.Seek("b"u8).Key);
+        Ingest(database, Stage("a=1", "b=2", "c="));
+        Assert.Equal("1"u8.ToArray(), database.Get("a"u8, _read)!);
+        Assert.Equal([], database.Get("c"u8, _read)!);
+        Assert.Null(database.Get("d"u8, _read));
+        Assert.Equal("a=1 b=2 c=", Walk(database));
+        using Iterator iterator = database.NewIterator(_read);
+        Assert.Equal("c"u8, iterator.Seek("bb"u8).Key);
         Assert.False(iterator.Next().Valid());
+        Assert.NotNull(database.GetProperty("rocksdb.total-sst-files-size"));
+        Assert.Null(database.GetProperty("rocksdb.no-such-property"));
     }
 
+    /// <summary>What a state write rests on: files of one step may overlap, and a range that is removed in the same step does not take away what comes after it.</summary>
     [Fact]
-    public void Flushed_data_is_there_after_reopening()
-    {
-        using (RocksDatabase database = Open())
-        {
-            Put(database, "default", "kept", "1");
-            database.Flush(database.GetColumnFamily("default"), _flush);
-        }
-
-        using RocksDatabase again = Open();
-        Assert.Equal("1"u8.ToArray(), again.Get("kept"u8, again.GetColumnFamily("default"), _read)!);
-        Assert.NotNull(again.GetProperty("rocksdb.total-sst-files-size"));
-        Assert.Null(again.GetProperty("rocksdb.no-such-property"));
-    }
-
-    /// <summary>What durability without RocksDB's own log rests on: the copy is what a crash would leave.</summary>
-    [Fact]
-    public void Only_a_flush_makes_durable_and_a_batch_is_durable_as_a_whole_within_its_family()
+    public void Later_file_of_a_step_wins_and_all_win_over_what_was_there()
     {
         using RocksDatabase database = Open();
-        ColumnFamilyHandle family = database.GetColumnFamily("default");
-        using WriteBatch batch = new();
-        database.Write(batch.Put("a"u8, "1"u8, family).Put("b"u8, "1"u8, family).Put("c"u8, "1"u8, database.GetColumnFamily(Other)), _write);
-        database.Flush(family, _flush);
-        database.Write(batch.Clear().Put("a"u8, "2"u8, family), _write);
+        Ingest(database, Stage("a=old", "b=old", "c=old", "z=old"));
+        string remove = Stage(file => file.DeleteRange("a"u8, "d"u8));
+        Ingest(database, remove, Stage("a=1", "c=1"), Stage("b=2", "c=2"));
+        Assert.Equal("a=1 b=2 c=2 z=old", Walk(database));
+        Ingest(database, Stage("a=3"));
+        Assert.Equal("a=3 b=2 c=2 z=old", Walk(database));
+    }
+
+    /// <summary>The copy is what a killed process would leave.</summary>
+    [Fact]
+    public void What_was_taken_in_is_there_without_closing()
+    {
+        using RocksDatabase database = Open();
+        Ingest(database, Stage("a=1"), Stage("b=1"));
+        string unused = Stage("c=1");
         string copy = _directory + "-copy";
         Directory.CreateDirectory(copy);
         try
@@ -83,8 +74,8 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
             }
 
             using RocksDatabase crashed = Open(copy);
-            Assert.Equal("a=1 b=1", Walk(crashed, crashed.GetColumnFamily("default")));
-            Assert.Equal("", Walk(crashed, crashed.GetColumnFamily(Other)));
+            Assert.Equal("a=1 b=1", Walk(crashed));
+            Assert.True(File.Exists(unused));
         }
         finally
         {
@@ -93,28 +84,45 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
     }
 
     [Fact]
-    public void Snapshot_does_not_see_what_came_later()
+    public void Step_with_an_unusable_file_takes_nothing_in()
     {
         using RocksDatabase database = Open();
-        Put(database, "default", "key", "before");
-        using Snapshot snapshot = database.CreateSnapshot();
-        Put(database, "default", "key", "after");
-        using ReadOptions then = new ReadOptions().SetSnapshot(snapshot);
-        Assert.Equal("before"u8.ToArray(), database.Get("key"u8, database.GetColumnFamily("default"), then)!);
-        Assert.Equal("after"u8.ToArray(), database.Get("key"u8, database.GetColumnFamily("default"), _read)!);
+        string broken = Stage("b=1");
+        File.WriteAllText(broken, "no file of this kind, but long enough to be looked at: " + new string('x', 200));
+        RocksDbException error = Assert.Throws<RocksDbException>(() => Ingest(database, Stage("a=1"), broken));
+        Assert.True(error.Corruption, error.Message);
+        Assert.Equal("", Walk(database));
+        Ingest(database, Stage("c=1"));
+        Assert.Equal("c=1", Walk(database));
     }
 
     [Fact]
-    public void Iterator_and_snapshot_may_outlive_the_database_handle()
+    public void Keys_out_of_order_are_refused()
+    {
+        RocksDbException error = Assert.Throws<RocksDbException>(() => Stage("b=1", "a=1"));
+        Assert.Contains("ascending order", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Iterator_does_not_see_what_came_later()
+    {
+        using RocksDatabase database = Open();
+        Ingest(database, Stage("key=before"));
+        using Iterator iterator = database.NewIterator(_read);
+        Ingest(database, Stage("key=after"));
+        Assert.Equal("before"u8, iterator.SeekToFirst().Value);
+        Assert.Equal("after"u8.ToArray(), database.Get("key"u8, _read)!);
+    }
+
+    [Fact]
+    public void Iterator_may_outlive_the_database_handle()
     {
         RocksDatabase database = Open();
-        Put(database, "default", "key", "value");
-        Iterator iterator = database.NewIterator(database.GetColumnFamily("default"), _read);
-        Snapshot snapshot = database.CreateSnapshot();
+        Ingest(database, Stage("key=value"));
+        Iterator iterator = database.NewIterator(_read);
         database.Dispose();
         Assert.Equal("value"u8, iterator.SeekToFirst().Value);
         iterator.Dispose();
-        snapshot.Dispose();
         Open().Dispose();
     }
 
@@ -131,12 +139,7 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
     {
         using (RocksDatabase database = Open())
         {
-            for (int i = 0; i < 200; i++)
-            {
-                Put(database, "default", $"key{i:D4}", new string('v', 100));
-            }
-
-            database.Flush(database.GetColumnFamily("default"), _flush);
+            Ingest(database, Stage([.. Enumerable.Range(0, 200).Select(i => $"key{i:D4}={new string('v', 100)}")]));
         }
 
         string file = Assert.Single(Directory.GetFiles(_directory, "*.sst"));
@@ -146,30 +149,57 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
         RocksDbException error = Assert.Throws<RocksDbException>(() =>
         {
             using RocksDatabase database = Open();
-            Walk(database, database.GetColumnFamily("default"));
+            Walk(database);
         });
         Assert.Contains("checksum", error.Message, StringComparison.OrdinalIgnoreCase);
         Assert.Contains(Path.GetFileName(file), error.Message, StringComparison.Ordinal);
+        Assert.True(error.Corruption);
+    }
+
+    [Theory]
+    [InlineData("IO error: No space left on device: While appending to file: state/000012.sst: No space left on device", true, false)]
+    [InlineData("IO error: While appending to file: state/000012.sst: Disk quota exceeded", true, false)]
+    [InlineData("IO error: While fsync: state/000012.sst: Input/output error", false, false)]
+    [InlineData("Corruption: block checksum mismatch: stored = 1, computed = 2 in state/000012.sst", false, true)]
+    public void Kinds_of_errors_are_told_apart_by_their_text(string text, bool noSpace, bool corruption)
+    {
+        RocksDbException error = new(text);
+        Assert.Equal(noSpace, error.NoSpace);
+        Assert.Equal(corruption, error.Corruption);
     }
 
     [Fact]
     public void Opening_and_closing_ten_thousand_times_leaves_nothing_behind()
     {
+        using (RocksDatabase database = Open())
+        {
+            Ingest(database, Stage("key=value"));
+        }
+
         for (int i = 0; i < 500; i++)
         {
             OpenAndClose();
         }
 
-        (int descriptors, long bytes) = Held();
-        for (int i = 0; i < OpensWithoutGrowth; i++)
+        // What leaks grows in every quarter; what other tests of this process hold for a while does not.
+        int descriptorsLeast = int.MaxValue;
+        long bytesLeast = long.MaxValue;
+        for (int quarter = 0; quarter < 4; quarter++)
         {
-            OpenAndClose();
+            (int descriptors, long bytes) = Held();
+            for (int i = 0; i < OpensWithoutGrowth / 4; i++)
+            {
+                OpenAndClose();
+            }
+
+            (int descriptorsAfter, long bytesAfter) = Held();
+            descriptorsLeast = Math.Min(descriptorsLeast, descriptorsAfter - descriptors);
+            bytesLeast = Math.Min(bytesLeast, bytesAfter - bytes);
         }
 
-        (int descriptorsAfter, long bytesAfter) = Held();
-        output.WriteLine($"Checked: {OpensWithoutGrowth} times opened and closed, {(bytesAfter - bytes) >> 10} KiB more, {descriptorsAfter - descriptors} descriptors more");
-        Assert.InRange(descriptorsAfter - descriptors, -1000, 10);
-        Assert.InRange(bytesAfter - bytes, long.MinValue, 64L << 20);
+        output.WriteLine($"Checked: {OpensWithoutGrowth} times opened and closed; {bytesLeast >> 10} KiB and {descriptorsLeast} descriptors more in the quarter that grew least");
+        Assert.InRange(descriptorsLeast, int.MinValue, 10);
+        Assert.InRange(bytesLeast, long.MinValue, 8L << 20);
     }
 
     private static (int Descriptors, long Bytes) Held()
@@ -180,10 +210,10 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
         return (OperatingSystem.IsLinux() ? Directory.GetFiles("/proc/self/fd").Length : 0, self.WorkingSet64);
     }
 
-    private static string Walk(RocksDatabase database, ColumnFamilyHandle family)
+    private static string Walk(RocksDatabase database)
     {
         using ReadOptions read = new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(1 << 20);
-        using Iterator iterator = database.NewIterator(family, read);
+        using Iterator iterator = database.NewIterator(read);
         List<string> pairs = [];
         for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())
         {
@@ -196,34 +226,56 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
     private void OpenAndClose()
     {
         using RocksDatabase database = Open();
-        using WriteBatch batch = new();
-        database.Write(batch.Put("key"u8, "value"u8, database.GetColumnFamily(Other)), _write);
-        using Iterator iterator = database.NewIterator(database.GetColumnFamily(Other), _read);
+        using EnvOptions files = new();
+        using IngestExternalFileOptions ingest = new();
+        using DbOptions options = new();
+        using SstFileWriter writer = new(files, options);
+        using Iterator iterator = database.NewIterator(_read);
         Assert.True(iterator.SeekToFirst().Valid());
     }
 
-    private void Put(RocksDatabase database, string family, string key, string value)
+    private void Ingest(RocksDatabase database, params string[] files) => database.IngestExternalFiles(files, _ingest);
+
+    private string Stage(params string[] pairs) => Stage(file =>
     {
-        using WriteBatch batch = new();
-        database.Write(batch.Put(Encoding.UTF8.GetBytes(key), Encoding.UTF8.GetBytes(value), database.GetColumnFamily(family)), _write);
+        foreach (string pair in pairs)
+        {
+            string[] parts = pair.Split('=');
+            file.Put(Encoding.UTF8.GetBytes(parts[0]), Encoding.UTF8.GetBytes(parts[1]));
+        }
+    });
+
+    private string Stage(Action<SstFileWriter> write)
+    {
+        string folder = Path.Combine(_directory, "staged");
+        Directory.CreateDirectory(folder);
+        string path = Path.Combine(folder, $"{++_staged}.sst");
+        using DbOptions options = new();
+        using SstFileWriter file = new(_files, options);
+        write(file.Open(path));
+        file.Finish();
+        return path;
     }
 
     private RocksDatabase Open(string? directory = null)
     {
         using DbOptions options = new DbOptions()
             .SetCreateIfMissing()
-            .SetCreateMissingColumnFamilies()
-            .SetAtomicFlush()
             .SetParanoidChecks()
-            .SetWriteBufferSize(1 << 20)
+            .SetWriteBufferSize(1 << 16)
+            .SetUniversalCompaction(1, 50)
+            .SetLevel0Triggers(8, 1 << 20, 1 << 20)
+            .SetTargetFileSizeBase(1 << 20)
+            .SetCompactionReadaheadSize(1 << 20)
             .SetMaxBackgroundJobs(2)
             .SetMaxOpenFiles(-1)
             .SetCompression(Compression.No)
             .SetInfoLogLevel(3)
-            .SetInfoLogFiles(1 << 20, 1)
+            .SetInfoLogFiles(1)
             .SetBytesPerSync(1 << 20)
-            .SetBlockCache(1 << 20)
+            .SetBlocks(1 << 14, 1 << 20)
             .SetRateLimit(64 << 20);
-        return RocksDatabase.Open(options, directory ?? _directory, "default", Other);
+        Directory.CreateDirectory(directory ?? _directory);
+        return RocksDatabase.Open(options, directory ?? _directory);
     }
 }

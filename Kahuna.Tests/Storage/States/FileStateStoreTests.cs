@@ -1,5 +1,6 @@
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
 using Kahuna.Server.Storage.Disk;
 using Kahuna.Server.Storage.States;
 using Kahuna.Tests.State;
@@ -54,20 +55,63 @@ public sealed class FileStateStoreTests : StateStoreContract
     }
 
     [Theory]
-    [InlineData(DiskException.NoSpaceLeft)]
-    [InlineData(DiskException.InputOutputError)]
-    public void Failed_write_is_told_and_the_old_state_stays(int error)
+    [InlineData(DiskException.NoSpaceLeft, true)]
+    [InlineData(122, true)]
+    [InlineData(DiskException.InputOutputError, false)]
+    public void Failed_write_is_told_and_the_old_state_stays(int error, bool noSpace)
     {
         StateDriver state = new();
         state.Set("key", "before");
         Write(Open(), new GroupId(1), state.Machine, 1);
         ulong before = state.Machine.Digest;
         state.Set("key", "after");
-        _disk.Fault = (step, _) => step == DiskStep.Write ? error : 0;
-        Assert.Throws<DiskException>(() => Write(Open(), new GroupId(1), state.Machine, 2));
-        _disk.Fault = null;
-        Assert.Equal(before, Load(Open(), new GroupId(1)).Digest);
-        Assert.Equal(Snapshot, Assert.Single(_disk.Files));
+        foreach (DiskStep failing in new[] { DiskStep.Open, DiskStep.Write, DiskStep.SyncData, DiskStep.Rename })
+        {
+            FileStateStore store = new(_disk, Folder);
+            using StateView view = state.Machine.ViewAll();
+            using IStateWriter writer = store.BeginWrite(new GroupId(1), new StateMark(new LogIndex(2), new Term(1), view.Summary), whole: true);
+            _disk.Fault = (step, _) => step == failing ? error : 0;
+            StateWriteFailedException failure = Assert.Throws<StateWriteFailedException>(() =>
+            {
+                AddAll(writer, view);
+                writer.Commit();
+            });
+            Assert.Equal(noSpace, failure.NoSpace);
+            Assert.Contains(Snapshot, failure.Message, StringComparison.Ordinal);
+            Assert.Throws<InvariantException>(writer.Commit);
+            _disk.Fault = null;
+            writer.Dispose();
+            Assert.Equal(before, Load(store, new GroupId(1)).Digest);
+            Assert.Equal(Snapshot, Assert.Single(_disk.Files));
+        }
+
+        Write(Open(), new GroupId(1), state.Machine, 3);
+        Assert.Equal(state.Machine.Digest, Load(Open(), new GroupId(1)).Digest);
+    }
+
+    [Fact]
+    public void Store_takes_a_write_when_there_is_room_again()
+    {
+        StateDriver state = new();
+        Change(state, new Random(8), 500);
+        using IStateStore store = Open();
+        Write(store, new GroupId(1), state.Machine, 1);
+        ulong before = state.Machine.Digest;
+        Change(state, new Random(9), 500);
+        _disk.Capacity = _disk.Used + (_disk.Used / 2);
+        Assert.True(Assert.Throws<StateWriteFailedException>(() => Write(store, new GroupId(1), state.Machine, 2)).NoSpace);
+        Assert.Empty(Unfinished());
+        Assert.Equal(before, Load(store, new GroupId(1)).Digest);
+        _disk.Capacity *= 10;
+        Write(store, new GroupId(1), state.Machine, 2);
+        Assert.Equal(state.Machine.Digest, Load(store, new GroupId(1)).Digest);
+    }
+
+    [Fact]
+    public void Part_of_a_state_is_not_taken()
+    {
+        using IStateStore store = Open();
+        Assert.Throws<InvariantException>(() => store.BeginWrite(new GroupId(1), default, whole: false));
     }
 
     [Fact]
@@ -106,6 +150,8 @@ public sealed class FileStateStoreTests : StateStoreContract
     }
 
     private protected override IStateStore Open() => new FileStateStore(_disk, Folder);
+
+    private protected override IEnumerable<string> Unfinished() => _disk.Files.Where(path => !path.EndsWith(".snapshot", StringComparison.Ordinal));
 
     private string Refuses(byte[] content)
     {

@@ -59,9 +59,11 @@ public abstract class StateStoreContract : IDisposable
         using (IStateStore store = Open())
         {
             using StateView view = state.Machine.ViewAll();
-            using IStateWriter writer = store.BeginWrite(s_one, new StateMark(new LogIndex(2), new Term(1), view.Summary));
+            using IStateWriter writer = store.BeginWrite(s_one, new StateMark(new LogIndex(2), new Term(1), view.Summary), whole: true);
             AddAll(writer, view);
         }
+
+        Assert.Empty(Unfinished());
 
         using IStateStore again = Open();
         Assert.Equal(1UL, again.Find(s_one)!.Value.Index.Value);
@@ -100,20 +102,182 @@ public abstract class StateStoreContract : IDisposable
         Assert.Equal(state.Machine.Digest, Load(store, s_one).Digest);
     }
 
+    [Fact]
+    public void Reader_is_not_disturbed_by_later_writes()
+    {
+        Random random = new(3);
+        StateDriver state = new();
+        Change(state, random, 2_000);
+        using IStateStore store = Open();
+        Assert.Null(store.OpenReader(s_one));
+        StateMark mark = Write(store, s_one, state.Machine, 1);
+        using IStateReader reader = store.OpenReader(s_one)!;
+        StateLoader read = new(new StateLimits(), mark.Summary);
+        int slices = 0;
+        while (ReadSlice(reader, read, 500))
+        {
+            // Between any two slices the state changes, in part and as a whole.
+            Change(state, random, 50);
+            Write(store, s_one, state.Machine, (ulong)(++slices + 1), whole: slices % 3 == 0);
+        }
+
+        Assert.True(slices > 5);
+        Assert.False(ReadSlice(reader, read, 500));
+        Assert.Equal(mark, reader.Mark);
+        Assert.Equal(mark.Summary.Digest, read.Finish().Digest);
+        Assert.Equal(state.Machine.Digest, Load(store, s_one).Digest);
+    }
+
+    [Fact]
+    public void Reader_hands_out_at_least_one_record_and_about_what_is_asked()
+    {
+        StateDriver state = new();
+        for (int i = 0; i < 20; i++)
+        {
+            state.Set($"key{i}", new string('v', 100));
+        }
+
+        using IStateStore store = Open();
+        StateMark mark = Write(store, s_one, state.Machine, 1);
+        using IStateReader one = store.OpenReader(s_one)!;
+        using IStateReader all = store.OpenReader(s_one)!;
+        StateLoader loader = new(new StateLimits(), mark.Summary);
+        ByteBuffer buffer = ByteBuffer.Rent();
+        int records = 0;
+        for (int before = 0; one.TryRead(buffer, 0); before = buffer.Length)
+        {
+            ReadOnlySpan<byte> bytes = buffer.Written[before..];
+            Assert.True(StateRecord.TryTake(ref bytes, out StateRecord record));
+            Assert.Equal(0, bytes.Length);
+            loader.Add(record.Bytes);
+            records++;
+        }
+
+        Assert.Equal(20, records);
+        Assert.Equal(state.Machine.Digest, loader.Finish().Digest);
+        ByteBuffer other = ByteBuffer.Rent();
+        Assert.True(all.TryRead(other, int.MaxValue));
+        Assert.Equal(buffer.Length, other.Length);
+        Assert.False(all.TryRead(other, int.MaxValue));
+        buffer.Return();
+        other.Return();
+    }
+
+    [Fact]
+    public void Whole_write_removes_what_it_does_not_have()
+    {
+        using IStateStore store = Open();
+        StateDriver neighbour = new();
+        neighbour.Set("key/1", "of another group");
+        Write(store, s_two, neighbour.Machine, 1);
+        StateDriver before = new();
+        Change(before, new Random(4), 500);
+        Write(store, s_one, before.Machine, 10);
+
+        StateDriver after = new();
+        after.Set("key/1", "kept name, other value");
+        after.Set("unheard of", "new");
+        Write(store, s_one, after.Machine, 5, whole: true);
+        StateMachine loaded = Load(store, s_one);
+        Assert.Equal(after.Machine.Digest, loaded.Digest);
+        Assert.Equal(2, loaded.Counts.Keys);
+        Assert.Equal(5UL, store.Find(s_one)!.Value.Index.Value);
+
+        after.Set("later", "on top of it");
+        Write(store, s_one, after.Machine, 6);
+        Assert.Equal(after.Machine.Digest, Load(store, s_one).Digest);
+        Assert.Equal(neighbour.Machine.Digest, Load(store, s_two).Digest);
+    }
+
+    [Fact]
+    public void Empty_state_replaces_one_with_keys()
+    {
+        StateDriver state = new();
+        state.Set("key", "value");
+        using IStateStore store = Open();
+        Write(store, s_one, state.Machine, 1);
+        StateDriver empty = new();
+        Write(store, s_one, empty.Machine, 2, whole: true);
+        Assert.Equal(0, Load(store, s_one).Counts.Keys);
+        using IStateReader reader = store.OpenReader(s_one)!;
+        Assert.Equal(2UL, reader.Mark.Index.Value);
+        ByteBuffer buffer = ByteBuffer.Rent();
+        Assert.False(reader.TryRead(buffer, 1_000));
+        buffer.Return();
+    }
+
+    [Fact]
+    public void Writers_that_are_open_at_once_do_not_disturb_each_other()
+    {
+        StateDriver[] states = [new(), new(), new()];
+        GroupId[] groups = [s_one, s_two, s_one];
+        using IStateStore store = Open();
+        List<(StateView View, IStateWriter Writer)> open = [];
+        for (int i = 0; i < states.Length; i++)
+        {
+            Change(states[i], new Random(10 + i), 800);
+            StateView view = states[i].Machine.ViewAll();
+            open.Add((view, store.BeginWrite(groups[i], new StateMark(new LogIndex((ulong)i + 1), new Term(1), view.Summary), whole: true)));
+        }
+
+        ByteBuffer buffer = ByteBuffer.Rent();
+        for (bool more = true; more;)
+        {
+            more = false;
+            foreach ((StateView view, IStateWriter writer) in open)
+            {
+                buffer.Length = 0;
+                more |= view.TryTake(buffer, 700);
+                writer.Add(buffer.Written);
+            }
+        }
+
+        buffer.Return();
+        open[2].Writer.Commit();
+        open[1].Writer.Commit();
+        Assert.Equal(states[2].Machine.Digest, Load(store, s_one).Digest);
+        open[0].Writer.Commit();
+        Assert.Equal(states[0].Machine.Digest, Load(store, s_one).Digest);
+        Assert.Equal(states[1].Machine.Digest, Load(store, s_two).Digest);
+        foreach ((StateView view, IStateWriter writer) in open)
+        {
+            view.Dispose();
+            writer.Dispose();
+        }
+
+        Assert.Empty(Unfinished());
+    }
+
+    [Fact]
+    public void Write_is_over_after_its_commit()
+    {
+        StateDriver state = new();
+        using IStateStore store = Open();
+        using StateView view = state.Machine.ViewAll();
+        using IStateWriter writer = store.BeginWrite(s_one, new StateMark(new LogIndex(1), new Term(1), view.Summary), whole: true);
+        writer.Commit();
+        Assert.Throws<InvariantException>(() => writer.Add([]));
+        Assert.Throws<InvariantException>(writer.Commit);
+    }
+
+    /// <summary>Files of writes that were not committed.</summary>
+    private protected abstract IEnumerable<string> Unfinished();
+
     private protected abstract IStateStore Open();
 
     private protected static StateMachine Load(IStateStore store, GroupId group)
     {
         StateLoader loader = new(new StateLimits(), store.Find(group)!.Value.Summary);
-        store.Load(group, loader.Add);
+        store.Load(group, record => loader.Add(record.Bytes));
         return loader.Finish();
     }
 
-    private protected static StateMark Write(IStateStore store, GroupId group, StateMachine machine, ulong index)
+    private protected static StateMark Write(IStateStore store, GroupId group, StateMachine machine, ulong index, bool whole = false)
     {
-        using StateView view = store.TakesWholeStates ? machine.ViewAll() : machine.ViewChanges();
+        whole |= store.TakesWholeStates;
+        using StateView view = whole ? machine.ViewAll() : machine.ViewChanges();
         StateMark mark = new(new LogIndex(index), new Term(1), view.Summary);
-        using IStateWriter writer = store.BeginWrite(group, mark);
+        using IStateWriter writer = store.BeginWrite(group, mark, whole);
         AddAll(writer, view);
         writer.Commit();
         return mark;
@@ -140,7 +304,24 @@ public abstract class StateStoreContract : IDisposable
         }
     }
 
-    private static void AddAll(IStateWriter writer, StateView view)
+    /// <summary>Loads one slice; false when there was none.</summary>
+    private static bool ReadSlice(IStateReader reader, StateLoader loader, int bytes)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        bool any = reader.TryRead(buffer, bytes);
+        ReadOnlySpan<byte> records = buffer.Written;
+        Assert.Equal(any, records.Length > 0);
+        while (StateRecord.TryTake(ref records, out StateRecord record))
+        {
+            loader.Add(record.Bytes);
+        }
+
+        Assert.Equal(0, records.Length);
+        buffer.Return();
+        return any;
+    }
+
+    private protected static void AddAll(IStateWriter writer, StateView view)
     {
         ByteBuffer buffer = ByteBuffer.Rent();
         bool more = true;

@@ -1,0 +1,94 @@
+using System.Globalization;
+using System.Text;
+using System.Text.Json;
+using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Hosting.Membership;
+
+/// <summary>
+/// The content of <c>members.json</c>: the data directories of the other nodes that this one has met. Immutable.
+/// </summary>
+/// <param name="FromTheBeginning">Whether the record began with this node's first start, so that what is missing in it was never met.</param>
+/// <param name="Members">The nodes that were met.</param>
+internal sealed record MembersFile(bool FromTheBeginning, IReadOnlyList<KnownMember> Members)
+{
+    public const string FileName = "members.json";
+
+    /// <summary>Version of the file's layout.</summary>
+    public const int Format = 1;
+
+    /// <summary>Reads the file of a data directory; null when there is none.</summary>
+    /// <exception cref="DataDirectoryException">It is damaged or cannot be read; the message is one line.</exception>
+    public static MembersFile? TryRead(string directory)
+    {
+        string path = Path.Combine(directory, FileName);
+        try
+        {
+            return File.Exists(path) ? Parse(path, File.ReadAllBytes(path)) : null;
+        }
+        catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+        {
+            throw DataDirectoryIdentity.Unusable(directory, error);
+        }
+    }
+
+    /// <summary>Replaces the file durably: the old content or this one stands, whatever happens.</summary>
+    public void Write(string directory)
+    {
+        StringBuilder text = new();
+        text.Append(CultureInfo.InvariantCulture, $"{{\n  \"format\": {Format},\n  \"fromTheBeginning\": {(FromTheBeginning ? "true" : "false")},\n  \"members\": [");
+        string separator = "\n";
+        foreach (KnownMember member in Members)
+        {
+            string former = string.Join(", ", member.Former.Select(id => $"\"{id:x16}\""));
+            text.Append(CultureInfo.InvariantCulture, $"{separator}    {{ \"nodeId\": {member.Id}, \"directoryId\": \"{member.DirectoryId:x16}\", \"former\": [{former}] }}");
+            separator = ",\n";
+        }
+
+        text.Append(Members.Count > 0 ? "\n  ]\n}\n" : "]\n}\n");
+        StableFile.Write(Path.Combine(directory, FileName), Encoding.UTF8.GetBytes(text.ToString()));
+    }
+
+    public KnownMember? Find(NodeId id) => Members.FirstOrDefault(member => member.Id == id);
+
+    /// <summary>The content with this member, in place of what was known of the same node.</summary>
+    public MembersFile With(KnownMember member) =>
+        this with { Members = [.. Members.Where(other => other.Id != member.Id).Append(member).OrderBy(other => other.Id)] };
+
+    private static MembersFile Parse(string path, byte[] content)
+    {
+        try
+        {
+            using JsonDocument document = JsonDocument.Parse(content);
+            JsonElement root = document.RootElement;
+            int format = root.GetProperty("format").GetInt32();
+            if (format != Format)
+            {
+                throw new DataDirectoryException($"{path} has format {format}; this version understands format {Format} only.");
+            }
+
+            MembersFile file = new(
+                root.GetProperty("fromTheBeginning").GetBoolean(),
+                [.. root.GetProperty("members").EnumerateArray().Select(ReadMember).OrderBy(member => member.Id)]);
+            return file.Members.DistinctBy(member => member.Id).Count() == file.Members.Count
+                ? file
+                : throw new FormatException("a node is named twice");
+        }
+        catch (Exception error) when (error is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or OverflowException or ArgumentNullException)
+        {
+            throw new DataDirectoryException(
+                $"{path} is damaged: {OneLine.Of(error.Message)} It says which data directories of the other nodes are known here, and without it this node cannot tell a wiped node from a new one. "
+                + "If the majority of the other nodes is intact, start this node with --rebuild.",
+                error);
+        }
+    }
+
+    private static KnownMember ReadMember(JsonElement element) => new(
+        new NodeId(element.GetProperty("nodeId").GetUInt16()),
+        ReadId(element.GetProperty("directoryId")),
+        [.. element.GetProperty("former").EnumerateArray().Select(ReadId)]);
+
+    private static ulong ReadId(JsonElement element) =>
+        ulong.Parse(element.GetString()!, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
+}

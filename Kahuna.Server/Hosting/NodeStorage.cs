@@ -1,0 +1,62 @@
+using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Storage;
+using Kahuna.Server.Storage.Disk;
+using Kahuna.Server.Storage.States;
+
+namespace Kahuna.Server.Hosting;
+
+/// <summary>What a node keeps on disk: its log and its stored states. Owned by the node.</summary>
+internal sealed class NodeStorage : IAsyncDisposable
+{
+    /// <summary>The log is cut by whole segments, so they are small against what is kept of it.</summary>
+    private const int SegmentsPerKeptLog = 8;
+
+    private NodeStorage(ThreadedLog log, IStateStore states, StateStoreChoice kind)
+    {
+        Log = log;
+        States = states;
+        Kind = kind;
+    }
+
+    public ThreadedLog Log { get; }
+
+    public IStateStore States { get; }
+
+    public StateStoreChoice Kind { get; }
+
+    /// <summary>Opens both; when one cannot be opened, nothing stays open.</summary>
+    /// <exception cref="IOException">Something is damaged, in use or refused by the disk; one clear sentence.</exception>
+    public static async Task<NodeStorage> OpenAsync(NodeOptions options, StateStoreChoice kind, Action<string> report)
+    {
+        SegmentedLogOptions sizes = new();
+        ThreadedLog log = ThreadedLog.Open(
+            options.DataDirectory,
+            sizes with
+            {
+                LogLimitBytes = options.LogLimitBytes,
+                KeepBytes = options.LogKeepBytes,
+                SegmentBytes = Math.Clamp(options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
+            },
+            report);
+        try
+        {
+            string directory = Path.Combine(options.DataDirectory, DataDirectoryIdentity.StateDirectoryName);
+            IStateStore states = kind == StateStoreChoice.RocksDb
+                ? new RocksStateStore(directory, options.BackgroundBytesPerSecond)
+                : new FileStateStore(new PosixDisk(), directory);
+            return new NodeStorage(log, states, kind);
+        }
+        catch
+        {
+            await log.DisposeAsync().ConfigureAwait(false);
+            throw;
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        States.Dispose();
+        await Log.DisposeAsync().ConfigureAwait(false);
+    }
+}

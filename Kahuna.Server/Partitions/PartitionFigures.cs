@@ -1,0 +1,15 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>Figures of a partition on this node as of one moment. Immutable; any thread.</summary>
+/// <param name="Applied">Last entry that is in the state.</param>
+/// <param name="Digest">Digest of the state after it; equal on all nodes at equal entries.</param>
+/// <param name="Keys">Keys that exist.</param>
+/// <param name="Stored">Last entry that is in the stored state.</param>
+/// <param name="LogStart">The entry before the first that the log still holds.</param>
+/// <param name="MayVote">The node takes part in elections of this partition.</param>
+internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote)
+{
+    public static PartitionFigures None { get; } = new(default, 0, 0, default, default, false);
+}

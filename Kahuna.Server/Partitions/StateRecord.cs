@@ -1,0 +1,34 @@
+using System.Buffers.Binary;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>One record of a state: a key with everything that is kept of it. Valid as long as the bytes it was read from.</summary>
+internal readonly ref struct StateRecord(ReadOnlySpan<byte> bytes)
+{
+    /// <summary>The whole record, without its length.</summary>
+    public ReadOnlySpan<byte> Bytes { get; } = bytes;
+
+    /// <summary>The key's name; the record must be whole.</summary>
+    public ReadOnlySpan<byte> Key => KeyRecord.Key(Bytes);
+
+    /// <summary>Takes the next record off a row of records, each of which is preceded by its length (u32). False when the rest is no record.</summary>
+    public static bool TryTake(ref ReadOnlySpan<byte> records, out StateRecord record)
+    {
+        record = default;
+        if (records.Length < sizeof(int))
+        {
+            return false;
+        }
+
+        int length = BinaryPrimitives.ReadInt32LittleEndian(records);
+        if (length < KeyRecord.HeaderBytes || length > records.Length - sizeof(int))
+        {
+            return false;
+        }
+
+        record = new StateRecord(records.Slice(sizeof(int), length));
+        records = records[(sizeof(int) + length)..];
+        return true;
+    }
+}

@@ -1,0 +1,314 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions.States;
+
+/// <summary>
+/// The follower's side of snapshots: checks what arrives, lays it beside the stored state, and when all is there and its digest is right, puts it in that
+/// one's place and hands the loaded state to the loop. A crash at any moment leaves the old state or the new one. Owned by the <see cref="StateKeeper"/>.
+/// </summary>
+internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports) : IDisposable
+{
+    private const int AskAgainMs = 20;
+
+    private readonly List<Receiving> _receivings = [];
+
+    public IStateLoops? Loops { get; set; }
+
+    public long DueMs
+    {
+        get
+        {
+            long due = long.MaxValue;
+            foreach (Receiving receiving in _receivings)
+            {
+                due = Math.Min(due, receiving.DueMs);
+            }
+
+            return due;
+        }
+    }
+
+    /// <summary>A chunk has arrived.</summary>
+    public void Arrived(NodeId from, ReadOnlySpan<byte> frame, long nowMs)
+    {
+        SnapshotHeader header = SnapshotFrame.ReadHeader(frame);
+        if (!SnapshotFrame.TryReadChunk(frame, out StateMark mark, out ReadOnlySpan<byte> records))
+        {
+            ports.Report($"A chunk of a snapshot from node {from} is damaged and was dropped; it is sent again.");
+            return;
+        }
+
+        GroupId group = header.Group;
+        Receiving? receiving = _receivings.Find(one => one.Group == group);
+        if (receiving is null || receiving.Transfer != header.Transfer || receiving.From != from)
+        {
+            if (receiving is not null && (receiving.Term > header.Term || receiving.Asking))
+            {
+                return;
+            }
+
+            if (header.Chunk != 0)
+            {
+                // Its beginning is not here (any more): the sender begins anew.
+                Answer(from, header with { Chunk = 0, Flags = 0 });
+                return;
+            }
+
+            receiving = Begin(from, header, mark, nowMs);
+            if (receiving is null)
+            {
+                return;
+            }
+        }
+
+        if (header.Chunk == receiving.Next && !receiving.Complete)
+        {
+            if (!TryTake(receiving, header, records))
+            {
+                return;
+            }
+
+            receiving.DueMs = nowMs + options.GiveUpMs;
+            if (receiving.Complete)
+            {
+                Ask(receiving);
+            }
+        }
+
+        if (!receiving.Complete)
+        {
+            Answer(from, header with { Chunk = receiving.Next, Flags = 0 });
+        }
+    }
+
+    /// <summary>The loop says whether the state is of use.</summary>
+    public void Answered(InstallAnswered answered, long nowMs)
+    {
+        if (_receivings.Find(one => one.Group == answered.Group && one.Asking) is not { } receiving)
+        {
+            return;
+        }
+
+        switch (answered.Answer)
+        {
+            case InstallAnswer.NotNow:
+                receiving.Asking = false;
+                receiving.DueMs = nowMs + AskAgainMs;
+                break;
+            case InstallAnswer.Superseded:
+                Finish(receiving, SnapshotFrame.DoneFlag);
+                break;
+            case InstallAnswer.Ready:
+                PutInPlace(receiving);
+                break;
+        }
+    }
+
+    public bool Step(long nowMs)
+    {
+        if (_receivings.Find(one => nowMs >= one.DueMs) is not { } due)
+        {
+            return false;
+        }
+
+        if (due.Complete)
+        {
+            Ask(due);
+        }
+        else
+        {
+            ports.Report($"Partition {due.Group.Value - 1}: nothing more of the state from node {due.From} arrived for {options.GiveUpMs / 1000} s; what was received is dropped.");
+            Remove(due);
+        }
+
+        return true;
+    }
+
+    public void Dispose()
+    {
+        foreach (Receiving receiving in _receivings.ToArray())
+        {
+            Remove(receiving);
+        }
+    }
+
+    private Receiving? Begin(NodeId from, in SnapshotHeader header, in StateMark mark, long nowMs)
+    {
+        GroupId group = header.Group;
+        Remove(_receivings.Find(one => one.Group == group));
+        if (ports.Store.Find(group) is { } stored && stored.Index >= mark.Index)
+        {
+            Answer(from, header with { Flags = SnapshotFrame.DoneFlag });
+            return null;
+        }
+
+        try
+        {
+            Receiving begun = new(from, header, mark, ports.Store.BeginWrite(group, mark, whole: true)) { DueMs = nowMs + options.GiveUpMs };
+            _receivings.Add(begun);
+            ports.Report($"Partition {group.Value - 1}: receives the state up to entry {mark.Index} from node {from}.");
+            return begun;
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            Refuse(from, header, error.Message);
+            return null;
+        }
+    }
+
+    private bool TryTake(Receiving receiving, in SnapshotHeader header, ReadOnlySpan<byte> records)
+    {
+        try
+        {
+            receiving.Take(records);
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            Remove(receiving);
+            Refuse(receiving.From, header, error.Message);
+            return false;
+        }
+
+        receiving.Next++;
+        if ((header.Flags & SnapshotFrame.LastFlag) == 0)
+        {
+            return true;
+        }
+
+        if (!receiving.IsVerified(out string? wrong))
+        {
+            Remove(receiving);
+            Refuse(receiving.From, header, wrong!);
+            return false;
+        }
+
+        receiving.Complete = true;
+        return true;
+    }
+
+    private void Ask(Receiving receiving)
+    {
+        receiving.Asking = true;
+        receiving.DueMs = long.MaxValue;
+        Loops!.Post(new PrepareInstall(receiving.Group, receiving.Mark));
+    }
+
+    /// <summary>The partition stands still meanwhile, as in a pause of the process: its own state gives way before the new one is loaded, so that memory never holds both.</summary>
+    private void PutInPlace(Receiving receiving)
+    {
+        GroupId group = receiving.Group;
+        try
+        {
+            receiving.Writer.Commit();
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            Loops!.Post(new Install(group, receiving.Mark, State: null));
+            Remove(receiving);
+            Refuse(receiving.From, receiving.Header, error.Message);
+            return;
+        }
+
+        Loops!.Post(new DropState(group));
+        StateMachine state = StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits);
+        Loops!.Post(new Install(group, receiving.Mark, state));
+        ports.Report($"Partition {group.Value - 1}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
+        Finish(receiving, SnapshotFrame.DoneFlag);
+    }
+
+    private void Finish(Receiving receiving, byte flag)
+    {
+        Remove(receiving);
+        Answer(receiving.From, receiving.Header with { Flags = flag });
+    }
+
+    private void Refuse(NodeId from, in SnapshotHeader header, string reason)
+    {
+        ports.Report($"Partition {header.Group.Value - 1}: the state from node {from} cannot be taken: {reason}");
+        Answer(from, header with { Flags = SnapshotFrame.RefusedFlag });
+    }
+
+    private void Answer(NodeId to, in SnapshotHeader header)
+    {
+        ByteBuffer frame = ports.Transport.BeginFrame();
+        SnapshotFrame.WriteAnswer(frame, header);
+
+        // A lost answer is made up for by the next one: the sender repeats what is not answered.
+        ports.Transport.TrySend(to, frame);
+    }
+
+    private void Remove(Receiving? receiving)
+    {
+        if (receiving is not null && _receivings.Remove(receiving))
+        {
+            receiving.Dispose();
+        }
+    }
+
+    /// <summary>One transfer. Memory: the bytes of one record at the most.</summary>
+    private sealed class Receiving(NodeId from, SnapshotHeader header, StateMark mark, IStateWriter writer) : IDisposable
+    {
+        private readonly ByteBuffer _records = ByteBuffer.Rent();
+        private ulong _digest;
+        private bool _malformed;
+
+        public NodeId From => from;
+
+        public SnapshotHeader Header => header;
+
+        public GroupId Group => header.Group;
+
+        public ulong Transfer => header.Transfer;
+
+        public Term Term => header.Term;
+
+        public StateMark Mark => mark;
+
+        public IStateWriter Writer => writer;
+
+        /// <summary>The next chunk that is wanted.</summary>
+        public ulong Next { get; set; }
+
+        public bool Complete { get; set; }
+
+        /// <summary>The loop was asked and has not answered.</summary>
+        public bool Asking { get; set; }
+
+        public long DueMs { get; set; }
+
+        /// <summary>Writes the whole records; what is left of the last one waits for the next chunk.</summary>
+        public void Take(ReadOnlySpan<byte> bytes)
+        {
+            _records.Append(bytes);
+            ReadOnlySpan<byte> rest = _records.Written;
+            while (StateRecord.TryTake(ref rest, out StateRecord record))
+            {
+                _malformed |= !KeyRecord.TryAddDigest(record.Bytes, mark.Summary.FirstHistoryNumber, ref _digest);
+            }
+
+            int whole = _records.Length - rest.Length;
+            if (whole > 0)
+            {
+                writer.Add(_records.Array.AsSpan(0, whole));
+                rest.CopyTo(_records.Array);
+                _records.Length = rest.Length;
+            }
+        }
+
+        public bool IsVerified(out string? wrong)
+        {
+            wrong = _records.Length > 0 || _malformed ? "its records are damaged."
+                : _digest != mark.Summary.Digest ? $"its digest is {_digest:x16}, and should be {mark.Summary.Digest:x16}."
+                : null;
+            return wrong is null;
+        }
+
+        public void Dispose()
+        {
+            writer.Dispose();
+            _records.Return();
+        }
+    }
+}

@@ -1,0 +1,32 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions.States;
+
+/// <summary>What the state thread asks a partition's loop for, or tells it. Immutable, but for the buffers, which go over with it.</summary>
+internal abstract record StateCall(GroupId Group);
+
+/// <summary>Begin a view of what changed (or of everything), and tell its mark: <see cref="ViewBegun"/>.</summary>
+internal sealed record BeginView(GroupId Group) : StateCall(Group);
+
+/// <summary>Append the view's next records: <see cref="RecordsTaken"/>.</summary>
+internal sealed record TakeRecords(GroupId Group, ByteBuffer Target, int BytesMax) : StateCall(Group);
+
+/// <summary>The state up to this entry is on stable storage.</summary>
+internal sealed record StateStored(GroupId Group, LogIndex Index) : StateCall(Group);
+
+/// <summary>What the view held did not reach the store; the next one must hold everything.</summary>
+internal sealed record StateNotStored(GroupId Group) : StateCall(Group);
+
+/// <summary>A snapshot for a follower has ended.</summary>
+internal sealed record SnapshotSent(GroupId Group, NodeId Follower, LogIndex Index, bool Installed) : StateCall(Group);
+
+/// <summary>A whole state has arrived and is verified: stand still if it is of use. Answered with <see cref="InstallAnswered"/>.</summary>
+internal sealed record PrepareInstall(GroupId Group, StateMark Mark) : StateCall(Group);
+
+/// <summary>The arrived state is on stable storage in place of the own one, which is of no use any more and can be let go.</summary>
+internal sealed record DropState(GroupId Group) : StateCall(Group);
+
+/// <summary>Go on with the arrived state; with null, with the own one as before.</summary>
+internal sealed record Install(GroupId Group, StateMark Mark, StateMachine? State) : StateCall(Group);

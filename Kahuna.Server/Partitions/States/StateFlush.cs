@@ -1,0 +1,191 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Partitions.States;
+
+/// <summary>
+/// Brings states to the store, one group after the other: asks the group's loop for a view and its records slice by slice, writes them, commits, and tells the
+/// loop. While a slice is written the loop fills the next one. Owned by the <see cref="StateKeeper"/>.
+/// </summary>
+internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) : IDisposable
+{
+    private readonly Queue<GroupId> _due = new();
+    private readonly Pace _pace = new(options.BytesPerSecond);
+    private GroupId _group;
+    private Stage _stage;
+    private LogIndex _index;
+    private LogIndex _storedBefore;
+    private IStateWriter? _writer;
+    private readonly Stack<ByteBuffer> _buffers = new();
+    private bool _takeNext;
+    private long _dueMs = long.MaxValue;
+    private long _notBeforeMs;
+
+    private enum Stage
+    {
+        Idle,
+
+        /// <summary>The loop was asked for a view.</summary>
+        Asked,
+
+        /// <summary>Records come.</summary>
+        Writing,
+    }
+
+    public IStateLoops? Loops { get; set; }
+
+    public long DueMs => _stage switch
+    {
+        Stage.Idle => _due.Count > 0 ? _notBeforeMs : long.MaxValue,
+        Stage.Writing when _takeNext => _dueMs,
+        _ => long.MaxValue,
+    };
+
+    public void Want(GroupId group)
+    {
+        if (!_due.Contains(group) && !(_stage != Stage.Idle && _group == group))
+        {
+            _due.Enqueue(group);
+        }
+    }
+
+    public bool Step(long nowMs)
+    {
+        if (_stage == Stage.Idle && _due.Count > 0 && nowMs >= _notBeforeMs)
+        {
+            _group = _due.Dequeue();
+            _stage = Stage.Asked;
+            _storedBefore = ports.Store.Find(_group)?.Index ?? default;
+            if (!Loops!.Post(new BeginView(_group)))
+            {
+                _stage = Stage.Idle;
+            }
+
+            return true;
+        }
+
+        if (_stage == Stage.Writing && _takeNext && nowMs >= _dueMs)
+        {
+            _takeNext = false;
+            Take();
+            return true;
+        }
+
+        return false;
+    }
+
+    public void Begun(ViewBegun begun)
+    {
+        if (begun.Mark is not { } mark)
+        {
+            _stage = Stage.Idle;
+            return;
+        }
+
+        _stage = Stage.Writing;
+        _index = mark.Index;
+        try
+        {
+            _writer = ports.Store.BeginWrite(_group, mark, begun.Whole);
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            NoRoom(error);
+            return;
+        }
+
+        Take();
+    }
+
+    public void Taken(RecordsTaken taken, long nowMs)
+    {
+        if (_stage != Stage.Writing || taken.Group != _group)
+        {
+            Keep(taken.Records);
+            return;
+        }
+
+        if (taken.Ended)
+        {
+            Keep(taken.Records);
+            End();
+            return;
+        }
+
+        try
+        {
+            Write(taken, nowMs);
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            NoRoom(error);
+        }
+    }
+
+    public void Dispose() => End();
+
+    private void Write(RecordsTaken taken, long nowMs)
+    {
+        _pace.Took(taken.Records.Length);
+        if (taken.More)
+        {
+            // The loop fills the other buffer while this one is written, unless the rate says to wait.
+            bool urgent = taken.AsideBytes > options.AsideBytesMax || ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes;
+            _dueMs = urgent ? nowMs : _pace.ReadyMs(nowMs);
+            if (_dueMs <= nowMs)
+            {
+                Take();
+            }
+            else
+            {
+                _takeNext = true;
+            }
+        }
+
+        _writer!.Add(taken.Records.Written);
+        Keep(taken.Records);
+        if (!taken.More)
+        {
+            _writer.Commit();
+            GroupId group = _group;
+            LogIndex index = _index;
+            End();
+            ports.Rest();
+            Loops!.Post(new StateStored(group, index));
+        }
+    }
+
+    private void Take()
+    {
+        ByteBuffer target = _buffers.TryPop(out ByteBuffer? kept) ? kept : ByteBuffer.Rent(options.SliceBytes * 2);
+        target.Length = 0;
+        if (!Loops!.Post(new TakeRecords(_group, target, options.SliceBytes)))
+        {
+            Keep(target);
+            End();
+        }
+    }
+
+    /// <summary>The two buffers that go back and forth stay here: they are large for those of the shared pool.</summary>
+    private void Keep(ByteBuffer buffer) => _buffers.Push(buffer);
+
+    /// <summary>The node goes on without storing: its log still has everything. It is tried again, with everything, after a pause.</summary>
+    private void NoRoom(StateWriteException error)
+    {
+        GroupId group = _group;
+        End();
+        Loops!.Post(new StateNotStored(group));
+        _notBeforeMs = NowAfterPause();
+        ports.Report($"State of partition {group.Value - 1} is not stored: {error.Message} The log keeps everything meanwhile; storing is tried again every {options.NoRoomPauseMs / 1000} s.");
+    }
+
+    private long NowAfterPause() => (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency) + options.NoRoomPauseMs;
+
+    private void End()
+    {
+        _stage = Stage.Idle;
+        _takeNext = false;
+        _writer?.Dispose();
+        _writer = null;
+    }
+}

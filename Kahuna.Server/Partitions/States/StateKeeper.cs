@@ -1,0 +1,175 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Partitions.States;
+
+/// <summary>
+/// The work of the node's state thread: brings states to the store, sends them to followers that the log does not reach, takes in those that arrive.
+/// It has no thread of its own: whoever runs it calls <see cref="Step"/> until that is false, and again when woken or at <see cref="DueMs"/>. Loops and links reach it
+/// by messages only, from any thread; everything else belongs to the thread that steps.
+/// </summary>
+internal sealed class StateKeeper : IDisposable
+{
+    private readonly Lock _lock = new();
+    private readonly Queue<StateReport> _reports = new();
+    private readonly TimeProvider _clock;
+    private readonly StateKeeperOptions _options;
+    private readonly StateFlush _flush;
+    private readonly SnapshotSource _source;
+    private readonly SnapshotSink _sink;
+    private readonly Action<Exception> _failed;
+    private Action _wake = static () => { };
+    private int _arrivedBytes;
+    private bool _closed;
+
+    /// <param name="options">Sizes and rates.</param>
+    /// <param name="ports">What it reaches the world through.</param>
+    /// <param name="failed">Gets the error after which the node must stop; once.</param>
+    public StateKeeper(StateKeeperOptions options, KeeperPorts ports, Action<Exception> failed)
+    {
+        _options = options;
+        _clock = ports.Clock;
+        _failed = failed;
+        _flush = new StateFlush(options, ports);
+        _source = new SnapshotSource(options, ports);
+        _sink = new SnapshotSink(options, ports);
+    }
+
+    /// <summary>When <see cref="Step"/> is due without being woken, in ms of the clock; <see cref="long.MaxValue"/> when it is not.</summary>
+    public long DueMs => _closed ? long.MaxValue : Math.Min(_flush.DueMs, Math.Min(_source.DueMs, _sink.DueMs));
+
+    /// <summary>Ms of the clock.</summary>
+    public long NowMs => (long)(_clock.GetTimestamp() * 1000.0 / _clock.TimestampFrequency);
+
+    /// <summary>Names the loops and who is to be told that there is work; before the first report.</summary>
+    public void Attach(IStateLoops loops, Action wake)
+    {
+        _flush.Loops = loops;
+        _source.Loops = loops;
+        _sink.Loops = loops;
+        _wake = wake;
+    }
+
+    /// <summary>Adds a report. Any thread.</summary>
+    public void Post(StateReport report)
+    {
+        lock (_lock)
+        {
+            _reports.Enqueue(report);
+        }
+
+        _wake();
+    }
+
+    /// <summary>Takes a peer's frame that belongs to a snapshot, read during the call; drops it when too many wait. Any thread.</summary>
+    public void Receive(NodeId from, ReadOnlySpan<byte> frame)
+    {
+        lock (_lock)
+        {
+            if (_arrivedBytes > _options.ArrivedBytesMax)
+            {
+                return;
+            }
+
+            _arrivedBytes += frame.Length;
+            ByteBuffer copy = ByteBuffer.Rent(frame.Length);
+            copy.Append(frame);
+            _reports.Enqueue(new SnapshotArrived(SnapshotFrame.ReadHeader(frame).Group, from, copy));
+        }
+
+        _wake();
+    }
+
+    /// <summary>Does one piece of work. False when there is none now.</summary>
+    public bool Step()
+    {
+        if (_closed)
+        {
+            return false;
+        }
+
+        try
+        {
+            if (TryTake(out StateReport? report))
+            {
+                Handle(report!);
+                return true;
+            }
+
+            long now = NowMs;
+            return _flush.Step(now) || _source.Step(now) || _sink.Step(now);
+        }
+        catch (Exception error)
+        {
+            // Whatever it was, what is stored cannot be relied on from here: the node stops and says so.
+            _closed = true;
+            _failed(error);
+            return false;
+        }
+    }
+
+    /// <summary>Drops what is under way; the store is the caller's. Not while a step runs.</summary>
+    public void Dispose()
+    {
+        _closed = true;
+        _flush.Dispose();
+        _source.Dispose();
+        _sink.Dispose();
+    }
+
+    private bool TryTake(out StateReport? report)
+    {
+        lock (_lock)
+        {
+            if (!_reports.TryDequeue(out report))
+            {
+                return false;
+            }
+
+            if (report is SnapshotArrived arrived)
+            {
+                _arrivedBytes -= arrived.Frame.Length;
+            }
+
+            return true;
+        }
+    }
+
+    private void Handle(StateReport report)
+    {
+        long now = NowMs;
+        switch (report)
+        {
+            case FlushDue due:
+                _flush.Want(due.Group);
+                break;
+            case ViewBegun begun:
+                _flush.Begun(begun);
+                break;
+            case RecordsTaken taken:
+                _flush.Taken(taken, now);
+                break;
+            case SnapshotWanted wanted:
+                _source.Begin(wanted, now);
+                break;
+            case SnapshotsVoid ended:
+                _source.End(ended.Group);
+                break;
+            case InstallAnswered answered:
+                _sink.Answered(answered, now);
+                break;
+            case SnapshotArrived { Frame: var frame } arrived:
+                if (frame.Array[4] == SnapshotFrame.ChunkKind)
+                {
+                    _sink.Arrived(arrived.From, frame.Written, now);
+                }
+                else
+                {
+                    _source.Answered(arrived.From, SnapshotFrame.ReadHeader(frame.Written), now);
+                }
+
+                frame.Return();
+                break;
+        }
+    }
+}

@@ -1,0 +1,42 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions.States;
+
+/// <summary>What the state thread needs to know. Immutable.</summary>
+internal sealed record StateKeeperOptions
+{
+    public required NodeId Self { get; init; }
+
+    /// <summary>Bytes per second that storing states may write, and that sending snapshots may send, each.</summary>
+    public long BytesPerSecond { get; init; } = 32_000_000;
+
+    /// <summary>Log since the stored state at which storing is no longer held to its rate: the log must not outgrow its room.</summary>
+    public long UrgentLogBytes { get; init; } = 512L << 20;
+
+    /// <summary>Records put aside, because they change faster than they are stored, at which storing is no longer held to its rate: they cost memory.</summary>
+    public int AsideBytesMax { get; init; } = 1 << 20;
+
+    /// <summary>Bytes of records that a loop copies in one turn: about a tenth of a millisecond.</summary>
+    public int SliceBytes { get; init; } = 128 << 10;
+
+    /// <summary>Snapshot chunks that may be on their way to one follower: enough for a round trip at the highest rate, and what one transfer holds in memory.</summary>
+    public int ChunksInFlight { get; init; } = 16;
+
+    /// <summary>Bytes of arrived snapshot messages that may wait; more is dropped, as on a network.</summary>
+    public int ArrivedBytesMax { get; init; } = 8 << 20;
+
+    /// <summary>Without an answer for so long, chunks are sent again.</summary>
+    public int ResendMs { get; init; } = 1_000;
+
+    /// <summary>Without progress for so long, a transfer is given up.</summary>
+    public int GiveUpMs { get; init; } = 30_000;
+
+    /// <summary>Pause after a write for which there was no room.</summary>
+    public int NoRoomPauseMs { get; init; } = 5_000;
+
+    public StateLimits StateLimits { get; init; } = new();
+
+    /// <summary>Transfers are numbered from here on; differs between starts of a node.</summary>
+    public required ulong FirstTransfer { get; init; }
+}

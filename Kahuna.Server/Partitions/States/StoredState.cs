@@ -1,0 +1,37 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions.States;
+
+/// <summary>Loading what a store has. Stateless.</summary>
+internal static class StoredState
+{
+    /// <summary>Loads a group's state.</summary>
+    /// <param name="store">The store, which has a state of the group.</param>
+    /// <param name="group">The group.</param>
+    /// <param name="mark">The stored state's mark.</param>
+    /// <param name="limits">Limits of the state.</param>
+    /// <param name="progress">Gets the number of keys loaded so far, now and then.</param>
+    /// <exception cref="StorageException">The stored state is damaged.</exception>
+    public static StateMachine Load(IStateStore store, GroupId group, in StateMark mark, StateLimits limits, Action<long>? progress = null)
+    {
+        StateLoader loader = new(limits, mark.Summary);
+        long keys = 0;
+        try
+        {
+            store.Load(group, record =>
+            {
+                loader.Add(record.Bytes);
+                if ((++keys & 0xFFFF) == 0)
+                {
+                    progress?.Invoke(keys);
+                }
+            });
+            return loader.Finish();
+        }
+        catch (InvalidDataException error)
+        {
+            throw new StorageException($"The stored state of partition {group.Value - 1} cannot be used: {error.Message}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.", error);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+using System.Globalization;
+using Kahuna.Server.Storage.Disk;
+
+namespace Kahuna.Server.Storage;
+
+/// <summary>
+/// Whether there is room for new writes: in the log, which has a limit, and on the disk it lies on. Owned by the log thread; any thread may ask.
+/// </summary>
+internal sealed class LogRoom(IDisk disk, string directory, SegmentedLogOptions options, Action<string> report)
+{
+    private string? _pastLimit;
+    private string? _diskLow;
+
+    /// <summary>Why writes are refused, or null.</summary>
+    public string? Refusal => Volatile.Read(ref _pastLimit) ?? Volatile.Read(ref _diskLow);
+
+    /// <summary>Compares the log's size with its limit.</summary>
+    public void CheckLimit(long bytes)
+    {
+        bool past = bytes >= options.LogLimitBytes;
+        if (past != (_pastLimit is not null))
+        {
+            Refuse(ref _pastLimit, !past ? null : string.Create(
+                CultureInfo.InvariantCulture,
+                $"The log in {directory} has reached its limit of {options.LogLimitBytes >> 20} MiB (--log-limit), so writes are refused; reads go on."));
+        }
+    }
+
+    /// <summary>Looks at the free room on the disk.</summary>
+    public void CheckDisk()
+    {
+        try
+        {
+            DiskSpace space = disk.Space(directory);
+            bool low = space.Free < space.Total / 100 * options.FreePercentMin;
+            Refuse(ref _diskLow, !low ? null : string.Create(
+                CultureInfo.InvariantCulture,
+                $"The disk of {directory} has {space.Free >> 20} MiB of {space.Total >> 20} MiB free, less than {options.FreePercentMin} %, so writes are refused until there is room; reads go on."));
+        }
+        catch (IOException error)
+        {
+            report($"Log: the free room on the disk of {directory} cannot be read: {error.Message}");
+        }
+    }
+
+    private void Refuse(ref string? reason, string? value)
+    {
+        if (value is not null && reason is null)
+        {
+            report("Log: " + value);
+        }
+
+        Volatile.Write(ref reason, value);
+    }
+}

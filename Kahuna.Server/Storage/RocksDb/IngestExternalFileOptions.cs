@@ -1,0 +1,25 @@
+namespace Kahuna.Server.Storage.RocksDb;
+
+/// <summary>How files are taken into a database. Not thread-safe while it is filled in.</summary>
+internal sealed class IngestExternalFileOptions() : NativeHandle(RocksDbNative.CreateIngestOptions())
+{
+    /// <summary>Files are linked into the database's directory and lose their old name, instead of being copied.</summary>
+    public IngestExternalFileOptions SetMoveFiles(bool value)
+    {
+        RocksDbNative.SetMoveFiles(this, value ? (byte)1 : (byte)0);
+        return this;
+    }
+
+    /// <summary>Snapshots that exist do not see the files' content.</summary>
+    public IngestExternalFileOptions SetSnapshotConsistency(bool value)
+    {
+        RocksDbNative.SetSnapshotConsistency(this, value ? (byte)1 : (byte)0);
+        return this;
+    }
+
+    protected override bool ReleaseHandle()
+    {
+        RocksDbNative.DestroyIngestOptions(handle);
+        return true;
+    }
+}

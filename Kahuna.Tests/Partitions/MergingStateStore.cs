@@ -1,0 +1,60 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Storage.States;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>Lets the store of whole files take changes, by reading what it has and writing both together: what RocksDB does, on a disk that a test controls. One thread.</summary>
+internal sealed class MergingStateStore(FileStateStore files) : IStateStore
+{
+    public bool TakesWholeStates => false;
+
+    public StateMark? Find(GroupId group) => files.Find(group);
+
+    public void Load(GroupId group, StateRecordSink sink) => files.Load(group, sink);
+
+    public IStateReader? OpenReader(GroupId group) => files.OpenReader(group);
+
+    public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole) => new Writer(files, group, mark, whole);
+
+    public void Dispose() => files.Dispose();
+
+    private sealed class Writer(FileStateStore files, GroupId group, StateMark mark, bool whole) : IStateWriter
+    {
+        private readonly IStateWriter _writer = files.BeginWrite(group, mark, whole: true);
+        private readonly HashSet<string> _written = [];
+
+        public void Add(ReadOnlySpan<byte> records)
+        {
+            _writer.Add(records);
+            while (StateRecord.TryTake(ref records, out StateRecord record))
+            {
+                Assert.True(_written.Add(Convert.ToHexString(record.Key)), "each key comes once");
+            }
+        }
+
+        public void Commit()
+        {
+            if (!whole && files.Find(group) is not null)
+            {
+                ByteBuffer buffer = ByteBuffer.Rent();
+                files.Load(group, record =>
+                {
+                    if (!_written.Contains(Convert.ToHexString(record.Key)))
+                    {
+                        buffer.Length = 0;
+                        buffer.Append(BitConverter.GetBytes(record.Bytes.Length));
+                        buffer.Append(record.Bytes);
+                        _writer.Add(buffer.Written);
+                    }
+                });
+                buffer.Return();
+            }
+
+            _writer.Commit();
+        }
+
+        public void Dispose() => _writer.Dispose();
+    }
+}
