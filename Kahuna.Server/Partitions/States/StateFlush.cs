@@ -140,6 +140,13 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             {
                 _takeNext = true;
             }
+
+            if (_stage != Stage.Writing)
+            {
+                // The loops take nothing any more: the node stops, and the log has what is not stored.
+                Keep(taken.Records);
+                return;
+            }
         }
 
         _writer!.Add(taken.Records.Written);
@@ -150,8 +157,8 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             GroupId group = _group;
             LogIndex index = _index;
             End();
-            ports.Rest();
             Loops!.Post(new StateStored(group, index));
+            ports.Rest();
         }
     }
 
