@@ -1,12 +1,12 @@
 """Medians, spread and ratios of scripts/compare.sh from the JSON reports of kahuna-bench."""
 
 import argparse
-import datetime
 import json
 import os
-import platform
 import statistics
 import sys
+
+from machine import machine, machine_line
 
 # What Kahuna must reach against a peer on the same machine in the same run:
 # (workload, workers, peer, field, at least or at most, factor).
@@ -100,25 +100,9 @@ def check_floors(ratio_rows):
         }
 
 
-def machine(filesystem):
-    model = platform.processor()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), model)
-    except OSError:
-        pass
-    return {
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "kernel": platform.release(),
-        "filesystem": filesystem,
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-    }
-
-
 def print_report(report):
     host = report["machine"]
-    print(f"machine: {host['cpu']}, {host['cores']} cores, {host['filesystem']}, Linux {host['kernel']}")
+    print(machine_line(host))
     print(f"points : median of the rounds, {report['seconds']} s each after {report['warmup']} s; 128-byte values, 10,000 keys")
     print()
     header = f"{'workload':<9} {'workers':>7}  {'system':<15} {'req/s':>10} {'lowest':>10} {'highest':>10} {'p50 ms':>8} {'p99 ms':>8}  errors"

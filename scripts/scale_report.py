@@ -1,10 +1,9 @@
 """Tables, ratios and floors of scripts/scale.sh."""
 
-import datetime
 import json
-import os
-import platform
 import statistics
+
+from machine import machine, machine_line
 
 VALUE_BYTES = 128
 
@@ -28,22 +27,6 @@ RESTART_FLOOR_KEYS = 1_000_000
 def key_bytes(keys):
     """Mean length of the keys bench:0 to bench:(keys - 1)."""
     return sum(len(f"bench:{number}") for number in range(keys)) / keys
-
-
-def machine(filesystem):
-    model = platform.processor()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), model)
-    except OSError:
-        pass
-    return {
-        "cpu": model,
-        "cores": os.cpu_count(),
-        "kernel": platform.release(),
-        "filesystem": filesystem,
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-    }
 
 
 def ratio(value, base):
@@ -82,7 +65,7 @@ class Report:
 
     def print_machine(self):
         host = self._report["machine"]
-        print(f"machine: {host['cpu']}, {host['cores']} cores, {host['filesystem']}, Linux {host['kernel']}")
+        print(machine_line(host))
         print(f"date   : {host['date']}", flush=True)
 
     def add(self, section, figures):
