@@ -10,6 +10,7 @@ Usage: scripts/cost.sh [options]
   --workload NAME  set, get or mixed; default set
   --workers LIST   default 1,64,256
   --seconds S      measured seconds per point; default 5
+  --keys N         keys that are there and drawn from; default 10000
 
 Starts a cluster of three processes, warms it up, and prints for each number of workers: the rate,
 operations per log entry, and microseconds of processor time per operation, split by process and by
@@ -20,6 +21,7 @@ USAGE
 workload=set
 workers=1,64,256
 seconds=5
+keys=10000
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help)
@@ -37,6 +39,10 @@ while [[ $# -gt 0 ]]; do
     --seconds)
       [[ "${2:-}" =~ ^[1-9][0-9]*$ ]] || bad_usage "--seconds needs a whole number from 1 on"
       seconds="$2"
+      ;;
+    --keys)
+      [[ "${2:-}" =~ ^[1-9][0-9]{0,8}$ ]] || bad_usage "--keys needs a whole number from 1 on"
+      keys="$2"
       ;;
     *) bad_usage "unknown option $1" ;;
   esac
@@ -64,15 +70,17 @@ trap 'exit 143' TERM
 
 "$KAHUNA_ROOT/scripts/cluster.sh" up >/dev/null 2>"$work/up.log" || { cat "$work/up.log" >&2; die "the cluster does not start"; }
 
+run_bench -c "$endpoints" --workload set --key-space "$keys" --seed-keys "$keys" --warmup 0 --duration 1 --format json --output "$work/fill.json" >/dev/null 2>&1
+
 # A fresh process compiles its code while it serves its first seconds; that is no operation's cost.
 for count in 64 256; do
-  run_bench -c "$endpoints" --workload "$workload" --concurrency "$count" --warmup 1 --duration 5 --format json --output "$work/heat.json" >/dev/null 2>&1
+  run_bench -c "$endpoints" --workload "$workload" --key-space "$keys" --concurrency "$count" --warmup 1 --duration 5 --format json --output "$work/heat.json" >/dev/null 2>&1
 done
 
 IFS=, read -r -a worker_list <<<"$workers"
 for count in "${worker_list[@]}"; do
   # Not by run_bench: the number of a function's shell is not the program's.
-  dotnet "$BENCH_DLL" -c "$endpoints" --workload "$workload" --concurrency "$count" --warmup 1 --duration "$((seconds + 4))" \
+  dotnet "$BENCH_DLL" -c "$endpoints" --workload "$workload" --key-space "$keys" --seed-keys 0 --concurrency "$count" --warmup 1 --duration "$((seconds + 4))" \
     --format json --output "$work/run.json" >/dev/null 2>"$work/bench.log" &
   bench=$!
   sleep 4

@@ -6,6 +6,9 @@ namespace Kahuna.Benchmark.Options;
 /// <summary>A validated command line. Immutable.</summary>
 internal sealed record BenchOptions
 {
+    /// <summary>Keys that are seeded without being asked for; reads of keys above are misses until a write fills them.</summary>
+    public const int DefaultSeedKeysMax = 100_000;
+
     public required ConnectionSource Source { get; init; }
 
     public WorkloadKind Workload { get; init; } = WorkloadKind.Mixed;
@@ -24,6 +27,12 @@ internal sealed record BenchOptions
 
     /// <summary>Buckets over which the keys are spread; 0: all in one.</summary>
     public int Buckets { get; init; }
+
+    /// <summary>Keys that were asked to be written before the load; null leaves it to the workload.</summary>
+    public int? SeedKeysAsked { get; init; }
+
+    /// <summary>Keys that are written before the load.</summary>
+    public int SeedKeys => SeedKeysAsked ?? (Workload == WorkloadKind.Set ? 0 : Math.Min(KeySpace, DefaultSeedKeysMax));
 
     public int ValueSize { get; init; } = 128;
 

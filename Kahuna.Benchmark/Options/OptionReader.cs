@@ -57,6 +57,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             Connections = ReadNumber(table.Connections, 0, ConnectionsMax),
             HistogramLog = ReadPath(table.HistogramLog),
             Buckets = ReadNumber(table.Buckets, 0, KeySpaceMax),
+            SeedKeysAsked = parsed.GetValue(table.SeedKeys) is null ? null : ReadNumber(table.SeedKeys, 0, KeySpaceMax),
         };
         RefuseContradictions(options);
         return options;
@@ -67,6 +68,11 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         if (parsed.GetValue(table.Script) is not null)
         {
             throw new OptionException("--script needs --workload script, which this version does not have yet.");
+        }
+
+        if (options.SeedKeys > options.KeySpace)
+        {
+            throw new OptionException($"--seed-keys: there are only {options.KeySpace} keys (--key-space).");
         }
 
         if (options.Output is not null && options.Format == ReportFormat.Console)

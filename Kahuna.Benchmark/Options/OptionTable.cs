@@ -20,7 +20,7 @@ internal sealed class OptionTable
         Root = new RootCommand("Sends sustained load to a Kahuna cluster through its client and reports what the client saw.")
         {
             Source, Workload, Duration, Warmup, Concurrency, Rate, KeySpace, ValueSize, ReadPct, Durability, Script, Timeout, Format, Output,
-            Insecure, Seed, Target, Connections, HistogramLog, Buckets,
+            Insecure, Seed, Target, Connections, HistogramLog, Buckets, SeedKeys,
         };
         Root.Options.OfType<VersionOption>().Single().Action = new VersionLine();
         Root.Options.OfType<HelpOption>().Single().Description = "Show this help and exit";
@@ -78,6 +78,9 @@ internal sealed class OptionTable
     public Option<string> Connections { get; } = Create("--connections", "n", "0", "Connections that the workers share; 0 takes what measured best for the target");
 
     public Option<string> HistogramLog { get; } = CreateOptional("--hlog", "file", "File for the latencies as a histogram log (HdrHistogram, V2 encoding)");
+
+    public Option<string> SeedKeys { get; } =
+        CreateOptional("--seed-keys", "n", $"Keys that are written before the load, from bench:0 on [default: for get and mixed all, but at most {BenchOptions.DefaultSeedKeysMax}; for set none]");
 
     public static string NameOf(TargetKind target) => target switch
     {

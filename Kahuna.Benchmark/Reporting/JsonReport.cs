@@ -70,6 +70,7 @@ internal static class JsonReport
         json.WriteString("output", options.Output);
         json.WriteString("hlog", options.HistogramLog);
         json.WriteNumber("buckets", options.Buckets);
+        json.WriteNumber("seedKeys", options.SeedKeys);
         json.WriteString("toolVersion", OptionTable.ToolVersion);
         json.WriteString("server", report.Description.Server);
         json.WriteString("serverVersion", report.Description.ServerVersion);

@@ -1,21 +1,17 @@
 using Kahuna.Benchmark.Recording;
 using Kahuna.Benchmark.Targets;
-using Kahuna.Benchmark.Workloads;
 
 namespace Kahuna.Benchmark.Running;
 
-/// <summary>Writes the keys that reads will look for. All of them, or the run ends with an error. Owned by the run.</summary>
+/// <summary>Writes keys before the load, for reads to find or for a cluster that holds as many. All of them, or the run ends with an error. Owned by the run.</summary>
 internal sealed class Seeding(LoadShape load)
 {
-    /// <summary>Keys that are seeded at most; reads of keys above are misses until a write fills them.</summary>
-    public const int KeysMax = 100_000;
-
     /// <summary>Concurrent writers at most.</summary>
     public const int WritersMax = 64;
 
     private int _next;
 
-    public int Keys { get; } = load.Options.Workload == WorkloadKind.Set ? 0 : Math.Min(load.Plan.Keys.Count, KeysMax);
+    public int Keys { get; } = load.Options.SeedKeys;
 
     public int Writers => Math.Min(WritersMax, Keys);
 

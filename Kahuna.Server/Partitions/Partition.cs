@@ -502,6 +502,11 @@ internal sealed class Partition
         _states.State.BeginEntry(timeMs);
         for (int i = 0; i < count; i++)
         {
+            if (i % Prefetcher.CommandsMax == 0)
+            {
+                CommandsAhead.OfEntry(_states.State.Ahead, items, count - i);
+            }
+
             decodes = CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes);
             decodes &= Command.TryRead(bytes, out Command command);
             InvariantException.Require(decodes, "a committed command decodes");
@@ -530,8 +535,13 @@ internal sealed class Partition
     private void ServeReads()
     {
         long nowMs = _clock.At(_output.NowMs);
-        while (_reads.TryTake(_states.Applied, out ReadQueue.PendingRead read))
+        for (int i = 0; _reads.TryTake(_states.Applied, out ReadQueue.PendingRead read); i++)
         {
+            if (i % Prefetcher.CommandsMax == 0)
+            {
+                CommandsAhead.OfReads(_states.State.Ahead, _reads);
+            }
+
             ref readonly ClientOperation op = ref read.Batch.Operations[read.Operation];
             bool decodes = Command.TryRead(read.Batch.Command(op), out Command command);
             InvariantException.Require(decodes, "a read that passed the door decodes");

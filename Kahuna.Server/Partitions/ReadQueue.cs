@@ -11,6 +11,9 @@ internal sealed class ReadQueue
 
     public int Count => _reads.Count;
 
+    /// <summary>A read that waits, by its place in the line.</summary>
+    public ref readonly PendingRead this[int place] => ref _reads[place];
+
     /// <summary>Queues a read under a ticket; the batch must be held for it.</summary>
     public void Add(ClientBatch batch, int operation, ulong ticket) => _reads.Add(new PendingRead(batch, operation, ticket));
 

@@ -1,3 +1,5 @@
+using Kahuna.Server.Primitives;
+
 namespace Kahuna.Server.State;
 
 /// <summary>
@@ -153,6 +155,33 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         }
 
         return 0;
+    }
+
+    /// <summary>Asks for the newest replaced revision of a key.</summary>
+    public void PrefetchNewest(int key)
+    {
+        if (key != 0 && keys[key].NewestHistory != 0)
+        {
+            CacheLines.Prefetch(in _records[keys[key].NewestHistory]);
+        }
+    }
+
+    /// <summary>Asks for the earliest records, which the next ones push out: their keys' rows, their neighbours and their blocks, which are freed and used again.</summary>
+    public void PrefetchEarliest(int count, int linesMax)
+    {
+        int index = _earliest;
+        for (int left = count; left > 0 && index != 0; left--)
+        {
+            ref readonly HistoryRecord record = ref _records[index];
+            CacheLines.Prefetch(in keys[record.Key]);
+            CacheLines.Prefetch(in _records[record.Newer]);
+            if (record.Block != SlabAllocator.None)
+            {
+                CacheLines.Prefetch(slabs.Span(record.Block, 0, record.ValueLength), linesMax);
+            }
+
+            index = record.Later;
+        }
     }
 
     private static long Cost(int keyLength, int valueLength) => RecordOverheadBytes + (long)keyLength + valueLength;

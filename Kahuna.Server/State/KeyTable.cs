@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State;
 
@@ -69,6 +70,28 @@ internal sealed class KeyTable
         }
 
         return 0;
+    }
+
+    /// <summary>Asks for the bucket of a hash.</summary>
+    public void PrefetchBucket(uint hash) => CacheLines.Prefetch(in _buckets[BucketOf(hash)]);
+
+    /// <summary>Asks for the first row of a hash's bucket and returns its index, 0 when there is none.</summary>
+    public int PrefetchRow(uint hash)
+    {
+        int index = _buckets[BucketOf(hash)];
+        CacheLines.Prefetch(in _entries[index]);
+        return index;
+    }
+
+    /// <summary>Asks for the first lines of a row's key and value, and for the next row of its bucket.</summary>
+    public void PrefetchBlock(int index, int linesMax)
+    {
+        if (index != 0)
+        {
+            ref readonly KeyEntry entry = ref _entries[index];
+            CacheLines.Prefetch(_slabs.Span(entry.Block, 0, entry.BlockLength), linesMax);
+            CacheLines.Prefetch(in _entries[entry.Next]);
+        }
     }
 
     /// <summary>Adds a row for a key that has none, at revision 0, with a block for the key and <paramref name="valueLength"/> bytes of value, which the caller writes.</summary>

@@ -16,17 +16,24 @@ internal sealed class StateMachine
     private readonly KeyStore _store;
 
     /// <summary>An empty state.</summary>
-    public StateMachine(StateLimits limits) => _store = new KeyStore(limits);
+    public StateMachine(StateLimits limits)
+        : this(new KeyStore(limits), timeMs: 0)
+    {
+    }
 
     /// <summary>A loaded one (<see cref="StateLoader"/>).</summary>
     public StateMachine(KeyStore store, long timeMs)
     {
         _store = store;
+        Ahead = new Prefetcher(store);
         TimeMs = timeMs;
     }
 
     /// <summary>Cluster time of the last applied entry, in ms; never decreases.</summary>
     public long TimeMs { get; private set; }
+
+    /// <summary>For whoever has many commands at hand.</summary>
+    public Prefetcher Ahead { get; }
 
     public StateCounts Counts => _store.Counts;
 

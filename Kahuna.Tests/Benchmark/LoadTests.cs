@@ -189,6 +189,23 @@ public sealed class LoadTests
         }
     }
 
+    [Theory]
+    [InlineData("set", 1500)]
+    [InlineData("get", 0)]
+    public async Task As_many_keys_are_seeded_as_were_asked_for(string workload, int asked)
+    {
+        ConcurrentQueue<string> requests = new();
+        FakeTarget target = new((operation, key, _) =>
+        {
+            requests.Enqueue($"{operation} {key}");
+            return new ValueTask<OperationResult>(OperationResult.Success);
+        });
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, $"-c a --workload {workload} --key-space 2000 --seed-keys {asked} --duration 0.05 --warmup 0 --format json");
+        Assert.Equal(0, outcome.ExitCode);
+        Assert.Equal(asked, outcome.Json.GetProperty("parameters").GetProperty("seedKeys").GetInt32());
+        Assert.Equal(Enumerable.Range(0, asked).Select(number => $"Set bench:{number}").Order(), requests.Take(asked).Order());
+    }
+
     [Fact]
     public async Task Seed_that_fails_ends_the_run()
     {

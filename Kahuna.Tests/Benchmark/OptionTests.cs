@@ -56,6 +56,8 @@ public sealed class OptionTests
     [InlineData(Endpoint + "--output report.json", "--output needs --format json or --format csv")]
     [InlineData(Endpoint + "--format json --output no-such-folder/report.json", "--output: 'no-such-folder/report.json' is not a file in an existing folder")]
     [InlineData(Endpoint + "--hlog no-such-folder/a.hlog", "--hlog: 'no-such-folder/a.hlog' is not a file in an existing folder")]
+    [InlineData(Endpoint + "--seed-keys -1", "--seed-keys: '-1' is not a whole number from 0 to")]
+    [InlineData(Endpoint + "--seed-keys 11 --key-space 10", "--seed-keys: there are only 10 keys")]
     [InlineData(Endpoint + "--seed x", "--seed: 'x' is not a whole number")]
     [InlineData(Endpoint + "--target mysql", "--target: 'mysql' is not kahuna, etcd or redis")]
     [InlineData(Endpoint + "--connections -1", "--connections: '-1'")]

@@ -122,6 +122,19 @@ internal ref struct Command
         return true;
     }
 
+    /// <summary>The key alone, of a command that was checked before. Empty when the bytes hold none.</summary>
+    public static ReadOnlySpan<byte> KeyOf(ReadOnlySpan<byte> source)
+    {
+        if (source.Length < HeaderBytes)
+        {
+            return default;
+        }
+
+        int at = HeaderBytes + OptionalBytes((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]));
+        int length = BinaryPrimitives.ReadUInt16LittleEndian(source[4..]);
+        return at + length <= source.Length ? source.Slice(at, length) : default;
+    }
+
     /// <summary>Appends the encoded command to <paramref name="target"/>. The flags decide which optional fields are written.</summary>
     public readonly void Write(ByteBuffer target)
     {
