@@ -3,7 +3,6 @@
 import calendar
 import http.client
 import json
-import math
 import os
 import signal
 import ssl
@@ -13,7 +12,6 @@ import time
 
 TICKS = os.sysconf("SC_CLK_TCK")
 SCRIPTS = os.path.dirname(os.path.abspath(__file__))
-FILL_WORKERS = 1024
 
 
 class ScaleError(Exception):
@@ -233,7 +231,7 @@ class Cluster:
 
     def load(self, workload, workers, seconds, **more):
         """
-        Runs kahuna-bench and returns its report. more: keys (the key space), warmup, tick (called every so often until the end),
+        Runs kahuna-bench and returns its report. more: keys (the key space), seed (how many of them are written first), warmup, tick (called every so often until the end),
         every (seconds), until (ends the load when it returns true; called once the measurement has begun).
         """
         report = os.path.join(self._work, "bench.json")
@@ -242,7 +240,7 @@ class Cluster:
             os.remove(report)
         command = ["dotnet", self._bench_dll, "-c", self._endpoints, "--workload", workload, "--concurrency", str(workers), "--duration", str(seconds),
                    "--warmup", str(more.get("warmup", 2)), "--key-space", str(more.get("keys") or self.filled), "--value-size", "128",
-                   "--format", "json", "--output", report]
+                   "--seed-keys", str(more.get("seed", 0)), "--format", "json", "--output", report]
         with open(errors, "w", encoding="utf-8") as log:
             self._bench = subprocess.Popen(command, stdout=log, stderr=log)
         try:
@@ -283,21 +281,12 @@ class Cluster:
         return point
 
     def fill(self, keys):
-        """Draws keys at random until all are there; each is then overwritten so often that its history is full, too."""
+        """Writes each key once."""
         say(f"filling {keys:,} keys")
         begin = time.monotonic()
-        drawn, rate, limit = 0, 0.0, 3 * keys * (math.log(keys) + 5)
-        while (missing := keys - self.keys()) > 0:
-            if drawn > limit:
-                raise ScaleError(f"{missing:,} of {keys:,} keys are missing after {drawn:,} sets; are the nodes' counts of keys right?")
-            # So many draws leave none missing in two cases of three; the first seconds only tell the rate.
-            seconds = math.ceil(min(max(keys * (math.log(missing) + 1) / rate, 1), 20)) if rate > 0 else 3
-            report = self.load("set", FILL_WORKERS, seconds, keys=keys, warmup=0)
-            rate = report["aggregate"]["rps"]
-            drawn += report["aggregate"]["count"]
-            if report["aggregate"]["count"] == 0:
-                raise ScaleError(f"no set succeeded: {report['failures'][:3]}")
-            say(f"{drawn:,} sets done, {max(0, keys - self.keys()):,} keys are missing")
+        self.load("set", 64, 1, keys=keys, seed=keys, warmup=0)
+        if self.keys() != keys:
+            raise ScaleError(f"there are {self.keys():,} keys instead of {keys:,}; are the nodes' counts of keys right?")
         self.filled = keys
         return time.monotonic() - begin
 

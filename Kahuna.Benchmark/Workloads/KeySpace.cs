@@ -5,8 +5,8 @@ namespace Kahuna.Benchmark.Workloads;
 /// <summary>The keys <c>bench:{n}</c>, or <c>bench:{n modulo buckets}/{n}</c> when they are to lie in several buckets. Immutable; any thread.</summary>
 internal sealed class KeySpace
 {
-    /// <summary>Keys that are rendered beforehand (about 45 bytes each); those of a larger key space are rendered when they are used.</summary>
-    private const int RenderedMax = 1_000_000;
+    /// <summary>Keys that are rendered beforehand; those of a larger key space are rendered when they are used, which costs less than fetching one of a million from memory.</summary>
+    private const int RenderedMax = 1 << 14;
 
     private readonly string[] _rendered;
     private readonly int _buckets;
@@ -17,7 +17,7 @@ internal sealed class KeySpace
     {
         Count = count;
         _buckets = buckets;
-        _rendered = new string[Math.Min(count, RenderedMax)];
+        _rendered = new string[count <= RenderedMax ? count : 0];
         for (int i = 0; i < _rendered.Length; i++)
         {
             _rendered[i] = Render(i);

@@ -7,8 +7,8 @@ namespace Kahuna.Server.Partitions;
 /// <summary>A stored state: the last log entry that is in it, and what belongs to it besides its records.</summary>
 internal readonly record struct StateMark(LogIndex Index, Term Term, StateSummary Summary)
 {
-    /// <summary>Length of the encoded form: <c>u64 index, u64 term, i64 time in ms, i64 first and i64 next number of history, u64 digest</c>, little endian.</summary>
-    public const int Bytes = 48;
+    /// <summary>Length of the encoded form: <c>u64 index, u64 term, i64 time in ms, i64 first and i64 next number of history, u32 rows, u64 digest</c>, little endian.</summary>
+    public const int Bytes = 52;
 
     public static StateMark Read(ReadOnlySpan<byte> source) => new(
         new LogIndex(BinaryPrimitives.ReadUInt64LittleEndian(source)),
@@ -17,7 +17,8 @@ internal readonly record struct StateMark(LogIndex Index, Term Term, StateSummar
             BinaryPrimitives.ReadInt64LittleEndian(source[16..]),
             BinaryPrimitives.ReadInt64LittleEndian(source[24..]),
             BinaryPrimitives.ReadInt64LittleEndian(source[32..]),
-            BinaryPrimitives.ReadUInt64LittleEndian(source[40..])));
+            BinaryPrimitives.ReadInt32LittleEndian(source[40..]),
+            BinaryPrimitives.ReadUInt64LittleEndian(source[44..])));
 
     public void Write(Span<byte> target)
     {
@@ -26,6 +27,7 @@ internal readonly record struct StateMark(LogIndex Index, Term Term, StateSummar
         BinaryPrimitives.WriteInt64LittleEndian(target[16..], Summary.TimeMs);
         BinaryPrimitives.WriteInt64LittleEndian(target[24..], Summary.FirstHistoryNumber);
         BinaryPrimitives.WriteInt64LittleEndian(target[32..], Summary.NextHistoryNumber);
-        BinaryPrimitives.WriteUInt64LittleEndian(target[40..], Summary.Digest);
+        BinaryPrimitives.WriteInt32LittleEndian(target[40..], Summary.Rows);
+        BinaryPrimitives.WriteUInt64LittleEndian(target[44..], Summary.Digest);
     }
 }

@@ -4,19 +4,22 @@ using Kahuna.Client.Wire.Buffers;
 namespace Kahuna.Server.State;
 
 /// <summary>
-/// One key with everything that is kept of it, as views write it and stores and snapshots hold it: <c>u16 key length, u8 flags, u8 zero, i64 revision, i64 deadline in
+/// One key with everything that is kept of it, as views write it and stores and snapshots hold it: <c>u16 key length, u8 flags, u8 zero, u32 row, i64 revision, i64 deadline in
 /// ms (-1: none), u32 value length, u32 count of replaced revisions, key, value</c>, then each replaced revision, the oldest first: <c>i64 revision, i64 replaced at in ms,
 /// i64 number, u8 flags, u32 value length, value</c>. Little endian. Stateless.
 /// </summary>
 internal static class KeyRecord
 {
-    public const int HeaderBytes = 28;
+    public const int HeaderBytes = 32;
     public const int RevisionHeaderBytes = 29;
 
     private const long NoDeadline = -1;
 
     /// <summary>The key's name in a record, which must be whole.</summary>
     public static ReadOnlySpan<byte> Key(ReadOnlySpan<byte> record) => record.Slice(HeaderBytes, BinaryPrimitives.ReadUInt16LittleEndian(record));
+
+    /// <summary>Number of the key's row, from 1 on, in a record that is whole.</summary>
+    public static uint Row(ReadOnlySpan<byte> record) => BinaryPrimitives.ReadUInt32LittleEndian(record[4..]);
 
     /// <summary>Appends the record of a row.</summary>
     public static void Write(KeyStore store, int key, ByteBuffer target)
@@ -26,10 +29,11 @@ internal static class KeyRecord
         BinaryPrimitives.WriteUInt16LittleEndian(header, entry.KeyLength);
         header[2] = (byte)entry.Flags;
         header[3] = 0;
-        BinaryPrimitives.WriteInt64LittleEndian(header[4..], entry.Revision);
-        BinaryPrimitives.WriteInt64LittleEndian(header[12..], entry.ExpirySlot == 0 ? NoDeadline : store.Expiry.DeadlineOf(in entry));
-        BinaryPrimitives.WriteInt32LittleEndian(header[20..], entry.ValueLength);
-        BinaryPrimitives.WriteInt32LittleEndian(header[24..], entry.HistoryCount);
+        BinaryPrimitives.WriteInt32LittleEndian(header[4..], key);
+        BinaryPrimitives.WriteInt64LittleEndian(header[8..], entry.Revision);
+        BinaryPrimitives.WriteInt64LittleEndian(header[16..], entry.ExpirySlot == 0 ? NoDeadline : store.Expiry.DeadlineOf(in entry));
+        BinaryPrimitives.WriteInt32LittleEndian(header[24..], entry.ValueLength);
+        BinaryPrimitives.WriteInt32LittleEndian(header[28..], entry.HistoryCount);
         target.Append(store.Keys.Key(in entry));
         target.Append(store.Keys.Value(in entry));
         int index = entry.HistoryCount == 0 ? 0 : store.History[entry.NewestHistory].Newer;
@@ -47,23 +51,23 @@ internal static class KeyRecord
         }
     }
 
-    /// <summary>Adds what a record says to a store that does not have the key. False when the bytes are no record, or the key is there; the store is of no use then.</summary>
-    public static bool TryLoad(ReadOnlySpan<byte> record, KeyStore store, long firstHistoryNumber)
+    /// <summary>Adds what a record says to a store that does not have the key, in the row it had. False when the bytes are no record, the key or the row is there, or the state has no such row; the store is of no use then.</summary>
+    public static bool TryLoad(ReadOnlySpan<byte> record, KeyStore store, in StateSummary summary)
     {
-        if (!KeyRecordReader.TryBegin(record, out KeyRecordReader reader))
+        if (!KeyRecordReader.TryBegin(record, out KeyRecordReader reader) || reader.Row > summary.Rows)
         {
             return false;
         }
 
-        int key = store.Load(reader.Key, reader.Value, reader.Revision, reader.Flags, reader.DeadlineMs);
-        if (key == 0)
+        int key = reader.Row;
+        if (!store.TryLoad(key, reader.Key, reader.Value, reader.Revision, reader.Flags, reader.DeadlineMs))
         {
             return false;
         }
 
         while (reader.TryNext())
         {
-            if (reader.Number >= firstHistoryNumber)
+            if (reader.Number >= summary.FirstHistoryNumber)
             {
                 store.LoadReplaced(key, reader.Value, reader.Revision, reader.ReplacedAtMs, reader.Number, reader.Flags);
             }

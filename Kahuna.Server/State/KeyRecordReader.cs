@@ -10,6 +10,9 @@ internal ref struct KeyRecordReader
     private ReadOnlySpan<byte> _rest;
     private uint _left;
 
+    /// <summary>Number of the key's row, from 1 on.</summary>
+    public int Row { get; private set; }
+
     public ReadOnlySpan<byte> Key { get; private set; }
 
     /// <summary>The revision that was last read: the current one at first.</summary>
@@ -38,20 +41,22 @@ internal ref struct KeyRecordReader
         }
 
         int keyLength = BinaryPrimitives.ReadUInt16LittleEndian(record);
-        uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(record[20..]);
+        uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(record[24..]);
         ReadOnlySpan<byte> rest = record[KeyRecord.HeaderBytes..];
-        if (keyLength == 0 || rest.Length < keyLength || (uint)(rest.Length - keyLength) < valueLength)
+        int row = BinaryPrimitives.ReadInt32LittleEndian(record[4..]);
+        if (row <= 0 || keyLength == 0 || rest.Length < keyLength || (uint)(rest.Length - keyLength) < valueLength)
         {
             return false;
         }
 
-        long deadline = BinaryPrimitives.ReadInt64LittleEndian(record[12..]);
+        long deadline = BinaryPrimitives.ReadInt64LittleEndian(record[16..]);
         reader.Flags = (KeyEntryFlags)record[2];
-        reader.Revision = BinaryPrimitives.ReadInt64LittleEndian(record[4..]);
+        reader.Row = row;
+        reader.Revision = BinaryPrimitives.ReadInt64LittleEndian(record[8..]);
         reader.DeadlineMs = deadline == NoDeadline ? null : deadline;
         reader.Key = rest[..keyLength];
         reader.Value = rest.Slice(keyLength, (int)valueLength);
-        reader._left = BinaryPrimitives.ReadUInt32LittleEndian(record[24..]);
+        reader._left = BinaryPrimitives.ReadUInt32LittleEndian(record[28..]);
         reader._rest = rest[(keyLength + (int)valueLength)..];
         return true;
     }

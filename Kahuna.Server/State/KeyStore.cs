@@ -40,6 +40,9 @@ internal sealed class KeyStore
     public StateCounts Counts =>
         new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
 
+    /// <summary>Keys that were there from the start, because they were loaded.</summary>
+    public int Loaded { get; private set; }
+
     /// <summary>Keys that changed since the last view of the changes.</summary>
     public int Changed => _changed.Count;
 
@@ -167,16 +170,19 @@ internal sealed class KeyStore
         }
     }
 
-    /// <summary>Adds a key as it was stored; 0 when there is one of this name already. For a state that is being loaded.</summary>
-    public int Load(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long revision, KeyEntryFlags flags, long? deadlineMs)
+    /// <summary>
+    /// Adds a key as it was stored, in the row it had: what is stored is found by row, so the rows of a state are the same for ever. False when the key or the row is there
+    /// already. For a state that is being loaded, in any order; at the end no row may be missing.
+    /// </summary>
+    public bool TryLoad(int key, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long revision, KeyEntryFlags flags, long? deadlineMs)
     {
         uint hash = KeyTable.HashOf(name);
-        if (Keys.Find(name, hash) != 0)
+        if (Keys.Find(name, hash) != 0 || !Keys.TryInsertAt(key, name, hash, value.Length))
         {
-            return 0;
+            return false;
         }
 
-        int key = Keys.Insert(name, hash, value.Length);
+        Loaded++;
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Revision = revision;
@@ -189,7 +195,7 @@ internal sealed class KeyStore
             _digest = unchecked(_digest + StateDigest.OfDeadline(hash, deadline));
         }
 
-        return key;
+        return true;
     }
 
     /// <summary>Adds a replaced revision, newer than those that the key has. For a state that is being loaded.</summary>

@@ -98,6 +98,29 @@ internal sealed class KeyTable
     public int Insert(ReadOnlySpan<byte> key, uint hash, int valueLength)
     {
         int index = _entries.Add();
+        Fill(index, key, hash, valueLength);
+        return index;
+    }
+
+    /// <summary>The same in a given row; rows up to it that nobody filled are not to be used until somebody does. False when the row is taken.</summary>
+    public bool TryInsertAt(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)
+    {
+        while (_entries.Count <= index)
+        {
+            _entries.Add();
+        }
+
+        if (_entries[index].KeyLength != 0)
+        {
+            return false;
+        }
+
+        Fill(index, key, hash, valueLength);
+        return true;
+    }
+
+    private void Fill(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)
+    {
         ref int bucket = ref _buckets[BucketOf(hash)];
         ref KeyEntry entry = ref _entries[index];
         entry = new KeyEntry
@@ -116,8 +139,6 @@ internal sealed class KeyTable
         {
             Split();
         }
-
-        return index;
     }
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

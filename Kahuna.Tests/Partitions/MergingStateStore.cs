@@ -25,7 +25,7 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
         private readonly IStateWriter _writer = files.BeginWrite(group, mark, whole: true);
         private readonly HashSet<string> _written = [];
 
-        public void Add(ReadOnlySpan<byte> records)
+        public void Add(ReadOnlySpan<byte> records, bool scattered = false)
         {
             _writer.Add(records);
             while (StateRecord.TryTake(ref records, out StateRecord record))

@@ -35,7 +35,7 @@ public sealed class StateFlushTests
         ByteBuffer records = Assert.IsType<TakeRecords>(loops.Calls[^1]).Target;
         view.TryTake(records, 1_000);
         loops.Closed = true;
-        keeper.Post(new RecordsTaken(s_group, records, More: true, Ended: false, AsideBytes: 0));
+        keeper.Post(new RecordsTaken(s_group, records, Scattered: false, More: true, Ended: false, AsideBytes: 0));
         Run(keeper);
 
         Assert.Empty(failures);

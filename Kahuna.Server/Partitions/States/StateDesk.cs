@@ -94,13 +94,14 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     {
         bool ended = _view is null;
         bool more = !ended && _view!.TryTake(target, bytesMax);
+        bool scattered = !ended && _view!.IsScattered;
         if (!ended && !more)
         {
             _view!.Dispose();
             _view = null;
         }
 
-        ports.Keeper.Post(new RecordsTaken(group, target, more, ended, _view?.AsideBytes ?? 0));
+        ports.Keeper.Post(new RecordsTaken(group, target, scattered, more, ended, _view?.AsideBytes ?? 0));
     }
 
     public void StoredThrough(LogIndex index)

@@ -149,7 +149,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             }
         }
 
-        _writer!.Add(taken.Records.Written);
+        _writer!.Add(taken.Records.Written, taken.Scattered);
         Keep(taken.Records);
         if (!taken.More)
         {

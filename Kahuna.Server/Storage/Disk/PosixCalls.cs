@@ -25,6 +25,9 @@ internal static unsafe partial class PosixCalls
 
     public const int SeekEnd = 2;
 
+    /// <summary>O_DIRECT, which is not the same number for all processors.</summary>
+    public static readonly int Direct = RuntimeInformation.ProcessArchitecture is Architecture.Arm or Architecture.Arm64 ? 0x10000 : 0x4000;
+
     [LibraryImport("libc", EntryPoint = "open", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
     public static partial int Open(string path, int flags, int mode);
 

@@ -97,6 +97,26 @@ internal sealed class PosixDisk : IDisk
         return error == PosixCalls.WouldBlock ? null : throw new DiskException("locking", path, error);
     }
 
+    /// <summary>Whether files of this directory can be read past the system's page cache; not every file system lets them. Tried with a file, which is removed.</summary>
+    public bool CanReadDirectly(string directory)
+    {
+        string path = Path.Combine(directory, "direct");
+        try
+        {
+            using SafeFileHandle made = OpenHandle(path, PosixCalls.ReadWrite | PosixCalls.Create);
+            using SafeFileHandle direct = OpenHandle(path, PosixCalls.ReadOnly | PosixCalls.Direct);
+            return true;
+        }
+        catch (DiskException)
+        {
+            return false;
+        }
+        finally
+        {
+            Delete(path);
+        }
+    }
+
     private static SafeFileHandle OpenHandle(string path, int flags)
     {
         int descriptor = PosixCalls.Open(path, flags | PosixCalls.CloseOnExec, FileRights);

@@ -64,6 +64,13 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
+    /// <summary>All reads go past the system's page cache. The file system must be able to.</summary>
+    public DbOptions SetUseDirectReads(bool value = true)
+    {
+        RocksDbNative.SetUseDirectReads(this, Byte(value));
+        return this;
+    }
+
     /// <summary>Bytes of a block, the unit that is read and has a checksum, and bytes of blocks kept in memory.</summary>
     public DbOptions SetBlocks(int bytes, long cacheBytes)
     {

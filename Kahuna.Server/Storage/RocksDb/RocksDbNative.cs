@@ -105,6 +105,9 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_keep_log_file_num")]
     public static partial void SetKeepLogFileNum(SafeHandle options, nuint count);
 
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_use_direct_reads")]
+    public static partial void SetUseDirectReads(SafeHandle options, byte value);
+
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_bytes_per_sync")]
     public static partial void SetBytesPerSync(SafeHandle options, ulong bytes);
 

@@ -15,7 +15,7 @@ internal sealed class FileStateWriter(IDisk disk, string path, string place, byt
     private SnapshotWriter? _snapshot;
     private bool _ended;
 
-    public void Add(ReadOnlySpan<byte> records)
+    public void Add(ReadOnlySpan<byte> records, bool scattered = false)
     {
         Begin();
         try

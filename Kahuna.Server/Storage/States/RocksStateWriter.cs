@@ -1,13 +1,13 @@
 using System.Globalization;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.Storage.RocksDb;
 
 namespace Kahuna.Server.Storage.States;
 
 /// <summary>
-/// One write of <see cref="RocksStateStore"/>: sorted pieces as files of RocksDB's format in the staging directory, taken in together with the mark at the end. Memory: one piece.
-/// Owned by who began it; not thread-safe.
+/// One write of <see cref="RocksStateStore"/>: files of RocksDB's format in the staging directory, taken in together with the mark at the end. A view hands records out in the order of their
+/// rows, but for those that changed meanwhile: the former go straight to one file however many they are, the latter are gathered and sorted in pieces. Memory: one piece. Owned by who began
+/// it; not thread-safe.
 /// </summary>
 internal sealed class RocksStateWriter : IStateWriter
 {
@@ -18,7 +18,7 @@ internal sealed class RocksStateWriter : IStateWriter
     private readonly string _path;
     private readonly RecordPiece _piece;
     private readonly List<string> _files = [];
-    private byte[] _key = new byte[256];
+    private StagedFile? _run;
     private bool _ended;
     private bool _disposed;
 
@@ -31,21 +31,22 @@ internal sealed class RocksStateWriter : IStateWriter
         (_group, _mark, _whole) = write;
         _path = path;
         _piece = store.TakePiece();
-        RocksStateFormat.WriteRecordPrefix(_key, _group);
     }
 
-    public void Add(ReadOnlySpan<byte> records)
+    public void Add(ReadOnlySpan<byte> records, bool scattered = false)
     {
         Begin();
         while (StateRecord.TryTake(ref records, out StateRecord record))
         {
-            if (_piece.Count > 0 && _piece.Bytes + record.Bytes.Length > _store.PieceBytes)
+            if (scattered || record.Row <= _run?.LastRow)
             {
-                WriteFile(PutRecords);
-                _piece.Clear();
+                AddToPiece(record);
             }
-
-            _piece.Add(record);
+            else
+            {
+                _run ??= Stage();
+                _run.Put(_group, record);
+            }
         }
 
         InvariantException.Require(records.IsEmpty, "a view hands out whole records");
@@ -55,12 +56,23 @@ internal sealed class RocksStateWriter : IStateWriter
     public void Commit()
     {
         Begin();
-        WriteFile(PutLastRecords);
-        WriteFile(PutMark);
+        _run?.Finish();
+        WritePiece(withMark: true);
+
+        // In two files, with the last records and alone, so that two have a key in common (RocksStateStore.Ingest).
+        using (StagedFile mark = Stage())
+        {
+            PutMark(mark);
+            mark.Finish();
+        }
+
         if (_whole && _store.Find(_group) is not null)
         {
+            using StagedFile removal = Stage();
+            removal.RemoveRecords(_group);
+            removal.Finish();
+
             // Before all others, so that it takes away what was stored before and nothing of this write.
-            WriteFile(RemoveRecords);
             _files.Insert(0, _files[^1]);
             _files.RemoveAt(_files.Count - 1);
         }
@@ -73,6 +85,7 @@ internal sealed class RocksStateWriter : IStateWriter
         if (!_disposed)
         {
             _disposed = true;
+            _run?.Dispose();
             _store.GivePiece(_piece);
             _store.RemoveStaged(_files);
         }
@@ -85,52 +98,47 @@ internal sealed class RocksStateWriter : IStateWriter
         _ended = true;
     }
 
-    private void WriteFile(Action<SstFileWriter> write)
+    private StagedFile Stage()
     {
         string path = $"{_path}-{(_files.Count + 1).ToString(CultureInfo.InvariantCulture)}.sst";
         _files.Add(path);
-        _store.WriteStaged(path, write);
+        return _store.Stage(path);
     }
 
-    private void PutRecords(SstFileWriter file)
+    private void AddToPiece(StateRecord record)
+    {
+        if (_piece.Count > 0 && _piece.Bytes + record.Bytes.Length > _store.PieceBytes)
+        {
+            WritePiece(withMark: false);
+            _piece.Clear();
+        }
+
+        _piece.Add(record);
+    }
+
+    private void WritePiece(bool withMark)
     {
         _piece.Sort();
+        using StagedFile file = Stage();
         for (int i = 0; i < _piece.Count; i++)
         {
-            StateRecord record = _piece[i];
-            ReadOnlySpan<byte> name = record.Key;
-            if (_key.Length < RocksStateFormat.PrefixBytes + name.Length)
-            {
-                Array.Resize(ref _key, RocksStateFormat.PrefixBytes + name.Length);
-            }
-
-            name.CopyTo(_key.AsSpan(RocksStateFormat.PrefixBytes));
-            file.Put(_key.AsSpan(0, RocksStateFormat.PrefixBytes + name.Length), record.Bytes);
+            file.Put(_group, _piece[i]);
         }
+
+        if (withMark)
+        {
+            PutMark(file);
+        }
+
+        file.Finish();
     }
 
-    private void PutLastRecords(SstFileWriter file)
-    {
-        PutRecords(file);
-        PutMark(file);
-    }
-
-    /// <summary>In two files, with the last records and alone, so that two have a key in common (<see cref="RocksStateStore.Ingest"/>).</summary>
-    private void PutMark(SstFileWriter file)
+    private void PutMark(StagedFile file)
     {
         Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
         Span<byte> value = stackalloc byte[StateMark.Bytes];
         RocksStateFormat.WriteMarkKey(key, _group);
         _mark.Write(value);
         file.Put(key, value);
-    }
-
-    private void RemoveRecords(SstFileWriter file)
-    {
-        Span<byte> first = stackalloc byte[RocksStateFormat.PrefixBytes];
-        Span<byte> end = stackalloc byte[RocksStateFormat.PrefixBytes];
-        RocksStateFormat.WriteRecordPrefix(first, _group);
-        RocksStateFormat.WriteRecordEnd(end, _group);
-        file.DeleteRange(first, end);
     }
 }

@@ -31,7 +31,7 @@ public sealed class StateFormatGoldenTests
 
     /// <summary>The file of a golden state, as it lies in the repository, is read.</summary>
     [Fact]
-    public void ASnapshotFileOfVersion1IsRead()
+    public void ASnapshotFileOfVersion2IsRead()
     {
         ModelDisk disk = new();
         disk.CreateDirectory("/data/state");
