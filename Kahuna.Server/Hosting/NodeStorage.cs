@@ -43,7 +43,7 @@ internal sealed class NodeStorage : IAsyncDisposable
         {
             string directory = Path.Combine(options.DataDirectory, DataDirectoryIdentity.StateDirectoryName);
             IStateStore states = kind == StateStoreChoice.RocksDb
-                ? new RocksStateStore(directory, options.BackgroundBytesPerSecond)
+                ? new RocksStateStore(directory)
                 : new FileStateStore(new PosixDisk(), directory);
             return new NodeStorage(log, states, kind);
         }

@@ -13,6 +13,9 @@ internal interface IStateStore : IDisposable
     /// <summary>True when each write must bring the whole state of the group, false when it may bring the keys that changed since the last one.</summary>
     bool TakesWholeStates { get; }
 
+    /// <summary>True when the next write of a group should bring its whole state, because that costs less room or time than to keep what was written before.</summary>
+    bool WantsWhole(GroupId group);
+
     /// <summary>What is stored of a group; null when nothing is.</summary>
     StateMark? Find(GroupId group);
 

@@ -233,9 +233,9 @@ internal sealed class Partition
     {
         switch (call)
         {
-            case BeginView:
+            case BeginView begin:
                 // Only what is on the own disk: the stored state is never ahead of the own log.
-                _states.BeginView(mayBegin: !Failed && _states.Applied <= _core.DurableIndex);
+                _states.BeginView(mayBegin: !Failed && _states.Applied <= _core.DurableIndex, begin.Whole);
                 break;
             case TakeRecords take:
                 _states.Take(take.Target, take.BytesMax);

@@ -8,7 +8,11 @@ namespace Kahuna.Tests.Partitions;
 /// <summary>Lets the store of whole files take changes, by reading what it has and writing both together: what RocksDB does, on a disk that a test controls. One thread.</summary>
 internal sealed class MergingStateStore(FileStateStore files) : IStateStore
 {
+    private int _writes;
+
     public bool TakesWholeStates => false;
+
+    public bool WantsWhole(GroupId group) => _writes % 4 == 3;
 
     public StateMark? Find(GroupId group) => files.Find(group);
 
@@ -16,7 +20,11 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
 
     public IStateReader? OpenReader(GroupId group) => files.OpenReader(group);
 
-    public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole) => new Writer(files, group, mark, whole);
+    public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole)
+    {
+        _writes++;
+        return new Writer(files, group, mark, whole);
+    }
 
     public void Dispose() => files.Dispose();
 

@@ -8,7 +8,7 @@ namespace Kahuna.Server.Partitions.States;
 internal abstract record StateCall(GroupId Group);
 
 /// <summary>Begin a view of what changed (or of everything), and tell its mark: <see cref="ViewBegun"/>.</summary>
-internal sealed record BeginView(GroupId Group) : StateCall(Group);
+internal sealed record BeginView(GroupId Group, bool Whole) : StateCall(Group);
 
 /// <summary>Append the view's next records: <see cref="RecordsTaken"/>.</summary>
 internal sealed record TakeRecords(GroupId Group, ByteBuffer Target, int BytesMax) : StateCall(Group);

@@ -75,7 +75,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     }
 
     /// <summary>Begins a view of what changed, or of everything, or says that there is none to be had now.</summary>
-    public void BeginView(bool mayBegin)
+    public void BeginView(bool mayBegin, bool wholeWanted)
     {
         EndView();
         if (!mayBegin || IsStill || Applied <= Stored)
@@ -85,7 +85,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
             return;
         }
 
-        bool whole = ports.States.TakesWholeStates || _wholeNeeded;
+        bool whole = wholeWanted || _wholeNeeded;
         _view = whole ? State.ViewAll() : State.ViewChanges();
         ports.Keeper.Post(new ViewBegun(group, new StateMark(Applied, AppliedTerm, _view.Summary), whole));
     }

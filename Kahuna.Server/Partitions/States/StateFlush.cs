@@ -56,7 +56,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             _group = _due.Dequeue();
             _stage = Stage.Asked;
             _storedBefore = ports.Store.Find(_group)?.Index ?? default;
-            if (!Loops!.Post(new BeginView(_group)))
+            if (!Loops!.Post(new BeginView(_group, ports.Store.WantsWhole(_group))))
             {
                 _stage = Stage.Idle;
             }

@@ -24,12 +24,6 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    public DbOptions SetMaxBackgroundJobs(int count)
-    {
-        RocksDbNative.SetMaxBackgroundJobs(this, count);
-        return this;
-    }
-
     /// <summary>-1 keeps all files open.</summary>
     public DbOptions SetMaxOpenFiles(int count)
     {
@@ -84,19 +78,10 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>
-    /// Compacts by merging neighbouring runs of about one size, which writes less than levels do. Runs whose sizes differ by no more than the ratio are merged;
-    /// when all but the oldest run have more than <paramref name="amplificationPercent"/> of its size, all are merged into one.
-    /// </summary>
-    public DbOptions SetUniversalCompaction(int sizeRatioPercent, int amplificationPercent)
+    /// <summary>Files are merged only when that is asked for.</summary>
+    public DbOptions SetDisableAutoCompactions(bool value = true)
     {
-        const int Universal = 1;
-        nint options = RocksDbNative.CreateUniversalCompactionOptions();
-        RocksDbNative.SetUniversalSizeRatio(options, sizeRatioPercent);
-        RocksDbNative.SetUniversalMaxSizeAmplification(options, amplificationPercent);
-        RocksDbNative.SetCompactionStyle(this, Universal);
-        RocksDbNative.SetUniversalCompactionOptions(this, options);
-        RocksDbNative.DestroyUniversalCompactionOptions(options);
+        RocksDbNative.SetDisableAutoCompactions(this, Byte(value));
         return this;
     }
 
@@ -106,31 +91,6 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         RocksDbNative.SetLevel0CompactionTrigger(this, compact);
         RocksDbNative.SetLevel0SlowdownTrigger(this, slowDown);
         RocksDbNative.SetLevel0StopTrigger(this, stop);
-        return this;
-    }
-
-    /// <summary>A compaction begins a new file at this size.</summary>
-    public DbOptions SetTargetFileSizeBase(long bytes)
-    {
-        RocksDbNative.SetTargetFileSize(this, (ulong)bytes);
-        return this;
-    }
-
-    /// <summary>Compactions read in pieces of this size.</summary>
-    public DbOptions SetCompactionReadaheadSize(long bytes)
-    {
-        RocksDbNative.SetCompactionReadahead(this, (nuint)bytes);
-        return this;
-    }
-
-    /// <summary>Bytes per second that flushes and compactions may write.</summary>
-    public DbOptions SetRateLimit(long bytesPerSecond)
-    {
-        const long RefillMicroseconds = 100_000;
-        const int Fairness = 10;
-        nint limiter = RocksDbNative.CreateRateLimiter(bytesPerSecond, RefillMicroseconds, Fairness);
-        RocksDbNative.SetRateLimiter(this, limiter);
-        RocksDbNative.DestroyRateLimiter(limiter);
         return this;
     }
 

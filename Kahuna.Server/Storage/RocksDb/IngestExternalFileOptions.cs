@@ -10,13 +10,6 @@ internal sealed class IngestExternalFileOptions() : NativeHandle(RocksDbNative.C
         return this;
     }
 
-    /// <summary>Snapshots that exist do not see the files' content.</summary>
-    public IngestExternalFileOptions SetSnapshotConsistency(bool value)
-    {
-        RocksDbNative.SetSnapshotConsistency(this, value ? (byte)1 : (byte)0);
-        return this;
-    }
-
     protected override bool ReleaseHandle()
     {
         RocksDbNative.DestroyIngestOptions(handle);

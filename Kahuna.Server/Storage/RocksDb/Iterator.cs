@@ -1,14 +1,14 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
 /// <summary>
-/// Walks a database in the order of its keys, as it was when the iterator was made: the files it had then stay until the iterator ends. Keeps the database open. Not thread-safe.
+/// Walks a column family in the order of its keys, as it was when the iterator was made: the files it had then stay until the iterator ends. Keeps the database open. Not thread-safe.
 /// </summary>
 internal sealed unsafe class Iterator : NativeHandle
 {
     private readonly RocksDatabase _database;
 
-    public Iterator(RocksDatabase database, ReadOptions options)
-        : base(RocksDbNative.CreateIterator(database, options))
+    public Iterator(RocksDatabase database, ColumnFamily family, ReadOptions options)
+        : base(RocksDbNative.CreateIterator(database, options, family))
     {
         _database = database;
         bool held = false;

@@ -9,28 +9,84 @@ namespace Kahuna.Server.Storage.RocksDb;
 /// </summary>
 internal sealed unsafe class RocksDatabase : NativeHandle
 {
+    private const string DefaultFamily = "default";
+
+    private readonly Dictionary<string, ColumnFamily> _families = [];
+
     private RocksDatabase(nint opened)
         : base(opened)
     {
     }
 
-    /// <summary>Opens the database in a directory.</summary>
+    public IReadOnlyCollection<ColumnFamily> ColumnFamilies => _families.Values;
+
+    /// <summary>Opens the database in a directory, with all its column families.</summary>
     /// <exception cref="RocksDbException">It cannot be opened: locked by another process, damaged, or there is no room.</exception>
     /// <exception cref="DllNotFoundException">There is no library (<see cref="RocksDbLibrary.IsAvailable"/>).</exception>
     public static RocksDatabase Open(DbOptions options, string path)
     {
         RemoveEmptyLogs(path);
-        nint opened = RocksDbNative.Open(options, path, out nint error);
+        string[] names = File.Exists(Path.Combine(path, "CURRENT")) ? ListColumnFamilies(options, path) : [DefaultFamily];
+        nint[] families = new nint[names.Length];
+        nint[] familyOptions = new nint[names.Length];
+        Array.Fill(familyOptions, options.DangerousGetHandle());
+        nint opened = 0;
+        WithTexts(names, (list, count) =>
+        {
+            fixed (nint* familyList = families, optionList = familyOptions)
+            {
+                opened = RocksDbNative.OpenColumnFamilies(options, path, count, (nint*)list, optionList, familyList, out nint error);
+                RocksDbException.ThrowIf(error);
+            }
+        });
+        RocksDatabase database = new(opened);
+        for (int i = 0; i < names.Length; i++)
+        {
+            database._families.Add(names[i], new ColumnFamily(database, names[i], families[i]));
+        }
+
+        return database;
+    }
+
+    /// <summary>The names of a database's column families.</summary>
+    public static string[] ListColumnFamilies(DbOptions options, string path)
+    {
+        nint* list = RocksDbNative.ListColumnFamilies(options, path, out nuint count, out nint error);
         RocksDbException.ThrowIf(error);
-        return new RocksDatabase(opened);
+        string[] names = new string[(int)count];
+        for (int i = 0; i < names.Length; i++)
+        {
+            names[i] = Marshal.PtrToStringUTF8(list[i])!;
+        }
+
+        RocksDbNative.DestroyColumnFamilyList(list, count);
+        return names;
+    }
+
+    public ColumnFamily CreateColumnFamily(DbOptions options, string name)
+    {
+        nint made = RocksDbNative.CreateColumnFamily(this, options, name, out nint error);
+        RocksDbException.ThrowIf(error);
+        ColumnFamily family = new(this, name, made);
+        _families.Add(name, family);
+        return family;
+    }
+
+    /// <summary>Drops a column family with everything in it, on stable storage when it returns. Iterators that walk it go on.</summary>
+    public void DropColumnFamily(ColumnFamily family)
+    {
+        RocksDbNative.DropColumnFamily(this, family, out nint error);
+        RocksDbException.ThrowIf(error);
+        _families.Remove(family.Name);
+        family.Dispose();
     }
 
     /// <summary>The value of a key; null when there is none.</summary>
-    public byte[]? Get(ReadOnlySpan<byte> key, ReadOptions options)
+    public byte[]? Get(ReadOnlySpan<byte> key, ReadOptions options, ColumnFamily? family = null)
     {
         fixed (byte* start = key)
         {
-            nint slice = RocksDbNative.GetPinned(this, options, start, (nuint)key.Length, out nint error);
+            nint slice = RocksDbNative.GetPinned(this, options, family ?? Default, start, (nuint)key.Length, out nint error);
             RocksDbException.ThrowIf(error);
             if (slice == 0)
             {
@@ -45,37 +101,18 @@ internal sealed unsafe class RocksDatabase : NativeHandle
     }
 
     /// <summary>Takes in files, all or none, and returns when they are on stable storage. Of a key that several have, the last file's value counts.</summary>
-    public void IngestExternalFiles(IReadOnlyList<string> files, IngestExternalFileOptions options)
+    public void IngestExternalFiles(IReadOnlyList<string> files, IngestExternalFileOptions options, ColumnFamily? family = null) => WithTexts(files, (list, count) =>
     {
-        nint[] paths = new nint[files.Count];
-        try
-        {
-            for (int i = 0; i < paths.Length; i++)
-            {
-                paths[i] = Marshal.StringToCoTaskMemUTF8(files[i]);
-            }
+        RocksDbNative.IngestExternalFile(this, family ?? Default, (nint*)list, (nuint)count, options, out nint error);
+        RocksDbException.ThrowIf(error);
+    });
 
-            fixed (nint* list = paths)
-            {
-                RocksDbNative.IngestExternalFile(this, list, (nuint)paths.Length, options, out nint error);
-                RocksDbException.ThrowIf(error);
-            }
-        }
-        finally
-        {
-            foreach (nint path in paths)
-            {
-                Marshal.FreeCoTaskMem(path);
-            }
-        }
-    }
-
-    public Iterator NewIterator(ReadOptions options) => new(this, options);
+    public Iterator NewIterator(ReadOptions options, ColumnFamily? family = null) => new(this, family ?? Default, options);
 
     /// <summary>A property such as "rocksdb.total-sst-files-size"; null when RocksDB does not know it.</summary>
-    public string? GetProperty(string name)
+    public string? GetProperty(string name, ColumnFamily? family = null)
     {
-        nint text = RocksDbNative.PropertyValue(this, name);
+        nint text = RocksDbNative.PropertyValue(this, family ?? Default, name);
         if (text == 0)
         {
             return null;
@@ -84,6 +121,33 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         string? value = Marshal.PtrToStringUTF8(text);
         RocksDbNative.Free(text);
         return value;
+    }
+
+    private ColumnFamily Default => _families[DefaultFamily];
+
+    /// <summary>Calls with the texts as a list of C strings.</summary>
+    private static void WithTexts(IReadOnlyList<string> texts, Action<nint, int> call)
+    {
+        nint[] copies = new nint[texts.Count];
+        try
+        {
+            for (int i = 0; i < copies.Length; i++)
+            {
+                copies[i] = Marshal.StringToCoTaskMemUTF8(texts[i]);
+            }
+
+            fixed (nint* list = copies)
+            {
+                call((nint)list, copies.Length);
+            }
+        }
+        finally
+        {
+            foreach (nint copy in copies)
+            {
+                Marshal.FreeCoTaskMem(copy);
+            }
+        }
     }
 
     /// <summary>Each opening begins a log and removes those before it only at the next flush, which never comes here: a file would be left behind each time.</summary>
@@ -103,6 +167,19 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         {
             // There is no such directory yet, or opening it will say what is wrong with it.
         }
+    }
+
+    protected override void Dispose(bool disposing)
+    {
+        if (disposing)
+        {
+            foreach (ColumnFamily family in _families.Values)
+            {
+                family.Dispose();
+            }
+        }
+
+        base.Dispose(disposing);
     }
 
     protected override bool ReleaseHandle()

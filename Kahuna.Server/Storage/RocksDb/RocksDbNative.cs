@@ -16,17 +16,32 @@ internal static unsafe partial class RocksDbNative
 
     // ---- Database
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_open", StringMarshalling = StringMarshalling.Utf8)]
-    public static partial nint Open(SafeHandle options, string path, out nint error);
+    [LibraryImport(Library, EntryPoint = "rocksdb_list_column_families", StringMarshalling = StringMarshalling.Utf8)]
+    public static partial nint* ListColumnFamilies(SafeHandle options, string path, out nuint count, out nint error);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_list_column_families_destroy")]
+    public static partial void DestroyColumnFamilyList(nint* names, nuint count);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_open_column_families", StringMarshalling = StringMarshalling.Utf8)]
+    public static partial nint OpenColumnFamilies(SafeHandle options, string path, int count, nint* names, nint* familyOptions, nint* families, out nint error);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_create_column_family", StringMarshalling = StringMarshalling.Utf8)]
+    public static partial nint CreateColumnFamily(SafeHandle database, SafeHandle options, string name, out nint error);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_drop_column_family")]
+    public static partial void DropColumnFamily(SafeHandle database, SafeHandle family, out nint error);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_column_family_handle_destroy")]
+    public static partial void DestroyColumnFamily(nint family);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_close")]
     public static partial void Close(nint database);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_ingest_external_file")]
-    public static partial void IngestExternalFile(SafeHandle database, nint* files, nuint count, SafeHandle options, out nint error);
+    [LibraryImport(Library, EntryPoint = "rocksdb_ingest_external_file_cf")]
+    public static partial void IngestExternalFile(SafeHandle database, SafeHandle family, nint* files, nuint count, SafeHandle options, out nint error);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_get_pinned")]
-    public static partial nint GetPinned(SafeHandle database, SafeHandle options, byte* key, nuint keyLength, out nint error);
+    [LibraryImport(Library, EntryPoint = "rocksdb_get_pinned_cf")]
+    public static partial nint GetPinned(SafeHandle database, SafeHandle options, SafeHandle family, byte* key, nuint keyLength, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_pinnableslice_value")]
     public static partial byte* PinnedValue(nint slice, out nuint length);
@@ -34,8 +49,8 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_pinnableslice_destroy")]
     public static partial void DestroyPinned(nint slice);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_property_value", StringMarshalling = StringMarshalling.Utf8)]
-    public static partial nint PropertyValue(SafeHandle database, string name);
+    [LibraryImport(Library, EntryPoint = "rocksdb_property_value_cf", StringMarshalling = StringMarshalling.Utf8)]
+    public static partial nint PropertyValue(SafeHandle database, SafeHandle family, string name);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_free")]
     public static partial void Free(nint memory);
@@ -57,23 +72,8 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_write_buffer_size")]
     public static partial void SetWriteBufferSize(SafeHandle options, nuint bytes);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_compaction_style")]
-    public static partial void SetCompactionStyle(SafeHandle options, int style);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_universal_compaction_options")]
-    public static partial void SetUniversalCompactionOptions(SafeHandle options, nint universal);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_create")]
-    public static partial nint CreateUniversalCompactionOptions();
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_destroy")]
-    public static partial void DestroyUniversalCompactionOptions(nint universal);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_set_size_ratio")]
-    public static partial void SetUniversalSizeRatio(nint universal, int percent);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_universal_compaction_options_set_max_size_amplification_percent")]
-    public static partial void SetUniversalMaxSizeAmplification(nint universal, int percent);
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_disable_auto_compactions")]
+    public static partial void SetDisableAutoCompactions(SafeHandle options, int value);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_level0_file_num_compaction_trigger")]
     public static partial void SetLevel0CompactionTrigger(SafeHandle options, int files);
@@ -83,15 +83,6 @@ internal static unsafe partial class RocksDbNative
 
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_level0_stop_writes_trigger")]
     public static partial void SetLevel0StopTrigger(SafeHandle options, int files);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_target_file_size_base")]
-    public static partial void SetTargetFileSize(SafeHandle options, ulong bytes);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_compaction_readahead_size")]
-    public static partial void SetCompactionReadahead(SafeHandle options, nuint bytes);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_max_background_jobs")]
-    public static partial void SetMaxBackgroundJobs(SafeHandle options, int count);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_max_open_files")]
     public static partial void SetMaxOpenFiles(SafeHandle options, int count);
@@ -132,15 +123,6 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_cache_destroy")]
     public static partial void DestroyCache(nint cache);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_ratelimiter_create")]
-    public static partial nint CreateRateLimiter(long bytesPerSecond, long refillPeriodMicroseconds, int fairness);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_ratelimiter_destroy")]
-    public static partial void DestroyRateLimiter(nint limiter);
-
-    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_ratelimiter")]
-    public static partial void SetRateLimiter(SafeHandle options, nint limiter);
-
     [LibraryImport(Library, EntryPoint = "rocksdb_readoptions_create")]
     public static partial nint CreateReadOptions();
 
@@ -176,9 +158,6 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_put")]
     public static partial void PutInSstFile(SafeHandle writer, byte* key, nuint keyLength, byte* value, nuint valueLength, out nint error);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_delete_range")]
-    public static partial void DeleteRangeInSstFile(SafeHandle writer, byte* first, nuint firstLength, byte* end, nuint endLength, out nint error);
-
     [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_finish")]
     public static partial void FinishSstFile(SafeHandle writer, out nint error);
 
@@ -191,13 +170,10 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_ingestexternalfileoptions_set_move_files")]
     public static partial void SetMoveFiles(SafeHandle options, byte value);
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_ingestexternalfileoptions_set_snapshot_consistency")]
-    public static partial void SetSnapshotConsistency(SafeHandle options, byte value);
-
     // ---- Iterators
 
-    [LibraryImport(Library, EntryPoint = "rocksdb_create_iterator")]
-    public static partial nint CreateIterator(SafeHandle database, SafeHandle options);
+    [LibraryImport(Library, EntryPoint = "rocksdb_create_iterator_cf")]
+    public static partial nint CreateIterator(SafeHandle database, SafeHandle options, SafeHandle family);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_iter_destroy")]
     public static partial void DestroyIterator(nint iterator);

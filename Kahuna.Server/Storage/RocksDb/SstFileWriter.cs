@@ -21,16 +21,6 @@ internal sealed unsafe class SstFileWriter(EnvOptions envOptions, DbOptions opti
         }
     }
 
-    /// <summary>Takes away, from what the database had before, the keys from <paramref name="first"/> on and below <paramref name="end"/>.</summary>
-    public void DeleteRange(ReadOnlySpan<byte> first, ReadOnlySpan<byte> end)
-    {
-        fixed (byte* firstStart = first, endStart = end)
-        {
-            RocksDbNative.DeleteRangeInSstFile(this, firstStart, (nuint)first.Length, endStart, (nuint)end.Length, out nint error);
-            RocksDbException.ThrowIf(error);
-        }
-    }
-
     /// <summary>Ends the file and syncs it. It must not be empty.</summary>
     public void Finish()
     {

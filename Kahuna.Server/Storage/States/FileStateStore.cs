@@ -34,6 +34,8 @@ internal sealed class FileStateStore : IStateStore
 
     public bool TakesWholeStates => true;
 
+    public bool WantsWhole(GroupId group) => true;
+
     public StateMark? Find(GroupId group)
     {
         using SnapshotReader? reader = Open(group);

@@ -1,12 +1,13 @@
 using System.Buffers.Binary;
+using System.Globalization;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Storage.States;
 
 /// <summary>
-/// Keys and values of a state in RocksDB: <c>u32 group, 'k', u32 row of the key (both big endian)</c> has the record, <c>u32 group, 'm'</c> the mark, and
-/// <c>u32 0, "version"</c> the format's version (u32, little endian): group 0 has no state. Stateless.
+/// Keys and values of a state in RocksDB. Each generation of a group's state has a column family, <c>GROUP-GENERATION</c>: <c>u32 group, 'k', u32 row of the key (both big endian)</c> has the record, <c>u32 group, 'm'</c> the mark. In the
+/// default column family <c>u32 0, "version"</c> has the format's version (u32, little endian). Stateless.
 /// </summary>
 internal static class RocksStateFormat
 {
@@ -23,6 +24,24 @@ internal static class RocksStateFormat
 
     public static ReadOnlySpan<byte> VersionKey => "\0\0\0\0version"u8;
 
+    /// <summary>The column family of a generation of a group's state.</summary>
+    public static string FamilyOf(GroupId group, long generation) => string.Create(CultureInfo.InvariantCulture, $"{group.Value}-{generation}");
+
+    /// <summary>Group and generation of a column family; false when the name is none of ours.</summary>
+    public static bool TryReadFamily(string name, out GroupId group, out long generation)
+    {
+        int dash = name.IndexOf('-', StringComparison.Ordinal);
+        group = default;
+        generation = 0;
+        if (dash < 0 || !uint.TryParse(name.AsSpan(0, dash), NumberStyles.None, CultureInfo.InvariantCulture, out uint number))
+        {
+            return false;
+        }
+
+        group = new GroupId(number);
+        return long.TryParse(name.AsSpan(dash + 1), NumberStyles.None, CultureInfo.InvariantCulture, out generation);
+    }
+
     /// <summary>The key of a record.</summary>
     public static void WriteRecordKey(Span<byte> key, GroupId group, uint row)
     {
@@ -32,9 +51,6 @@ internal static class RocksStateFormat
 
     /// <summary>What the keys of all records of a group begin with.</summary>
     public static void WriteRecordPrefix(Span<byte> key, GroupId group) => WritePrefix(key, group, RecordKind);
-
-    /// <summary>The first key behind all records of a group.</summary>
-    public static void WriteRecordEnd(Span<byte> key, GroupId group) => WritePrefix(key, group, RecordKind + 1);
 
     /// <summary>The key of a group's mark.</summary>
     public static void WriteMarkKey(Span<byte> key, GroupId group) => WritePrefix(key, group, MarkKind);

@@ -39,14 +39,18 @@ internal sealed class RocksStateReader : IStateReader
         return target.Length > start;
     }
 
-    /// <summary>Hands out all that is left.</summary>
-    public void ReadAll(StateRecordSink sink)
+    /// <summary>Hands out all that is left, and returns its bytes.</summary>
+    public long ReadAll(StateRecordSink sink)
     {
+        long bytes = 0;
         while (TryTake(out StateRecord record))
         {
             sink(record);
+            bytes += RocksStateFormat.RecordKeyBytes + record.Bytes.Length;
             _iterator.Next();
         }
+
+        return bytes;
     }
 
     public void Dispose()

@@ -8,8 +8,9 @@ using Kahuna.Server.Storage.RocksDb;
 namespace Kahuna.Server.Storage.States;
 
 /// <summary>
-/// Keeps the states of all groups in one RocksDB (<see cref="RocksStateFormat"/>): a write brings the keys that changed. It goes past RocksDB's tables in memory and its log, as files that
-/// are taken in together with the mark in one step. Owned by the node; one thread at a time.
+/// Keeps the states of all groups in one RocksDB (<see cref="RocksStateFormat"/>), each in a column family. A write brings the keys that changed. It goes past RocksDB's tables in memory and its
+/// log, as files that are taken in together with the mark in one step. When much has gathered a write brings the whole state instead, into a new family, and the old one is dropped: nothing is
+/// ever merged. Owned by the node; one thread at a time.
 /// </summary>
 internal sealed class RocksStateStore : IStateStore
 {
@@ -19,32 +20,6 @@ internal sealed class RocksStateStore : IStateStore
     /// <summary>Below the database's directory, so that files can be linked into it.</summary>
     private const string StagingName = "staging";
 
-    // Nothing is ever written through the table in memory; this is the least that RocksDB takes.
-    private const long WriteBufferBytes = 64 << 10;
-    private const long BlockCacheBytes = 1L << 20;
-
-    // All is read in whole runs, so large blocks cost nothing, and the index, which stays in memory, is a quarter of the normal one.
-    private const int BlockBytes = 16 << 10;
-    private const long TargetFileBytes = 64L << 20;
-    private const long ReadAheadBytes = 1L << 20;
-
-    // For each run that is merged, of which there may be many.
-    private const long MergeReadAheadBytes = 128L << 10;
-    private const long SyncEachBytes = 1L << 20;
-
-    // Nothing but the options goes to the diary (the file LOG), and that at once when it is opened. What is wrong comes with the calls, and a library that was built with assertions, as
-    // Debian's is, ends the process when it writes to its diary again after the disk was full.
-    private const int OptionsOnly = 5;
-
-    // So many runs are merged, so reading everything merges few. A write adds three, and one more for each piece of what changed meanwhile; it must never wait for a compaction.
-    private const int RunsMax = 16;
-    private const int Level0Unbounded = 1 << 20;
-
-    // All is merged when what was written since is one and a half times the rest, and there are as many runs as the bound: each key is written again once for one to two
-    // times that it changed. The directory has at most 2.5 times the state then, or so many runs, and the state once more while it is merged.
-    private const int AmplificationPercent = 150;
-    private const int SizeRatioPercent = 20;
-
     /// <summary>Room that must be there before a database that ran out of it is closed and opened again: what opening writes, and some.</summary>
     private const long RoomToReopen = 4L << 20;
 
@@ -53,9 +28,11 @@ internal sealed class RocksStateStore : IStateStore
     private readonly string _staging;
     private readonly DbOptions _options;
     private readonly EnvOptions _fileOptions = new();
-    private readonly IngestExternalFileOptions _ingest = new IngestExternalFileOptions().SetMoveFiles(true).SetSnapshotConsistency(true);
-    private readonly ReadOptions _read = new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(ReadAheadBytes);
+    private readonly IngestExternalFileOptions _ingest = new IngestExternalFileOptions().SetMoveFiles(true);
+    private readonly ReadOptions _read = RocksStateOptions.ForReading();
+    private readonly Dictionary<GroupId, StoredFamily> _families = [];
     private RocksDatabase? _database;
+    private long _nextGeneration = 1;
     private long _writers;
     private int _readers;
     private RecordPiece? _idlePiece;
@@ -64,39 +41,24 @@ internal sealed class RocksStateStore : IStateStore
 
     /// <summary>Opens the database, or makes it, and removes what an interrupted write left.</summary>
     /// <param name="directory">Its own directory.</param>
-    /// <param name="bytesPerSecond">What compactions may write.</param>
     /// <param name="pieceBytes">Records that are sorted at a time.</param>
     /// <exception cref="StateDamagedException">It cannot be opened, or has another version.</exception>
     /// <exception cref="StateWriteFailedException">There is no room to open it.</exception>
-    public RocksStateStore(string directory, long bytesPerSecond, int pieceBytes = PieceBytesNormally)
+    public RocksStateStore(string directory, int pieceBytes = PieceBytesNormally)
     {
         _directory = directory;
         _staging = Path.Combine(directory, StagingName);
         PieceBytes = pieceBytes;
-        _options = new DbOptions()
-            .SetCreateIfMissing()
-            .SetParanoidChecks()
-            .SetWriteBufferSize(WriteBufferBytes)
-            .SetUniversalCompaction(SizeRatioPercent, AmplificationPercent)
-            .SetLevel0Triggers(RunsMax, Level0Unbounded, Level0Unbounded)
-            .SetTargetFileSizeBase(TargetFileBytes)
-            .SetCompactionReadaheadSize(MergeReadAheadBytes)
-            .SetMaxBackgroundJobs(2)
-            .SetMaxOpenFiles(-1)
-            .SetCompression(Compression.No)
-            .SetInfoLogLevel(OptionsOnly)
-            .SetInfoLogFiles(count: 1)
-            .SetBytesPerSync(SyncEachBytes)
-            .SetBlocks(BlockBytes, BlockCacheBytes)
-            .SetRateLimit(bytesPerSecond);
+        _options = RocksStateOptions.ForDatabase();
         try
         {
             MakeDirectories();
 
-            // What is read was written long ago and is read once. Through the system's cache a merge took nearly twice the processor time.
+            // What is read was written long ago and is read once. Through the system's cache it took twice the processor time.
             _options.SetUseDirectReads(_disk.CanReadDirectly(_staging));
             Database();
             CheckVersion();
+            FindFamilies();
         }
         catch
         {
@@ -107,20 +69,20 @@ internal sealed class RocksStateStore : IStateStore
 
     public bool TakesWholeStates => false;
 
+    public bool WantsWhole(GroupId group) => _families.TryGetValue(group, out StoredFamily? family) && family.IsOverfull;
+
     /// <summary>Records that a writer sorts at a time.</summary>
     public int PieceBytes { get; }
 
-    public StateMark? Find(GroupId group)
-    {
-        Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
-        RocksStateFormat.WriteMarkKey(key, group);
-        return Get(key) is { } value ? ReadMark(group, value) : null;
-    }
+    public StateMark? Find(GroupId group) => _families.TryGetValue(group, out StoredFamily? family) ? ReadMark(group, family.Family) : null;
 
     public void Load(GroupId group, StateRecordSink sink)
     {
         using RocksStateReader? reader = Open(group);
-        reader?.ReadAll(sink);
+        if (reader is not null)
+        {
+            _families[group].StateBytes = reader.ReadAll(sink);
+        }
     }
 
     public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole)
@@ -155,8 +117,8 @@ internal sealed class RocksStateStore : IStateStore
         _options.Dispose();
     }
 
-    /// <summary>A property of RocksDB.</summary>
-    public string? Property(string name) => Database().GetProperty(name);
+    /// <summary>A property of RocksDB, of the family that has a group's state.</summary>
+    public string? Property(GroupId group, string name) => Database().GetProperty(name, _families[group].Family);
 
     /// <summary>Begins one file of a write.</summary>
     internal StagedFile Stage(string path)
@@ -173,21 +135,34 @@ internal sealed class RocksStateStore : IStateStore
         }
     }
 
-    /// <summary>
-    /// Takes the files of a write in: all or none, and on stable storage when it returns. Two of them must have a key in common: then RocksDB puts all before everything that is stored. It would
-    /// look for the deepest place where each fits otherwise, and a compaction that begins at that moment may fill the same place.
-    /// </summary>
-    internal void Ingest(IReadOnlyList<string> files)
+    /// <summary>Takes the files of a write in: all or none, and on stable storage when it returns.</summary>
+    internal void Ingest(GroupId group, bool whole, IReadOnlyList<string> files)
     {
-        RocksDatabase database = Database();
+        if (!whole && _families.TryGetValue(group, out StoredFamily? family))
+        {
+            Ingest(files, family.Family);
+            return;
+        }
+
+        ColumnFamily made = Make(RocksStateFormat.FamilyOf(group, _nextGeneration));
+        StoredFamily stored = new(Database(), made, _nextGeneration++);
         try
         {
-            database.IngestExternalFiles(files, _ingest);
+            Ingest(files, made);
         }
-        catch (RocksDbException error)
+        catch
         {
-            _roomRanOut |= error.NoSpace;
-            throw Failed(error);
+            Drop(made);
+            throw;
+        }
+
+        // From here on the new family counts, also if the node ends now: it has a mark, and it is the later one.
+        _families.Remove(group, out StoredFamily? before);
+        _families.Add(group, stored);
+        stored.StateBytes = stored.Bytes;
+        if (before is not null)
+        {
+            Drop(before.Family);
         }
     }
 
@@ -256,16 +231,22 @@ internal sealed class RocksStateStore : IStateStore
     {
         if (_roomRanOut && _readers == 0 && _disk.Space(_directory).Free >= RoomToReopen)
         {
+            Dictionary<GroupId, long> known = _families.ToDictionary(entry => entry.Key, entry => entry.Value.StateBytes);
             _database?.Dispose();
             _database = null;
-            Database();
+            FindFamilies();
+            foreach ((GroupId group, StoredFamily family) in _families)
+            {
+                family.StateBytes = known.GetValueOrDefault(group);
+            }
+
             _roomRanOut = false;
         }
     }
 
     private void CheckVersion()
     {
-        byte[]? stored = Get(RocksStateFormat.VersionKey);
+        byte[]? stored = Get(RocksStateFormat.VersionKey, family: null);
         if (stored is null)
         {
             WriteVersion();
@@ -280,59 +261,118 @@ internal sealed class RocksStateStore : IStateStore
     {
         using (Iterator iterator = Database().NewIterator(_read))
         {
-            if (iterator.SeekToFirst().Valid())
+            if (iterator.SeekToFirst().Valid() || Database().ColumnFamilies.Count > 1)
             {
                 throw new StateDamagedException($"The state store in {_directory} has content, but not the version of its format: something else wrote it, or it is damaged.");
             }
         }
 
-        string[] files = [Path.Combine(_staging, "version-1.sst"), Path.Combine(_staging, "version-2.sst")];
+        string path = Path.Combine(_staging, "version.sst");
         Span<byte> version = stackalloc byte[sizeof(uint)];
         BinaryPrimitives.WriteUInt32LittleEndian(version, RocksStateFormat.Version);
-        foreach (string path in files)
+        using (StagedFile file = Stage(path))
         {
-            using StagedFile file = Stage(path);
             file.Put(RocksStateFormat.VersionKey, version);
             file.Finish();
         }
 
-        Ingest(files);
+        Ingest([path], family: null);
+    }
+
+    /// <summary>Finds each group's family: the latest that has a mark. The others are what an interrupted write left, before or after the moment from which it counts.</summary>
+    private void FindFamilies()
+    {
+        _families.Clear();
+        foreach (ColumnFamily family in Database().ColumnFamilies.ToArray())
+        {
+            if (!RocksStateFormat.TryReadFamily(family.Name, out GroupId group, out long generation))
+            {
+                continue;
+            }
+
+            _nextGeneration = Math.Max(_nextGeneration, generation + 1);
+            StoredFamily? other = _families.GetValueOrDefault(group);
+            if (other?.Generation > generation || ReadMark(group, family) is null)
+            {
+                Drop(family);
+                continue;
+            }
+
+            if (other is not null)
+            {
+                Drop(other.Family);
+            }
+
+            _families[group] = new StoredFamily(Database(), family, generation);
+        }
+    }
+
+    private ColumnFamily Make(string name)
+    {
+        try
+        {
+            return Database().CreateColumnFamily(_options, name);
+        }
+        catch (RocksDbException error)
+        {
+            _roomRanOut |= error.NoSpace;
+            throw Failed(error);
+        }
+    }
+
+    /// <summary>Removes a family that does not count. If it stays for lack of room, the next opening removes it.</summary>
+    private void Drop(ColumnFamily family)
+    {
+        try
+        {
+            Database().DropColumnFamily(family);
+        }
+        catch (RocksDbException error) when (!error.Corruption)
+        {
+            _roomRanOut |= error.NoSpace;
+        }
+    }
+
+    private void Ingest(IReadOnlyList<string> files, ColumnFamily? family)
+    {
+        try
+        {
+            Database().IngestExternalFiles(files, _ingest, family);
+        }
+        catch (RocksDbException error)
+        {
+            _roomRanOut |= error.NoSpace;
+            throw Failed(error);
+        }
     }
 
     private RocksStateReader? Open(GroupId group)
     {
-        Iterator iterator = Database().NewIterator(_read);
+        if (!_families.TryGetValue(group, out StoredFamily? family))
+        {
+            return null;
+        }
+
+        Iterator iterator = Database().NewIterator(_read, family.Family);
         try
         {
-            Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
-            RocksStateFormat.WriteMarkKey(key, group);
-            if (iterator.Seek(key).Valid() && iterator.Key.SequenceEqual(key))
-            {
-                RocksStateReader reader = new(this, iterator, group, ReadMark(group, iterator.Value));
-                _readers++;
-                return reader;
-            }
-        }
-        catch (RocksDbException error)
-        {
-            iterator.Dispose();
-            throw Damaged(error);
+            // Find and the iterator see the same: all calls come from one thread.
+            RocksStateReader reader = new(this, iterator, group, Find(group)!.Value);
+            _readers++;
+            return reader;
         }
         catch
         {
             iterator.Dispose();
             throw;
         }
-
-        iterator.Dispose();
-        return null;
     }
 
-    private byte[]? Get(ReadOnlySpan<byte> key)
+    private byte[]? Get(ReadOnlySpan<byte> key, ColumnFamily? family)
     {
         try
         {
-            return Database().Get(key, _read);
+            return Database().Get(key, _read, family);
         }
         catch (RocksDbException error)
         {
@@ -340,10 +380,16 @@ internal sealed class RocksStateStore : IStateStore
         }
     }
 
-    private StateMark ReadMark(GroupId group, ReadOnlySpan<byte> value) =>
-        RocksStateFormat.ReadMark(value) ?? throw new StateDamagedException($"The state store in {_directory} is damaged: the mark of group {group} has {value.Length} bytes.");
+    private StateMark? ReadMark(GroupId group, ColumnFamily family)
+    {
+        Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
+        RocksStateFormat.WriteMarkKey(key, group);
+        return Get(key, family) is { } value
+            ? RocksStateFormat.ReadMark(value) ?? throw new StateDamagedException($"The state store in {_directory} is damaged: the mark of group {group} has {value.Length} bytes.")
+            : null;
+    }
 
-    /// <summary>A write can also end because RocksDB has found damage before, while it compacted.</summary>
+    /// <summary>A write can also end because RocksDB has found damage before.</summary>
     internal StorageException Failed(RocksDbException error) =>
         error.Corruption ? Damaged(error) : new StateWriteFailedException($"Writing to the state store in {_directory} failed: {error.Message}", error.NoSpace, error);
 }

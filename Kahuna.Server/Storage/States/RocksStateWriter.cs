@@ -6,8 +6,8 @@ namespace Kahuna.Server.Storage.States;
 
 /// <summary>
 /// One write of <see cref="RocksStateStore"/>: files of RocksDB's format in the staging directory, taken in together with the mark at the end. A view hands records out in the order of their
-/// rows, but for those that changed meanwhile: the former go straight to one file however many they are, the latter are gathered and sorted in pieces. Memory: one piece. Owned by who began
-/// it; not thread-safe.
+/// rows, but for those that changed meanwhile: the former go straight to one file however many they are, the latter are gathered and sorted in pieces. The mark is the last key of the last
+/// file. Memory: one piece. Owned by who began it; not thread-safe.
 /// </summary>
 internal sealed class RocksStateWriter : IStateWriter
 {
@@ -56,28 +56,17 @@ internal sealed class RocksStateWriter : IStateWriter
     public void Commit()
     {
         Begin();
+        if (_run is not null && _piece.Count == 0)
+        {
+            PutMark(_run);
+        }
+        else
+        {
+            WritePiece(withMark: true);
+        }
+
         _run?.Finish();
-        WritePiece(withMark: true);
-
-        // In two files, with the last records and alone, so that two have a key in common (RocksStateStore.Ingest).
-        using (StagedFile mark = Stage())
-        {
-            PutMark(mark);
-            mark.Finish();
-        }
-
-        if (_whole && _store.Find(_group) is not null)
-        {
-            using StagedFile removal = Stage();
-            removal.RemoveRecords(_group);
-            removal.Finish();
-
-            // Before all others, so that it takes away what was stored before and nothing of this write.
-            _files.Insert(0, _files[^1]);
-            _files.RemoveAt(_files.Count - 1);
-        }
-
-        _store.Ingest(_files);
+        _store.Ingest(_group, _whole, _files);
     }
 
     public void Dispose()

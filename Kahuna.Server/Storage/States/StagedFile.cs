@@ -30,23 +30,6 @@ internal sealed class StagedFile(RocksStateStore store, SstFileWriter file) : ID
         }
     }
 
-    /// <summary>Takes away what the database has of the group's records.</summary>
-    public void RemoveRecords(GroupId group)
-    {
-        Span<byte> first = stackalloc byte[RocksStateFormat.PrefixBytes];
-        Span<byte> end = stackalloc byte[RocksStateFormat.PrefixBytes];
-        RocksStateFormat.WriteRecordPrefix(first, group);
-        RocksStateFormat.WriteRecordEnd(end, group);
-        try
-        {
-            file.DeleteRange(first, end);
-        }
-        catch (RocksDbException error)
-        {
-            throw store.Failed(error);
-        }
-    }
-
     /// <summary>Ends the file and syncs it.</summary>
     public void Finish()
     {

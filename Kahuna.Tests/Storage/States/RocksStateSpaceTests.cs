@@ -48,7 +48,7 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
                     stored = state.Machine.Digest;
 
                     // The files fit now. Whether the line in the manifest does depends on how full its last page is: enough rounds to see both.
-                    rounds = Math.Min(rounds, round + 16);
+                    rounds = Math.Min(rounds, round + 80);
                 }
                 catch (StateWriteFailedException error)
                 {
@@ -161,7 +161,7 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
         }
     }
 
-    private static RocksStateStore Open(string directory) => new(directory, bytesPerSecond: 64 << 20, pieceBytes: 10_000);
+    private static RocksStateStore Open(string directory) => new(directory, pieceBytes: 10_000);
 
     private static void Change(StateDriver state, int round)
     {

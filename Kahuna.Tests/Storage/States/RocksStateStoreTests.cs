@@ -1,5 +1,4 @@
 using System.Buffers.Binary;
-using System.Globalization;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.RocksDb;
@@ -11,15 +10,13 @@ namespace Kahuna.Tests.Storage.States;
 /// <summary>The contract on RocksDB, and what only it can get wrong.</summary>
 public sealed class RocksStateStoreTests : StateStoreContract
 {
-    private const string Level0Files = "rocksdb.num-files-at-level0";
-
     private readonly string _directory = Directory.CreateTempSubdirectory("kahuna-rocks-").FullName;
 
     private string Staging => Path.Combine(_directory, "staging");
 
     public override void Dispose() => Directory.Delete(_directory, recursive: true);
 
-    /// <summary>Pieces of a few records, so that each write brings many files whose keys overlap, and compactions run all the time.</summary>
+    /// <summary>Pieces of a few records, so that each write brings many files whose keys overlap, and nothing is merged.</summary>
     [Fact]
     public void Many_small_pieces_come_back_as_what_was_written_last()
     {
@@ -28,7 +25,7 @@ public sealed class RocksStateStoreTests : StateStoreContract
         StateDriver[] states = [new(), new(), new()];
         for (int life = 0; life < 3; life++)
         {
-            using RocksStateStore store = new(_directory, bytesPerSecond: 64 << 20, pieceBytes: 1_000);
+            using RocksStateStore store = new(_directory, pieceBytes: 1_000);
             for (int round = 0; round < 25; round++)
             {
                 int chosen = random.Next(groups.Length);
@@ -48,38 +45,74 @@ public sealed class RocksStateStoreTests : StateStoreContract
         }
     }
 
-    [Fact]
-    public void Runs_and_bytes_stay_bounded_however_often_is_written()
+    /// <summary>Each write asks first, as the state thread does.</summary>
+    [Theory]
+    [InlineData(16 << 10)]
+    [InlineData(300)]
+    public void Files_and_bytes_stay_bounded_however_often_is_written(int pieceBytes)
     {
         StateDriver state = new();
-        using RocksStateStore store = new(_directory, bytesPerSecond: 256 << 20, pieceBytes: 16 << 10);
-        for (int round = 0; round < 30; round++)
+        using RocksStateStore store = new(_directory, pieceBytes);
+        long largest = 0;
+        int whole = 0;
+        for (int round = 0; round < 60; round++)
         {
             for (int i = 0; i < 500; i++)
             {
-                state.Set($"key/{i}", new string((char)('a' + (round % 26)), 100));
+                state.Set($"key/{i}", new string((char)('a' + (round % 26)), 1_000));
             }
 
-            Write(store, new GroupId(1), state.Machine, (ulong)round + 1);
+            bool wanted = store.WantsWhole(new GroupId(1));
+            whole += wanted ? 1 : 0;
+            Write(store, new GroupId(1), state.Machine, (ulong)round + 1, wanted);
+            largest = Math.Max(largest, Directory.GetFiles(_directory, "*.sst").Sum(file => new FileInfo(file).Length));
         }
 
-        Assert.True(SpinWait.SpinUntil(() => store.Property("rocksdb.compaction-pending") == "0" && store.Property("rocksdb.num-running-compactions") == "0", TimeSpan.FromSeconds(30)));
-        Assert.InRange(int.Parse(store.Property(Level0Files)!, CultureInfo.InvariantCulture), 0, 16);
+        // The state has half a megabyte, or up to nine times as much with its history.
+        Assert.InRange(whole, 10, 40);
+        Assert.InRange(largest, 0, 50 << 20);
         Assert.Equal(state.Machine.Digest, Load(store, new GroupId(1)).Digest);
+        Assert.False(File.Exists(Path.Combine(Staging, "1-1.sst")));
     }
 
-    /// <summary>A file that were put deeper could meet there what a compaction is writing at the same moment.</summary>
-    [Fact]
-    public void All_that_is_written_begins_at_level_0()
+    /// <summary>The node ended after the new family counted and before the old one was dropped, or before the new one had anything.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void The_latest_family_with_a_mark_counts(bool complete)
     {
-        using RocksStateStore store = new(_directory, bytesPerSecond: 64 << 20);
-        Assert.Equal("2", store.Property(Level0Files));
         StateDriver state = new();
-        state.Set("key", "value");
-        Write(store, new GroupId(1), state.Machine, 1);
-        state.Set("key", "another value");
-        Write(store, new GroupId(9), state.Machine, 1);
-        Assert.Equal("8", store.Property(Level0Files));
+        state.Set("key", "old");
+        using (IStateStore store = Open())
+        {
+            Write(store, new GroupId(7), state.Machine, 1, whole: true);
+        }
+
+        string copy = _directory + "-copy";
+        try
+        {
+            state.Set("key", "new");
+            using (RocksStateStore store = new(copy))
+            {
+                Write(store, new GroupId(7), state.Machine, 2, whole: true);
+            }
+
+            AddFamily("7-9", complete ? copy : null);
+        }
+        finally
+        {
+            Directory.Delete(copy, recursive: true);
+        }
+
+        using (IStateStore store = Open())
+        {
+            Assert.Equal(complete ? 2UL : 1UL, store.Find(new GroupId(7))!.Value.Index.Value);
+            Assert.Equal(complete, Load(store, new GroupId(7)).Digest == state.Machine.Digest);
+            Write(store, new GroupId(7), state.Machine, 3, whole: true);
+        }
+
+        using DbOptions options = new();
+        Assert.Equal(["7-10", "default"], RocksDatabase.ListColumnFamilies(options, _directory).Order());
     }
 
     [Fact]
@@ -165,9 +198,40 @@ public sealed class RocksStateStoreTests : StateStoreContract
         Assert.Contains(_directory, error.Message, StringComparison.Ordinal);
     }
 
-    private protected override IStateStore Open() => new RocksStateStore(_directory, bytesPerSecond: 64 << 20);
+    private protected override IStateStore Open() => new RocksStateStore(_directory);
 
     private protected override IEnumerable<string> Unfinished() => Directory.GetFiles(Staging);
+
+    /// <summary>A family with all that the one of another store's database has, or with nothing.</summary>
+    private void AddFamily(string name, string? source)
+    {
+        using DbOptions options = new();
+        using RocksDatabase database = RocksDatabase.Open(options, _directory);
+        ColumnFamily family = database.CreateColumnFamily(options, name);
+        if (source is null)
+        {
+            return;
+        }
+
+        string path = _directory + ".sst";
+        using ReadOptions read = new();
+        using EnvOptions files = new();
+        using IngestExternalFileOptions ingest = new IngestExternalFileOptions().SetMoveFiles(true);
+        using (RocksDatabase other = RocksDatabase.Open(options, source))
+        using (Iterator iterator = other.NewIterator(read, other.ColumnFamilies.Single(each => each.Name != "default")))
+        using (SstFileWriter file = new(files, options))
+        {
+            file.Open(path);
+            for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())
+            {
+                file.Put(iterator.Key, iterator.Value);
+            }
+
+            file.Finish();
+        }
+
+        database.IngestExternalFiles([path], ingest, family);
+    }
 
     private void Put(byte[] key, byte[] value)
     {

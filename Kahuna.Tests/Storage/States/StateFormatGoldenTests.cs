@@ -53,7 +53,7 @@ public sealed class StateFormatGoldenTests
         string directory = Directory.CreateTempSubdirectory("kahuna-golden-").FullName;
         try
         {
-            using (RocksStateStore store = new(directory, bytesPerSecond: 64 << 20))
+            using (RocksStateStore store = new(directory))
             {
                 Write(store, new GroupId(7), SmallState());
                 Write(store, new GroupId(0x01020304), new StateMachine(new StateLimits()));
@@ -63,10 +63,14 @@ public sealed class StateFormatGoldenTests
             using DbOptions options = new();
             using ReadOptions read = new();
             using RocksDatabase database = RocksDatabase.Open(options, directory);
-            using Iterator iterator = database.NewIterator(read);
-            for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())
+            foreach (ColumnFamily family in database.ColumnFamilies.OrderBy(family => family.Name, StringComparer.Ordinal))
             {
-                text.Append(CultureInfo.InvariantCulture, $"{Convert.ToHexStringLower(iterator.Key)} = {Convert.ToHexStringLower(iterator.Value)}\n");
+                text.Append(CultureInfo.InvariantCulture, $"{family.Name}:\n");
+                using Iterator iterator = database.NewIterator(read, family);
+                for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())
+                {
+                    text.Append(CultureInfo.InvariantCulture, $"{Convert.ToHexStringLower(iterator.Key)} = {Convert.ToHexStringLower(iterator.Value)}\n");
+                }
             }
 
             Check("rocksdb.txt", text.ToString());

@@ -1,0 +1,38 @@
+using Kahuna.Server.Storage.RocksDb;
+
+namespace Kahuna.Server.Storage.States;
+
+/// <summary>How <see cref="RocksStateStore"/> uses RocksDB. Stateless.</summary>
+internal static class RocksStateOptions
+{
+    // Nothing is ever written through the table in memory; this is the least that RocksDB takes.
+    private const long WriteBufferBytes = 64 << 10;
+    private const long BlockCacheBytes = 1L << 20;
+
+    // All is read in whole runs, so large blocks cost nothing, and the index, which stays in memory, is a quarter of the normal one.
+    private const int BlockBytes = 16 << 10;
+    private const long ReadAheadBytes = 1L << 20;
+    private const long SyncEachBytes = 1L << 20;
+
+    // Nothing but the options goes to the diary (the file LOG), and that at once when it is opened. What is wrong comes with the calls, and a library that was built with assertions, as
+    // Debian's is, ends the process when it writes to its diary again after the disk was full.
+    private const int OptionsOnly = 5;
+
+    // A write must never wait because there are many files.
+    private const int Level0Unbounded = 1 << 20;
+
+    public static DbOptions ForDatabase() => new DbOptions()
+        .SetCreateIfMissing()
+        .SetParanoidChecks()
+        .SetWriteBufferSize(WriteBufferBytes)
+        .SetDisableAutoCompactions()
+        .SetLevel0Triggers(Level0Unbounded, Level0Unbounded, Level0Unbounded)
+        .SetMaxOpenFiles(-1)
+        .SetCompression(Compression.No)
+        .SetInfoLogLevel(OptionsOnly)
+        .SetInfoLogFiles(count: 1)
+        .SetBytesPerSync(SyncEachBytes)
+        .SetBlocks(BlockBytes, BlockCacheBytes);
+
+    public static ReadOptions ForReading() => new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(ReadAheadBytes);
+}
