@@ -98,7 +98,8 @@ prepare_directory() {
 launch() {
   local i="$1" peers="" j options=()
   shift
-  if port_in_use "$(port_of "$i")"; then
+  # A process that was killed in the middle of a sync keeps its port until that has ended.
+  if ! wait_until 3 port_free "$(port_of "$i")"; then
     say "node $i: port $(port_of "$i") is in use by another program"
     return 1
   fi

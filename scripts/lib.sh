@@ -136,6 +136,10 @@ port_in_use() {
   (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
 }
 
+port_free() {
+  ! port_in_use "$1"
+}
+
 # wait_until SECONDS COMMAND...: runs the command until it succeeds; 1 when the time is over.
 wait_until() {
   local deadline=$((SECONDS + $1))

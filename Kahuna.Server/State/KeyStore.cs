@@ -43,10 +43,10 @@ internal sealed class KeyStore
     /// <summary>Keys that were there from the start, because they were loaded.</summary>
     public int Loaded { get; private set; }
 
-    /// <summary>Keys that changed since the last view of the changes.</summary>
+    /// <summary>Keys that changed since the last view.</summary>
     public int Changed => _changed.Count;
 
-    /// <summary>A view of everything, or of the keys that changed since the last view of that kind.</summary>
+    /// <summary>A view of everything, or of the keys that changed since the last view.</summary>
     public StateView BeginView(bool changesOnly, long timeMs)
     {
         RowSet rows = new();
@@ -57,6 +57,7 @@ internal sealed class KeyStore
         else
         {
             rows.AddAll(Keys.Count);
+            _changed.Clear();
         }
 
         StateView view = new(this, rows, timeMs);

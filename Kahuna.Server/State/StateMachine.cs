@@ -37,13 +37,13 @@ internal sealed class StateMachine
 
     public StateCounts Counts => _store.Counts;
 
-    /// <summary>Keys that changed since the last view of the changes, so that the owner can tell when the next one is due.</summary>
+    /// <summary>Keys that changed since the last view, so that the owner can tell when the next one is due.</summary>
     public int ChangedKeys => _store.Changed;
 
     /// <summary>A view of the whole state as it is now.</summary>
     public StateView ViewAll() => _store.BeginView(changesOnly: false, TimeMs);
 
-    /// <summary>A view of the keys that changed since the last one of these, as they are now. What it hands out must reach the store, or a view of all must.</summary>
+    /// <summary>A view of the keys that changed since the last view, as they are now. What it hands out must reach the store, or a view of all must.</summary>
     public StateView ViewChanges() => _store.BeginView(changesOnly: true, TimeMs);
 
     /// <summary>Begins an entry whose commands apply at <paramref name="timeMs"/>; a time below <see cref="TimeMs"/> counts as TimeMs.</summary>

@@ -131,7 +131,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
             long ready = _pace.ReadyMs(nowMs);
             if (ready <= nowMs)
             {
-                _pace.Took(sending.ReadChunk(options.SliceBytes));
+                _pace.Took(sending.ReadChunk(options.ChunkBytes));
                 return Send(sending, nowMs);
             }
 
