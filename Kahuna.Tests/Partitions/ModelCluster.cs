@@ -82,7 +82,7 @@ internal sealed class ModelCluster : ITurnScheduler
         ModelTransport transport = new(this, id);
         ILogStore log = node.Storage?.Log ?? (ILogStore)node.Log;
         IStateStore states = node.Storage?.States ?? new FileStateStore(new ModelDisk(), "/state");
-        StateKeeperOptions keeping = new() { Self = id, FirstTransfer = ++_starts << 32, SliceBytes = 1_000, ChunkBytes = 1_000, ChunksInFlight = 4 };
+        StateKeeperOptions keeping = new() { Self = id, FirstTransfer = ++_starts << 32, SliceBytes = 1_000, ChunkBytes = 1_000, FreshLogBytes = 2_000, ChunksInFlight = 4 };
         node.Keeper = new StateKeeper(keeping, new KeeperPorts(states, log, transport, _time, node.Lines.Add), node.Failures.Add);
         node.Loops = new LoopSet(options, new LoopPorts(_partitions, _time, this, log, transport, node)
         {

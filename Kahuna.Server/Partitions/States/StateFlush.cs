@@ -10,6 +10,7 @@ namespace Kahuna.Server.Partitions.States;
 internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) : IDisposable
 {
     private readonly Queue<GroupId> _due = new();
+    private readonly HashSet<GroupId> _dueWhole = [];
     private readonly Pace _pace = new(options.BytesPerSecond);
     private GroupId _group;
     private Stage _stage;
@@ -34,6 +35,9 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
 
     public IStateLoops? Loops { get; set; }
 
+    /// <summary>Told of a group when what was wanted for it is over, whether it was stored or not.</summary>
+    public Action<GroupId> Over { get; set; } = static _ => { };
+
     public long DueMs => _stage switch
     {
         Stage.Idle => _due.Count > 0 ? _notBeforeMs : long.MaxValue,
@@ -49,6 +53,28 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         }
     }
 
+    /// <summary>
+    /// Stores a group's whole state before it is sent, when it has moved on since it was stored: then less log follows, and what is sent is read from one file. True when that is under way, and
+    /// <see cref="Over"/> will tell; false when it is fresh enough.
+    /// </summary>
+    public bool Freshen(GroupId group)
+    {
+        if (_stage != Stage.Idle && _group == group)
+        {
+            return true;
+        }
+
+        LogIndex stored = ports.Store.Find(group)?.Index ?? default;
+        if (ports.Log.BytesSince(group, stored) <= options.FreshLogBytes)
+        {
+            return false;
+        }
+
+        _dueWhole.Add(group);
+        Want(group);
+        return true;
+    }
+
     public bool Step(long nowMs)
     {
         if (_stage == Stage.Idle && _due.Count > 0 && nowMs >= _notBeforeMs)
@@ -56,9 +82,9 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             _group = _due.Dequeue();
             _stage = Stage.Asked;
             _storedBefore = ports.Store.Find(_group)?.Index ?? default;
-            if (!Loops!.Post(new BeginView(_group, ports.Store.WantsWhole(_group))))
+            if (!Loops!.Post(new BeginView(_group, _dueWhole.Remove(_group) | ports.Store.WantsWhole(_group))))
             {
-                _stage = Stage.Idle;
+                End();
             }
 
             return true;
@@ -78,7 +104,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
     {
         if (begun.Mark is not { } mark)
         {
-            _stage = Stage.Idle;
+            End();
             return;
         }
 
@@ -122,7 +148,11 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         }
     }
 
-    public void Dispose() => End();
+    public void Dispose()
+    {
+        Over = static _ => { };
+        End();
+    }
 
     private void Write(RecordsTaken taken, long nowMs)
     {
@@ -190,9 +220,14 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
 
     private void End()
     {
+        bool wasBusy = _stage != Stage.Idle;
         _stage = Stage.Idle;
         _takeNext = false;
         _writer?.Dispose();
         _writer = null;
+        if (wasBusy)
+        {
+            Over(_group);
+        }
     }
 }

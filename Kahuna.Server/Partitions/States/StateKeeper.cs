@@ -16,6 +16,7 @@ internal sealed class StateKeeper : IDisposable
     private readonly StateKeeperOptions _options;
     private readonly StateFlush _flush;
     private readonly SnapshotSource _source;
+    private readonly List<SnapshotWanted> _freshening = [];
     private readonly SnapshotSink _sink;
     private readonly Action<Exception> _failed;
     private Action _wake = static () => { };
@@ -30,7 +31,7 @@ internal sealed class StateKeeper : IDisposable
         _options = options;
         _clock = ports.Clock;
         _failed = failed;
-        _flush = new StateFlush(options, ports);
+        _flush = new StateFlush(options, ports) { Over = SendFresh };
         _source = new SnapshotSource(options, ports);
         _sink = new SnapshotSink(options, ports);
     }
@@ -117,6 +118,16 @@ internal sealed class StateKeeper : IDisposable
         _sink.Dispose();
     }
 
+    /// <summary>The state that followers wait for was stored, or that failed: they get what is stored.</summary>
+    private void SendFresh(GroupId group)
+    {
+        foreach (SnapshotWanted wanted in _freshening.FindAll(wanted => wanted.Group == group))
+        {
+            _freshening.Remove(wanted);
+            _source.Begin(wanted, NowMs);
+        }
+    }
+
     private bool TryTake(out StateReport? report)
     {
         lock (_lock)
@@ -150,9 +161,19 @@ internal sealed class StateKeeper : IDisposable
                 _flush.Taken(taken, now);
                 break;
             case SnapshotWanted wanted:
-                _source.Begin(wanted, now);
+                _freshening.RemoveAll(other => other.Group == wanted.Group && other.Follower == wanted.Follower);
+                if (_flush.Freshen(wanted.Group))
+                {
+                    _freshening.Add(wanted);
+                }
+                else
+                {
+                    _source.Begin(wanted, now);
+                }
+
                 break;
             case SnapshotsVoid ended:
+                _freshening.RemoveAll(wanted => wanted.Group == ended.Group);
                 _source.End(ended.Group);
                 break;
             case InstallAnswered answered:
