@@ -138,7 +138,8 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
     {
         GroupId group = header.Group;
         Remove(_receivings.Find(one => one.Group == group));
-        if (ports.Store.Find(group) is { } stored && stored.Index >= mark.Index)
+        StateMark? own = ports.Store.Find(group);
+        if (own is { } stored && stored.Index >= mark.Index)
         {
             Answer(from, header with { Flags = SnapshotFrame.DoneFlag });
             return null;
@@ -146,7 +147,9 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         try
         {
-            Receiving begun = new(from, header, mark, ports.Store.BeginWrite(group, mark, whole: true)) { DueMs = nowMs + options.GiveUpMs };
+            // Beside an own state of any size the other one must not be in memory; where nothing is stored there is next to none.
+            StateLoader? loader = own is null ? new StateLoader(options.StateLimits, mark.Summary) : null;
+            Receiving begun = new(from, header, mark, ports.Store.BeginWrite(group, mark, whole: true), loader) { DueMs = nowMs + options.GiveUpMs };
             _receivings.Add(begun);
             ports.Report($"Partition {group.Value - 1}: receives the state up to entry {mark.Index} from node {from}.");
             return begun;
@@ -195,7 +198,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         Loops!.Post(new PrepareInstall(receiving.Group, receiving.Mark));
     }
 
-    /// <summary>The partition stands still meanwhile, as in a pause of the process: its own state gives way before the new one is loaded, so that memory never holds both.</summary>
+    /// <summary>The partition stands still meanwhile, as in a pause of the process: its own state gives way before the new one is loaded, so that memory never holds both of any size.</summary>
     private void PutInPlace(Receiving receiving)
     {
         GroupId group = receiving.Group;
@@ -212,7 +215,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         }
 
         Loops!.Post(new DropState(group));
-        StateMachine state = StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits);
+        StateMachine state = receiving.State ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits);
         Loops!.Post(new Install(group, receiving.Mark, state));
         ports.Report($"Partition {group.Value - 1}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
         Finish(receiving, SnapshotFrame.DoneFlag);
@@ -247,12 +250,12 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         }
     }
 
-    /// <summary>One transfer. Memory: the bytes of one record at the most.</summary>
-    private sealed class Receiving(NodeId from, SnapshotHeader header, StateMark mark, IStateWriter writer) : IDisposable
+    /// <summary>One transfer. Memory: the bytes of one record at the most, and with a loader the state.</summary>
+    private sealed class Receiving(NodeId from, SnapshotHeader header, StateMark mark, IStateWriter writer, StateLoader? loader) : IDisposable
     {
         private readonly ByteBuffer _records = ByteBuffer.Rent();
         private ulong _digest;
-        private bool _malformed;
+        private string? _malformed;
 
         public NodeId From => from;
 
@@ -267,6 +270,9 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         public StateMark Mark => mark;
 
         public IStateWriter Writer => writer;
+
+        /// <summary>The whole state, when it was loaded as it came; once it is verified.</summary>
+        public StateMachine? State { get; private set; }
 
         /// <summary>The next chunk that is wanted.</summary>
         public ulong Next { get; set; }
@@ -285,7 +291,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
             ReadOnlySpan<byte> rest = _records.Written;
             while (StateRecord.TryTake(ref rest, out StateRecord record))
             {
-                _malformed |= !KeyRecord.TryAddDigest(record.Bytes, mark.Summary.FirstHistoryNumber, ref _digest);
+                Take(record);
             }
 
             int whole = _records.Length - rest.Length;
@@ -299,9 +305,23 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         public bool IsVerified(out string? wrong)
         {
-            wrong = _records.Length > 0 || _malformed ? "its records are damaged."
-                : _digest != mark.Summary.Digest ? $"its digest is {_digest:x16}, and should be {mark.Summary.Digest:x16}."
-                : null;
+            wrong = _records.Length > 0 ? "its last record is cut." : _malformed;
+            if (wrong is null && loader is null && _digest != mark.Summary.Digest)
+            {
+                wrong = $"its digest is {_digest:x16}, and should be {mark.Summary.Digest:x16}.";
+            }
+            else if (wrong is null && loader is not null)
+            {
+                try
+                {
+                    State = loader.Finish();
+                }
+                catch (InvalidDataException error)
+                {
+                    wrong = error.Message + ".";
+                }
+            }
+
             return wrong is null;
         }
 
@@ -309,6 +329,27 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         {
             writer.Dispose();
             _records.Return();
+        }
+
+        private void Take(StateRecord record)
+        {
+            if (_malformed is not null)
+            {
+                return;
+            }
+
+            try
+            {
+                loader?.Add(record.Bytes);
+                if (loader is null && !KeyRecord.TryAddDigest(record.Bytes, mark.Summary.FirstHistoryNumber, ref _digest))
+                {
+                    _malformed = "a record is damaged.";
+                }
+            }
+            catch (InvalidDataException error)
+            {
+                _malformed = error.Message + ".";
+            }
         }
     }
 }
