@@ -32,7 +32,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.Equal(LeaderPlacement.Together, options.LeaderPlacement);
         Assert.Equal(16_000_000_000, options.LogLimitBytes);
         Assert.Equal(512_000_000, options.LogKeepBytes);
-        Assert.Equal(32_000_000, options.BackgroundBytesPerSecond);
+        Assert.Equal(Math.Clamp(12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000), options.BackgroundBytesPerSecond);
         Assert.Equal(StateStoreChoice.Auto, options.StateStore);
         Assert.False(options.Rebuild);
         Assert.False(options.RebuildConfirmed);

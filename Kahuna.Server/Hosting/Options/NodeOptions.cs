@@ -21,8 +21,8 @@ internal sealed record NodeOptions
     /// <summary>Log that is kept for nodes that lag: seconds of writing at full speed, so that a restarted node needs no snapshot.</summary>
     public const long LogKeepBytesDefault = 512L * 1000 * 1000;
 
-    /// <summary>What one kind of background work may write or send in a second: a tenth of what an ordinary disk or network takes.</summary>
-    public const long BackgroundBytesPerSecondDefault = 32L * 1000 * 1000;
+    /// <summary>12 MB for each processor, but at least 24 and at most 128: a small machine has its processors' time to save, a large one its administrators'.</summary>
+    public static readonly long BackgroundBytesPerSecondDefault = Math.Clamp(12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000);
 
     public const string ClusterIdDefault = "kahuna";
 
@@ -63,7 +63,7 @@ internal sealed record NodeOptions
     /// </summary>
     public long LogKeepBytes { get => field < LogLimitBytes ? field : LogLimitBytes / 2; init; } = LogKeepBytesDefault;
 
-    /// <summary>Bytes per second that flushing states, compactions and sending snapshots may write or send, each.</summary>
+    /// <summary>Bytes per second that storing states and sending snapshots may write or send, each.</summary>
     public long BackgroundBytesPerSecond { get; init; } = BackgroundBytesPerSecondDefault;
 
     /// <summary>Where the state is to lie on disk; what the data directory records goes before <see cref="StateStoreChoice.Auto"/>.</summary>
