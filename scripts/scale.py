@@ -15,7 +15,7 @@ LOG_KEEP_DEFAULT = 512_000_000
 SAMPLE_SECONDS = 10
 BACK_SECONDS = 1800
 
-# What is kept of the log decides when states are flushed: each time half of it has gathered.
+# What is kept of the log decides when states are flushed: each time a quarter of it has gathered.
 NEVER = "never"
 FLUSH_VARIANTS = {NEVER: ("--log-keep", "8GB", "--log-limit", "16GB"), "default": (), "64 MB": ("--log-keep", "64MB")}
 

@@ -26,7 +26,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private static readonly TimeSpan s_drainLimit = TimeSpan.FromSeconds(5);
 
     /// <summary>A state is stored anew after this part of the kept log: a restart replays about that much, and what is cut was stored long before.</summary>
-    private const int FlushesPerKeptLog = 2;
+    private const int FlushesPerKeptLog = 4;
 
     private readonly ILogger _log;
     private readonly ILoggerFactory _loggers;

@@ -18,7 +18,7 @@ internal sealed record StateKeeperOptions
     public int AsideBytesMax { get; init; } = 1 << 20;
 
     /// <summary>Bytes of records that a loop copies in one turn: a fraction of a millisecond. With larger slices storing takes fewer turns, and less changes meanwhile.</summary>
-    public int SliceBytes { get; init; } = 512 << 10;
+    public int SliceBytes { get; init; } = 256 << 10;
 
     /// <summary>With more log than this since the stored state, it is stored anew before it is sent to a follower.</summary>
     public long FreshLogBytes { get; init; } = 8L << 20;
