@@ -57,8 +57,6 @@ internal sealed class RocksStateStore : IStateStore
             // What is read was written long ago and is read once. Through the system's cache it took twice the processor time.
             _options.SetUseDirectReads(_disk.CanReadDirectly(_staging));
             Database();
-            CheckVersion();
-            FindFamilies();
         }
         catch
         {
@@ -69,12 +67,12 @@ internal sealed class RocksStateStore : IStateStore
 
     public bool TakesWholeStates => false;
 
-    public bool WantsWhole(GroupId group) => _families.TryGetValue(group, out StoredFamily? family) && family.IsOverfull;
+    public bool WantsWhole(GroupId group) => FamilyOf(group)?.IsOverfull ?? false;
 
     /// <summary>Records that a writer sorts at a time.</summary>
     public int PieceBytes { get; }
 
-    public StateMark? Find(GroupId group) => _families.TryGetValue(group, out StoredFamily? family) ? ReadMark(group, family.Family) : null;
+    public StateMark? Find(GroupId group) => FamilyOf(group) is { } family ? ReadMark(group, family.Family) : null;
 
     public void Load(GroupId group, StateRecordSink sink)
     {
@@ -138,13 +136,14 @@ internal sealed class RocksStateStore : IStateStore
     /// <summary>Takes the files of a write in: all or none, and on stable storage when it returns.</summary>
     internal void Ingest(GroupId group, bool whole, IReadOnlyList<string> files)
     {
-        if (!whole && _families.TryGetValue(group, out StoredFamily? family))
+        if (!whole && FamilyOf(group) is { } family)
         {
             Ingest(files, family.Family);
             return;
         }
 
-        ColumnFamily made = Make(RocksStateFormat.FamilyOf(group, _nextGeneration));
+        ColumnFamily made = null!;
+        Noted(() => made = Database().CreateColumnFamily(_options, RocksStateFormat.FamilyOf(group, _nextGeneration)));
         StoredFamily stored = new(Database(), made, _nextGeneration++);
         try
         {
@@ -204,7 +203,13 @@ internal sealed class RocksStateStore : IStateStore
         }
     }
 
-    /// <summary>The open database. It is opened again here when that failed for lack of room.</summary>
+    private StoredFamily? FamilyOf(GroupId group)
+    {
+        Database();
+        return _families.GetValueOrDefault(group);
+    }
+
+    /// <summary>The open database, with its families found. It is opened again here when that failed for lack of room.</summary>
     private RocksDatabase Database()
     {
         ObjectDisposedException.ThrowIf(_disposed, this);
@@ -213,10 +218,18 @@ internal sealed class RocksStateStore : IStateStore
             try
             {
                 _database = RocksDatabase.Open(_options, _directory);
+                CheckVersion();
+                FindFamilies();
             }
             catch (RocksDbException error)
             {
                 throw error.NoSpace ? Failed(error) : Damaged(error);
+            }
+            catch
+            {
+                _database?.Dispose();
+                _database = null;
+                throw;
             }
         }
 
@@ -231,15 +244,9 @@ internal sealed class RocksStateStore : IStateStore
     {
         if (_roomRanOut && _readers == 0 && _disk.Space(_directory).Free >= RoomToReopen)
         {
-            Dictionary<GroupId, long> known = _families.ToDictionary(entry => entry.Key, entry => entry.Value.StateBytes);
             _database?.Dispose();
             _database = null;
-            FindFamilies();
-            foreach ((GroupId group, StoredFamily family) in _families)
-            {
-                family.StateBytes = known.GetValueOrDefault(group);
-            }
-
+            Database();
             _roomRanOut = false;
         }
     }
@@ -282,6 +289,7 @@ internal sealed class RocksStateStore : IStateStore
     /// <summary>Finds each group's family: the latest that has a mark. The others are what an interrupted write left, before or after the moment from which it counts.</summary>
     private void FindFamilies()
     {
+        Dictionary<long, long> known = _families.Values.ToDictionary(family => family.Generation, family => family.StateBytes);
         _families.Clear();
         foreach (ColumnFamily family in Database().ColumnFamilies.ToArray())
         {
@@ -303,20 +311,7 @@ internal sealed class RocksStateStore : IStateStore
                 Drop(other.Family);
             }
 
-            _families[group] = new StoredFamily(Database(), family, generation);
-        }
-    }
-
-    private ColumnFamily Make(string name)
-    {
-        try
-        {
-            return Database().CreateColumnFamily(_options, name);
-        }
-        catch (RocksDbException error)
-        {
-            _roomRanOut |= error.NoSpace;
-            throw Failed(error);
+            _families[group] = new StoredFamily(Database(), family, generation) { StateBytes = known.GetValueOrDefault(generation) };
         }
     }
 
@@ -333,11 +328,14 @@ internal sealed class RocksStateStore : IStateStore
         }
     }
 
-    private void Ingest(IReadOnlyList<string> files, ColumnFamily? family)
+    private void Ingest(IReadOnlyList<string> files, ColumnFamily? family) => Noted(() => Database().IngestExternalFiles(files, _ingest, family));
+
+    /// <summary>Does what RocksDB writes down in its manifest.</summary>
+    private void Noted(Action change)
     {
         try
         {
-            Database().IngestExternalFiles(files, _ingest, family);
+            change();
         }
         catch (RocksDbException error)
         {
@@ -348,7 +346,7 @@ internal sealed class RocksStateStore : IStateStore
 
     private RocksStateReader? Open(GroupId group)
     {
-        if (!_families.TryGetValue(group, out StoredFamily? family))
+        if (FamilyOf(group) is not { } family)
         {
             return null;
         }
