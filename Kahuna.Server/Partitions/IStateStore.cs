@@ -40,7 +40,7 @@ internal interface IStateWriter : IDisposable
 {
     /// <summary>Adds records as a view hands them out: each preceded by its length (u32), each key once in the whole write. All orders are taken; rows that ascend cost least.</summary>
     /// <param name="records">A row of records.</param>
-    /// <param name="scattered">They are known to be out of order (<see cref="State.StateView.IsScattered"/>).</param>
+    /// <param name="scattered">They are known to be out of order (<see cref="State.StateSlice.Aside"/>).</param>
     void Add(ReadOnlySpan<byte> records, bool scattered = false);
 
     /// <summary>Returns when everything is on stable storage and is what the store has. After an error it may have happened or not, but never in part.</summary>

@@ -238,7 +238,7 @@ internal sealed class Partition
                 _states.BeginView(mayBegin: !Failed && _states.Applied <= _core.DurableIndex, begin.Whole);
                 break;
             case TakeRecords take:
-                _states.Take(take.Target, take.BytesMax);
+                _states.Take(take.Slice, take.BytesMax);
                 break;
             case StateStored stored:
                 _states.StoredThrough(stored.Index);

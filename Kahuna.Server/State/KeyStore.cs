@@ -1,5 +1,3 @@
-using Kahuna.Client.Wire.Buffers;
-
 namespace Kahuna.Server.State;
 
 /// <summary>
@@ -11,12 +9,8 @@ internal sealed class KeyStore
     /// <summary>Aged records dropped with one command: more than one command can add, so that the history of a busy partition shrinks to its limit.</summary>
     private const int AgedPerCommand = 4;
 
-    /// <summary>Room that stays with an idle view's successor; more than that is an exception and goes.</summary>
-    private const int AsideBytesKept = 2 << 20;
-
     private readonly SlabAllocator _slabs = new();
     private readonly List<StateView> _views = [];
-    private ByteBuffer? _idleAside;
     private readonly RowSet _changed = new();
     private long _deleted;
     private ulong _digest;
@@ -63,27 +57,6 @@ internal sealed class KeyStore
         StateView view = new(this, rows, timeMs);
         _views.Add(view);
         return view;
-    }
-
-    /// <summary>Room for what a view puts aside, which views hand on to each other.</summary>
-    public ByteBuffer TakeAside()
-    {
-        ByteBuffer aside = _idleAside ?? ByteBuffer.Rent();
-        _idleAside = null;
-        return aside;
-    }
-
-    public void GiveAside(ByteBuffer aside)
-    {
-        aside.Length = 0;
-        if (_idleAside is null && aside.Array.Length <= AsideBytesKept)
-        {
-            _idleAside = aside;
-        }
-        else
-        {
-            aside.Return();
-        }
     }
 
     /// <summary>True when the view had not ended before.</summary>

@@ -14,16 +14,14 @@ internal sealed class StateView : IDisposable
 
     private readonly KeyStore _store;
     private readonly RowSet _awaited;
-    private readonly ByteBuffer _aside;
-    private readonly Queue<int> _asideLengths = new();
-    private int _asideStart;
+    private readonly AsideRecords _aside = new();
+    private readonly ByteBuffer _record = ByteBuffer.Rent();
     private int _next = 1;
 
     public StateView(KeyStore store, RowSet rows, long timeMs)
     {
         _store = store;
         _awaited = rows;
-        _aside = store.TakeAside();
         Keys = rows.Count;
         Summary = new StateSummary(timeMs, store.History.FirstNumber, store.History.NextNumber, store.Keys.Count, store.Digest);
     }
@@ -35,28 +33,21 @@ internal sealed class StateView : IDisposable
     public StateSummary Summary { get; }
 
     /// <summary>Keys that were not handed out yet.</summary>
-    public int Left => _awaited.Count + _asideLengths.Count;
+    public int Left => _awaited.Count + _aside.Count;
 
     /// <summary>Bytes put aside and not handed out yet.</summary>
-    public int AsideBytes => _aside.Length - _asideStart;
+    public int AsideBytes => _aside.Bytes;
 
-    /// <summary>The last slice had records that were put aside, in no order; else rows ascend, over all such slices.</summary>
-    public bool IsScattered { get; private set; }
-
-    /// <summary>Hands out records, each preceded by its length (u32), until about <paramref name="bytesMax"/> bytes were appended. False when there is no more.</summary>
-    public bool TryTake(ByteBuffer target, int bytesMax)
+    /// <summary>
+    /// Hands out the records of the next rows, about <paramref name="bytesMax"/> bytes of them, and what was put aside: that costs next to nothing, and waits in memory otherwise.
+    /// False when there is no more.
+    /// </summary>
+    public bool TryTake(StateSlice slice, int bytesMax)
     {
-        // What was put aside goes first once it fills a slice, so that it needs little room, and at the end.
-        IsScattered = AsideBytes >= bytesMax || _awaited.Count == 0;
-        if (IsScattered)
-        {
-            TakeAside(target, target.Length + bytesMax);
-        }
-        else
-        {
-            TakeRows(target, target.Length + bytesMax);
-        }
-
+        int before = slice.Rows.Length;
+        TakeRows(slice.Rows, before + bytesMax);
+        slice.AddRows(slice.Rows.Length - before);
+        _aside.MoveTo(slice, all: _awaited.Count == 0);
         return Left > 0;
     }
 
@@ -65,7 +56,8 @@ internal sealed class StateView : IDisposable
     {
         if (_store.End(this))
         {
-            _store.GiveAside(_aside);
+            _aside.Clear();
+            _record.Return();
         }
     }
 
@@ -74,27 +66,9 @@ internal sealed class StateView : IDisposable
     {
         if (_awaited.Remove(key))
         {
-            int start = _aside.Length;
-            Write(key, _aside);
-            _asideLengths.Enqueue(_aside.Length - start);
-        }
-    }
-
-    private void TakeAside(ByteBuffer target, int end)
-    {
-        while (target.Length < end && _asideLengths.TryDequeue(out int length))
-        {
-            target.Append(_aside.Array.AsSpan(_asideStart, length));
-            _asideStart += length;
-        }
-
-        int left = _aside.Length - _asideStart;
-        if (left < _asideStart)
-        {
-            // What is left moves to the front: the buffer holds at most twice what waits, however long the view lives.
-            _aside.Array.AsSpan(_asideStart, left).CopyTo(_aside.Array);
-            _asideStart = 0;
-            _aside.Length = left;
+            _record.Length = 0;
+            Write(key, _record);
+            _aside.Add(_record.Written);
         }
     }
 

@@ -32,10 +32,10 @@ public sealed class StateFlushTests
         Assert.IsType<BeginView>(loops.Calls[^1]);
         keeper.Post(new ViewBegun(s_group, new StateMark(new LogIndex(1), new Term(1), view.Summary), Whole: true));
         Run(keeper);
-        ByteBuffer records = Assert.IsType<TakeRecords>(loops.Calls[^1]).Target;
-        view.TryTake(records, 1_000);
+        StateSlice slice = Assert.IsType<TakeRecords>(loops.Calls[^1]).Slice;
+        view.TryTake(slice, 1_000);
         loops.Closed = true;
-        keeper.Post(new RecordsTaken(s_group, records, Scattered: false, More: true, Ended: false, AsideBytes: 0));
+        keeper.Post(new RecordsTaken(s_group, slice, More: true, Ended: false, AsideBytes: 0));
         Run(keeper);
 
         Assert.Empty(failures);

@@ -1,6 +1,5 @@
 using System.Buffers.Binary;
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.State;
 
@@ -39,6 +38,36 @@ public sealed class StateViewTests
             Assert.All(records.Values, record => Assert.True(KeyRecord.TryAddDigest(record, view.Summary.FirstHistoryNumber, ref sum)));
             Assert.Equal(digest, sum);
         }
+    }
+
+    [Fact]
+    public void What_changes_before_its_turn_is_handed_on_in_chunks_and_each_record_once()
+    {
+        StateDriver state = new();
+        for (int i = 0; i < 2_000; i++)
+        {
+            state.Set($"key/{i}", new string('v', i == 700 ? 300_000 : 500));
+        }
+
+        using StateView view = state.Machine.ViewAll();
+        ulong digest = state.Machine.Digest;
+        Dictionary<string, byte[]> records = [];
+        bool more = true;
+        for (int i = 1_999; i >= 0; i--)
+        {
+            state.Set($"key/{i}", "other");
+            more = i % 100 != 0 || Take(view, records, 1_000);
+            Assert.True(view.AsideBytes < 500_000);
+        }
+
+        while (more)
+        {
+            more = Take(view, records, 1_000);
+        }
+
+        Assert.Equal(2_000, records.Count);
+        Assert.Equal(0, view.AsideBytes);
+        Assert.Equal(digest, Load(view.Summary, records.Values).Digest);
     }
 
     [Fact]
@@ -168,9 +197,11 @@ public sealed class StateViewTests
 
     private static bool Take(StateView view, Dictionary<string, byte[]> records, int bytesMax)
     {
-        ByteBuffer buffer = ByteBuffer.Rent();
-        bool more = view.TryTake(buffer, bytesMax);
-        ReadOnlySpan<byte> rest = buffer.Written;
+        StateSlice slice = new(0);
+        bool more = view.TryTake(slice, bytesMax);
+        byte[] taken = [.. slice.Rows.Written, .. slice.Aside.SelectMany(static chunk => chunk)];
+        Assert.Equal(taken.Length, slice.Bytes);
+        ReadOnlySpan<byte> rest = taken;
         while (!rest.IsEmpty)
         {
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest);
@@ -179,7 +210,7 @@ public sealed class StateViewTests
             rest = rest[(sizeof(int) + length)..];
         }
 
-        buffer.Return();
+        slice.Clear();
         return more;
     }
 

@@ -1,4 +1,3 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 
@@ -10,8 +9,8 @@ internal abstract record StateCall(GroupId Group);
 /// <summary>Begin a view of what changed (or of everything), and tell its mark: <see cref="ViewBegun"/>.</summary>
 internal sealed record BeginView(GroupId Group, bool Whole) : StateCall(Group);
 
-/// <summary>Append the view's next records: <see cref="RecordsTaken"/>.</summary>
-internal sealed record TakeRecords(GroupId Group, ByteBuffer Target, int BytesMax) : StateCall(Group);
+/// <summary>Add the view's next records: <see cref="RecordsTaken"/>.</summary>
+internal sealed record TakeRecords(GroupId Group, StateSlice Slice, int BytesMax) : StateCall(Group);
 
 /// <summary>The state up to this entry is on stable storage.</summary>
 internal sealed record StateStored(GroupId Group, LogIndex Index) : StateCall(Group);

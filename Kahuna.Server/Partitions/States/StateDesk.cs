@@ -1,4 +1,3 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
@@ -90,18 +89,17 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         ports.Keeper.Post(new ViewBegun(group, new StateMark(Applied, AppliedTerm, _view.Summary), whole));
     }
 
-    public void Take(ByteBuffer target, int bytesMax)
+    public void Take(StateSlice slice, int bytesMax)
     {
         bool ended = _view is null;
-        bool more = !ended && _view!.TryTake(target, bytesMax);
-        bool scattered = !ended && _view!.IsScattered;
+        bool more = !ended && _view!.TryTake(slice, bytesMax);
         if (!ended && !more)
         {
             _view!.Dispose();
             _view = null;
         }
 
-        ports.Keeper.Post(new RecordsTaken(group, target, scattered, more, ended, _view?.AsideBytes ?? 0));
+        ports.Keeper.Post(new RecordsTaken(group, slice, more, ended, _view?.AsideBytes ?? 0));
     }
 
     public void StoredThrough(LogIndex index)

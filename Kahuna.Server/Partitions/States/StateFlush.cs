@@ -1,5 +1,5 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
 
 namespace Kahuna.Server.Partitions.States;
 
@@ -17,7 +17,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
     private LogIndex _index;
     private LogIndex _storedBefore;
     private IStateWriter? _writer;
-    private readonly Stack<ByteBuffer> _buffers = new();
+    private readonly Stack<StateSlice> _slices = new();
     private bool _takeNext;
     private long _dueMs = long.MaxValue;
     private long _notBeforeMs;
@@ -127,13 +127,13 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
     {
         if (_stage != Stage.Writing || taken.Group != _group)
         {
-            Keep(taken.Records);
+            Keep(taken.Slice);
             return;
         }
 
         if (taken.Ended)
         {
-            Keep(taken.Records);
+            Keep(taken.Slice);
             End();
             return;
         }
@@ -156,10 +156,10 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
 
     private void Write(RecordsTaken taken, long nowMs)
     {
-        _pace.Took(taken.Records.Length);
+        _pace.Took(taken.Slice.Bytes);
         if (taken.More)
         {
-            // The loop fills the other buffer while this one is written, unless the rate says to wait.
+            // The loop fills the other slice while this one is written, unless the rate says to wait.
             bool urgent = taken.AsideBytes > options.AsideBytesMax || ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes;
             _dueMs = urgent ? nowMs : _pace.ReadyMs(nowMs);
             if (_dueMs <= nowMs)
@@ -174,13 +174,18 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             if (_stage != Stage.Writing)
             {
                 // The loops take nothing any more: the node stops, and the log has what is not stored.
-                Keep(taken.Records);
+                Keep(taken.Slice);
                 return;
             }
         }
 
-        _writer!.Add(taken.Records.Written, taken.Scattered);
-        Keep(taken.Records);
+        _writer!.Add(taken.Slice.Rows.Written);
+        foreach (ArraySegment<byte> chunk in taken.Slice.Aside)
+        {
+            _writer.Add(chunk, scattered: true);
+        }
+
+        Keep(taken.Slice);
         if (!taken.More)
         {
             _writer.Commit();
@@ -194,17 +199,20 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
 
     private void Take()
     {
-        ByteBuffer target = _buffers.TryPop(out ByteBuffer? kept) ? kept : ByteBuffer.Rent(options.SliceBytes * 2);
-        target.Length = 0;
-        if (!Loops!.Post(new TakeRecords(_group, target, options.SliceBytes)))
+        StateSlice slice = _slices.TryPop(out StateSlice? kept) ? kept : new StateSlice(options.SliceBytes * 2);
+        if (!Loops!.Post(new TakeRecords(_group, slice, options.SliceBytes)))
         {
-            Keep(target);
+            Keep(slice);
             End();
         }
     }
 
-    /// <summary>The two buffers that go back and forth stay here: they are large for those of the shared pool.</summary>
-    private void Keep(ByteBuffer buffer) => _buffers.Push(buffer);
+    /// <summary>The two slices that go back and forth stay here: their buffers are large for those of the shared pool.</summary>
+    private void Keep(StateSlice slice)
+    {
+        slice.Clear();
+        _slices.Push(slice);
+    }
 
     /// <summary>The node goes on without storing: its log still has everything. It is tried again, with everything, after a pause.</summary>
     private void NoRoom(StateWriteException error)

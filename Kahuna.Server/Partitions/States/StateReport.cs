@@ -1,5 +1,6 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
 
 namespace Kahuna.Server.Partitions.States;
 
@@ -12,8 +13,8 @@ internal sealed record FlushDue(GroupId Group) : StateReport(Group);
 /// <summary>Answer to <see cref="BeginView"/>; without a mark there is none to be had now.</summary>
 internal sealed record ViewBegun(GroupId Group, StateMark? Mark, bool Whole) : StateReport(Group);
 
-/// <summary>Answer to <see cref="TakeRecords"/>. Scattered: they are in no order. Ended: the view is gone, and what was taken of it is of no use. AsideBytes: what waits in memory because it has changed since.</summary>
-internal sealed record RecordsTaken(GroupId Group, ByteBuffer Records, bool Scattered, bool More, bool Ended, int AsideBytes) : StateReport(Group);
+/// <summary>Answer to <see cref="TakeRecords"/>. Ended: the view is gone, and what was taken of it is of no use. AsideBytes: what waits in memory because it has changed since.</summary>
+internal sealed record RecordsTaken(GroupId Group, StateSlice Slice, bool More, bool Ended, int AsideBytes) : StateReport(Group);
 
 /// <summary>A follower needs the state; the log does not reach back to it.</summary>
 internal sealed record SnapshotWanted(GroupId Group, NodeId Follower, Term Term) : StateReport(Group);

@@ -1,5 +1,4 @@
 using System.Globalization;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
@@ -42,12 +41,9 @@ public sealed class RocksStateCrashTests : IDisposable
         using StateView view = whole ? _state.Machine.ViewAll() : _state.Machine.ViewChanges();
         using (IStateWriter writer = store.BeginWrite(s_group, new StateMark(new LogIndex(2), new Term(1), view.Summary), whole))
         {
-            ByteBuffer buffer = ByteBuffer.Rent();
             for (bool more = true; more;)
             {
-                buffer.Length = 0;
-                more = view.TryTake(buffer, 1_000);
-                writer.Add(buffer.Written, view.IsScattered);
+                more = StateSlices.Add(writer, view, 1_000);
 
                 // What changes now and was not taken yet comes in pieces of its own.
                 Change(2);
@@ -55,7 +51,6 @@ public sealed class RocksStateCrashTests : IDisposable
                 Assert.Equal((1UL, old), Reopen(before));
             }
 
-            buffer.Return();
             Recreate(before, live);
             Assert.True(Directory.GetFiles(Path.Combine(before, "staging")).Length > 1);
             writer.Commit();
@@ -134,10 +129,7 @@ public sealed class RocksStateCrashTests : IDisposable
     {
         using StateView view = _state.Machine.ViewAll();
         using IStateWriter writer = store.BeginWrite(s_group, new StateMark(new LogIndex(index), new Term(1), view.Summary), whole);
-        ByteBuffer buffer = ByteBuffer.Rent();
-        view.TryTake(buffer, int.MaxValue / 2);
-        writer.Add(buffer.Written);
+        StateSlices.Add(writer, view, int.MaxValue / 2);
         writer.Commit();
-        buffer.Return();
     }
 }

@@ -1,4 +1,3 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
@@ -175,10 +174,7 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
     {
         using StateView view = machine.ViewAll();
         using IStateWriter writer = store.BeginWrite(s_group, new StateMark(new LogIndex(index), new Term(1), view.Summary), whole: true);
-        ByteBuffer buffer = ByteBuffer.Rent();
-        view.TryTake(buffer, int.MaxValue / 2);
-        writer.Add(buffer.Written);
-        buffer.Return();
+        StateSlices.Add(writer, view, int.MaxValue / 2);
         beforeCommit?.Invoke();
         writer.Commit();
     }

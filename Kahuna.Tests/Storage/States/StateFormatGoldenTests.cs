@@ -1,7 +1,6 @@
 using System.Globalization;
 using System.Runtime.CompilerServices;
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
@@ -99,11 +98,8 @@ public sealed class StateFormatGoldenTests
     {
         using StateView view = machine.ViewAll();
         using IStateWriter writer = store.BeginWrite(group, new StateMark(new LogIndex(0x0102), new Term(3), view.Summary), whole: true);
-        ByteBuffer buffer = ByteBuffer.Rent();
-        view.TryTake(buffer, 1_000_000);
-        writer.Add(buffer.Written);
+        StateSlices.Add(writer, view, 1_000_000);
         writer.Commit();
-        buffer.Return();
     }
 
     private static void Check(string name, string text)

@@ -220,19 +220,15 @@ public abstract class StateStoreContract : IDisposable
             open.Add((view, store.BeginWrite(groups[i], new StateMark(new LogIndex((ulong)i + 1), new Term(1), view.Summary), whole: true)));
         }
 
-        ByteBuffer buffer = ByteBuffer.Rent();
         for (bool more = true; more;)
         {
             more = false;
             foreach ((StateView view, IStateWriter writer) in open)
             {
-                buffer.Length = 0;
-                more |= view.TryTake(buffer, 700);
-                writer.Add(buffer.Written);
+                more |= StateSlices.Add(writer, view, 700);
             }
         }
 
-        buffer.Return();
         open[2].Writer.Commit();
         open[1].Writer.Commit();
         Assert.Equal(states[2].Machine.Digest, Load(store, s_one).Digest);
@@ -323,15 +319,8 @@ public abstract class StateStoreContract : IDisposable
 
     private protected static void AddAll(IStateWriter writer, StateView view)
     {
-        ByteBuffer buffer = ByteBuffer.Rent();
-        bool more = true;
-        while (more)
+        while (StateSlices.Add(writer, view, 10_000))
         {
-            buffer.Length = 0;
-            more = view.TryTake(buffer, 10_000);
-            writer.Add(buffer.Written);
         }
-
-        buffer.Return();
     }
 }

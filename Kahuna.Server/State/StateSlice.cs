@@ -1,0 +1,44 @@
+using System.Buffers;
+using Kahuna.Client.Wire.Buffers;
+
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// Records on their way from a <see cref="StateView"/> to who stores them, each preceded by its length (u32). Used again and again; one owner at a time, who hands it on whole. Not thread-safe.
+/// </summary>
+internal sealed class StateSlice(int capacity)
+{
+    private readonly List<ArraySegment<byte>> _aside = [];
+
+    /// <summary>Records whose rows ascend, over all slices of a view.</summary>
+    public ByteBuffer Rows { get; } = ByteBuffer.Rent(capacity);
+
+    /// <summary>Chunks of records that changed before their turn, in no order. Valid until <see cref="Clear"/>.</summary>
+    public IReadOnlyList<ArraySegment<byte>> Aside => _aside;
+
+    /// <summary>Bytes of all records.</summary>
+    public int Bytes { get; private set; }
+
+    /// <summary>By the view: rows were appended.</summary>
+    public void AddRows(int bytes) => Bytes += bytes;
+
+    /// <summary>By the view: takes over a chunk from the shared pool.</summary>
+    public void AddAside(ArraySegment<byte> chunk)
+    {
+        _aside.Add(chunk);
+        Bytes += chunk.Count;
+    }
+
+    /// <summary>Lets the records go.</summary>
+    public void Clear()
+    {
+        Rows.Length = 0;
+        Bytes = 0;
+        foreach (ArraySegment<byte> chunk in _aside)
+        {
+            ArrayPool<byte>.Shared.Return(chunk.Array!);
+        }
+
+        _aside.Clear();
+    }
+}
