@@ -19,6 +19,9 @@ internal sealed class StateSlice(int capacity)
     /// <summary>Bytes of all records.</summary>
     public int Bytes { get; private set; }
 
+    /// <summary>Bytes of the records in no order.</summary>
+    public int AsideBytes => Bytes - Rows.Length;
+
     /// <summary>By the view: rows were appended.</summary>
     public void AddRows(int bytes) => Bytes += bytes;
 

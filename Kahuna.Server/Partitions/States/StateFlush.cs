@@ -20,6 +20,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
     private readonly Stack<StateSlice> _slices = new();
     private bool _takeNext;
     private long _dueMs = long.MaxValue;
+    private long _takenMs;
     private long _notBeforeMs;
 
     private enum Stage
@@ -100,7 +101,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         return false;
     }
 
-    public void Begun(ViewBegun begun)
+    public void Begun(ViewBegun begun, long nowMs)
     {
         if (begun.Mark is not { } mark)
         {
@@ -110,6 +111,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
 
         _stage = Stage.Writing;
         _index = mark.Index;
+        _takenMs = nowMs;
         try
         {
             _writer = ports.Store.BeginWrite(_group, mark, begun.Whole);
@@ -160,8 +162,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         if (taken.More)
         {
             // The loop fills the other slice while this one is written, unless the rate says to wait.
-            bool urgent = taken.AsideBytes > options.AsideBytesMax || ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes;
-            _dueMs = urgent ? nowMs : _pace.ReadyMs(nowMs);
+            _dueMs = NextMs(taken, nowMs);
             if (_dueMs <= nowMs)
             {
                 Take();
@@ -195,6 +196,21 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             Loops!.Post(new StateStored(group, index));
             ports.Rest();
         }
+    }
+
+    /// <summary>When the next records are to be taken: as the rate says, but before too much is put aside, at the rate at which that gathered for this slice.</summary>
+    private long NextMs(RecordsTaken taken, long nowMs)
+    {
+        long elapsedMs = Math.Max(1, nowMs - _takenMs);
+        long gathered = taken.Slice.AsideBytes + taken.AsideBytes;
+        _takenMs = nowMs;
+        if (ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes)
+        {
+            return nowMs;
+        }
+
+        long ready = _pace.ReadyMs(nowMs);
+        return gathered == 0 ? ready : Math.Min(ready, nowMs + (options.AsideBytesMax * elapsedMs / gathered));
     }
 
     private void Take()

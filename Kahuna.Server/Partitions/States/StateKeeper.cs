@@ -155,7 +155,7 @@ internal sealed class StateKeeper : IDisposable
                 _flush.Want(due.Group);
                 break;
             case ViewBegun begun:
-                _flush.Begun(begun);
+                _flush.Begun(begun, now);
                 break;
             case RecordsTaken taken:
                 _flush.Taken(taken, now);

@@ -14,8 +14,8 @@ internal sealed record StateKeeperOptions
     /// <summary>Log since the stored state at which storing is no longer held to its rate: the log must not outgrow its room.</summary>
     public long UrgentLogBytes { get; init; } = 512L << 20;
 
-    /// <summary>Records put aside, because they change faster than they are stored, at which storing is no longer held to its rate: they cost memory.</summary>
-    public int AsideBytesMax { get; init; } = 1 << 20;
+    /// <summary>Bytes of records put aside, because they change before they are stored, that storing lets gather to keep to its rate: they cost memory.</summary>
+    public long AsideBytesMax { get; init; } = 1 << 20;
 
     /// <summary>Bytes of records that a loop copies in one turn: a fraction of a millisecond. With larger slices storing takes fewer turns, and less changes meanwhile.</summary>
     public int SliceBytes { get; init; } = 256 << 10;
