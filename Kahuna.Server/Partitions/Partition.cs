@@ -89,6 +89,12 @@ internal sealed class Partition
     /// <summary>For the owner, and for tests while no turn runs.</summary>
     public StateMachine State => _states.State;
 
+    /// <inheritdoc cref="State"/>
+    public RaftCore Core => _core;
+
+    /// <summary>Last entry in the state; as <see cref="State"/>.</summary>
+    public LogIndex Applied => _states.Applied;
+
     // ---- In
 
     /// <summary>One checked operation of a client. A read keeps the batch held until it is answered.</summary>

@@ -27,6 +27,9 @@ internal sealed class ModelDisk : IDisk
     /// <summary>Counts up at each crash or kill; older handles are dead.</summary>
     public int Life { get; private set; }
 
+    /// <summary>Bytes were written to some file below a directory and not synced.</summary>
+    public bool HasUnsynced(string directory) => _names.Any(entry => entry.Value.HasUnsynced && entry.Key.StartsWith(directory, StringComparison.Ordinal));
+
     public long Used => _names.Values.Sum(inode => (long)inode.Length);
 
     /// <summary>Paths of all files.</summary>

@@ -1,0 +1,47 @@
+using System.Globalization;
+
+namespace Kahuna.Tests.Simulation.Engine;
+
+/// <summary>Everything that happens in a run, in order: counted, hashed, the latest kept, and written out when somebody wants to read it. Not thread-safe.</summary>
+internal sealed class EventLog(TextWriter? trace)
+{
+    private const int Kept = 120;
+
+    private readonly Entry[] _latest = new Entry[Kept];
+
+    public long Count { get; private set; }
+
+    /// <summary>Of all events, in order.</summary>
+    public ulong Hash { get; private set; } = 0xCBF29CE484222325;
+
+    /// <summary>Number of events of each kind.</summary>
+    public long[] Kinds { get; } = new long[Enum.GetValues<SimEvent>().Length];
+
+    public void Add(long atNs, long step, SimEvent kind, int node, long a = 0, long b = 0, string? words = null)
+    {
+        ulong hash = Hash;
+        hash = (hash ^ (ulong)atNs) * 0x9E3779B97F4A7C15;
+        hash = (hash ^ (hash >> 29) ^ ((ulong)kind << 16) ^ (uint)node) * 0xBF58476D1CE4E5B9;
+        Hash = (hash ^ (hash >> 32) ^ (ulong)a ^ ((ulong)b << 32)) * 0x94D049BB133111EB;
+        Kinds[(int)kind]++;
+        Entry entry = new(atNs, step, kind, node, a, b, words);
+        _latest[(int)(Count++ % Kept)] = entry;
+        trace?.WriteLine(entry.ToString());
+    }
+
+    /// <summary>The latest events, the oldest first.</summary>
+    public IEnumerable<string> Latest()
+    {
+        for (long i = Math.Max(0, Count - Kept); i < Count; i++)
+        {
+            yield return _latest[(int)(i % Kept)].ToString();
+        }
+    }
+
+    private readonly record struct Entry(long AtNs, long Step, SimEvent Kind, int Node, long A, long B, string? Words)
+    {
+        public override string ToString() => string.Create(
+            CultureInfo.InvariantCulture,
+            $"{AtNs / 1e9,12:F6} {Step,9} {(Node == 0 ? "  " : "n" + Node),-3} {Kind,-12} {A} {B} {Words}").TrimEnd();
+    }
+}

@@ -1,0 +1,84 @@
+namespace Kahuna.Tests.Simulation.Engine;
+
+/// <summary>A machine's clock and timers over the run's time: it may begin anywhere, run fast or slow, and jump. Owned by one run.</summary>
+internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProvider
+{
+    private long _baseNs = scheduler.NowNs;
+    private long _baseLocalNs = scheduler.NowNs + offsetNs;
+    private double _rate = 1;
+
+    public override long TimestampFrequency => 1_000_000_000;
+
+    public override TimeZoneInfo LocalTimeZone => TimeZoneInfo.Utc;
+
+    public override long GetTimestamp()
+    {
+        scheduler.CheckThread("asked for the time");
+        return _baseLocalNs + (long)((scheduler.NowNs - _baseNs) * _rate);
+    }
+
+    public override DateTimeOffset GetUtcNow() => DateTimeOffset.UnixEpoch.AddTicks(GetTimestamp() / 100);
+
+    public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
+    {
+        SimTimer timer = new(this, callback, state);
+        timer.Change(dueTime, period);
+        return timer;
+    }
+
+    /// <summary>From now on it runs at this rate.</summary>
+    public void SetRate(double rate)
+    {
+        _baseLocalNs = GetTimestamp();
+        _baseNs = scheduler.NowNs;
+        _rate = rate;
+    }
+
+    /// <summary>It is later at once.</summary>
+    public void Jump(long ns) => _baseLocalNs += ns;
+
+    /// <summary>The run's time that passes while this clock counts so much.</summary>
+    public long ToRun(long localNs) => (long)(localNs / _rate);
+
+    private sealed class SimTimer(SimClock clock, TimerCallback callback, object? state) : ITimer
+    {
+        private int _version;
+        private SimScheduler Scheduler => clock.Scheduler;
+
+        public bool Change(TimeSpan dueTime, TimeSpan period)
+        {
+            int version = ++_version;
+            if (dueTime != Timeout.InfiniteTimeSpan)
+            {
+                Arm(version, dueTime, period);
+            }
+
+            return true;
+        }
+
+        public void Dispose() => _version++;
+
+        public ValueTask DisposeAsync()
+        {
+            Dispose();
+            return ValueTask.CompletedTask;
+        }
+
+        private void Arm(int version, TimeSpan due, TimeSpan period) => Scheduler.After(clock.ToRun(due.Ticks * 100), () =>
+        {
+            if (version != _version)
+            {
+                return;
+            }
+
+            if (period != Timeout.InfiniteTimeSpan && period != TimeSpan.Zero)
+            {
+                Arm(version, period, period);
+            }
+
+            callback(state);
+        });
+    }
+
+    private SimScheduler Scheduler => scheduler;
+}

@@ -1,0 +1,38 @@
+namespace Kahuna.Tests.Simulation.Engine;
+
+/// <summary>What the event log tells. The names appear in traces.</summary>
+internal enum SimEvent : byte
+{
+    Step,
+    Start,
+    StartRefused,
+    Crash,
+    Kill,
+    Wipe,
+    Pause,
+    Resume,
+    Send,
+    Deliver,
+    Lose,
+    LinkUp,
+    LinkDown,
+    Turn,
+    Commit,
+    Persisted,
+    Fetch,
+    KeeperStep,
+    Role,
+    Applied,
+    StreamOpen,
+    StreamEnd,
+    Request,
+    Reply,
+    Call,
+    Return,
+    Fault,
+    FaultEnd,
+    Heal,
+    StorageDead,
+    Report,
+    Violation,
+}

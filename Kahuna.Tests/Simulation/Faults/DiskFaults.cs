@@ -1,0 +1,129 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Tests.Storage;
+
+namespace Kahuna.Tests.Simulation.Faults;
+
+/// <summary>What disks do wrong. Owned by one run.</summary>
+internal sealed class DiskFaults(Nemesis nemesis)
+{
+    private const int InputOutputError = 5;
+
+    /// <summary>Nodes on whose disk a bit was flipped.</summary>
+    private readonly HashSet<int> _damaged = [];
+
+    /// <summary>Nodes whose disk fails at present, or did since their last start.</summary>
+    private readonly HashSet<int> _failing = [];
+
+    public bool IsDamaged(SimNode node) => _damaged.Contains(node.Id);
+
+    public void Forget(SimNode node) => _damaged.Remove(node.Id);
+
+    /// <summary>Whether it is the disk's doing when storage fails.</summary>
+    public bool Explains(SimNode node) => _failing.Contains(node.Id) || _damaged.Contains(node.Id);
+
+    public void Ended(SimNode node)
+    {
+        // A full disk stays full; everything else is over with the process.
+        node.DiskFault = null;
+        if (node.Disk.Capacity > long.MaxValue / 4)
+        {
+            _failing.Remove(node.Id);
+        }
+    }
+
+    public void Heal(SimNode node)
+    {
+        node.SyncFactor = 1;
+        node.DiskFault = null;
+        node.Disk.Capacity = long.MaxValue / 2;
+    }
+
+    /// <summary>Begins a fault; returns what ends it, or null when it was not possible now.</summary>
+    public Action? Apply(FaultClass kind, SimNode node, SimRandom random)
+    {
+        if (!node.IsUp)
+        {
+            return null;
+        }
+
+        switch (kind)
+        {
+            case FaultClass.SlowSync:
+                node.SyncFactor = 2 + random.Exponential(60);
+                return () => node.SyncFactor = 1;
+            case FaultClass.FullDisk:
+                _failing.Add(node.Id);
+                node.Disk.Capacity = node.Disk.Used + random.Next(20_000);
+                return () => node.Disk.Capacity = long.MaxValue / 2;
+            case FaultClass.SyncError:
+                return FailSync(node, random);
+            case FaultClass.CrashInDisk:
+                return CrashInside(node, random);
+            case FaultClass.Wipe:
+                return Lose(node);
+            default:
+                return Flip(node, random);
+        }
+    }
+
+    private Action FailSync(SimNode node, SimRandom random)
+    {
+        int left = random.Next(5);
+        _failing.Add(node.Id);
+        node.DiskFault = (step, _) => step is DiskStep.SyncData or DiskStep.SyncDirectory && left-- <= 0 ? InputOutputError : 0;
+        return () => node.DiskFault = null;
+    }
+
+    private Action CrashInside(SimNode node, SimRandom random)
+    {
+        int left = random.Next(60);
+        node.DiskFault = (step, _) => step == DiskStep.Read || left-- > 0 ? 0 : throw new SimCrashException();
+        return () =>
+        {
+            node.DiskFault = null;
+            nemesis.StartLater(node, 0);
+        };
+    }
+
+    private Action? Lose(SimNode node)
+    {
+        if (!nemesis.MayLose(node))
+        {
+            return null;
+        }
+
+        node.Crash(power: true);
+        node.Wipe();
+        return () => nemesis.StartLater(node, 0);
+    }
+
+    /// <summary>A bit of what has been on stable storage for a while changes while the node is down.</summary>
+    private Action? Flip(SimNode node, SimRandom random)
+    {
+        if (!nemesis.MayLose(node))
+        {
+            return null;
+        }
+
+        node.Crash(power: false);
+        string[] states = [.. node.Disk.Files.Where(static path => path.Contains("/state/", StringComparison.Ordinal))];
+        string[] segments = [.. node.Disk.Files.Where(static path => path.EndsWith(".seg", StringComparison.Ordinal))];
+        string[] files = [.. states, .. segments.SkipLast(2)];
+        if (files.Length > 0)
+        {
+            _damaged.Add(node.Id);
+            string path = random.Pick(files);
+            node.Disk.Change(path, content =>
+            {
+                int at = random.Next(Math.Max(1, content.Length));
+                if (at < content.Length)
+                {
+                    content[at] ^= (byte)(1 << random.Next(8));
+                }
+            });
+        }
+
+        return () => nemesis.StartLater(node, 0);
+    }
+}

@@ -1,0 +1,227 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Faults;
+
+/// <summary>Brings the faults of a run about, starts nodes again, and heals everything at the end. Owned by one run.</summary>
+internal sealed class Nemesis
+{
+    private const long SecondNs = 1_000_000_000;
+
+    private readonly SimCluster _cluster;
+    private readonly IReadOnlyList<Fault> _faults;
+    private readonly SimRandom _random;
+    private readonly NetworkFaults _network;
+    private readonly DiskFaults _disks;
+    private readonly HashSet<int> _restarting = [];
+    private bool _healed;
+
+    public Nemesis(SimCluster cluster, IReadOnlyList<Fault> faults)
+    {
+        _cluster = cluster;
+        _faults = faults;
+        _random = new SimRandom(cluster.Config.Seed).Fork(5);
+        _network = new NetworkFaults(cluster);
+        _disks = new DiskFaults(this);
+    }
+
+    /// <summary>How often each class of faults really happened.</summary>
+    public int[] Fired { get; } = new int[Enum.GetValues<FaultClass>().Length];
+
+    public int Crashes { get; private set; }
+
+    /// <summary>How much clocks were put forward, all together.</summary>
+    public long JumpedNs { get; private set; }
+
+    private SimScheduler Scheduler => _cluster.Scheduler;
+
+    public void Begin()
+    {
+        foreach (SimNode node in _cluster.Nodes)
+        {
+            Start(node);
+        }
+
+        foreach (Fault fault in _faults)
+        {
+            Scheduler.At(fault.AtNs, () => Fire(fault));
+        }
+    }
+
+    /// <summary>Every fault ends, and every node runs.</summary>
+    public void Heal()
+    {
+        _healed = true;
+        _cluster.Peers.Heal();
+        _cluster.Clients.Heal();
+        foreach (SimNode node in _cluster.Nodes)
+        {
+            _disks.Heal(node);
+            node.Clock.SetRate(1);
+            node.Resume();
+            if (!node.IsUp)
+            {
+                StartLater(node, SecondNs);
+            }
+        }
+    }
+
+    public void Ended(SimNode node)
+    {
+        Crashes++;
+        _disks.Ended(node);
+        if (_healed)
+        {
+            StartLater(node, SecondNs);
+        }
+    }
+
+    /// <summary>The log or the stored state of a node is dead, and its process ends: somebody starts it again.</summary>
+    public void StorageDied(SimNode node, Exception error)
+    {
+        if (!_disks.Explains(node))
+        {
+            _cluster.Rules.Break("storage fails only when the disk does", $"node {node.Id}: {error}");
+        }
+
+        StartLater(node, _random.Between(SecondNs, 5 * SecondNs));
+    }
+
+    /// <summary>Starts a node that does not run, again and again until it does.</summary>
+    public void StartLater(SimNode node, long afterNs)
+    {
+        if (!_restarting.Add(node.Id))
+        {
+            return;
+        }
+
+        Scheduler.After(afterNs, () =>
+        {
+            _restarting.Remove(node.Id);
+            if (!node.IsUp)
+            {
+                Start(node);
+            }
+        });
+    }
+
+    /// <summary>Whether another node may lose its data now: those that are without must be a minority, with it.</summary>
+    public bool MayLose(SimNode node) =>
+        _cluster.Nodes.Count(other => other != node && (other.IsRejoining || _disks.IsDamaged(other))) < _cluster.Config.Spare;
+
+    private void Start(SimNode node)
+    {
+        if (node.Start(out string? refusal))
+        {
+            return;
+        }
+
+        if (_disks.IsDamaged(node))
+        {
+            node.Wipe();
+            _disks.Forget(node);
+        }
+        else if (!_disks.Explains(node) && refusal != new SimCrashException().Message)
+        {
+            _cluster.Rules.Break("a restart finds what was on stable storage", $"node {node.Id} does not start: {refusal}");
+        }
+
+        StartLater(node, SecondNs);
+    }
+
+    private void Fire(Fault fault)
+    {
+        SimRandom random = new(fault.Draw);
+        Action? end = Apply(fault.Class, random);
+        if (end is null)
+        {
+            return;
+        }
+
+        Fired[(int)fault.Class]++;
+        Scheduler.Note(SimEvent.Fault, 0, fault.Number, (long)fault.Class, fault.Class.ToString());
+        Scheduler.After(fault.LastsNs, () =>
+        {
+            if (!_healed)
+            {
+                Scheduler.Note(SimEvent.FaultEnd, 0, fault.Number);
+                end();
+            }
+        });
+    }
+
+    /// <summary>Begins a fault; returns what ends it, or null when it was not possible now.</summary>
+    private Action? Apply(FaultClass kind, SimRandom random) => kind switch
+    {
+        FaultClass.Power or FaultClass.Kill => CrashOne(Choose(random), kind == FaultClass.Power),
+        FaultClass.Everybody => CrashAll(random),
+        FaultClass.Pause => Pause(Choose(random)),
+        FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), 0.6 + random.NextDouble()),
+        FaultClass.ClockJump => Jump(random.Pick(_cluster.Nodes), random.Between(SecondNs / 100, 20 * SecondNs)),
+        FaultClass.SlowSync or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
+        _ => _network.Apply(kind, random),
+    };
+
+    /// <summary>Some node, more often one that leads.</summary>
+    private SimNode Choose(SimRandom random)
+    {
+        int group = random.Next(_cluster.Config.Groups);
+        SimNode other = random.Pick(_cluster.Nodes);
+        return random.Chance(0.5) ? LeaderOf(group) ?? other : other;
+    }
+
+    private SimNode? LeaderOf(int group) => _cluster.Nodes.FirstOrDefault(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(group).IsLeader);
+
+    private Action? CrashOne(SimNode node, bool power)
+    {
+        if (!node.IsUp)
+        {
+            return null;
+        }
+
+        node.Crash(power);
+        return () => StartLater(node, 0);
+    }
+
+    private Action CrashAll(SimRandom random)
+    {
+        bool power = random.Chance(0.5);
+        SimNode[] running = [.. _cluster.Nodes.Where(static node => node.IsUp)];
+        foreach (SimNode node in running)
+        {
+            node.Crash(power);
+        }
+
+        return () =>
+        {
+            foreach (SimNode node in running)
+            {
+                StartLater(node, random.Between(0L, 2 * SecondNs));
+            }
+        };
+    }
+
+    private static Action? Pause(SimNode node)
+    {
+        if (!node.IsUp || node.IsPaused)
+        {
+            return null;
+        }
+
+        node.Pause();
+        return node.Resume;
+    }
+
+    private static Action Drift(SimNode node, double rate)
+    {
+        node.Clock.SetRate(rate);
+        return () => node.Clock.SetRate(1);
+    }
+
+    private Action Jump(SimNode node, long ns)
+    {
+        JumpedNs += ns;
+        node.Clock.Jump(ns);
+        return static () => { };
+    }
+}

@@ -1,0 +1,174 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Faults;
+
+/// <summary>Cuts, clogs and resets between nodes and clients. Owned by one run.</summary>
+internal sealed class NetworkFaults(SimCluster cluster)
+{
+    private int Count => cluster.Nodes.Count;
+
+    /// <summary>Begins a fault; returns what ends it, or null when it was not possible now.</summary>
+    public Action? Apply(FaultClass kind, SimRandom random)
+    {
+        if (kind == FaultClass.Reset)
+        {
+            return Reset(random);
+        }
+
+        if (kind == FaultClass.Clog)
+        {
+            return Clog(random);
+        }
+
+        if (Count == 1)
+        {
+            return CutClients(random);
+        }
+
+        List<(int From, int To)> cuts = kind switch
+        {
+            FaultClass.OneWayCut => [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => Pair(random))],
+            FaultClass.LeaderCut => AroundLeader(random),
+            _ => Shape(random),
+        };
+        cuts.RemoveAll(cut => cut.From == cut.To || cluster.Peers.IsCut(cut.From, cut.To));
+        foreach ((int from, int to) in cuts)
+        {
+            cluster.Peers.Cut(from, to, cut: true);
+        }
+
+        Action? clients = random.Chance(0.3) ? CutClients(random) : null;
+        return () =>
+        {
+            foreach ((int from, int to) in cuts)
+            {
+                cluster.Peers.Cut(from, to, cut: false);
+            }
+
+            clients?.Invoke();
+        };
+    }
+
+    private static bool Apart(int[] side, int a, int b) => side[a] != side[b];
+
+    private (int From, int To) Pair(SimRandom random) => (random.Between(1, Count), random.Between(1, Count));
+
+    /// <summary>A leader that hears nobody, is heard by nobody, or both.</summary>
+    private List<(int From, int To)> AroundLeader(SimRandom random)
+    {
+        int group = random.Next(cluster.Config.Groups);
+        SimNode leader = cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Partition(group).IsLeader) ?? random.Pick(cluster.Nodes);
+        int way = random.Next(3);
+        List<(int From, int To)> cuts = [];
+        for (int other = 1; other <= Count; other++)
+        {
+            if (way != 0)
+            {
+                cuts.Add((leader.Id, other));
+            }
+
+            if (way != 1)
+            {
+                cuts.Add((other, leader.Id));
+            }
+        }
+
+        return cuts;
+    }
+
+    /// <summary>Two sides, one node alone, a ring, or two sides with a bridge.</summary>
+    private List<(int From, int To)> Shape(SimRandom random)
+    {
+        int[] order = [.. Enumerable.Range(1, Count)];
+        random.Shuffle(order);
+        int[] place = new int[Count + 1];
+        for (int i = 0; i < Count; i++)
+        {
+            place[order[i]] = i;
+        }
+
+        int shape = random.Next(4);
+        int half = shape == 1 ? 1 : Math.Max(1, (Count - (shape == 3 ? 1 : 0)) / 2);
+        int[] side = new int[Count + 1];
+        for (int node = 1; node <= Count; node++)
+        {
+            side[node] = place[node] < half ? 0 : 1;
+        }
+
+        int bridge = shape == 3 ? order[^1] : 0;
+        List<(int From, int To)> cuts = [];
+        for (int a = 1; a <= Count; a++)
+        {
+            for (int b = 1; b <= Count; b++)
+            {
+                int apart = (place[a] - place[b] + Count) % Count;
+                bool cut = shape == 2 ? apart > 1 && apart < Count - 1 : a != bridge && b != bridge && Apart(side, a, b);
+                if (cut)
+                {
+                    cuts.Add((a, b));
+                }
+            }
+        }
+
+        return cuts;
+    }
+
+    private Action CutClients(SimRandom random)
+    {
+        List<(int Client, int Node)> cuts = [];
+        for (int client = 1; client <= cluster.Config.Clients; client++)
+        {
+            for (int node = 1; node <= Count; node++)
+            {
+                if (random.Chance(0.4))
+                {
+                    cuts.Add((client, node));
+                    cluster.Clients.Cut(client, node, cut: true);
+                }
+            }
+        }
+
+        return () =>
+        {
+            foreach ((int client, int node) in cuts)
+            {
+                cluster.Clients.Cut(client, node, cut: false);
+            }
+        };
+    }
+
+    private Action Clog(SimRandom random)
+    {
+        List<(int From, int To)> clogs = [.. Enumerable.Range(0, random.Between(1, 3)).Select(_ => Pair(random))];
+        long extra = random.Between(5_000_000L, 2_000_000_000L);
+        foreach ((int from, int to) in clogs)
+        {
+            cluster.Peers.Clog(from, to, extra);
+        }
+
+        return () =>
+        {
+            foreach ((int from, int to) in clogs)
+            {
+                cluster.Peers.Clog(from, to, 0);
+            }
+        };
+    }
+
+    private Action Reset(SimRandom random)
+    {
+        (int from, int to) = Pair(random);
+        if (from != to)
+        {
+            cluster.Peers.Break(from, to);
+        }
+
+        if (random.Chance(0.5))
+        {
+            random.Pick(cluster.Nodes).ResetSessions();
+        }
+
+        return static () => { };
+    }
+}

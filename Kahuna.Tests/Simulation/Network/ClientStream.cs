@@ -1,0 +1,189 @@
+using Kahuna.Client.Connection;
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Network;
+
+/// <summary>
+/// One connection between a client and a node, seen from the client; the node's end is its <see cref="ServerSession"/>. While the way is cut bytes wait, as TCP's do. Owned by one run.
+/// </summary>
+internal sealed class ClientStream : IFrameStream
+{
+    private const long RetryNs = 50_000_000;
+
+    private readonly ClientNetwork _network;
+    private readonly int _client;
+    private readonly SimNode _node;
+    private readonly ServerSession _session;
+    private readonly Queue<byte[]> _received = new();
+    private int _read;
+    private readonly Way _toNode = new();
+    private readonly Way _toClient = new();
+    private bool _ended;
+    private string? _reason;
+    private TaskCompletionSource<int>? _reader;
+    private Memory<byte> _target;
+
+    public ClientStream(ClientNetwork network, int client, SimNode node)
+    {
+        _network = network;
+        _client = client;
+        _node = node;
+        _session = node.OpenSession(this, client);
+    }
+
+    private SimScheduler Scheduler => _network.Scheduler;
+
+    public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
+    {
+        Scheduler.CheckThread("wrote to a node");
+        if (_ended)
+        {
+            throw new IOException(_reason ?? "the stream has ended");
+        }
+
+        byte[] copy = messages.ToArray();
+        Carry(_toNode, () => _session.Received(copy));
+        return ValueTask.CompletedTask;
+    }
+
+    public ValueTask<int> ReadAsync(Memory<byte> buffer)
+    {
+        Scheduler.CheckThread("read from a node");
+        if (_received.Count > 0)
+        {
+            return new ValueTask<int>(CopyTo(buffer));
+        }
+
+        if (_ended)
+        {
+            return new ValueTask<int>(0);
+        }
+
+        _target = buffer;
+        _reader = new TaskCompletionSource<int>(TaskCreationOptions.RunContinuationsAsynchronously);
+        return new ValueTask<int>(_reader.Task);
+    }
+
+    public ValueTask<string?> EndReasonAsync() => new(_reason);
+
+    public void Abort()
+    {
+        if (!_ended)
+        {
+            End("aborted");
+            Scheduler.After(_network.DelayNs(), _session.End);
+        }
+    }
+
+    public ValueTask DisposeAsync()
+    {
+        Abort();
+        return ValueTask.CompletedTask;
+    }
+
+    /// <summary>By the session: bytes for the client.</summary>
+    public void SendToClient(byte[] bytes) => Carry(_toClient, () => Arrive(bytes));
+
+    /// <summary>By the session: the node ends the stream, or is gone.</summary>
+    public void EndFromNode(string? reason) => Carry(_toClient, () => End(reason));
+
+    /// <summary>The connection is lost: what is on its way is lost with it.</summary>
+    public void Reset()
+    {
+        if (!_ended)
+        {
+            End("connection reset");
+            _session.End();
+        }
+    }
+
+    private void Carry(Way way, Action arrive)
+    {
+        way.Waiting.Enqueue(arrive);
+        way.LastNs = Math.Max(way.LastNs, Scheduler.NowNs + _network.DelayNs());
+        Scheduler.At(way.LastNs, () =>
+        {
+            way.Due++;
+            Pass(way);
+        });
+    }
+
+    private void Pass(Way way)
+    {
+        while (way.Due > 0 && !_ended)
+        {
+            if (_network.IsCut(_client, _node.Id))
+            {
+                if (!way.Retrying)
+                {
+                    way.Retrying = true;
+                    Scheduler.After(RetryNs, () =>
+                    {
+                        way.Retrying = false;
+                        Pass(way);
+                    });
+                }
+
+                return;
+            }
+
+            way.Due--;
+            way.Waiting.Dequeue()();
+        }
+    }
+
+    private void Arrive(byte[] bytes)
+    {
+        _received.Enqueue(bytes);
+        if (_reader is { } reader)
+        {
+            _reader = null;
+            reader.SetResult(CopyTo(_target));
+        }
+    }
+
+    private void End(string? reason)
+    {
+        if (_ended)
+        {
+            return;
+        }
+
+        _ended = true;
+        _reason = reason;
+        Scheduler.Note(SimEvent.StreamEnd, _node.Id, _client);
+        if (_reader is { } reader)
+        {
+            _reader = null;
+            reader.SetResult(0);
+        }
+    }
+
+    private int CopyTo(Memory<byte> buffer)
+    {
+        byte[] first = _received.Peek();
+        int count = Math.Min(buffer.Length, first.Length - _read);
+        first.AsMemory(_read, count).CopyTo(buffer);
+        _read += count;
+        if (_read == first.Length)
+        {
+            _received.Dequeue();
+            _read = 0;
+        }
+
+        return count;
+    }
+
+    /// <summary>What is on its way in one direction, in order.</summary>
+    private sealed class Way
+    {
+        public Queue<Action> Waiting { get; } = new();
+
+        public long LastNs { get; set; }
+
+        public int Due { get; set; }
+
+        public bool Retrying { get; set; }
+    }
+}

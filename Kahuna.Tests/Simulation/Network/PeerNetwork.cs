@@ -1,0 +1,247 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Network;
+
+/// <summary>
+/// The links between the nodes. A frame arrives after a delay, or never; with the faults of a seed also twice, or behind later ones, but never on a later link than
+/// the one it was sent on. A link that breaks is tried again as long as both ends live. Owned by one run.
+/// </summary>
+internal sealed class PeerNetwork
+{
+    private readonly SimScheduler _scheduler;
+    private readonly SimConfig _config;
+    private readonly SimRandom _random;
+    private readonly SimNode[] _nodes;
+    private readonly Link[,] _links;
+    private bool _healed;
+
+    public PeerNetwork(SimScheduler scheduler, SimConfig config, SimNode[] nodes)
+    {
+        _scheduler = scheduler;
+        _config = config;
+        _random = new SimRandom(config.Seed).Fork(3);
+        _nodes = nodes;
+        _links = new Link[nodes.Length + 1, nodes.Length + 1];
+        for (int from = 0; from <= nodes.Length; from++)
+        {
+            for (int to = 0; to <= nodes.Length; to++)
+            {
+                _links[from, to] = new Link();
+            }
+        }
+    }
+
+    public long Lost { get; private set; }
+
+    public long Duplicated { get; private set; }
+
+    public long Reordered { get; private set; }
+
+    public bool IsCut(int from, int to) => _links[from, to].Cut;
+
+    /// <summary>Nothing goes from here to there, or something does again.</summary>
+    public void Cut(int from, int to, bool cut)
+    {
+        Link link = _links[from, to];
+        if (link.Cut == cut)
+        {
+            return;
+        }
+
+        link.Cut = cut;
+        if (cut)
+        {
+            // Who hears nothing for so long gives the link up.
+            int epoch = link.Epoch;
+            _scheduler.After(_random.Between(800_000_000L, 3_000_000_000L), () =>
+            {
+                if (link.Cut && link.Epoch == epoch)
+                {
+                    Break(from, to);
+                }
+            });
+        }
+    }
+
+    /// <summary>Everything from here to there takes longer.</summary>
+    public void Clog(int from, int to, long extraNs) => _links[from, to].ExtraNs = extraNs;
+
+    public void Heal()
+    {
+        _healed = true;
+        foreach (Link link in _links)
+        {
+            link.Cut = false;
+            link.ExtraNs = 0;
+        }
+    }
+
+    /// <summary>False when there is no link.</summary>
+    public bool Send(int from, int to, byte[] frame)
+    {
+        Link link = _links[from, to];
+        if (!link.Up)
+        {
+            return false;
+        }
+
+        if (link.Cut || (!_healed && _random.Chance(_config.Loss)))
+        {
+            Lost++;
+            _scheduler.Note(SimEvent.Lose, from, to, frame.Length);
+            return true;
+        }
+
+        long at = _scheduler.NowNs + (long)_random.Exponential(_config.DelayNs) + (_config.DelayNs / 10) + link.ExtraNs;
+        if (!_healed && _random.Chance(_config.Reordering))
+        {
+            Reordered++;
+            at += (long)_random.Exponential(_config.DelayNs * 3);
+        }
+        else
+        {
+            at = link.LastNs = Math.Max(at, link.LastNs);
+        }
+
+        Deliver(from, to, link, frame, at);
+        if (!_healed && _random.Chance(_config.Duplication))
+        {
+            Duplicated++;
+            Deliver(from, to, link, frame, at + (long)_random.Exponential(_config.DelayNs * 3));
+        }
+
+        return true;
+    }
+
+    /// <summary>A node has come up: it seeks links to the others.</summary>
+    public void Join(int node)
+    {
+        for (int other = 1; other <= _nodes.Length; other++)
+        {
+            if (other != node)
+            {
+                Seek(Math.Min(node, other), Math.Max(node, other));
+            }
+        }
+    }
+
+    /// <summary>A node has gone. Its peers notice at once when its system closes the connections, and late when the power is off.</summary>
+    public void Leave(int node, bool silently)
+    {
+        for (int other = 1; other <= _nodes.Length; other++)
+        {
+            Link own = _links[node, other];
+            if (other == node || !own.Up)
+            {
+                continue;
+            }
+
+            own.Up = false;
+            int epoch = own.Epoch;
+            int peer = other;
+            _scheduler.After(silently ? _random.Between(100_000_000L, 3_000_000_000L) : _random.Between(100_000L, 3_000_000L), () =>
+            {
+                if (_links[peer, node].Epoch == epoch)
+                {
+                    Break(node, peer);
+                }
+            });
+        }
+    }
+
+    /// <summary>The connection between two nodes is lost, with everything on its way.</summary>
+    public void Break(int a, int b)
+    {
+        _scheduler.Note(SimEvent.LinkDown, a, b);
+        Drop(a, b);
+        Drop(b, a);
+        Seek(Math.Min(a, b), Math.Max(a, b));
+    }
+
+    private void Drop(int self, int peer)
+    {
+        Link link = _links[self, peer];
+        if (link.Up)
+        {
+            link.Up = false;
+            _nodes[self - 1].LinkChanged(peer, up: false);
+        }
+    }
+
+    private bool IsOpen(int from, int to, int epoch) =>
+        _links[from, to] is { Up: true } link && link.Epoch == epoch && _links[to, from].Up;
+
+    private void Deliver(int from, int to, Link link, byte[] frame, long atNs)
+    {
+        int epoch = link.Epoch;
+        _scheduler.At(atNs, () =>
+        {
+            if (IsOpen(from, to, epoch) && !link.Cut)
+            {
+                _nodes[to - 1].Receive(from, frame, () => IsOpen(from, to, epoch));
+            }
+            else
+            {
+                Lost++;
+                _scheduler.Note(SimEvent.Lose, from, to, frame.Length);
+            }
+        });
+    }
+
+    private void Seek(int a, int b)
+    {
+        Link link = _links[a, b];
+        if (link.Seeking || (link.Up && _links[b, a].Up))
+        {
+            return;
+        }
+
+        link.Seeking = true;
+        _scheduler.After(_random.Between(2_000_000L, 200_000_000L), () =>
+        {
+            link.Seeking = false;
+            SimNode one = _nodes[a - 1];
+            SimNode other = _nodes[b - 1];
+            if (!one.IsUp || !other.IsUp)
+            {
+                // Whoever comes up seeks again.
+                return;
+            }
+
+            if (one.IsPaused || other.IsPaused || link.Cut || _links[b, a].Cut)
+            {
+                Seek(a, b);
+                return;
+            }
+
+            Connect(a, b);
+        });
+    }
+
+    private void Connect(int a, int b)
+    {
+        Link there = _links[a, b];
+        Link back = _links[b, a];
+        Drop(a, b);
+        Drop(b, a);
+        there.Up = back.Up = true;
+        there.Epoch = back.Epoch = there.Epoch + 1;
+        there.LastNs = back.LastNs = 0;
+        _scheduler.Note(SimEvent.LinkUp, a, b);
+        _nodes[a - 1].Meet(_nodes[b - 1]);
+        _nodes[b - 1].Meet(_nodes[a - 1]);
+        _nodes[a - 1].LinkChanged(b, up: true);
+        _nodes[b - 1].LinkChanged(a, up: true);
+    }
+
+    private sealed class Link
+    {
+        public bool Up;
+        public bool Cut;
+        public bool Seeking;
+        public int Epoch;
+        public long LastNs;
+        public long ExtraNs;
+    }
+}

@@ -1,0 +1,165 @@
+using System.Buffers;
+using System.Buffers.Binary;
+using Google.Protobuf;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Server.Api;
+using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Partitions;
+using Kahuna.Tests.Simulation.Nodes;
+using Frame = Kahuna.Client.Wire.Frames.Frame;
+
+namespace Kahuna.Tests.Simulation.Network;
+
+/// <summary>
+/// The node's end of a client's connection. It stands for the shipped ExchangeStream, which is bound to the web server's pipes: greets, tells the map, hands requests to
+/// the shipped door and sends replies back. Owned by one life of a node.
+/// </summary>
+internal sealed class ServerSession : ReplySink
+{
+    private readonly ClientStream _stream;
+    private readonly SimNode _node;
+    private readonly RequestDoor _door;
+    private readonly IDisposable _watch;
+    private readonly int _life;
+    private readonly Dictionary<uint, string> _sets = [];
+    private byte[] _buffered = [];
+    private bool _greeted;
+    private bool _ended;
+    private bool _mapDue;
+
+    public ServerSession(ClientStream stream, SimNode node, RequestDoor door, int loops)
+        : base(loops)
+    {
+        _stream = stream;
+        _node = node;
+        _door = door;
+        _life = node.Life;
+        _watch = door.Router.View.Watch(SendMap);
+    }
+
+    /// <summary>Bytes of the client have arrived at the node.</summary>
+    public void Received(byte[] bytes) => _node.Do(_life, () =>
+    {
+        if (_ended)
+        {
+            return;
+        }
+
+        _buffered = [.. _buffered, .. bytes];
+        ReadOnlySequence<byte> rest = new(_buffered);
+        while (RawGrpcStream.TryReadMessage(ref rest, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
+        {
+            if (!_greeted)
+            {
+                _greeted = true;
+                Greet();
+            }
+            else
+            {
+                NoteSets(message.ToArray());
+                if (_door.Accept(message, this) >= 0)
+                {
+                    continue;
+                }
+
+                _node.Break("a frame of the client is malformed");
+            }
+        }
+
+        _buffered = rest.ToArray();
+    });
+
+    public override void Deliver(ByteBuffer frame, int count)
+    {
+        Frame.End(frame, count);
+        _node.Answered(this, frame.Written, count);
+        Send(frame);
+    }
+
+    /// <summary>The value that a request sets; null for one that sets none, and after the first question.</summary>
+    public string? ValueOf(uint number) => _sets.Remove(number, out string? value) ? value : null;
+
+    /// <summary>The client is gone.</summary>
+    public void End()
+    {
+        if (!_ended)
+        {
+            _ended = true;
+            _watch.Dispose();
+            _node.Forget(this);
+        }
+    }
+
+    /// <summary>The connection is lost.</summary>
+    public void Reset() => _stream.Reset();
+
+    /// <summary>The node is gone.</summary>
+    public void Die(string? reason)
+    {
+        _ended = true;
+        _stream.EndFromNode(reason);
+    }
+
+    private void NoteSets(ReadOnlySpan<byte> message)
+    {
+        if (!Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload) || !Frame.TryReadHeader(payload, out _, out _, out int count))
+        {
+            return;
+        }
+
+        ReadOnlySpan<byte> rest = payload[Frame.HeaderBytes..];
+        for (int i = 0; i < count; i++)
+        {
+            uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
+            int length = BinaryPrimitives.ReadInt32LittleEndian(rest[8..]);
+            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command) && command.Kind == CommandKind.Set)
+            {
+                _sets[number] = System.Text.Encoding.UTF8.GetString(command.Value);
+            }
+
+            rest = rest[(Frame.RequestHeaderBytes + length)..];
+        }
+    }
+
+    private void Greet()
+    {
+        ByteBuffer hello = ByteBuffer.Rent();
+        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+        Frame.End(hello, 0);
+        Send(hello);
+        SendMap();
+    }
+
+    /// <summary>A burst of changes is one map.</summary>
+    private void SendMap()
+    {
+        if (_mapDue || _ended || !_greeted)
+        {
+            return;
+        }
+
+        _mapDue = true;
+        _node.After(1_000, () =>
+        {
+            _mapDue = false;
+            ByteBuffer frame = ByteBuffer.Rent();
+            Frame.Begin(frame, FrameKind.Map);
+            _door.Router.View.Describe().WriteTo((IBufferWriter<byte>)frame);
+            Frame.End(frame, 1);
+            Send(frame);
+        });
+    }
+
+    private void Send(ByteBuffer frame)
+    {
+        if (!_ended)
+        {
+            _stream.SendToClient(frame.Written.ToArray());
+        }
+
+        frame.Return();
+    }
+}

@@ -1,0 +1,462 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Api;
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Server.Storage;
+using Kahuna.Server.Storage.States;
+using Kahuna.Tests.Partitions;
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Network;
+using Kahuna.Tests.Simulation.Rules;
+using Kahuna.Tests.Storage;
+
+namespace Kahuna.Tests.Simulation.Nodes;
+
+/// <summary>
+/// One node over all its lives: the shipped loops, log, state store and door, put together as the host does it, on a disk, a clock and links of the run. Everything that
+/// its code does runs through <see cref="Do"/>, which knows whether that life lasts and whether it is paused.
+/// </summary>
+internal sealed class SimNode : ITurnScheduler, IPeerTransport
+{
+    private const string DataPath = "/data";
+
+    private readonly SimCluster _cluster;
+    private readonly SimConfig _config;
+    private readonly SimRandom _random;
+    private readonly Queue<(int Life, Action Action)> _paused = new();
+    private readonly HashSet<ServerSession> _sessions = [];
+    private readonly Dictionary<int, int> _directories = [];
+    private readonly LogWitness _witness;
+    private IStateStore? _states;
+    private RequestDoor? _door;
+    private bool _stepping;
+    private int _deadLife;
+    private int _keeperTimer;
+
+    public SimNode(SimCluster cluster, int id)
+    {
+        _cluster = cluster;
+        _config = cluster.Config;
+        _random = new SimRandom(_config.Seed).Fork(100 + (ulong)id);
+        _witness = new LogWitness(_config.Groups);
+        Id = id;
+        Clock = new SimClock(cluster.Scheduler, _random.Between(0L, 1_000_000_000_000L));
+        Disk.Fault = Fault;
+    }
+
+    public int Id { get; }
+
+    public SimScheduler Scheduler => _cluster.Scheduler;
+
+    public ClusterRules Rules => _cluster.Rules;
+
+    public SimClock Clock { get; }
+
+    public ModelDisk Disk { get; private set; } = new();
+
+    /// <summary>Counts up at each start and end.</summary>
+    public int Life { get; private set; }
+
+    /// <summary>Counts up when the disk is lost.</summary>
+    public int Directory { get; private set; } = 1;
+
+    public bool IsUp { get; private set; }
+
+    public bool IsPaused { get; private set; }
+
+    /// <summary>The directory was lost, and the node does not vote yet.</summary>
+    public bool IsRejoining { get; private set; }
+
+    public LogWitness Witness => _witness;
+
+    public LoopSet? Loops { get; private set; }
+
+    public StateKeeper? Keeper { get; private set; }
+
+    public ClusterView? View { get; private set; }
+
+    /// <summary>Multiplies the time that a sync takes.</summary>
+    public double SyncFactor { get; set; } = 1;
+
+    /// <summary>Decides whether a disk operation fails: 0 or an error number; may throw <see cref="SimCrashException"/>.</summary>
+    public Func<DiskStep, string, int>? DiskFault { get; set; }
+
+    public long SyncNs() => (_config.SyncNs / 4) + (long)(_random.Exponential(_config.SyncNs) * SyncFactor);
+
+    // ---- Lives
+
+    /// <summary>Starts the process. False when it refused, with one sentence in <paramref name="refusal"/>.</summary>
+    public bool Start(out string? refusal)
+    {
+        refusal = null;
+        Life++;
+        IsUp = true;
+        IsPaused = false;
+        _paused.Clear();
+        try
+        {
+            Build();
+        }
+        catch (SimCrashException)
+        {
+            IsUp = false;
+            Life++;
+            Disk.Crash(_random.ToRandom());
+            refusal = "the power failed";
+            return false;
+        }
+        catch (Exception error) when (error is IOException or LogDamagedException or LogFailedException or StorageException or StateWriteException)
+        {
+            IsUp = false;
+            Life++;
+            Disk.Kill();
+            refusal = error.Message;
+            Scheduler.Note(SimEvent.StartRefused, Id, words: refusal);
+            return false;
+        }
+
+        Scheduler.Note(SimEvent.Start, Id, Life, Directory);
+        After(Clock.ToRun(_config.TickMs * 1_000_000L), Tick);
+        _cluster.Peers.Join(Id);
+        Rules.Look(this);
+        return true;
+    }
+
+    /// <summary>The process ends at once; with <paramref name="power"/> off, so does what was not synced.</summary>
+    public void Crash(bool power)
+    {
+        if (!IsUp)
+        {
+            return;
+        }
+
+        Scheduler.Note(power ? SimEvent.Crash : SimEvent.Kill, Id);
+        IsUp = false;
+        IsPaused = false;
+        Life++;
+        Loops = null;
+        Keeper = null;
+        View = null;
+        _states = null;
+        _door = null;
+        _stepping = false;
+        _paused.Clear();
+        foreach (ServerSession session in _sessions.ToArray())
+        {
+            session.Die(power ? null : "the node ended");
+        }
+
+        _sessions.Clear();
+        if (power)
+        {
+            Disk.Crash(_random.ToRandom());
+        }
+        else
+        {
+            Disk.Kill();
+        }
+
+        Rules.Ended(this);
+        _cluster.Peers.Leave(Id, silently: power);
+        _cluster.Ended(this);
+    }
+
+    /// <summary>The node, which does not run, gets an empty disk, and rejoins at its next start.</summary>
+    public void Wipe()
+    {
+        Scheduler.Note(SimEvent.Wipe, Id);
+        Disk = new ModelDisk { Fault = Fault };
+        Directory++;
+        _directories.Clear();
+        IsRejoining = _config.Nodes > 1;
+        _witness.Forget();
+        Rules.Wiped(this);
+    }
+
+    public void Pause()
+    {
+        Scheduler.Note(SimEvent.Pause, Id);
+        IsPaused = true;
+    }
+
+    public void Resume()
+    {
+        if (IsPaused)
+        {
+            Scheduler.Note(SimEvent.Resume, Id);
+            IsPaused = false;
+            while (!IsPaused && _paused.TryDequeue(out (int Life, Action Action) waiting))
+            {
+                Do(waiting.Life, waiting.Action);
+            }
+        }
+    }
+
+    /// <summary>A rule of the program was broken, as the shipped code itself says.</summary>
+    public void Break(string words) => Rules.Break("shipped code says so", $"node {Id}: {words}");
+
+    // ---- What runs
+
+    /// <summary>Runs something of this life, now or after a pause.</summary>
+    public void Do(int life, Action action)
+    {
+        if (life != Life || !IsUp)
+        {
+            return;
+        }
+
+        if (IsPaused)
+        {
+            _paused.Enqueue((life, action));
+            return;
+        }
+
+        try
+        {
+            action();
+        }
+        catch (SimCrashException)
+        {
+            Crash(power: true);
+            return;
+        }
+
+        Rules.Look(this);
+    }
+
+    /// <summary>Runs something of this life later.</summary>
+    public void After(long delayNs, Action action)
+    {
+        int life = Life;
+        Scheduler.After(delayNs, () => Do(life, action));
+    }
+
+    void ITurnScheduler.Schedule(PartitionLoop loop, bool mayRunHere)
+    {
+        Scheduler.CheckThread("scheduled a loop");
+        After((long)_random.Exponential(_config.TurnNs), () => loop.RunTurns(1));
+    }
+
+    private void Tick()
+    {
+        After(Clock.ToRun(_config.TickMs * 1_000_000L), Tick);
+        if (IsRejoining && CanRejoin())
+        {
+            IsRejoining = false;
+            foreach (PartitionLoop loop in Loops!.Loops)
+            {
+                loop.PostAllowVoting();
+            }
+        }
+
+        foreach (PartitionLoop loop in Loops!.Loops)
+        {
+            loop.PostTick();
+        }
+    }
+
+    private bool CanRejoin()
+    {
+        foreach (PartitionLoop loop in Loops!.Loops)
+        {
+            if (loop.Owned.Any(static partition => !partition.CanRejoin))
+            {
+                return false;
+            }
+        }
+
+        return true;
+    }
+
+    private void WakeKeeper()
+    {
+        if (!_stepping)
+        {
+            _stepping = true;
+            After((long)_random.Exponential(_config.TurnNs), StepKeeper);
+        }
+    }
+
+    private void StepKeeper()
+    {
+        _stepping = false;
+        StateKeeper keeper = Keeper!;
+        if (keeper.Step())
+        {
+            Scheduler.Note(SimEvent.KeeperStep, Id);
+            WakeKeeper();
+        }
+        else if (keeper.DueMs is var due && due != long.MaxValue)
+        {
+            int timer = ++_keeperTimer;
+            After(Clock.ToRun(Math.Clamp(due - keeper.NowMs, 1, 60_000) * 1_000_000), () =>
+            {
+                if (!_stepping && timer == _keeperTimer)
+                {
+                    StepKeeper();
+                }
+            });
+        }
+    }
+
+    // ---- Links
+
+    ByteBuffer IPeerTransport.BeginFrame() => ByteBuffer.Rent();
+
+    bool IPeerTransport.TrySend(NodeId peer, ByteBuffer frame)
+    {
+        Scheduler.CheckThread("sent a frame");
+        byte[] copy = frame.Written.ToArray();
+        frame.Return();
+        Scheduler.Note(SimEvent.Send, Id, peer.Value, copy.Length);
+        Rules.Left(this, peer, copy);
+        return _cluster.Peers.Send(Id, peer.Value, copy);
+    }
+
+    public void Receive(int from, byte[] frame, Func<bool> stillOpen) => Do(Life, () =>
+    {
+        if (stillOpen())
+        {
+            Scheduler.Note(SimEvent.Deliver, Id, from, frame.Length);
+            Loops!.Receive(new NodeId((ushort)from), frame);
+        }
+    });
+
+    public void LinkChanged(int peer, bool up) => Do(Life, () => Loops!.LinkChanged(new NodeId((ushort)peer), up));
+
+    /// <summary>A link begins: whoever lost its directory meanwhile is no longer who it was.</summary>
+    public void Meet(SimNode peer)
+    {
+        int directory = peer.Directory;
+        Do(Life, () =>
+        {
+            if (_directories.TryGetValue(peer.Id, out int known) && known != directory)
+            {
+                foreach (PartitionLoop loop in Loops!.Loops)
+                {
+                    loop.PostMemberReplaced(new NodeId((ushort)peer.Id));
+                }
+            }
+
+            _directories[peer.Id] = directory;
+        });
+    }
+
+    // ---- Clients
+
+    public ServerSession OpenSession(ClientStream stream, int client)
+    {
+        _ = client;
+        ServerSession session = new(stream, this, _door!, _config.Loops);
+        _sessions.Add(session);
+        return session;
+    }
+
+    public void Forget(ServerSession session) => _sessions.Remove(session);
+
+    /// <summary>Connections of clients are lost.</summary>
+    public void ResetSessions()
+    {
+        foreach (ServerSession session in _sessions.ToArray())
+        {
+            session.Reset();
+        }
+    }
+
+    public void Answered(ServerSession session, ReadOnlySpan<byte> frame, int count)
+    {
+        Scheduler.Note(SimEvent.Reply, Id, count);
+        Rules.Answered(this, session, frame, count);
+    }
+
+    // ---- Construction, as the shipped host does it
+
+    private void Build()
+    {
+        ulong start = _random.Next();
+        SegmentedLogOptions sizes = new()
+        {
+            SegmentBytes = _config.SegmentBytes,
+            FirstSegmentBytes = _config.SegmentBytes,
+            KeepBytes = (long)_config.SegmentBytes * _config.KeptSegments,
+            WriteBytesMax = _config.WriteBytesMax,
+            NewLogId = start | 1,
+        };
+        SimLog log = new(this, SegmentedLog.Open(DataPath, sizes, Disk, Say));
+        GroupImage[] found = log.Images(_config.Groups);
+        if (_witness.Recovered(found, _config.Loops) is { } wrong)
+        {
+            Rules.Break("a restart finds what was on stable storage", $"node {Id}: {wrong}");
+        }
+
+        FileStateStore files = new(Disk, DataPath + "/state");
+        _states = _config.WholeStates ? files : new MergingStateStore(files);
+        NodeId self = new((ushort)Id);
+        NodeId[] voters = [.. Enumerable.Range(1, _config.Nodes).Select(id => new NodeId((ushort)id))];
+        ClusterView view = new(new ClusterIdentity("sim", self, "1", _config.Groups, [.. voters.Select(id => (id, new Uri($"https://n{id}:1")))]));
+        view.Failed += (partition, error) => Break($"partition {partition} has failed: {error}");
+        view.StorageDead += Die;
+        StateKeeperOptions keeping = new()
+        {
+            Self = self,
+            BytesPerSecond = _config.BackgroundBytesPerSecond,
+            UrgentLogBytes = sizes.KeepBytes,
+            SliceBytes = _config.SliceBytes,
+            ChunkBytes = _config.SliceBytes,
+            ChunksInFlight = _config.ChunksInFlight,
+            FreshLogBytes = _config.FlushLogBytes / 4,
+            StateLimits = _config.StateLimits,
+            FirstTransfer = start,
+        };
+        Keeper = new StateKeeper(keeping, new KeeperPorts(_states, log, this, Clock, Say), Die);
+        LoopOptions options = new()
+        {
+            Self = self,
+            Voters = voters,
+            PreferredLeader = PreferredLeaders.For(!_config.SpreadLeaders, voters),
+            Loops = _config.Loops,
+            TickMs = _config.TickMs,
+            ElectionTicks = _config.ElectionTicks,
+            HeartbeatTicks = _config.HeartbeatTicks,
+            EntryBytesMax = _config.EntryBytesMax,
+            LogBatchesInFlight = _config.LogBatchesInFlight,
+            UncommittedBytesMax = _config.UncommittedBytesMax,
+            StateLimits = _config.StateLimits,
+            FlushLogBytes = _config.FlushLogBytes,
+            Voting = IsRejoining ? VotingRight.Rejoining : VotingRight.Full,
+            Seed = start,
+        };
+        Loops = new LoopSet(options, new LoopPorts(_config.Groups, Clock, this, log, this, view) { States = _states, Keeper = Keeper, Report = Say });
+        Keeper.Attach(Loops, WakeKeeper);
+        LoopSet loops = Loops;
+        view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
+        View = view;
+        _door = new RequestDoor(new Router(Loops, view), 1 << 20);
+    }
+
+    private int Fault(DiskStep step, string path)
+    {
+        Scheduler.CheckThread("used the disk");
+        return _deadLife == Life ? throw new SimCrashException() : DiskFault?.Invoke(step, path) ?? 0;
+    }
+
+    private void Say(string line) => Scheduler.Note(SimEvent.Report, Id, words: line);
+
+    /// <summary>The log or the stored state is dead: the process ends, and somebody starts it again.</summary>
+    private void Die(Exception error)
+    {
+        if (error is SimCrashException)
+        {
+            _deadLife = Life;
+            After(0, () => Crash(power: true));
+            return;
+        }
+
+        Scheduler.Note(SimEvent.StorageDead, Id, words: error.Message);
+        _cluster.StorageDied(this, error);
+        After(0, () => Crash(power: false));
+    }
+}

@@ -1,0 +1,162 @@
+using System.Buffers.Binary;
+using System.Text;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Rules;
+
+/// <summary>All rules that hold at every step of a run. They learn from what passes the ports of the shipped code, and throw <see cref="RuleBrokenException"/>. Owned by one run.</summary>
+internal sealed class ClusterRules
+{
+    private readonly SimConfig _config;
+    private readonly GroupRules[] _groups;
+    private readonly Dictionary<string, (int Group, ulong Index, ulong Term)> _values = [];
+
+    public ClusterRules(SimConfig config, IReadOnlyList<SimNode> nodes)
+    {
+        _config = config;
+        _groups = [.. Enumerable.Range(0, config.Groups).Select(group => new GroupRules(group, config, nodes, Break))];
+    }
+
+    public int LeaderChanges => _groups.Sum(group => group.LeaderChanges);
+
+    public ulong Committed(int group) => _groups[group].Committed;
+
+    /// <summary>The first rule that was broken, also when shipped code has caught the exception.</summary>
+    public RuleBrokenException? Broken { get; private set; }
+
+    /// <summary>A rule is broken.</summary>
+    [System.Diagnostics.CodeAnalysis.DoesNotReturn]
+    public void Break(string rule, string words)
+    {
+        Broken ??= new RuleBrokenException(rule, words);
+        throw Broken;
+    }
+
+    public void Ended(SimNode node)
+    {
+        foreach (GroupRules group in _groups)
+        {
+            group.Ended(node);
+        }
+    }
+
+    public void Wiped(SimNode node)
+    {
+        foreach (GroupRules group in _groups)
+        {
+            group.Wiped(node);
+        }
+    }
+
+    /// <summary>After code of a node has run.</summary>
+    public void Look(SimNode node)
+    {
+        if (node.Loops is not { } loops || !node.IsUp)
+        {
+            return;
+        }
+
+        for (int i = 0; i < _groups.Length; i++)
+        {
+            _groups[i].Look(node, loops.Partition(i));
+        }
+    }
+
+    public void Appended(SimNode node, GroupId group, ulong first, IReadOnlyList<EntryId> entries, ReadOnlySpan<byte> bytes)
+    {
+        int number = (int)group.Value - 1;
+        _groups[number].Appended(node, first, entries);
+        ulong index = first;
+        while (EntryCodec.TryRead(ref bytes, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
+        {
+            if (kind == EntryKind.Commands)
+            {
+                NoteValues(payload, number, index, term.Value);
+            }
+
+            index++;
+        }
+    }
+
+    /// <summary>The log says that something is on stable storage.</summary>
+    public void Synced(SimNode node)
+    {
+        if (node.Disk.HasUnsynced("/data/log"))
+        {
+            Break("an acknowledgement leaves after the sync", $"node {node.Id} is told of a sync while bytes are not synced");
+        }
+    }
+
+    /// <summary>A frame leaves a node for another.</summary>
+    public void Left(SimNode node, NodeId to, ReadOnlySpan<byte> frame)
+    {
+        if (SnapshotFrame.Is(frame) || node.Loops is not { } loops)
+        {
+            return;
+        }
+
+        while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
+        {
+            message.To = to;
+            _groups[group.Value - 1].Left(node, message, loops.Partition((int)group.Value - 1).Core);
+        }
+    }
+
+    /// <summary>A frame of replies leaves a node.</summary>
+    public void Answered(SimNode node, Network.ServerSession session, ReadOnlySpan<byte> frame, int count)
+    {
+        // What was committed in this very turn counts.
+        Look(node);
+        ReadOnlySpan<byte> rest = frame[(Frame.PrefixBytes + Frame.HeaderBytes)..];
+        for (int i = 0; i < count; i++)
+        {
+            uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
+            int length = BinaryPrimitives.ReadInt32LittleEndian(rest[4..]);
+            if (Outcome.TryRead(rest.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
+            {
+                if (session.ValueOf(number) is { } value)
+                {
+                    CheckAcknowledged(node, value);
+                }
+            }
+
+            rest = rest[(Frame.ReplyHeaderBytes + length)..];
+        }
+    }
+
+    private void NoteValues(ReadOnlySpan<byte> payload, int group, ulong index, ulong term)
+    {
+        CommandEntry.TryReadHeader(payload, out _, out int count, out ReadOnlySpan<byte> items);
+        for (int i = 0; i < count && CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes); i++)
+        {
+            if (Command.TryRead(bytes, out Command command) && command.Kind == CommandKind.Set)
+            {
+                _values[Encoding.UTF8.GetString(command.Value)] = (group, index, term);
+            }
+        }
+    }
+
+    /// <summary>Values are unique, so the entry of a set is known by its value.</summary>
+    private void CheckAcknowledged(SimNode node, string value)
+    {
+        if (!_values.TryGetValue(value, out (int Group, ulong Index, ulong Term) place))
+        {
+            Break("what is acknowledged is in a log", $"node {node.Id} acknowledges {value}");
+        }
+
+        GroupRules group = _groups[place.Group];
+        bool committed = place.Index <= group.Committed && group.CommittedEntry(place.Index).Term == place.Term;
+        int durable = committed ? group.Durable(place.Index, group.CommittedEntry(place.Index)) : 0;
+        if (durable <= _config.Nodes / 2)
+        {
+            Break("an acknowledged write is on the disks of a majority", $"node {node.Id} acknowledges {value}, entry {place.Index} of term {place.Term}, durable on {durable} of {_config.Nodes}, committed {committed}");
+        }
+    }
+}

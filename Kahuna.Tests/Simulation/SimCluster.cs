@@ -1,0 +1,152 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Faults;
+using Kahuna.Tests.Simulation.Network;
+using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Tests.Simulation.Rules;
+using Kahuna.Tests.Simulation.Workload;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>Everything of one run: nodes, links, clients, faults, rules. One thread.</summary>
+internal sealed class SimCluster
+{
+    private const long SecondNs = 1_000_000_000;
+
+    /// <summary>Virtual time after the healing in which everything must have come to its end.</summary>
+    private const long RecoveryNs = 120 * SecondNs;
+
+    private const long LookNs = 100_000_000;
+
+    private readonly Nemesis _nemesis;
+    private readonly SimClient[] _clients;
+
+    public SimCluster(SimConfig config, IReadOnlyList<Fault> faults, TextWriter? trace)
+    {
+        Config = config;
+        Log = new EventLog(trace);
+        Scheduler = new SimScheduler(Log);
+        SimNode[] nodes = new SimNode[config.Nodes];
+        Rules = new ClusterRules(config, nodes);
+        Peers = new PeerNetwork(Scheduler, config, nodes);
+        Clients = new ClientNetwork(Scheduler, config, nodes);
+        History = new History(() => Rules);
+        Keys = new KeyRing(config.KeySlots);
+        Nodes = nodes;
+        for (int i = 0; i < nodes.Length; i++)
+        {
+            nodes[i] = new SimNode(this, i + 1);
+        }
+
+        _nemesis = new Nemesis(this, faults);
+        _clients = [.. Enumerable.Range(1, config.Clients).Select(number => new SimClient(this, number))];
+    }
+
+    public SimConfig Config { get; }
+
+    public EventLog Log { get; }
+
+    public SimScheduler Scheduler { get; }
+
+    public ClusterRules Rules { get; }
+
+    public PeerNetwork Peers { get; }
+
+    public ClientNetwork Clients { get; }
+
+    public History History { get; }
+
+    public KeyRing Keys { get; }
+
+    public IReadOnlyList<SimNode> Nodes { get; }
+
+    public Nemesis Nemesis => _nemesis;
+
+    /// <summary>Callers begin nothing new.</summary>
+    public bool LoadEnds { get; private set; }
+
+    /// <summary>Runs to the end. Throws <see cref="RuleBrokenException"/> at the first broken rule.</summary>
+    public void Run()
+    {
+        _nemesis.Begin();
+        foreach (SimClient client in _clients)
+        {
+            client.Start();
+        }
+
+        long endNs = (long)(Config.Seconds * SecondNs);
+        RunUntil(endNs);
+        LoadEnds = true;
+        Scheduler.Note(SimEvent.Heal, 0);
+        _nemesis.Heal();
+        long limitNs = endNs + RecoveryNs;
+        while (Unfinished() is { } left)
+        {
+            if (Scheduler.NowNs >= limitNs)
+            {
+                Rules.Break("after the healing everything completes", left);
+            }
+
+            RunUntil(Scheduler.NowNs + LookNs);
+        }
+    }
+
+    /// <summary>A node's process has ended.</summary>
+    public void Ended(SimNode node) => _nemesis.Ended(node);
+
+    /// <summary>A node said that its log or its stored state is dead.</summary>
+    public void StorageDied(SimNode node, Exception error) => _nemesis.StorageDied(node, error);
+
+    private void RunUntil(long untilNs)
+    {
+        while (Scheduler.RunNext(untilNs))
+        {
+            if (Rules.Broken is { } broken)
+            {
+                throw broken;
+            }
+
+            if (Scheduler.Escaped is { } escaped)
+            {
+                Rules.Break("nothing runs outside the run", escaped);
+            }
+        }
+    }
+
+    /// <summary>What has not come to its end yet, or null.</summary>
+    private string? Unfinished()
+    {
+        foreach (SimNode node in Nodes)
+        {
+            if (!node.IsUp || node.IsPaused || node.IsRejoining)
+            {
+                return $"node {node.Id} is {(node.IsUp ? node.IsPaused ? "paused" : "without a vote" : "down")}";
+            }
+        }
+
+        int running = _clients.Sum(static client => client.Running);
+        if (running > 0)
+        {
+            return $"{running} callers wait for {History.Open} operations";
+        }
+
+        for (int group = 0; group < Config.Groups; group++)
+        {
+            ulong committed = Rules.Committed(group);
+            if (!Nodes.Any(node => node.Loops!.Partition(group) is { IsLeader: true, Status.Serving: true }))
+            {
+                return $"group {group + 1} has no leader that serves: " + string.Join("; ", Nodes.Select(node => $"{node.Id} {node.Loops!.Partition(group).Status}"));
+            }
+
+            foreach (SimNode node in Nodes)
+            {
+                ulong applied = node.Loops!.Partition(group).Applied.Value;
+                if (applied != committed || node.Loops.Partition(group).Core.LastIndex.Value != committed)
+                {
+                    return $"node {node.Id} has applied {applied} of {committed} entries of group {group + 1}, and its log ends at {node.Loops.Partition(group).Core.LastIndex}";
+                }
+            }
+        }
+
+        return null;
+    }
+}

@@ -1,0 +1,140 @@
+using Kahuna.Server.State;
+using Kahuna.Tests.Simulation.Engine;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>What a seed draws for its cluster, its clients and its faults. Immutable.</summary>
+internal sealed record SimConfig
+{
+    public required ulong Seed { get; init; }
+
+    /// <summary>Virtual seconds of load and faults; the healing comes after.</summary>
+    public required double Seconds { get; init; }
+
+    public required int Nodes { get; init; }
+
+    public required int Groups { get; init; }
+
+    public required int Loops { get; init; }
+
+    public required int Clients { get; init; }
+
+    public required int CallersPerClient { get; init; }
+
+    /// <summary>Mean pause of a caller between two operations.</summary>
+    public required int ThinkMs { get; init; }
+
+    public required int KeySlots { get; init; }
+
+    public required int RequestTimeoutMs { get; init; }
+
+    /// <summary>Part of the calls that their caller abandons.</summary>
+    public required double Abandoned { get; init; }
+
+    public required double Ttls { get; init; }
+
+    public required int ElectionTicks { get; init; }
+
+    public required int HeartbeatTicks { get; init; }
+
+    public required int TickMs { get; init; }
+
+    public required int EntryBytesMax { get; init; }
+
+    public required int LogBatchesInFlight { get; init; }
+
+    public required int WriteBytesMax { get; init; }
+
+    public required long UncommittedBytesMax { get; init; }
+
+    public required int SegmentBytes { get; init; }
+
+    public required int KeptSegments { get; init; }
+
+    public required long FlushLogBytes { get; init; }
+
+    public required int SliceBytes { get; init; }
+
+    public required int ChunksInFlight { get; init; }
+
+    public required long BackgroundBytesPerSecond { get; init; }
+
+    /// <summary>The shipped store of whole files, instead of the model of the one that takes changes.</summary>
+    public required bool WholeStates { get; init; }
+
+    public required bool SpreadLeaders { get; init; }
+
+    public required StateLimits StateLimits { get; init; }
+
+    /// <summary>Mean one-way delay between nodes, and between clients and nodes.</summary>
+    public required long DelayNs { get; init; }
+
+    public required long SyncNs { get; init; }
+
+    /// <summary>Mean delay until a loop that has something to do runs.</summary>
+    public required long TurnNs { get; init; }
+
+    public required double Loss { get; init; }
+
+    public required double Duplication { get; init; }
+
+    public required double Reordering { get; init; }
+
+    /// <summary>Mean time between two faults.</summary>
+    public required double FaultSeconds { get; init; }
+
+    public required IReadOnlySet<FaultClass> Classes { get; init; }
+
+    /// <summary>How many nodes may be without their data at a time.</summary>
+    public int Spare => (Nodes - 1) / 2;
+
+    public static SimConfig Draw(ulong seed, double seconds)
+    {
+        SimRandom random = new SimRandom(seed).Fork(1);
+        HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(_ => random.Chance(0.5))];
+        int nodes = random.Pick([3, 3, 3, 3, 3, 5, 5, 4, 2, 1, 6, 7]);
+        int clients = random.Between(1, 15);
+        int callers = random.Between(1, 3);
+        bool tight = random.Chance(0.3);
+        int segment = 4096 * random.Between(2, 8);
+        return new SimConfig
+        {
+            Seed = seed,
+            Seconds = seconds,
+            Nodes = nodes,
+            Groups = random.Pick([1, 1, 2, 3, 4, 8]),
+            Loops = random.Chance(0.25) ? 2 : 1,
+            Clients = clients,
+            CallersPerClient = callers,
+            ThinkMs = Math.Max(40, clients * callers * random.Between(20, 120)),
+            KeySlots = random.Between(2, 24),
+            RequestTimeoutMs = random.Pick([300, 1_000, 3_000, 10_000]),
+            Abandoned = random.Pick([0, 0.02, 0.15]),
+            Ttls = random.Pick([0, 0.1, 0.3]),
+            ElectionTicks = random.Pick([4, 10, 16, 16]),
+            HeartbeatTicks = random.Pick([1, 2, 2]),
+            TickMs = random.Pick([20, 50, 50, 100]),
+            EntryBytesMax = tight ? 1 : random.Pick([200, 4_096, 512 * 1024]),
+            LogBatchesInFlight = tight ? 1 : random.Pick([1, 2, 4]),
+            WriteBytesMax = random.Pick([1, 300, 8 << 20]),
+            UncommittedBytesMax = random.Pick([300, 64 << 20]),
+            SegmentBytes = segment,
+            KeptSegments = random.Between(1, 4),
+            FlushLogBytes = segment * random.Between(1, 3) / 2,
+            SliceBytes = random.Pick([64, 500, 16_000]),
+            ChunksInFlight = random.Pick([1, 2, 8]),
+            BackgroundBytesPerSecond = random.Pick([20_000, 1_000_000, 100_000_000]),
+            WholeStates = random.Chance(0.4),
+            SpreadLeaders = random.Chance(0.5),
+            StateLimits = random.Chance(0.5) ? new StateLimits() : new StateLimits { HistoryPerKey = random.Between(1, 4), HistoryBytes = random.Between(200, 4_000), HistoryAgeMs = random.Between(1_000, 60_000) },
+            DelayNs = classes.Contains(FaultClass.SlowNetwork) ? random.Between(2_000_000, 30_000_000) : random.Between(50_000, 1_000_000),
+            SyncNs = random.Between(50_000, 4_000_000),
+            TurnNs = random.Pick([2_000, 20_000, 500_000]),
+            Loss = classes.Contains(FaultClass.Loss) ? random.NextDouble() * 0.1 : 0,
+            Duplication = classes.Contains(FaultClass.Duplication) ? random.NextDouble() * 0.1 : 0,
+            Reordering = classes.Contains(FaultClass.Reordering) ? random.NextDouble() * 0.2 : 0,
+            FaultSeconds = 1 + random.Exponential(5),
+            Classes = classes,
+        };
+    }
+}

@@ -1,0 +1,125 @@
+using System.Globalization;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>The command line of <c>scripts/sim.sh</c>. Immutable.</summary>
+internal sealed record SimOptions
+{
+    public const string Usage = """
+        Usage: scripts/sim.sh [options]
+
+          --seeds A..B     seeds to run; default 1..100
+          --seed N         this one only
+          --seconds S      virtual seconds of load and faults per seed; default 120
+          --jobs J         seeds that run side by side; default: one per processor
+          --hours H        goes on with further seeds until this time has passed
+          --trace FILE     with --seed: writes all events there
+          --minimize       at a violation: leaves out faults while it stays, and prints the shortest list
+          --json FILE      writes the summary there
+          --mutant NAME    builds a copy of the source with this planted bug, and runs that
+          --list-mutants   prints the names of the planted bugs, one a line
+
+        Exit code 0: clean; 1: a rule was broken; 2: bad usage.
+        """;
+
+    public ulong First { get; private set; } = 1;
+
+    public ulong Last { get; private set; } = 100;
+
+    public double Seconds { get; private set; } = 120;
+
+    public int Jobs { get; private set; } = Environment.ProcessorCount;
+
+    public double Hours { get; private set; }
+
+    public string? TracePath { get; private set; }
+
+    public bool Minimize { get; private set; }
+
+    public string? JsonPath { get; private set; }
+
+    /// <summary>Reads the arguments; null, with a sentence, when they are no use.</summary>
+    public static SimOptions? Parse(string[] args, out string? error)
+    {
+        SimOptions options = new();
+        error = null;
+        bool single = false;
+        for (int i = 0; i < args.Length && error is null; i++)
+        {
+            string name = args[i];
+            if (name == "--minimize")
+            {
+                options.Minimize = true;
+                continue;
+            }
+
+            string? value = i + 1 < args.Length ? args[++i] : null;
+            single |= name == "--seed";
+            error = value is null ? $"{name} needs a value" : options.Take(name, value);
+        }
+
+        if (error is null && options.TracePath is not null && !single)
+        {
+            error = "--trace needs --seed";
+        }
+
+        return error is null ? options : null;
+    }
+
+    private string? Take(string name, string value)
+    {
+        CultureInfo culture = CultureInfo.InvariantCulture;
+        switch (name)
+        {
+            case "--seeds":
+                string[] parts = value.Split("..");
+                if (parts.Length != 2 || !ulong.TryParse(parts[0], NumberStyles.None, culture, out ulong first) || !ulong.TryParse(parts[1], NumberStyles.None, culture, out ulong last) || last < first)
+                {
+                    return "--seeds needs two numbers, the second not below the first, as in 1..500";
+                }
+
+                (First, Last) = (first, last);
+                return null;
+            case "--seed":
+                if (!ulong.TryParse(value, NumberStyles.None, culture, out ulong seed))
+                {
+                    return "--seed needs a whole number";
+                }
+
+                (First, Last) = (seed, seed);
+                return null;
+            case "--seconds":
+                if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double seconds) || seconds is < 1 or > 100_000)
+                {
+                    return "--seconds needs a number from 1 to 100000";
+                }
+
+                Seconds = seconds;
+                return null;
+            case "--jobs":
+                if (!int.TryParse(value, NumberStyles.None, culture, out int jobs) || jobs is < 1 or > 256)
+                {
+                    return "--jobs needs a number from 1 to 256";
+                }
+
+                Jobs = jobs;
+                return null;
+            case "--hours":
+                if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double hours) || hours is <= 0 or > 10_000)
+                {
+                    return "--hours needs a number above 0";
+                }
+
+                Hours = hours;
+                return null;
+            case "--trace":
+                TracePath = value;
+                return null;
+            case "--json":
+                JsonPath = value;
+                return null;
+            default:
+                return $"unknown option {name}";
+        }
+    }
+}

@@ -1,0 +1,70 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Workload;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>What one run did and showed. Immutable.</summary>
+internal sealed record SimResult
+{
+    public required ulong Seed { get; init; }
+
+    public required double VirtualSeconds { get; init; }
+
+    public required double RealSeconds { get; init; }
+
+    public required long Events { get; init; }
+
+    public required ulong Hash { get; init; }
+
+    public required int LeaderChanges { get; init; }
+
+    public required int Crashes { get; init; }
+
+    /// <summary>How often each class of faults happened.</summary>
+    public required IReadOnlyDictionary<string, long> Faults { get; init; }
+
+    /// <summary>Operations by outcome.</summary>
+    public required IReadOnlyDictionary<string, long> Operations { get; init; }
+
+    public SimViolation? Violation { get; init; }
+
+    public long Count(string fault) => Faults.GetValueOrDefault(fault);
+
+    public static SimResult Of(SimCluster cluster, double realSeconds, SimViolation? violation)
+    {
+        Dictionary<string, long> faults = [];
+        foreach (FaultClass kind in Enum.GetValues<FaultClass>())
+        {
+            faults[kind.ToString()] = cluster.Nemesis.Fired[(int)kind];
+        }
+
+        faults[nameof(FaultClass.Loss)] = cluster.Peers.Lost;
+        faults[nameof(FaultClass.Duplication)] = cluster.Peers.Duplicated;
+        faults[nameof(FaultClass.Reordering)] = cluster.Peers.Reordered;
+        faults[nameof(FaultClass.SlowNetwork)] = cluster.Config.Classes.Contains(FaultClass.SlowNetwork) ? 1 : 0;
+        IReadOnlyList<Call> calls = cluster.History.Calls;
+        return new SimResult
+        {
+            Seed = cluster.Config.Seed,
+            VirtualSeconds = cluster.Scheduler.NowNs / 1e9,
+            RealSeconds = realSeconds,
+            Events = cluster.Scheduler.Step,
+            Hash = cluster.Log.Hash,
+            LeaderChanges = cluster.Rules.LeaderChanges,
+            Crashes = cluster.Nemesis.Crashes,
+            Faults = faults,
+            Operations = new Dictionary<string, long>
+            {
+                ["ok"] = calls.LongCount(static call => call.Outcome == CallOutcome.Ok),
+                ["fail"] = calls.LongCount(static call => call.Outcome == CallOutcome.Fail),
+                ["unknown"] = calls.LongCount(static call => call.Outcome is CallOutcome.Unknown or CallOutcome.Open),
+                ["readsWithData"] = calls.LongCount(static call => call is { Kind: CallKind.Get, Outcome: CallOutcome.Ok, Done: true }),
+                ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
+            },
+            Violation = violation,
+        };
+    }
+}
+
+/// <summary>A rule that was broken: where, and what had happened before.</summary>
+internal sealed record SimViolation(ulong Seed, long Step, string Rule, string Words, IReadOnlyList<string> Latest, IReadOnlyList<string> Faults);

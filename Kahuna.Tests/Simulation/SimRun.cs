@@ -1,0 +1,80 @@
+using System.Diagnostics;
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Faults;
+using Kahuna.Tests.Simulation.Rules;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>Runs one seed from beginning to end.</summary>
+internal static class SimRun
+{
+    /// <summary>Runs a seed on a thread of its own. With <paramref name="without"/> the faults of these numbers are left out.</summary>
+    public static SimResult Run(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null)
+    {
+        SimResult? result = null;
+        Exception? failure = null;
+        Thread thread = new(() =>
+        {
+            try
+            {
+                result = RunHere(seed, seconds, trace, without);
+            }
+            catch (Exception error)
+            {
+                failure = error;
+            }
+        });
+        thread.Start();
+        thread.Join();
+        return result ?? throw new InvalidOperationException($"The run of seed {seed} has failed by itself.", failure);
+    }
+
+    /// <summary>Runs a seed on this thread, which must have no synchronization context.</summary>
+    public static SimResult RunHere(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null)
+    {
+        long began = Stopwatch.GetTimestamp();
+        SimConfig config = SimConfig.Draw(seed, seconds);
+        Fault[] faults = [.. FaultPlan.Draw(config).Where(fault => without?.Contains(fault.Number) != true)];
+        trace?.WriteLine(config.ToString());
+        SimCluster cluster = new(config, faults, trace);
+        SimViolation? violation = null;
+        try
+        {
+            cluster.Run();
+        }
+        catch (Exception error)
+        {
+            RuleBrokenException broken = cluster.Rules.Broken ?? error as RuleBrokenException ?? new RuleBrokenException("the run goes through", error.ToString());
+            cluster.Scheduler.Note(SimEvent.Violation, 0, words: broken.Message);
+            violation = new SimViolation(seed, cluster.Scheduler.Step, broken.Rule, broken.Message, [.. cluster.Log.Latest()], [.. faults.Where(fault => fault.AtNs <= cluster.Scheduler.NowNs).Select(static fault => fault.ToString())]);
+        }
+
+        return SimResult.Of(cluster, Stopwatch.GetElapsedTime(began).TotalSeconds, violation);
+    }
+
+    /// <summary>Leaves out as many faults as it can while the seed still breaks the same rule. Returns the numbers of those that are needed.</summary>
+    public static IReadOnlyList<int> Minimize(SimResult failed, double seconds)
+    {
+        SimConfig config = SimConfig.Draw(failed.Seed, seconds);
+        List<int> needed = [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= failed.VirtualSeconds * 1e9).Select(static fault => fault.Number)];
+        int[] all = [.. FaultPlan.Draw(config).Select(static fault => fault.Number)];
+        for (int size = Math.Max(1, needed.Count / 2); size >= 1; size /= 2)
+        {
+            for (int at = 0; at < needed.Count;)
+            {
+                List<int> tried = [.. needed.Take(at), .. needed.Skip(at + size)];
+                SimResult result = Run(failed.Seed, seconds, without: all.Except(tried).ToHashSet());
+                if (result.Violation?.Rule == failed.Violation!.Rule)
+                {
+                    needed = tried;
+                }
+                else
+                {
+                    at += size;
+                }
+            }
+        }
+
+        return needed;
+    }
+}

@@ -1,0 +1,66 @@
+namespace Kahuna.Tests.Simulation.Workload;
+
+/// <summary>One operation of a caller: what it asked, and what came back. Filled by its caller.</summary>
+internal sealed class Call
+{
+    public required int Process { get; init; }
+
+    public required string Key { get; init; }
+
+    public required CallKind Kind { get; init; }
+
+    public required long CallNs { get; init; }
+
+    public string? Value { get; init; }
+
+    public bool OnlyIfAbsent { get; init; }
+
+    public bool OnlyIfPresent { get; init; }
+
+    public string? OnlyIfValue { get; init; }
+
+    public long? OnlyIfRevision { get; init; }
+
+    public long? TtlMs { get; init; }
+
+    public long By { get; init; }
+
+    public long ReturnNs { get; set; }
+
+    public CallOutcome Outcome { get; set; }
+
+    /// <summary>Set, deleted, found or extended.</summary>
+    public bool Done { get; set; }
+
+    public string? FoundValue { get; set; }
+
+    public long? Revision { get; set; }
+
+    public long? Number { get; set; }
+
+    /// <summary>Name of the error, when there was one.</summary>
+    public string? Error { get; set; }
+}
+
+internal enum CallKind
+{
+    Set,
+    Get,
+    Exists,
+    Delete,
+    Extend,
+    Increment,
+}
+
+internal enum CallOutcome
+{
+    /// <summary>It has not come back.</summary>
+    Open,
+
+    Ok,
+
+    /// <summary>It surely did not happen.</summary>
+    Fail,
+
+    Unknown,
+}

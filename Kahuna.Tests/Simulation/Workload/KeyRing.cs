@@ -1,0 +1,24 @@
+using Kahuna.Tests.Simulation.Engine;
+
+namespace Kahuna.Tests.Simulation.Workload;
+
+/// <summary>The keys of a run. A key that was used often enough is replaced by a new one, so that its history stays short enough to be checked. Owned by one run.</summary>
+internal sealed class KeyRing(int slots)
+{
+    private const int UsesMax = 250;
+
+    private readonly (int Generation, int Uses)[] _slots = new (int, int)[slots];
+
+    public string Take(SimRandom random)
+    {
+        // Some keys are busier than others.
+        int slot = Math.Min(random.Next(slots), random.Next(slots));
+        ref (int Generation, int Uses) taken = ref _slots[slot];
+        if (++taken.Uses > UsesMax)
+        {
+            taken = (taken.Generation + 1, 1);
+        }
+
+        return $"k{slot}.{taken.Generation}";
+    }
+}

@@ -1,0 +1,164 @@
+using System.Globalization;
+using Kahuna.Client;
+using Kahuna.Client.Connection;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Results;
+using Kahuna.Tests.Simulation.Engine;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace Kahuna.Tests.Simulation.Workload;
+
+/// <summary>A process with the shipped client and some callers, each of which does one operation after the other and notes what came back. Owned by one run.</summary>
+internal sealed class SimClient
+{
+    private readonly SimCluster _cluster;
+    private readonly SimConfig _config;
+    private readonly int _number;
+    private readonly SimContext _context;
+    private readonly SimClock _clock;
+    private readonly KahunaClient _client;
+
+    public SimClient(SimCluster cluster, int number)
+    {
+        _cluster = cluster;
+        _config = cluster.Config;
+        _number = number;
+        _context = new SimContext(cluster.Scheduler);
+        _clock = new SimClock(cluster.Scheduler, number * 1_000_000_007L);
+        KahunaClientOptions options = new()
+        {
+            RequestTimeout = TimeSpan.FromMilliseconds(_config.RequestTimeoutMs),
+            ConnectTimeout = TimeSpan.FromSeconds(1),
+            TimeProvider = _clock,
+        };
+        for (int i = 0; i < _config.Nodes; i++)
+        {
+            options.Endpoints.Add(new Uri($"https://n{((i + number) % _config.Nodes) + 1}:1"));
+        }
+
+        ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919);
+        _client = new KahunaClient(options, ports, NullLoggerFactory.Instance);
+    }
+
+    /// <summary>Callers that have not ended.</summary>
+    public int Running { get; private set; }
+
+    public void Start()
+    {
+        for (int i = 0; i < _config.CallersPerClient; i++)
+        {
+            int process = (_number * _config.CallersPerClient) + i;
+            Running++;
+            _context.Post(_ => _ = RunAsync(process), null);
+        }
+    }
+
+    private async Task RunAsync(int process)
+    {
+        SimRandom random = new SimRandom(_config.Seed).Fork(10_000 + (ulong)process);
+        try
+        {
+            while (!_cluster.LoadEnds)
+            {
+                await Task.Delay(TimeSpan.FromMilliseconds(1 + random.Exponential(_config.ThinkMs)), _clock);
+                await CallAsync(process, random);
+            }
+        }
+        catch (Exception error)
+        {
+            _cluster.Rules.Break("the client answers as it says", error.ToString());
+        }
+
+        Running--;
+    }
+
+    private async Task CallAsync(int process, SimRandom random)
+    {
+        Call call = _cluster.History.Begin(Draw(process, random), _cluster.Scheduler);
+        using CancellationTokenSource? abandoned = random.Chance(_config.Abandoned)
+            ? new CancellationTokenSource(TimeSpan.FromMilliseconds(random.Exponential(_config.RequestTimeoutMs / 4.0)), _clock)
+            : null;
+        try
+        {
+            await RunAsync(call, abandoned?.Token ?? default);
+            call.Outcome = CallOutcome.Ok;
+        }
+        catch (KahunaException error)
+        {
+            call.Error = error.Code.ToString();
+            call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
+        }
+        catch (KahunaCanceledException error)
+        {
+            call.Error = "Canceled";
+            call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
+        }
+
+        _cluster.History.End(call, _cluster.Scheduler);
+    }
+
+    private async Task RunAsync(Call call, CancellationToken ct)
+    {
+        KeyValues store = _client.KeyValues;
+        TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
+        KahunaValue? compared = call.OnlyIfValue is { } text ? text : null;
+        switch (call.Kind)
+        {
+            case CallKind.Set:
+                SetOptions options = new() { OnlyIfAbsent = call.OnlyIfAbsent, OnlyIfPresent = call.OnlyIfPresent, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, Ttl = ttl };
+                SetResult set = await store.SetAsync(call.Key, call.Value, options, ct);
+                (call.Done, call.Revision) = (set.Applied, set.Revision);
+                break;
+            case CallKind.Get:
+                GetResult got = await store.GetAsync(call.Key, null, ct);
+                (call.Done, call.Revision) = (got.Found, got.Revision);
+                call.FoundValue = got.Found ? got.Value.ToString() : null;
+                break;
+            case CallKind.Exists:
+                ExistsResult exists = await store.ExistsAsync(call.Key, null, ct);
+                (call.Done, call.Revision) = (exists.Found, exists.Revision);
+                break;
+            case CallKind.Delete:
+                DeleteResult deleted = await store.DeleteAsync(call.Key, new DeleteOptions { OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision }, ct);
+                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision);
+                break;
+            case CallKind.Extend:
+                ExtendResult extended = await store.ExtendAsync(call.Key, ttl!.Value, null, ct);
+                (call.Done, call.Revision) = (extended.Extended, extended.Revision);
+                break;
+            case CallKind.Increment:
+                IncrementResult incremented = await store.IncrementAsync(call.Key, call.By, null, ct);
+                (call.Done, call.Revision, call.Number) = (true, incremented.Revision, incremented.Value);
+                break;
+        }
+    }
+
+    private Call Draw(int process, SimRandom random)
+    {
+        string key = _cluster.Keys.Take(random);
+        CallKind kind = random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
+        bool isCounter = key[1] is '0' or '3';
+        if (isCounter && kind is CallKind.Set or CallKind.Extend)
+        {
+            kind = CallKind.Increment;
+        }
+
+        bool isWrite = kind is CallKind.Set or CallKind.Delete;
+        int condition = isWrite ? random.Next(8) : 7;
+        Call? seen = condition is 2 or 3 ? _cluster.History.LatestOf(key) : null;
+        return new Call
+        {
+            Process = process,
+            Key = key,
+            Kind = kind,
+            CallNs = _cluster.Scheduler.NowNs,
+            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(0.05) ? new string('x', random.Next(3_000)) : "")}") : null,
+            OnlyIfAbsent = kind == CallKind.Set && condition == 0,
+            OnlyIfPresent = kind == CallKind.Set && condition == 1,
+            OnlyIfValue = condition == 2 ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
+            OnlyIfRevision = condition == 3 ? seen?.Revision ?? 1 : null,
+            TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls)) ? random.Pick([50, 500, 2_000, 10_000]) : null,
+            By = kind == CallKind.Increment ? random.Between(-3, 10) : 0,
+        };
+    }
+}
