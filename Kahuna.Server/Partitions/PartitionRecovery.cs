@@ -129,15 +129,12 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         List<TermRun> runs = [];
         foreach (TermRun run in found.Terms)
         {
-            if (run.First > index)
-            {
-                runs.Add(run);
-            }
-            else
+            if (run.First <= index.Next())
             {
                 runs.Clear();
-                runs.Add(new TermRun(index.Next(), run.Term));
             }
+
+            runs.Add(run.First > index ? run : new TermRun(index.Next(), run.Term));
         }
 
         if (found.LastIndex <= index)
