@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Faults;
 using Kahuna.Tests.Simulation.Network;
@@ -112,6 +113,13 @@ internal sealed class SimCluster
         }
     }
 
+    /// <summary>How every node stands in every group.</summary>
+    private string Standing() => string.Join("; ", Nodes.Where(static node => node.Loops is not null).SelectMany(node => Enumerable.Range(0, Config.Groups).Select(group =>
+    {
+        Partition partition = node.Loops!.Partition(group);
+        return $"n{node.Id}/{group + 1} {partition.Core.Role} term {partition.Core.Term} leader {partition.Core.Leader} last {partition.Core.LastIndex} durable {partition.Core.DurableIndex} applied {partition.Applied} votes {partition.Core.IsVoting} rejoins {partition.Core.CanRejoin}";
+    })));
+
     /// <summary>What has not come to its end yet, or null.</summary>
     private string? Unfinished()
     {
@@ -119,7 +127,7 @@ internal sealed class SimCluster
         {
             if (!node.IsUp || node.IsPaused || node.IsRejoining)
             {
-                return $"node {node.Id} is {(node.IsUp ? node.IsPaused ? "paused" : "without a vote" : "down")}";
+                return $"node {node.Id} is {(node.IsUp ? node.IsPaused ? "paused" : "without a vote: " + Standing() : "down")}";
             }
         }
 

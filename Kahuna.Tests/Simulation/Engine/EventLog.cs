@@ -11,6 +11,9 @@ internal sealed class EventLog(TextWriter? trace)
 
     public long Count { get; private set; }
 
+    /// <summary>Somebody reads it: words may be added that cost time.</summary>
+    public bool IsTraced => trace is not null;
+
     /// <summary>Of all events, in order.</summary>
     public ulong Hash { get; private set; } = 0xCBF29CE484222325;
 

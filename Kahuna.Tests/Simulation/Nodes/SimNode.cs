@@ -311,7 +311,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Scheduler.CheckThread("sent a frame");
         byte[] copy = frame.Written.ToArray();
         frame.Return();
-        Scheduler.Note(SimEvent.Send, Id, peer.Value, copy.Length);
+        Scheduler.Note(SimEvent.Send, Id, peer.Value, copy.Length, Scheduler.Log.IsTraced ? FrameText.Of(copy) : null);
         Rules.Left(this, peer, copy);
         return _cluster.Peers.Send(Id, peer.Value, copy);
     }
