@@ -86,7 +86,7 @@ install_quietly() {
 build() {
   local project="$1" stamp out
   stamp="$KAHUNA_ROOT/$project/obj/built-by-script"
-  if [[ -e "$stamp" ]] && ! sources_newer_than "$stamp"; then
+  if [[ -e "$stamp" ]] && ! sources_newer_than "$stamp" "$project"; then
     return 0
   fi
   need_dotnet
@@ -107,10 +107,10 @@ build() {
 
 # A directory counts too (a file was removed), but not the projects' own: bin/ and obj/ appear there.
 sources_newer_than() {
-  local stamp="$1" found
-  found="$(find "$KAHUNA_ROOT"/Kahuna.Client "$KAHUNA_ROOT"/Kahuna.Server "$KAHUNA_ROOT"/Kahuna.Benchmark \
+  local stamp="$1" project="$2" found
+  found="$(find "$KAHUNA_ROOT"/Kahuna.Client "$KAHUNA_ROOT"/Kahuna.Server "$KAHUNA_ROOT"/Kahuna.Benchmark "$KAHUNA_ROOT/$project" \
     "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
-    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' \
+    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Kahuna.Tests' \
     -newer "$stamp" -print -quit)"
   [[ -n "$found" ]]
 }
@@ -188,4 +188,35 @@ process_state() {
   else
     ps -o state= -p "$1" 2>/dev/null | cut -c1 || true
   fi
+}
+
+# The planted bugs: one patch of the shipped source each.
+MUTANTS_DIR="$KAHUNA_ROOT/Kahuna.Tests/Simulation/Mutants"
+TESTS_DIR="$KAHUNA_ROOT/Kahuna.Tests/bin/Release/net10.0"
+
+list_mutants() {
+  find "$MUTANTS_DIR" -name '*.patch' -exec basename {} .patch \; | sort
+}
+
+# build_mutant NAME WORK: builds a copy of the shipped source with this bug; WORK/bin is then the test project's output
+# with it. WORK is used again for the next one.
+build_mutant() {
+  local name="$1" work="$2" source="$2/source" out="$2/build.log"
+  need_package patch patch --version
+  if [[ ! -d "$source" ]]; then
+    mkdir -p "$source"
+    (cd "$KAHUNA_ROOT" && tar -c --exclude=bin --exclude=obj --exclude=nupkg Kahuna.Client Kahuna.Server Directory.Build.props Directory.Packages.props global.json .editorconfig README.md) | tar -x -C "$source"
+    mkdir -p "$work/bin"
+    cp -r "$TESTS_DIR/." "$work/bin/"
+  fi
+  patch --directory="$source" --strip=1 --batch --forward --silent --no-backup-if-mismatch --input="$MUTANTS_DIR/$name.patch" >"$out" 2>&1 ||
+    { cat "$out" >&2; die "the patch of $name does not apply any more"; }
+  local status=0
+  dotnet build "$source/Kahuna.Server" -c Release --nologo -v q >"$out" 2>&1 || status=$?
+  patch --directory="$source" --strip=1 --batch --reverse --silent --no-backup-if-mismatch --input="$MUTANTS_DIR/$name.patch" >>"$out" 2>&1
+  if [[ "$status" -ne 0 ]]; then
+    grep -E 'error|warning' "$out" | sort -u >&2 || cat "$out" >&2
+    die "$name does not build"
+  fi
+  cp "$source"/Kahuna.Server/bin/Release/net10.0/{kahuna-server,Kahuna.Client}.dll "$work/bin/"
 }

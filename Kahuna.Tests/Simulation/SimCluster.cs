@@ -1,4 +1,5 @@
 using Kahuna.Server.Partitions;
+using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Faults;
 using Kahuna.Tests.Simulation.Network;
@@ -30,7 +31,7 @@ internal sealed class SimCluster
         Rules = new ClusterRules(config, nodes);
         Peers = new PeerNetwork(Scheduler, config, nodes);
         Clients = new ClientNetwork(Scheduler, config, nodes);
-        History = new History(() => Rules);
+        History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
         Nodes = nodes;
         for (int i = 0; i < nodes.Length; i++)
@@ -54,13 +55,16 @@ internal sealed class SimCluster
 
     public ClientNetwork Clients { get; }
 
-    public History History { get; }
+    public CallLog History { get; }
 
     public KeyRing Keys { get; }
 
     public IReadOnlyList<SimNode> Nodes { get; }
 
-    public Nemesis Nemesis => _nemesis;
+    public Nemesis Faults => _nemesis;
+
+    /// <summary>Keys whose histories were too much for the checker.</summary>
+    public int Undecided { get; private set; }
 
     /// <summary>Callers begin nothing new.</summary>
     public bool LoadEnds { get; private set; }
@@ -89,6 +93,8 @@ internal sealed class SimCluster
 
             RunUntil(Scheduler.NowNs + LookNs);
         }
+
+        CheckHistory();
     }
 
     /// <summary>A node's process has ended.</summary>
@@ -96,6 +102,25 @@ internal sealed class SimCluster
 
     /// <summary>A node said that its log or its stored state is dead.</summary>
     public void StorageDied(SimNode node, Exception error) => _nemesis.StorageDied(node, error);
+
+    /// <summary>Cluster time runs with the clock of whoever leads: it may be ahead by what that clock ran fast or jumped.</summary>
+    private TimeSpan TtlSlack()
+    {
+        double fast = Config.Classes.Contains(FaultClass.ClockDrift) ? SimClient.TtlMsMax * (1 - (1 / Nemesis.RateMax)) : 0;
+        return TimeSpan.FromMilliseconds(10 + fast + (_nemesis.JumpedNs / 1e6));
+    }
+
+    private void CheckHistory()
+    {
+        CheckerOptions options = new() { TtlSlack = TtlSlack() };
+        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.Select(CallHistory.Of), options);
+        if (verdict.Verdict == Verdict.NotLinearizable)
+        {
+            Rules.Break("histories are linearizable", verdict.Findings());
+        }
+
+        Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);
+    }
 
     private void RunUntil(long untilNs)
     {

@@ -19,8 +19,7 @@ internal static class SimCommand
         try
         {
             trace = options.TracePath is { } path ? new StreamWriter(path) : null;
-            SimSummary summary = new(options);
-            Work(options, summary, trace, output);
+            SimSummary summary = Work(options, trace, output);
             summary.Print(output);
             if (options.JsonPath is { } json)
             {
@@ -45,8 +44,10 @@ internal static class SimCommand
         }
     }
 
-    private static void Work(SimOptions options, SimSummary summary, TextWriter? trace, TextWriter output)
+    /// <summary>Runs the seeds, and tells once a second how far it is.</summary>
+    public static SimSummary Work(SimOptions options, TextWriter? trace, TextWriter output)
     {
+        SimSummary summary = new(options);
         long began = Stopwatch.GetTimestamp();
         ulong next = options.First;
         Lock gate = new();
@@ -58,6 +59,7 @@ internal static class SimCommand
                 lock (gate)
                 {
                     bool more = options.Hours > 0 ? Stopwatch.GetElapsedTime(began).TotalHours < options.Hours : next <= options.Last;
+                    more &= !options.Stop || summary.First is null;
                     if (!more)
                     {
                         return;
@@ -78,6 +80,8 @@ internal static class SimCommand
         {
             summary.Progress(output);
         }
+
+        return summary;
     }
 
     private static void Explain(SimResult failed, SimOptions options, TextWriter output)

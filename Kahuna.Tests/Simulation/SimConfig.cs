@@ -88,6 +88,9 @@ internal sealed record SimConfig
     /// <summary>How many nodes may be without their data at a time.</summary>
     public int Spare => (Nodes - 1) / 2;
 
+    /// <summary>The delay between nodes after the healing, when nothing is slow: far below all timeouts.</summary>
+    public long HealedDelayNs => Math.Min(DelayNs, 500_000);
+
     public static SimConfig Draw(ulong seed, double seconds)
     {
         SimRandom random = new SimRandom(seed).Fork(1);

@@ -14,6 +14,7 @@ internal sealed record SimOptions
           --jobs J         seeds that run side by side; default: one per processor
           --hours H        goes on with further seeds until this time has passed
           --trace FILE     with --seed: writes all events there
+          --stop           ends at the first violation
           --minimize       at a violation: leaves out faults while it stays, and prints the shortest list
           --json FILE      writes the summary there
           --mutant NAME    builds a copy of the source with this planted bug, and runs that
@@ -36,6 +37,8 @@ internal sealed record SimOptions
 
     public bool Minimize { get; private set; }
 
+    public bool Stop { get; private set; }
+
     public string? JsonPath { get; private set; }
 
     /// <summary>Reads the arguments; null, with a sentence, when they are no use.</summary>
@@ -47,9 +50,10 @@ internal sealed record SimOptions
         for (int i = 0; i < args.Length && error is null; i++)
         {
             string name = args[i];
-            if (name == "--minimize")
+            if (name is "--minimize" or "--stop")
             {
-                options.Minimize = true;
+                options.Minimize |= name == "--minimize";
+                options.Stop |= name == "--stop";
                 continue;
             }
 

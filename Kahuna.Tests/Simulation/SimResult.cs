@@ -35,7 +35,7 @@ internal sealed record SimResult
         Dictionary<string, long> faults = [];
         foreach (FaultClass kind in Enum.GetValues<FaultClass>())
         {
-            faults[kind.ToString()] = cluster.Nemesis.Fired[(int)kind];
+            faults[kind.ToString()] = cluster.Faults.Fired[(int)kind];
         }
 
         faults[nameof(FaultClass.Loss)] = cluster.Peers.Lost;
@@ -51,7 +51,7 @@ internal sealed record SimResult
             Events = cluster.Scheduler.Step,
             Hash = cluster.Log.Hash,
             LeaderChanges = cluster.Rules.LeaderChanges,
-            Crashes = cluster.Nemesis.Crashes,
+            Crashes = cluster.Faults.Crashes,
             Faults = faults,
             Operations = new Dictionary<string, long>
             {

@@ -6,6 +6,9 @@ namespace Kahuna.Tests.Simulation.Faults;
 /// <summary>Brings the faults of a run about, starts nodes again, and heals everything at the end. Owned by one run.</summary>
 internal sealed class Nemesis
 {
+    /// <summary>The fastest that a clock runs, and one over the slowest.</summary>
+    public const double RateMax = 1.6;
+
     private const long SecondNs = 1_000_000_000;
 
     private readonly SimCluster _cluster;
@@ -156,7 +159,7 @@ internal sealed class Nemesis
         FaultClass.Power or FaultClass.Kill => CrashOne(Choose(random), kind == FaultClass.Power),
         FaultClass.Everybody => CrashAll(random),
         FaultClass.Pause => Pause(Choose(random)),
-        FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), 0.6 + random.NextDouble()),
+        FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
         FaultClass.ClockJump => Jump(random.Pick(_cluster.Nodes), random.Between(SecondNs / 100, 20 * SecondNs)),
         FaultClass.SlowSync or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
         _ => _network.Apply(kind, random),

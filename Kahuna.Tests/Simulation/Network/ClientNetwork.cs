@@ -9,6 +9,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
 {
     private readonly SimRandom _random = new SimRandom(config.Seed).Fork(4);
     private readonly HashSet<(int Client, int Node)> _cut = [];
+    private long _meanNs = config.DelayNs;
 
     public IReadOnlyList<SimNode> Nodes => nodes;
 
@@ -28,9 +29,13 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
         }
     }
 
-    public void Heal() => _cut.Clear();
+    public void Heal()
+    {
+        _cut.Clear();
+        _meanNs = config.HealedDelayNs;
+    }
 
-    public long DelayNs() => (config.DelayNs / 10) + (long)_random.Exponential(config.DelayNs);
+    public long DelayNs() => (_meanNs / 10) + (long)_random.Exponential(_meanNs);
 
     /// <summary>A client's way to the nodes.</summary>
     public IFrameChannel Channel(int client) => new ClientChannel(this, client);

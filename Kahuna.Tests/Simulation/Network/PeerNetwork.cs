@@ -93,7 +93,8 @@ internal sealed class PeerNetwork
             return true;
         }
 
-        long at = _scheduler.NowNs + (long)_random.Exponential(_config.DelayNs) + (_config.DelayNs / 10) + link.ExtraNs;
+        long delay = _healed ? _config.HealedDelayNs : _config.DelayNs;
+        long at = _scheduler.NowNs + (long)_random.Exponential(delay) + (delay / 10) + link.ExtraNs;
         if (!_healed && _random.Chance(_config.Reordering))
         {
             Reordered++;

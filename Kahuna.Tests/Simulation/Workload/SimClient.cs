@@ -11,6 +11,9 @@ namespace Kahuna.Tests.Simulation.Workload;
 /// <summary>A process with the shipped client and some callers, each of which does one operation after the other and notes what came back. Owned by one run.</summary>
 internal sealed class SimClient
 {
+    /// <summary>The longest time to live that a caller asks for.</summary>
+    public const int TtlMsMax = 10_000;
+
     private readonly SimCluster _cluster;
     private readonly SimConfig _config;
     private readonly int _number;
@@ -101,7 +104,7 @@ internal sealed class SimClient
     {
         KeyValues store = _client.KeyValues;
         TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
-        KahunaValue? compared = call.OnlyIfValue is { } text ? text : null;
+        KahunaValue? compared = call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
         switch (call.Kind)
         {
             case CallKind.Set:
@@ -157,7 +160,7 @@ internal sealed class SimClient
             OnlyIfPresent = kind == CallKind.Set && condition == 1,
             OnlyIfValue = condition == 2 ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
             OnlyIfRevision = condition == 3 ? seen?.Revision ?? 1 : null,
-            TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls)) ? random.Pick([50, 500, 2_000, 10_000]) : null,
+            TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls)) ? random.Pick([50, 500, 2_000, TtlMsMax]) : null,
             By = kind == CallKind.Increment ? random.Between(-3, 10) : 0,
         };
     }

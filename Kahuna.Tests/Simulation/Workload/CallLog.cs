@@ -4,7 +4,7 @@ using Kahuna.Tests.Simulation.Rules;
 namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>All operations of all callers of a run, and what can be said of them at once: nobody reads a revision older than one acknowledged before. Owned by one run.</summary>
-internal sealed class History(Func<ClusterRules> rules)
+internal sealed class CallLog(Func<ClusterRules> rules)
 {
     private readonly List<Call> _calls = [];
     private readonly Dictionary<string, long> _acknowledged = [];

@@ -1,0 +1,74 @@
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Faults;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>The simulator as part of the tests: a set of seeds that must be clean, and what makes a seed worth keeping: that it replays.</summary>
+public sealed class SimulationTests
+{
+    [Fact]
+    public void Seeds_break_no_rule()
+    {
+        SimOptions options = SimOptions.Parse(["--seeds", "1..200", "--seconds", "60"], out _)!;
+        SimSummary summary = SimCommand.Work(options, null, TextWriter.Null);
+        Assert.True(summary.First is null, summary.First?.Violation?.Words);
+        Assert.Empty(summary.Missed);
+    }
+
+    [Theory]
+    [InlineData(3)]
+    [InlineData(17)]
+    public void Same_seed_is_the_same_run(int seed)
+    {
+        SimResult first = SimRun.Run((ulong)seed, 20);
+        SimResult second = SimRun.Run((ulong)seed, 20);
+        Assert.True(first.Events > 1_000);
+        Assert.Equal((first.Hash, first.Events, first.LeaderChanges), (second.Hash, second.Events, second.LeaderChanges));
+        Assert.NotEqual(first.Hash, SimRun.Run((ulong)seed + 1, 20).Hash);
+    }
+
+    [Fact]
+    public void Each_class_of_faults_is_off_in_half_of_the_seeds()
+    {
+        SimConfig[] drawn = [.. Enumerable.Range(1, 1_000).Select(static seed => SimConfig.Draw((ulong)seed, 120))];
+        Assert.All(Enum.GetValues<FaultClass>(), kind => Assert.InRange(drawn.Count(config => config.Classes.Contains(kind)), 430, 570));
+        Assert.Equal(7, drawn.Select(static config => config.Nodes).Distinct().Count());
+    }
+
+    [Fact]
+    public void Faults_of_a_seed_can_be_left_out_one_by_one()
+    {
+        SimConfig config = SimConfig.Draw(5, 60);
+        IReadOnlyList<Fault> faults = FaultPlan.Draw(config);
+        Assert.True(faults.Count > 2);
+        Assert.Equal(faults, FaultPlan.Draw(config));
+        SimResult all = SimRun.Run(5, 20);
+        Assert.NotEqual(all.Hash, SimRun.Run(5, 20, without: new HashSet<int> { 1 }).Hash);
+    }
+
+    [Fact]
+    public void Code_that_leaves_the_run_is_seen()
+    {
+        SimScheduler scheduler = new(new EventLog(null));
+        Thread other = new(() => Assert.Throws<InvalidOperationException>(() => scheduler.After(0, static () => { })));
+        other.Start();
+        other.Join();
+        Assert.NotNull(scheduler.Escaped);
+    }
+
+    [Theory]
+    [InlineData("--seeds 5..1")]
+    [InlineData("--seeds a..b")]
+    [InlineData("--seed -1")]
+    [InlineData("--seconds 0")]
+    [InlineData("--jobs 0")]
+    [InlineData("--trace x")]
+    [InlineData("--hours")]
+    [InlineData("--unheard 1")]
+    public void Bad_usage_is_refused(string arguments)
+    {
+        using StringWriter errors = new();
+        Assert.Equal(2, SimCommand.Run(arguments.Split(' '), TextWriter.Null, errors));
+        Assert.Contains("Usage: scripts/sim.sh", errors.ToString(), StringComparison.Ordinal);
+    }
+}

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Runs the deterministic simulator: the shipped code of a whole cluster on one thread, with every fault drawn from a seed.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<USAGE
+Usage: scripts/sim.sh [options]
+
+  --seeds A..B     seeds to run; default 1..100
+  --seed N         this one only
+  --seconds S      virtual seconds of load and faults per seed; default 120
+  --jobs J         seeds that run side by side; default: one per processor
+  --hours H        goes on with further seeds until this time has passed
+  --trace FILE     with --seed: writes all events there
+  --stop           ends at the first violation
+  --minimize       at a violation: leaves out faults while it stays, and prints the shortest list
+  --json FILE      writes the summary there
+  --mutant NAME    builds a copy of the source with this planted bug, and runs that
+  --list-mutants   prints the names of the planted bugs, one a line
+
+Exit code 0: clean; 1: a rule was broken; 2: bad usage.
+USAGE
+}
+
+mutant=
+arguments=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --list-mutants)
+      list_mutants
+      exit 0
+      ;;
+    --mutant)
+      [[ -f "$MUTANTS_DIR/${2:-}.patch" ]] || bad_usage "there is no mutant ${2:-}; --list-mutants names them"
+      mutant="$2"
+      shift 2
+      ;;
+    *)
+      arguments+=("$1")
+      shift
+      ;;
+  esac
+done
+
+need_dotnet
+build Kahuna.Tests
+if [[ -z "$mutant" ]]; then
+  exec dotnet "$TESTS_DIR/Kahuna.Tests.dll" sim "${arguments[@]}"
+fi
+
+work="$(make_work_dir)"
+trap 'rm -rf "$work"' EXIT
+build_mutant "$mutant" "$work"
+status=0
+dotnet "$work/bin/Kahuna.Tests.dll" sim "${arguments[@]}" || status=$?
+exit "$status"
