@@ -194,9 +194,10 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
             AskAgainAt = received;
             _ticksSinceProgress = 0;
         }
-        else if (!Counts && !IsProbing && (counted || received < Match))
+        else if (!IsPaused && (received < Match || (!Counts && counted)))
         {
-            // Its acknowledgements count from now on, but it has none to give without an append; or it was restarted and does not know how far its log agrees.
+            // It was restarted and does not know how far its log agrees, which one that rejoins must before it votes; or its acknowledgements count from
+            // now on, but it has none to give without an append.
             AskAgainAt = received > Match ? received : Match;
         }
     }

@@ -261,6 +261,47 @@ public sealed class LostDirectoryScenarioTests
         Assert.Single(trace.Reads);
     }
 
+    [Fact]
+    public void Rejoining_node_that_is_restarted_is_restored_also_when_nothing_is_written()
+    {
+        Trace trace = Run("rejoining-restarted-idle", new TraceOptions(), """
+            quiet
+            campaign 1
+            settle
+            propose 1 a
+            settle
+            # 3 loses its directory, gets the log again, and its acknowledgements count.
+            wipe 3
+            forget 1 3
+            rejoin 3
+            tick 3 10
+            settle
+            tick 1 5
+            settle
+            tick 1 5
+            settle
+            loud
+            state
+            # It is restarted before it may vote, and everybody tells it the term before the leader hears of it.
+            crash 3
+            rejoin 3
+            quiet
+            tick 3 10
+            settle
+            tick 3 10
+            settle
+            loud
+            state
+            # The leader has nothing new; its heartbeat shows that 3 does not know how far its log agrees.
+            tick 1 5
+            settle
+            tick 1 5
+            settle
+            state
+            """);
+        Assert.True(trace[3].CanRejoin);
+    }
+
     private static Trace Run(string name, TraceOptions options, string script)
     {
         Trace trace = new Trace(options).Run(script);
