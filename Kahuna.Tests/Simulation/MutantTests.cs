@@ -1,0 +1,70 @@
+using Kahuna.Tests.Tidy;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>The planted bugs still fit the source that they are patches of. That the simulator finds them is shown by scripts/mutants.sh.</summary>
+public sealed class MutantTests
+{
+    private const string Folder = "Kahuna.Tests/Simulation/Mutants/";
+
+    private static readonly string[] s_patches = [.. Repository.Files.Where(static file => file.StartsWith(Folder, StringComparison.Ordinal) && file.EndsWith(".patch", StringComparison.Ordinal))];
+
+    [Fact]
+    public void There_are_enough_of_them_and_each_is_described()
+    {
+        Assert.True(s_patches.Length >= 36, $"{s_patches.Length} planted bugs");
+        string table = string.Join('\n', Repository.Lines(Folder + "README.md"));
+        Findings.AssertNone(s_patches.Select(Path.GetFileNameWithoutExtension).Where(name => !table.Contains($"| {name} |", StringComparison.Ordinal)).Select(static name => $"{name} is not in the table"));
+    }
+
+    [Fact]
+    public void Every_patch_applies() => Findings.AssertNone(s_patches.SelectMany(Misfits));
+
+    [Fact]
+    public void Patches_change_shipped_source_only() =>
+        Findings.AssertNone(s_patches.SelectMany(patch => Repository.Lines(patch)
+            .Where(static line => line.StartsWith("+++ ", StringComparison.Ordinal))
+            .Where(static line => !line.StartsWith("+++ b/Kahuna.Server/", StringComparison.Ordinal) && !line.StartsWith("+++ b/Kahuna.Client/", StringComparison.Ordinal))
+            .Select(line => $"{patch}: {line}")));
+
+    /// <summary>The hunks whose lines are not in the file that they change.</summary>
+    private static IEnumerable<string> Misfits(string patch)
+    {
+        string? file = null;
+        List<string> hunk = [];
+        foreach (string line in Repository.Lines(patch).Append("@@"))
+        {
+            if (line.StartsWith("@@", StringComparison.Ordinal) || line.StartsWith("diff ", StringComparison.Ordinal))
+            {
+                if (hunk.Count > 0 && !Holds(file!, hunk))
+                {
+                    yield return $"{patch}: {file} has no lines \"{hunk[0].Trim()}\" and following";
+                }
+
+                hunk = [];
+            }
+            else if (line.StartsWith("+++ b/", StringComparison.Ordinal))
+            {
+                file = line[6..];
+            }
+            else if (file is not null && line.Length > 0 && line[0] is ' ' or '-' && !line.StartsWith("--- ", StringComparison.Ordinal))
+            {
+                hunk.Add(line[1..]);
+            }
+        }
+    }
+
+    private static bool Holds(string file, List<string> lines)
+    {
+        string[] source = Repository.Lines(file);
+        for (int at = 0; at + lines.Count <= source.Length; at++)
+        {
+            if (source.AsSpan(at, lines.Count).SequenceEqual(lines.ToArray()))
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+}
