@@ -1,8 +1,10 @@
+using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation;
 
-// The test project is a program, too: what the scripts run beside the tests.
-Dictionary<string, Func<string[], int>> commands = new()
+// What can be run from this assembly besides its tests, by name; each has a script of its own in scripts/.
+Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
 {
+    ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
     ["sim"] = arguments => SimCommand.Run(arguments, Console.Out, Console.Error),
 };
 
@@ -11,5 +13,5 @@ if (args.Length > 0 && commands.TryGetValue(args[0], out Func<string[], int>? co
     return command(args[1..]);
 }
 
-Console.Error.WriteLine($"commands: {string.Join(", ", commands.Keys)}");
+Console.Error.WriteLine($"Kahuna.Tests: the first argument must be one of: {string.Join(", ", commands.Keys)}; the tests run with dotnet test");
 return 2;

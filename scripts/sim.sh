@@ -50,7 +50,8 @@ done
 need_dotnet
 build Kahuna.Tests
 if [[ -z "$mutant" ]]; then
-  exec dotnet "$TESTS_DIR/Kahuna.Tests.dll" sim "${arguments[@]}"
+  run_tests_command sim "${arguments[@]}"
+  exit
 fi
 
 work="$(make_work_dir)"
