@@ -88,7 +88,10 @@ internal sealed class StateMachine
         }
     }
 
-    /// <summary>Answers one read (Get, Exists) at cluster time <paramref name="nowMs"/>, which hides what has expired by then, and appends its encoded outcome.</summary>
+    /// <summary>
+    /// Answers one read (Get, Exists) and appends its encoded outcome. What has expired by the time of the latest entry is hidden, and nothing else: a leader's clock may be
+    /// ahead of what the next leader's goes on from, and a key that was gone must not come back. <paramref name="nowMs"/>, by that clock, is what the remaining time is counted from.
+    /// </summary>
     public void Read(scoped in Command command, long nowMs, ByteBuffer outcome)
     {
         InvariantException.Require(command.Kind is CommandKind.Get or CommandKind.Exists, "only get and exists are read");
@@ -100,8 +103,7 @@ internal sealed class StateMachine
         }
 
         ref KeyEntry entry = ref _store.Keys[key];
-        long now = Math.Max(nowMs, TimeMs);
-        bool expired = _store.Expiry.HasPassed(in entry, now);
+        bool expired = _store.Expiry.HasPassed(in entry, TimeMs);
         long current = entry.Revision + (expired ? 1 : 0);
         if (command.Has(CommandFlags.AtRevision) && command.AtRevision < current)
         {
@@ -115,7 +117,7 @@ internal sealed class StateMachine
             return;
         }
 
-        long remaining = entry.ExpirySlot == 0 || command.Has(CommandFlags.AtRevision) ? NoTimeToLive : _store.Expiry.DeadlineOf(in entry) - now;
+        long remaining = entry.ExpirySlot == 0 || command.Has(CommandFlags.AtRevision) ? NoTimeToLive : Math.Max(0, _store.Expiry.DeadlineOf(in entry) - Math.Max(nowMs, TimeMs));
         Found(in command, current, remaining, entry.IsNull, _store.Keys.Value(in entry), outcome);
     }
 

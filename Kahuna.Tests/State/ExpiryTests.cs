@@ -1,3 +1,4 @@
+using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
@@ -25,13 +26,27 @@ public sealed class ExpiryTests
     }
 
     [Fact]
-    public void A_read_looks_at_its_own_time()
+    public void A_key_is_hidden_by_an_entry_and_not_by_a_clock()
     {
         _state.Set("k", "a", ttlMs: 100);
-        _state.Now += 100;
-        Assert.Equal(OutcomeStatus.NotFound, _state.Get("k").Status);
-        _state.Now -= 1;
-        Assert.Equal(OutcomeStatus.Found, _state.Get("k").Status);
+        Assert.Equal(new Answer(OutcomeStatus.Found, 1, 40, "a", false), ReadAt(60));
+
+        // The next leader's clock goes on from the latest entry: what one reader misses must not be there for a later one.
+        Assert.Equal(new Answer(OutcomeStatus.Found, 1, 0, "a", false), ReadAt(150));
+        Assert.Equal(new Answer(OutcomeStatus.Found, 1, 90, "a", false), ReadAt(10));
+        Assert.True(_state.Machine.HasExpired(_state.Now + 100));
+        _state.Machine.BeginEntry(_state.Now + 100);
+        Assert.Equal(new Answer(OutcomeStatus.NotFound, 2, 0, null, false), ReadAt(10));
+    }
+
+    private Answer ReadAt(long afterMs)
+    {
+        ByteBuffer outcome = ByteBuffer.Rent();
+        Assert.True(Command.TryRead(new TestCommand(CommandKind.Get, "k").Encode(), out Command command));
+        _state.Machine.Read(command, _state.Now + afterMs, outcome);
+        Answer answer = Answer.Read(outcome.Written);
+        outcome.Return();
+        return answer;
     }
 
     [Theory]

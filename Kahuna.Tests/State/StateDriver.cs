@@ -73,7 +73,7 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
 
     public StateMachine Machine { get; } = machine ?? new(limits ?? new StateLimits());
 
-    /// <summary>Cluster time at which the next commands apply and reads look.</summary>
+    /// <summary>Cluster time of the next command; reads come after an entry of that time.</summary>
     public long Now { get; set; } = 1_000;
 
     public Answer Do(TestCommand test)
@@ -82,6 +82,7 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
         _outcome.Length = 0;
         if (command.IsRead)
         {
+            Machine.BeginEntry(Now);
             Machine.Read(command, Now, _outcome);
         }
         else
