@@ -14,6 +14,9 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class Partition
 {
+    /// <summary>Doublings of the pause between attempts to hand leadership to the preferred node.</summary>
+    private const int MovesMax = 7;
+
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
     private readonly RaftCore _core;
@@ -31,6 +34,7 @@ internal sealed class Partition
     private bool _inHand;
     private Term _term;
     private int _ticks;
+    private int _moves;
     private PartitionStatus _published;
     private long _commit;
     private bool _canRejoin;
@@ -129,7 +133,8 @@ internal sealed class Partition
 
     public void Step(in RaftMessage message, ReadOnlySpan<byte> entries)
     {
-        if (!_states.IsStill)
+        // A node that stops does not take leadership back.
+        if (!_states.IsStill && !(_draining && message.Kind == RaftMessageKind.TimeoutNow))
         {
             _core.Step(message, entries);
         }
@@ -185,8 +190,9 @@ internal sealed class Partition
             ProposeSweep();
         }
 
-        if (++_ticks % _options.PlacementTicks == 0 && !_draining)
+        if (++_ticks >= _options.PlacementTicks << _moves && !_draining)
         {
+            _ticks = 0;
             MoveToPreferred();
         }
     }
@@ -437,8 +443,9 @@ internal sealed class Partition
 
             if (!_core.TryPropose(EntryKind.Commands, payload, out LogIndex index))
             {
-                // Leadership is being handed over; whoever leads next is told by the hint.
+                // Leadership is being handed over; whoever leads next is told by the hint. A sweep that waited is gone, too.
                 _proposals.DropQueued(_answerNotLeader);
+                _sweeping = false;
                 return;
             }
 
@@ -467,7 +474,8 @@ internal sealed class Partition
         NodeId preferred = _options.PreferredLeader(Number);
         if (preferred != _options.Self && _core.IsActive(preferred) && _core.MatchIndex(preferred).Value + 64 >= _core.LastIndex.Value)
         {
-            _core.TryTransfer(preferred);
+            // Writes wait while it lasts: a node that does not take leadership is asked less and less often.
+            _moves = Math.Min(_moves + (_core.TryTransfer(preferred) ? 1 : 0), MovesMax);
         }
     }
 
@@ -560,6 +568,8 @@ internal sealed class Partition
 
     private void LoseLeadership()
     {
+        _ticks = 0;
+        _moves = 0;
         _serving = false;
         _sweeping = false;
         _states.SendNothing();

@@ -115,7 +115,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     /// <summary>Begins to hand leadership to <paramref name="target"/>, in place of an earlier target.</summary>
     public bool TryTransfer(NodeId target)
     {
-        if (target == members.Self || !members.IsVoter(target) || AwaitsSnapshot(target))
+        if (target == members.Self || !members.IsVoter(target) || AwaitsSnapshot(target) || _replication.Find(target) is not { Counts: true })
         {
             return false;
         }

@@ -142,6 +142,9 @@ internal sealed class ModelCluster : ITurnScheduler
         }
     }
 
+    /// <summary>Lets time pass without anything else.</summary>
+    public void Pass(int ms) => _time.NowMs += ms;
+
     /// <summary>Lets ticks pass, settling after each.</summary>
     public void Tick(int count = 1)
     {
@@ -201,6 +204,26 @@ internal sealed class ModelCluster : ITurnScheduler
             batch.Add(new ClientOperation(at, buffer.Length - at, number++, 0, partition, command.IsRead));
         }
 
+        _nodes[node].Loops!.Post(batch);
+        return sink;
+    }
+
+    /// <summary>Sends one command with a time to live, or none.</summary>
+    public ModelSink Send(NodeId node, CommandKind kind, string key, long ttlMs)
+    {
+        ModelSink sink = new();
+        ByteBuffer buffer = ByteBuffer.Rent();
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        Command command = new()
+        {
+            Kind = kind,
+            Durability = CommandDurability.Persistent,
+            Flags = ttlMs > 0 ? CommandFlags.Ttl : CommandFlags.None,
+            TtlMs = ttlMs,
+            Key = System.Text.Encoding.UTF8.GetBytes(key),
+        };
+        command.Write(buffer);
+        batch.Add(new ClientOperation(0, buffer.Length, 0, 0, (ushort)KeyRouting.Partition(command.Key, _partitions), command.IsRead));
         _nodes[node].Loops!.Post(batch);
         return sink;
     }

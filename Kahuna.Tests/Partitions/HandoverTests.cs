@@ -1,0 +1,120 @@
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>Leadership that is handed over, or is not taken, beside writes and times to live.</summary>
+public sealed class HandoverTests
+{
+    [Fact]
+    public void Preferred_node_that_does_not_take_leadership_is_asked_less_and_less_often()
+    {
+        ModelCluster cluster = Rejoining();
+        int refused = 0;
+        for (int i = 0; i < 2_000; i++)
+        {
+            ModelSink sink = cluster.Send(cluster.LeaderOf(), CommandKind.Set, "k", 0);
+            cluster.Settle();
+            refused += sink.Replies[0].Status == OutcomeStatus.NotLeader ? 1 : 0;
+            cluster.Tick();
+        }
+
+        Assert.InRange(refused, 0, 150);
+    }
+
+    [Fact]
+    public void Keys_expire_after_a_handover_that_failed()
+    {
+        ModelCluster cluster = Rejoining();
+        NodeId leader = cluster.LeaderOf();
+        for (int i = 0; i < 400; i++)
+        {
+            cluster.Send(leader, CommandKind.Set, $"k{i}", 20);
+            cluster.Tick();
+        }
+
+        cluster.Tick(400);
+        Assert.Equal(leader, cluster.LeaderOf());
+        ModelSink read = cluster.Send(leader, CommandKind.Get, "k399", 0);
+        cluster.Settle();
+        Assert.Equal(OutcomeStatus.NotFound, read.Replies[0].Status);
+        Assert.Equal(0, cluster[leader.Value].Loops!.Partition(0).State.Counts.Keys);
+    }
+
+    [Fact]
+    public void Stopping_node_does_not_take_leadership_back()
+    {
+        ModelCluster cluster = new(3, partitions: 2);
+        cluster.Elect();
+        cluster.Tick(100);
+        Assert.Equal(new NodeId(1), cluster.LeaderOf());
+        cluster[1].Loops!.Loops[0].PostDrain();
+        int led = 0;
+        for (int i = 0; i < 200; i++)
+        {
+            cluster.Tick();
+            led += cluster[1].Loops!.Partition(0).IsLeader ? 1 : 0;
+        }
+
+        Assert.InRange(led, 0, 10);
+        Assert.True(cluster[1].Loops!.Loops[0].IsDrained);
+    }
+
+    [Fact]
+    public void Key_that_a_read_found_expired_is_not_back_under_the_next_leader()
+    {
+        ModelCluster cluster = new(3);
+        cluster.Elect();
+        cluster.Tick(100);
+        NodeId leader = cluster.LeaderOf();
+        cluster.Send(leader, CommandKind.Set, "k", 10_000);
+        cluster.Settle();
+        cluster.Tick(4);
+        cluster.Pass(9_801);
+        Assert.Equal(OutcomeStatus.Found, Read(cluster, leader));
+        cluster.Crash(leader);
+        NodeId next = cluster.Elect();
+        Assert.Equal(OutcomeStatus.Found, Read(cluster, next));
+        cluster.Tick(300);
+        Assert.Equal(OutcomeStatus.NotFound, Read(cluster, cluster.LeaderOf()));
+    }
+
+    [Fact]
+    public void Key_whose_extension_is_under_way_is_not_expired_for_a_reader()
+    {
+        ModelCluster cluster = new(3);
+        NodeId leader = cluster.Elect();
+        cluster.Send(leader, CommandKind.Set, "k", 1_000);
+        cluster.Settle();
+        cluster.Pass(980);
+        ModelSink extended = cluster.Send(leader, CommandKind.Extend, "k", 10_000);
+        cluster.Settle(sync: false);
+        cluster.Pass(30);
+        Assert.Equal(OutcomeStatus.Found, Read(cluster, leader));
+        cluster.Settle();
+        Assert.Equal(OutcomeStatus.Applied, extended.Replies[0].Status);
+        Assert.Equal(OutcomeStatus.Found, Read(cluster, leader));
+    }
+
+    private static OutcomeStatus Read(ModelCluster cluster, NodeId node)
+    {
+        ModelSink read = cluster.Send(node, CommandKind.Get, "k", 0);
+        cluster.Settle();
+        return read.Replies[0].Status;
+    }
+
+    /// <summary>Five nodes whose preferred leader has come back without its directory: it follows, and does not vote.</summary>
+    private static ModelCluster Rejoining()
+    {
+        ModelCluster cluster = new(5);
+        cluster.Elect();
+        cluster.Tick(100);
+        cluster.Crash(new NodeId(1));
+        cluster.Elect();
+        cluster.Start(new NodeId(1), VotingRight.Rejoining);
+        cluster.Tick(100);
+        return cluster;
+    }
+}
