@@ -6,6 +6,7 @@ KAHUNA_ROOT="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 SCRIPT_NAME="$(basename "$0")"
 SERVER_DLL="$KAHUNA_ROOT/Kahuna.Server/bin/Release/net10.0/kahuna-server.dll"
 BENCH_DLL="$KAHUNA_ROOT/Kahuna.Benchmark/bin/Release/net10.0/kahuna-bench.dll"
+TESTS_DLL="${KAHUNA_TESTS_DLL:-$KAHUNA_ROOT/Kahuna.Tests/bin/Release/net10.0/Kahuna.Tests.dll}"
 
 # No compiler or build server may outlive a script.
 export MSBUILDDISABLENODEREUSE=1 UseSharedCompilation=false DOTNET_CLI_USE_MSBUILD_SERVER=0
@@ -86,7 +87,7 @@ install_quietly() {
 build() {
   local project="$1" stamp out
   stamp="$KAHUNA_ROOT/$project/obj/built-by-script"
-  if [[ -e "$stamp" ]] && ! sources_newer_than "$stamp"; then
+  if [[ -e "$stamp" ]] && ! sources_newer_than "$stamp" "$project"; then
     return 0
   fi
   need_dotnet
@@ -105,23 +106,31 @@ build() {
   mv "$stamp.next" "$stamp"
 }
 
-# A directory counts too (a file was removed), but not the projects' own: bin/ and obj/ appear there.
+# sources_newer_than STAMP PROJECT: something changed that the project is built from. A directory
+# counts too (a file was removed), but not the projects' own: bin/ and obj/ appear there.
 sources_newer_than() {
   local stamp="$1" found
-  found="$(find "$KAHUNA_ROOT"/Kahuna.Client "$KAHUNA_ROOT"/Kahuna.Server "$KAHUNA_ROOT"/Kahuna.Benchmark \
-    "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
-    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' \
+  local sources=("$KAHUNA_ROOT"/Kahuna.Client "$KAHUNA_ROOT"/Kahuna.Server "$KAHUNA_ROOT"/Kahuna.Benchmark)
+  if [[ "$2" == Kahuna.Tests ]]; then
+    sources+=("$KAHUNA_ROOT"/Kahuna.Tests)
+  fi
+  found="$(find "${sources[@]}" "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
+    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Kahuna.Tests' \
     -newer "$stamp" -print -quit)"
   [[ -n "$found" ]]
 }
 
-# Runs kahuna-server or kahuna-bench as built above.
+# Runs kahuna-server, kahuna-bench or a command of the test project as built above.
 run_server() {
   dotnet "$SERVER_DLL" "$@"
 }
 
 run_bench() {
   dotnet "$BENCH_DLL" "$@"
+}
+
+run_tests_command() {
+  dotnet "$TESTS_DLL" "$@"
 }
 
 # Makes and prints a new directory under .kahuna/, on the disk of the clone (where /tmp lives in

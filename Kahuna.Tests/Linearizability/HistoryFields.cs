@@ -1,0 +1,37 @@
+namespace Kahuna.Tests.Linearizability;
+
+/// <summary>The words of the history format that stand for kinds and outcomes. Stateless; any thread.</summary>
+internal static class HistoryFields
+{
+    private static readonly (OperationKind Kind, string Name, string Affirmed)[] s_kinds =
+    [
+        (OperationKind.Set, "set", "set"),
+        (OperationKind.Get, "get", "found"),
+        (OperationKind.Exists, "exists", "found"),
+        (OperationKind.Delete, "delete", "deleted"),
+        (OperationKind.Extend, "extend", "extended"),
+        (OperationKind.Increment, "increment", "incremented"),
+    ];
+
+    private static readonly (HistoryOutcome Outcome, string Name)[] s_outcomes =
+    [
+        (HistoryOutcome.Ok, "ok"),
+        (HistoryOutcome.Fail, "fail"),
+        (HistoryOutcome.Unknown, "unknown"),
+    ];
+
+    public static string Kinds => string.Join(", ", s_kinds.Select(row => row.Name));
+
+    public static string Outcomes => string.Join(", ", s_outcomes.Select(row => row.Name));
+
+    public static string NameOf(OperationKind kind) => s_kinds[(int)kind].Name;
+
+    public static string NameOf(HistoryOutcome outcome) => s_outcomes[(int)outcome].Name;
+
+    /// <summary>The field of a result that says yes or no.</summary>
+    public static string AffirmedOf(OperationKind kind) => s_kinds[(int)kind].Affirmed;
+
+    public static OperationKind? KindOf(string name) => s_kinds.Where(row => row.Name == name).Select(row => (OperationKind?)row.Kind).FirstOrDefault();
+
+    public static HistoryOutcome? OutcomeOf(string name) => s_outcomes.Where(row => row.Name == name).Select(row => (HistoryOutcome?)row.Outcome).FirstOrDefault();
+}

@@ -1,0 +1,36 @@
+namespace Kahuna.Tests.Linearizability;
+
+/// <summary>
+/// Tells whether a history is linearizable: whether there is an order of its operations, true to the times of calls and returns, in
+/// which every answer is what a single register would have given. Key by key, because keys do not depend on each other.
+/// Stateless; any thread.
+/// </summary>
+internal static class LinearizabilityChecker
+{
+    /// <summary>Takes the operations in and checks them. Throws <see cref="HistoryException"/> when they are no history.</summary>
+    public static HistoryVerdict Check(IEnumerable<HistoryOperation> operations, CheckerOptions? options = null) => Check(History.Of(operations), options);
+
+    public static HistoryVerdict Check(History history, CheckerOptions? options = null)
+    {
+        options ??= new CheckerOptions();
+        ContradictionFinder finder = new(options);
+        List<KeyVerdict> verdicts = [];
+        foreach ((string key, List<HistoryOperation> operations) in history.Keys)
+        {
+            Verdict verdict = Search(operations, options, options.StatesMax, out int states);
+            Contradiction? contradiction = verdict == Verdict.NotLinearizable ? finder.Find(operations) : null;
+            verdicts.Add(new KeyVerdict(key, verdict, states, contradiction));
+        }
+
+        return new HistoryVerdict(verdicts);
+    }
+
+    /// <summary>Searches the operations of one key.</summary>
+    internal static Verdict Search(IEnumerable<HistoryOperation> operations, CheckerOptions options, int statesMax, out int states)
+    {
+        LinearizationSearch search = new(new KeyHistory(operations, options), statesMax);
+        Verdict verdict = search.Run();
+        states = search.States;
+        return verdict;
+    }
+}

@@ -1,0 +1,28 @@
+namespace Kahuna.Tests.Linearizability;
+
+/// <summary>What a caller asked for besides kind and key; what the kind has no use for is left alone. Conditions combine with AND. Immutable.</summary>
+internal sealed record OperationArguments
+{
+    public static OperationArguments None { get; } = new();
+
+    /// <summary>Set: the value, which may be null.</summary>
+    public string? Value { get; init; }
+
+    public bool OnlyIfAbsent { get; init; }
+
+    public bool OnlyIfPresent { get; init; }
+
+    /// <summary>The key must hold exactly <see cref="ComparedValue"/>.</summary>
+    public bool OnlyIfValue { get; init; }
+
+    /// <summary>With <see cref="OnlyIfValue"/>: the value, which may be null.</summary>
+    public string? ComparedValue { get; init; }
+
+    public long? OnlyIfRevision { get; init; }
+
+    /// <summary>Set: 1 or greater, null for none. Extend: 0 removes the time to live.</summary>
+    public long? TtlMs { get; init; }
+
+    /// <summary>Increment: the amount.</summary>
+    public long By { get; init; }
+}

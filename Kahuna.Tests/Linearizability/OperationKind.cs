@@ -1,0 +1,12 @@
+namespace Kahuna.Tests.Linearizability;
+
+/// <summary>What an operation of a history does.</summary>
+internal enum OperationKind
+{
+    Set,
+    Get,
+    Exists,
+    Delete,
+    Extend,
+    Increment,
+}

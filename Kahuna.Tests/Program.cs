@@ -1,0 +1,15 @@
+using Kahuna.Tests.Linearizability;
+
+// What can be run from this assembly besides its tests, by name; each has a script of its own in scripts/.
+Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
+{
+    ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
+};
+
+if (args.Length > 0 && commands.TryGetValue(args[0], out Func<string[], int>? command))
+{
+    return command(args[1..]);
+}
+
+Console.Error.WriteLine($"Kahuna.Tests: the first argument must be one of: {string.Join(", ", commands.Keys)}; the tests run with dotnet test");
+return 2;
