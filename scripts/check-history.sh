@@ -9,7 +9,7 @@ Usage: scripts/check-history.sh FILE [options]
 
   --ttl-slack-ms N      so much earlier than its time to live a key may be seen expired; default 10
   --ttl-lateness-ms N   so much later a key may still be seen; default: at any time
-  --states-max N        states of one key after which the search gives up; default 4000000
+  --states-max N        states of one key after which the search gives up; default 2000000
   --explain-seconds N   time for finding the operations that contradict each other; default 20
 
 FILE holds one operation per line; docs/histories.md describes it. The exit code is 0 when the

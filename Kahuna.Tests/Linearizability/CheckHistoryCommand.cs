@@ -59,16 +59,18 @@ internal static class CheckHistoryCommand
         int ok = history.Count(HistoryOutcome.Ok);
         int fail = history.Count(HistoryOutcome.Fail);
         int unknown = history.Count(HistoryOutcome.Unknown);
+        int keys = history.Keys.Count;
+        int concerned = verdict.Keys.Count(key => key.Verdict == verdict.Verdict);
+        long states = verdict.Keys.Sum(key => (long)key.States);
         string found = verdict.Verdict switch
         {
-            Verdict.Linearizable => "linearizable",
-            Verdict.NotLinearizable => $"not linearizable, {verdict.Keys.Count(key => key.Verdict == Verdict.NotLinearizable)} keys",
-            _ => $"undecided, {verdict.Keys.Count(key => key.Verdict == Verdict.Undecided)} keys; --states-max lets the search go on for longer",
+            Verdict.Linearizable => $"linearizable: {keys} keys",
+            Verdict.NotLinearizable => $"not linearizable: {concerned} of {keys} keys",
+            _ => $"undecided (--states-max lets the search go on for longer): {concerned} of {keys} keys",
         };
-        long states = verdict.Keys.Sum(key => (long)key.States);
         return string.Create(
             CultureInfo.InvariantCulture,
-            $"{found}: {history.Keys.Count:N0} keys, {ok + fail + unknown:N0} operations ({ok:N0} ok, {fail:N0} fail, {unknown:N0} unknown), {states:N0} states in {elapsed.TotalSeconds:0.00} s");
+            $"{found}, {ok + fail + unknown:N0} operations ({ok:N0} ok, {fail:N0} fail, {unknown:N0} unknown), {states:N0} states in {elapsed.TotalSeconds:0.00} s");
     }
 
     private static bool TryParse(string[] arguments, out string file, out CheckerOptions options, out string refusal)

@@ -33,7 +33,7 @@ public sealed class CheckHistoryTests : IDisposable
         string[] lines = output.Split('\n');
         Assert.Equal("key k: not linearizable; these 2 operations contradict each other, whatever its other 2 did:", lines[0]);
         Assert.Equal([s_bad[3], s_bad[4]], HistoryReader.Read(new StringReader($"{lines[1]}\n{lines[2]}")).Select(operation => operation with { Line = 0 }));
-        Assert.StartsWith("not linearizable, 1 keys: 1 keys, 5 operations", lines[3], StringComparison.Ordinal);
+        Assert.StartsWith("not linearizable: 1 of 1 keys, 5 operations", lines[3], StringComparison.Ordinal);
     }
 
     [Fact]
@@ -48,7 +48,7 @@ public sealed class CheckHistoryTests : IDisposable
         Assert.StartsWith("key k: not linearizable\n", Run(early, "--explain-seconds", "0").Output, StringComparison.Ordinal);
         (int code, string output, _) = Run(FileOf(s_good), "--states-max", "0");
         Assert.Equal(2, code);
-        Assert.Contains("undecided, 1 keys; --states-max lets the search go on for longer", output, StringComparison.Ordinal);
+        Assert.Contains("undecided (--states-max lets the search go on for longer): 1 of 1 keys", output, StringComparison.Ordinal);
     }
 
     [Theory]
