@@ -39,15 +39,16 @@ def highest(rows):
 # -- keys ---------------------------------------------------------------------
 
 
-def measure_size(cluster, keys, seconds):
-    cluster.fresh()
-    fill_seconds = cluster.fill(keys)
-    heat(cluster)
-    points = []
-    for workload, workers in (("set", 256), ("get", 256), ("set", 64), ("get", 64)):
-        point = cluster.measure(workload, workers, seconds)
-        points.append({"workload": workload, "workers": workers, "keys": keys, **point})
-        say(f"{keys:,} keys: {workload} at {workers} workers {point['rps']:,.0f}/s")
+KEYS_POINTS = (("set", 256), ("get", 256), ("set", 64), ("get", 64))
+
+
+def middle(points):
+    """One point of several: the median of each figure, all faults."""
+    figures = {name: [p[name] for p in points if p[name] is not None] for name in points[0]}
+    return {name: sum(values) if name == "faults" else statistics.median(values) if values else None for name, values in figures.items()}
+
+
+def size_result(cluster, keys, fill_seconds, points):
     equal = cluster.digests_equal()
     statuses = [node.require_status() for node in cluster.nodes]
     memory = [{**node.memory(), "heap": status["gc"]["heapBytes"]} for node, status in zip(cluster.nodes, statuses)]
@@ -55,7 +56,7 @@ def measure_size(cluster, keys, seconds):
         "keys": keys,
         "keyBytes": scale_report.key_bytes(keys),
         "fillSeconds": fill_seconds,
-        "points": points,
+        "points": [{"workload": workload, "workers": workers, "keys": keys, **middle(points[workload, workers])} for workload, workers in KEYS_POINTS],
         "stateStore": statuses[0]["storage"]["stateStore"],
         "memory": memory,
         "memoryHighest": highest(memory),
@@ -78,8 +79,31 @@ def restart_follower(cluster):
 
 
 def section_keys(cluster, arguments):
+    """
+    The sizes have a cluster each, side by side, and are measured in turn, while all others are at rest: a machine that is slow for a minute is slow for all.
+    """
     sizes = sorted(set(int(text) for text in arguments.keys.split(",")))
-    return {"sizes": [measure_size(cluster, keys, arguments.seconds or 10) for keys in sizes]}
+    clusters = [cluster.beside(i) if i else cluster for i in range(len(sizes))]
+    points = [{point: [] for point in KEYS_POINTS} for _ in sizes]
+    fill_seconds = []
+    try:
+        for one, keys in zip(clusters, sizes):
+            one.fresh()
+            fill_seconds.append(one.fill(keys))
+            heat(one)
+        for turn in range(arguments.rounds):
+            for workload, workers in KEYS_POINTS:
+                order = list(range(len(sizes)))
+                for i in order if turn % 2 == 0 else reversed(order):
+                    for one in clusters:
+                        one.settle()
+                    point = clusters[i].measure(workload, workers, arguments.seconds or 10)
+                    points[i][workload, workers].append(point)
+                    say(f"{sizes[i]:,} keys: {workload} at {workers} workers {point['rps']:,.0f}/s")
+        return {"rounds": arguments.rounds, "sizes": [size_result(*row) for row in zip(clusters, sizes, fill_seconds, points)]}
+    finally:
+        for one in clusters[1:]:
+            one.clean()
 
 
 # -- flush --------------------------------------------------------------------

@@ -12,7 +12,7 @@ Usage: scripts/scale.sh [options]
   --keys LIST      sizes for keys, with commas between; default 10000,1000000
   --stored N       keys that flush and snapshot work on; default 1000000
   --seconds S      measured seconds per point; default 10, and 30 for flush
-  --rounds N       how often flush and snapshot measure each of their points; default 3
+  --rounds N       how often keys, flush and snapshot measure each of their points; default 3
   --minutes M      how long the keys are overwritten in long; default 30
   --output FILE    writes everything that was measured there as JSON
 
@@ -78,9 +78,10 @@ finish() {
     stop_process "$driver" 20 || true
     wait "$driver" 2>/dev/null || true
   fi
-  if [[ -d "$KAHUNA_CLUSTER_DIR" ]]; then
-    "$KAHUNA_ROOT/scripts/cluster.sh" clean 2>/dev/null || true
-  fi
+  for directory in "$KAHUNA_CLUSTER_DIR"*; do
+    [[ -d "$directory" ]] || continue
+    KAHUNA_CLUSTER_DIR="$directory" "$KAHUNA_ROOT/scripts/cluster.sh" clean 2>/dev/null || true
+  done
   rm -rf "$work"
   exit "$status"
 }

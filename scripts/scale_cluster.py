@@ -131,12 +131,14 @@ class Node:
 class Cluster:
     """Three nodes that scripts/cluster.sh starts and stops. One user at a time."""
 
-    def __init__(self, work, bench_dll):
+    def __init__(self, work, bench_dll, number=0):
+        """Further clusters beside the first have their own number from 1 on."""
         self._work = work
         self._bench_dll = bench_dll
-        self._directory = os.environ["KAHUNA_CLUSTER_DIR"]
-        ports = os.environ["KAHUNA_CLUSTER_PORTS"].split()
-        self.nodes = [Node(i + 1, int(port), self._directory) for i, port in enumerate(ports)]
+        self._directory = os.environ["KAHUNA_CLUSTER_DIR"] + (str(number) if number else "")
+        ports = [int(port) + (10 * number) for port in os.environ["KAHUNA_CLUSTER_PORTS"].split()]
+        self._environment = {**os.environ, "KAHUNA_CLUSTER_DIR": self._directory, "KAHUNA_CLUSTER_PORTS": " ".join(map(str, ports))}
+        self.nodes = [Node(i + 1, port, self._directory) for i, port in enumerate(ports)]
         self._endpoints = ",".join(f"https://127.0.0.1:{port}" for port in ports)
         self._bench = None
         self.filled = 0
@@ -144,9 +146,19 @@ class Cluster:
     # -- processes ---------------------------------------------------------
 
     def _script(self, *arguments):
-        done = subprocess.run([os.path.join(SCRIPTS, "cluster.sh"), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([os.path.join(SCRIPTS, "cluster.sh"), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self._environment)
         if done.returncode != 0:
             raise ScaleError(f"cluster.sh {' '.join(arguments)} failed:\n{done.stderr.strip()}")
+
+    def beside(self, number):
+        """Another cluster, on other ports."""
+        return Cluster(self._work, self._bench_dll, number)
+
+    def clean(self):
+        """Ends the nodes and removes what they hold."""
+        self.stop_load()
+        if os.path.isdir(self._directory):
+            self._script("clean")
 
     def fresh(self, *options):
         """New nodes without a key."""
@@ -172,7 +184,7 @@ class Cluster:
     def start(self, node, *options):
         """Starts a killed node and does not wait for it: the script would start curl ten times a second, beside the measurement."""
         script = subprocess.Popen([os.path.join(SCRIPTS, "cluster.sh"), "start", str(node.number), *options],
-                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self._environment)
         try:
             wait_for(30, f"node {node.number} was not started", lambda: node.alive() or script.poll() is not None, 0.005)
         finally:
@@ -265,6 +277,19 @@ class Cluster:
         if self._bench is not None and self._bench.poll() is None:
             self._bench.kill()
             self._bench.wait()
+
+    def settle(self, seconds=300):
+        """Waits until the nodes have done what load left behind, the storing of states above all: until they use less than a tenth of one processor."""
+        before = [time.monotonic(), sum(node.processor_seconds() for node in self.nodes)]
+
+        def idle():
+            now = [time.monotonic(), sum(node.processor_seconds() for node in self.nodes)]
+            used = (now[1] - before[1]) / (now[0] - before[0])
+            before[:] = now
+            return used < 0.1
+
+        time.sleep(1)
+        wait_for(seconds, "the nodes do not come to rest", idle, 1)
 
     def measure(self, workload, workers, seconds, **more):
         """A point: rate, latencies, and microseconds of processor time that the three nodes together spent on an operation."""
