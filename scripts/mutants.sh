@@ -12,6 +12,7 @@ Usage: scripts/mutants.sh [options] [NAME...]
   --seconds S   virtual seconds per seed; default 60
   --from N      first seed of the first try; default 1
   --table FILE  appends one row of a Markdown table for each bug
+  --some N      only N of them, others with every commit
 
 Without names: all of scripts/sim.sh --list-mutants. Exit code 0: every try found its bug; 1: some did not; 2: bad usage.
 USAGE
@@ -22,6 +23,7 @@ most=2000
 seconds=60
 from=1
 table=
+some=0
 names=()
 while [[ $# -gt 0 ]]; do
   case "$1" in
@@ -29,7 +31,7 @@ while [[ $# -gt 0 ]]; do
       usage
       exit 0
       ;;
-    --tries | --most | --seconds | --from)
+    --tries | --most | --seconds | --from | --some)
       [[ "${2:-}" =~ ^[1-9][0-9]{0,8}$ ]] || bad_usage "$1 needs a whole number from 1 on"
       printf -v "${1#--}" '%s' "$2"
       shift 2
@@ -52,6 +54,15 @@ need_dotnet
 need_package python3 python3 --version
 build Kahuna.Tests
 [[ ${#names[@]} -gt 0 ]] || mapfile -t names < <(list_mutants)
+if [[ "$some" -gt 0 && "$some" -lt ${#names[@]} ]]; then
+  # A step that has no divisor in common with most lengths spreads them over the list.
+  commits="$(git -C "$KAHUNA_ROOT" rev-list --count HEAD 2>/dev/null || date +%j)"
+  chosen=()
+  for ((i = 0; i < some; i++)); do
+    chosen+=("${names[$(((10#$commits * some + i) * 37 % ${#names[@]}))]}")
+  done
+  names=("${chosen[@]}")
+fi
 work="$(make_work_dir)"
 trap 'rm -rf "$work"' EXIT
 

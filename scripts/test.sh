@@ -8,7 +8,7 @@ usage() {
   cat <<USAGE
 Usage: scripts/test.sh [--tier fast|cluster|all] [--filter EXPRESSION]
 
-  --tier     fast: everything inside one process; cluster: three real server processes;
+  --tier     fast: everything inside one process, the simulator too; cluster: three real server processes;
              all (the default): both, and the format check
   --filter   runs only the tests that match (the syntax of dotnet test --filter)
 USAGE
@@ -100,7 +100,16 @@ run_tier() {
 }
 
 if [[ "$tier" != cluster ]]; then
-  run_tier fast 'FullyQualifiedName!~Kahuna.Tests.Cluster.'
+  run_tier fast 'FullyQualifiedName!~Kahuna.Tests.Cluster.&FullyQualifiedName!~Kahuna.Tests.Simulation.'
+  run_tier simulation 'FullyQualifiedName~Kahuna.Tests.Simulation.'
+  if [[ -z "$filter" ]]; then
+    say "planted bugs"
+    if "$KAHUNA_ROOT/scripts/mutants.sh" --some 2 --most 1000; then
+      passed=$((passed + 1))
+    else
+      failed=$((failed + 1))
+    fi
+  fi
 fi
 if [[ "$tier" != fast ]]; then
   run_tier cluster 'FullyQualifiedName~Kahuna.Tests.Cluster.'

@@ -2,14 +2,13 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Api.Grpc;
 using Kahuna.Server.Cluster;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>
 /// Carries out one command for a unary caller: through the door, and, where another node leads, through the forwarder
-/// to it. Any thread.
+/// to it. Any thread. Goes on where its caller runs: nowhere in particular in a server, in the run's queue in the simulator.
 /// </summary>
 internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
 {
@@ -17,12 +16,15 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
     /// The outcome's bytes (Wire/Outcomes/Outcome) of a normal answer. Anything else throws <see cref="GrpcException"/> with the code and
     /// the outcome trailer. The buffer is taken over.
     /// </summary>
-    public async Task<byte[]> ExecuteAsync(ByteBuffer command, CallContext context)
+    /// <param name="command">The encoded command.</param>
+    /// <param name="timeLeft">Until the caller's deadline; null without one.</param>
+    /// <param name="ct">Cancelled when nobody waits for the answer any longer.</param>
+    public async Task<byte[]> ExecuteAsync(ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct)
     {
         byte[] copy = command.Written.ToArray();
         bool isRead = (CommandKind)copy[0] >= CommandKind.Get;
         UnaryCall call = new(door.Router.Loops);
-        if (!door.AcceptOne(command, call, WaitMs(context), out OutcomeStatus status, out string? sentence))
+        if (!door.AcceptOne(command, call, WaitMs(timeLeft), out OutcomeStatus status, out string? sentence))
         {
             throw OutcomeErrors.ToException(status, sentence!);
         }
@@ -30,12 +32,12 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
         byte[] outcome;
         try
         {
-            ByteBuffer frame = await call.Reply.WaitAsync(context.CancellationToken).ConfigureAwait(false);
+            ByteBuffer frame = await call.ReplyAsync(ct);
             outcome = frame.Written[UnaryCall.OutcomeAt..].ToArray();
             frame.Return();
             if ((OutcomeStatus)outcome[0] == OutcomeStatus.NotLeader)
             {
-                outcome = await forwarder.ForwardAsync(copy, context.CancellationToken).ConfigureAwait(false);
+                outcome = await forwarder.ForwardAsync(copy, ct);
             }
         }
         catch (OperationCanceledException)
@@ -55,6 +57,6 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
         return outcome;
     }
 
-    private static uint WaitMs(CallContext context) =>
-        context.TimeLeft is { } left ? (uint)Math.Clamp(left.TotalMilliseconds, 1, Client.Wire.Limits.CommandWaitMsMax) : 0;
+    private static uint WaitMs(TimeSpan? timeLeft) =>
+        timeLeft is { } left ? (uint)Math.Clamp(left.TotalMilliseconds, 1, Client.Wire.Limits.CommandWaitMsMax) : 0;
 }

@@ -20,6 +20,15 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
     /// <param name="trustedCaFile">Authority of the nodes' certificates; null: the machine's.</param>
     /// <param name="loggers">Receives connection events.</param>
     public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, ILoggerFactory loggers)
+        : this(nodes, trustedCaFile, ConnectionPorts.ForNetwork, loggers)
+    {
+    }
+
+    /// <param name="nodes">The endpoints that the cluster's nodes advertise.</param>
+    /// <param name="trustedCaFile">Authority of the nodes' certificates; null: the machine's.</param>
+    /// <param name="ports">What the connection meets the world through; called at the first use.</param>
+    /// <param name="loggers">Receives connection events.</param>
+    public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, Func<KahunaClientOptions, ConnectionPorts> ports, ILoggerFactory loggers)
     {
         KahunaClientOptions options = new() { TrustedCaFile = trustedCaFile };
         foreach (Uri node in nodes)
@@ -28,14 +37,14 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         }
 
         _connection = new Lazy<ClusterConnection>(() =>
-            new ClusterConnection(ConnectionSettings.From(options), ConnectionPorts.ForNetwork(options), loggers.CreateLogger("Kahuna.Forwarder")));
+            new ClusterConnection(ConnectionSettings.From(options), ports(options), loggers.CreateLogger("Kahuna.Forwarder")));
     }
 
     public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, CancellationToken cancellationToken)
     {
         try
         {
-            ForwardedOutcome outcome = await _connection.Value.Run(ToOperation(command), cancellationToken).ConfigureAwait(false);
+            ForwardedOutcome outcome = await _connection.Value.Run(ToOperation(command), cancellationToken);
             return outcome.Bytes;
         }
         catch (KahunaException error)

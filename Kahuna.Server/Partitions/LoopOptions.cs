@@ -25,6 +25,8 @@ internal sealed record LoopOptions
 
     public int HeartbeatTicks { get; init; } = 2;
 
+    public RaftLimits RaftLimits { get; init; } = new();
+
     /// <summary>Command bytes of one entry: a batch larger than this becomes several entries.</summary>
     public int EntryBytesMax { get; init; } = 512 * 1024;
 

@@ -182,13 +182,16 @@ internal sealed class PartitionLoop : ILogSink
     private void Turn()
     {
         Volatile.Write(ref _turns, _turns + 1);
+
+        // The time is later than every call that the turn answers, also after a pause right here: times to live must not end early.
+        Span<InboxItem> items = _inbox.TakeAll();
         _output.BeginTurn(NowMs);
         if (Interlocked.Exchange(ref _ticksDue, 0) != 0)
         {
             GuardAll(static (partition, _) => partition.Tick(), _self);
         }
 
-        foreach (ref InboxItem item in _inbox.TakeAll())
+        foreach (ref InboxItem item in items)
         {
             Dispatch(ref item);
             item = default;

@@ -63,6 +63,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
             Voters = options.Voters,
             ElectionTicks = options.ElectionTicks,
             HeartbeatTicks = options.HeartbeatTicks,
+            Limits = options.RaftLimits,
             Seed = unchecked((options.Seed * 0x9E3779B97F4A7C15) + group.Value),
         };
         RaftStart start = new(found.HardState with { Commit = commit }, found.Terms, found.LastIndex, Applied, found.Start, found.StartTerm) { Voting = options.Voting };

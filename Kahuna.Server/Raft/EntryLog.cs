@@ -29,9 +29,9 @@ internal sealed class EntryLog
         LastIndex = start.LastIndex;
         DurableIndex = start.LastIndex;
         HandedOutIndex = start.LastIndex;
-        _cacheBytes = config.CacheBytes;
-        _cacheBytesMax = config.CacheBytesMax;
-        _memory = new EntryMemory(start.Applied.Next(), Math.Max(4, config.CacheBytes / EntryMemory.ChunkBytes));
+        _cacheBytes = config.Limits.CacheBytes;
+        _cacheBytesMax = config.Limits.CacheBytesMax;
+        _memory = new EntryMemory(start.Applied.Next(), Math.Max(4, config.Limits.CacheBytes / EntryMemory.ChunkBytes));
     }
 
     /// <summary>The index before the first entry that storage holds; its term stays known.</summary>

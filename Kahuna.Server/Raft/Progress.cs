@@ -53,7 +53,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public bool IsFetching => _fetchTicks > 0;
 
-    public InFlightWindow InFlight { get; } = new(config.InFlightAppendsMax, config.InFlightBytesMax);
+    public InFlightWindow InFlight { get; } = new(config.Limits.InFlightAppendsMax, config.Limits.InFlightBytesMax);
 
     public bool IsActive => _ticksSinceHeard < config.ElectionTicks;
 

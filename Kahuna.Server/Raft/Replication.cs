@@ -249,7 +249,7 @@ internal sealed class Replication
             bool isInMemory = first >= _log.FirstInMemory && first <= _log.LastIndex;
             if (isInMemory)
             {
-                int count = _log.CountWithin(first, _config.AppendBytesMax);
+                int count = _log.CountWithin(first, _config.Limits.AppendBytesMax);
                 LogIndex last = first + (ulong)(count - 1);
                 outbox.SendNow(Append(follower, first.Previous(), count));
                 follower.Sent(last, _log.BytesBetween(first, last));
@@ -262,7 +262,7 @@ internal sealed class Replication
             }
             else
             {
-                _fetches.Add(new LogFetch(follower.Member, first, _config.AppendBytesMax));
+                _fetches.Add(new LogFetch(follower.Member, first, _config.Limits.AppendBytesMax));
                 follower.FetchBegun();
             }
         }

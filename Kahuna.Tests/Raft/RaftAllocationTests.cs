@@ -19,7 +19,7 @@ public sealed class RaftAllocationTests
     {
         NodeId[] ids = [new NodeId(1), new NodeId(2), new NodeId(3)];
         _cores = [.. ids.Select(id => new RaftCore(
-            new RaftConfig { Self = id, Group = new GroupId(1), Voters = ids, Seed = id.Value, CacheBytes = 300_000 },
+            new RaftConfig { Self = id, Group = new GroupId(1), Voters = ids, Seed = id.Value, Limits = new RaftLimits { CacheBytes = 300_000 } },
             new RaftStart(default, [], default, default)))];
     }
 

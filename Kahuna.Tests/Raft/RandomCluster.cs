@@ -37,11 +37,14 @@ internal sealed class RandomCluster
             Voters = ids[..voters],
             Learners = ids[voters..],
             ElectionTicks = 8,
-            AppendBytesMax = _random.Next(20, 200),
-            InFlightAppendsMax = _random.Next(1, 8),
-            InFlightBytesMax = _random.Next(50, 1000),
-            CacheBytes = tightMemory ? 0 : 1 << 20,
-            CacheBytesMax = tightMemory ? _random.Next(100, 400) : 4 << 20,
+            Limits = new RaftLimits
+            {
+                AppendBytesMax = _random.Next(20, 200),
+                InFlightAppendsMax = _random.Next(1, 8),
+                InFlightBytesMax = _random.Next(50, 1000),
+                CacheBytes = tightMemory ? 0 : 1 << 20,
+                CacheBytesMax = tightMemory ? _random.Next(100, 400) : 4 << 20,
+            },
             Seed = ((ulong)seed << 8) + id.Value,
         }))];
         _cut = new bool[_nodes.Length + 1, _nodes.Length + 1];

@@ -44,9 +44,7 @@ internal sealed class Trace
                 Group = new GroupId(1),
                 Voters = ids[..options.Voters],
                 Learners = ids[options.Voters..],
-                AppendBytesMax = options.AppendBytesMax,
-                CacheBytes = options.CacheBytes,
-                CacheBytesMax = options.CacheBytesMax,
+                Limits = new RaftLimits { AppendBytesMax = options.AppendBytesMax, CacheBytes = options.CacheBytes, CacheBytesMax = options.CacheBytesMax },
                 Seed = id.Value,
             }));
         }

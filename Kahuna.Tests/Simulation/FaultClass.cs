@@ -25,10 +25,16 @@ internal enum FaultClass
     ClockJump,
     Everybody,
 
+    /// <summary>As many nodes are down as the cluster survives.</summary>
+    MinimalQuorum,
+
     // Disk
     SlowSync,
     SyncError,
     FullDisk,
     FlippedBit,
     Wipe,
+
+    /// <summary>A disk is lost, and the node fails again while it is being filled: a second snapshot follows the first.</summary>
+    WipeTwice,
 }

@@ -30,7 +30,7 @@ internal sealed class SimCluster
         SimNode[] nodes = new SimNode[config.Nodes];
         Rules = new ClusterRules(config, nodes);
         Peers = new PeerNetwork(Scheduler, config, nodes);
-        Clients = new ClientNetwork(Scheduler, config, nodes);
+        Clients = new ClientNetwork(Scheduler, config, nodes, Peers);
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
         Nodes = nodes;
@@ -62,6 +62,9 @@ internal sealed class SimCluster
     public IReadOnlyList<SimNode> Nodes { get; }
 
     public Nemesis Faults => _nemesis;
+
+    /// <summary>One more rule to look at after every step: what is wrong, or null.</summary>
+    public Func<SimCluster, string?>? FurtherRule { get; init; }
 
     /// <summary>Keys whose histories were too much for the checker.</summary>
     public int Undecided { get; private set; }
@@ -129,6 +132,11 @@ internal sealed class SimCluster
             if (Rules.Broken is { } broken)
             {
                 throw broken;
+            }
+
+            if (FurtherRule?.Invoke(this) is { } words)
+            {
+                Rules.Break("a further rule", words);
             }
 
             if (Scheduler.Escaped is { } escaped)

@@ -1,3 +1,4 @@
+using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
 
@@ -33,11 +34,19 @@ internal sealed record SimConfig
 
     public required double Ttls { get; init; }
 
+    /// <summary>Part of the calls that go to any node as a unary call, which it may forward.</summary>
+    public required double Unary { get; init; }
+
+    /// <summary>Streams of clients never answer at once, even when they could.</summary>
+    public required bool Yields { get; init; }
+
     public required int ElectionTicks { get; init; }
 
     public required int HeartbeatTicks { get; init; }
 
     public required int TickMs { get; init; }
+
+    public required RaftLimits RaftLimits { get; init; }
 
     public required int EntryBytesMax { get; init; }
 
@@ -138,6 +147,16 @@ internal sealed record SimConfig
             Reordering = classes.Contains(FaultClass.Reordering) ? random.NextDouble() * 0.2 : 0,
             FaultSeconds = 1 + random.Exponential(5),
             Classes = classes,
+            Unary = random.Pick([0, 0, 0.1, 0.5]),
+            Yields = random.Chance(0.3),
+            RaftLimits = random.Chance(0.5) ? new RaftLimits() : new RaftLimits
+            {
+                AppendBytesMax = random.Pick([1, 300, 8_000]),
+                InFlightBytesMax = random.Pick([1, 4_000, 1 << 20]),
+                InFlightAppendsMax = random.Pick([1, 2, 16]),
+                CacheBytes = random.Pick([0, 1_000, 64_000]),
+                CacheBytesMax = random.Pick([64_000, 1 << 20]),
+            },
         };
     }
 }

@@ -8,8 +8,10 @@ namespace Kahuna.Tests.Simulation;
 /// <summary>Runs one seed from beginning to end.</summary>
 internal static class SimRun
 {
-    /// <summary>Runs a seed on a thread of its own. With <paramref name="without"/> the faults of these numbers are left out.</summary>
-    public static SimResult Run(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null)
+    /// <summary>
+    /// Runs a seed on a thread of its own. With <paramref name="without"/> the faults of these numbers are left out; <paramref name="rule"/> is one more rule, which says what is wrong.
+    /// </summary>
+    public static SimResult Run(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null, Func<SimCluster, string?>? rule = null)
     {
         SimResult? result = null;
         Exception? failure = null;
@@ -17,7 +19,7 @@ internal static class SimRun
         {
             try
             {
-                result = RunHere(seed, seconds, trace, without);
+                result = RunHere(seed, seconds, trace, without, rule);
             }
             catch (Exception error)
             {
@@ -30,13 +32,13 @@ internal static class SimRun
     }
 
     /// <summary>Runs a seed on this thread, which must have no synchronization context.</summary>
-    public static SimResult RunHere(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null)
+    public static SimResult RunHere(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null, Func<SimCluster, string?>? rule = null)
     {
         long began = Stopwatch.GetTimestamp();
         SimConfig config = SimConfig.Draw(seed, seconds);
         Fault[] faults = [.. FaultPlan.Draw(config).Where(fault => without?.Contains(fault.Number) != true)];
         trace?.WriteLine(config.ToString());
-        SimCluster cluster = new(config, faults, trace);
+        SimCluster cluster = new(config, faults, trace) { FurtherRule = rule };
         SimViolation? violation = null;
         try
         {
@@ -53,7 +55,7 @@ internal static class SimRun
     }
 
     /// <summary>Leaves out as many faults as it can while the seed still breaks the same rule. Returns the numbers of those that are needed.</summary>
-    public static IReadOnlyList<int> Minimize(SimResult failed, double seconds)
+    public static IReadOnlyList<int> Minimize(SimResult failed, double seconds, Func<SimCluster, string?>? rule = null)
     {
         SimConfig config = SimConfig.Draw(failed.Seed, seconds);
         List<int> needed = [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= failed.VirtualSeconds * 1e9).Select(static fault => fault.Number)];
@@ -63,7 +65,7 @@ internal static class SimRun
             for (int at = 0; at < needed.Count;)
             {
                 List<int> tried = [.. needed.Take(at), .. needed.Skip(at + size)];
-                SimResult result = Run(failed.Seed, seconds, without: all.Except(tried).ToHashSet());
+                SimResult result = Run(failed.Seed, seconds, without: all.Except(tried).ToHashSet(), rule: rule);
                 if (result.Violation?.Rule == failed.Violation!.Rule)
                 {
                     needed = tried;

@@ -1,3 +1,4 @@
+using System.Text.Json;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Faults;
 
@@ -9,7 +10,7 @@ public sealed class SimulationTests
     [Fact]
     public void Seeds_break_no_rule()
     {
-        SimOptions options = SimOptions.Parse(["--seeds", "1..200", "--seconds", "60"], out _)!;
+        SimOptions options = SimOptions.Parse(["--seeds", "1..500", "--seconds", "120"], out _)!;
         SimSummary summary = SimCommand.Work(options, null, TextWriter.Null);
         Assert.True(summary.First is null, summary.First?.Violation?.Words);
         Assert.Empty(summary.Missed);
@@ -47,6 +48,27 @@ public sealed class SimulationTests
     }
 
     [Fact]
+    public void Minimizing_leaves_only_the_faults_that_are_needed()
+    {
+        static string? Rule(SimCluster cluster) =>
+            cluster.Faults.Fired[(int)FaultClass.Kill] > 0 && cluster.Faults.Fired[(int)FaultClass.ClockJump] > 0 ? "somebody was killed, and a clock jumped" : null;
+        SimResult failed = Enumerable.Range(1, 100).Select(static seed => SimRun.Run((ulong)seed, 40, rule: Rule)).First(static result => result.Violation is not null);
+        IReadOnlyList<Fault> faults = FaultPlan.Draw(SimConfig.Draw(failed.Seed, 40));
+        IReadOnlyList<int> needed = SimRun.Minimize(failed, 40, Rule);
+        Assert.True(failed.Violation!.Faults.Count > 2);
+        Assert.Equal([FaultClass.Kill, FaultClass.ClockJump], needed.Select(number => faults.Single(fault => fault.Number == number).Class).Order());
+    }
+
+    [Fact]
+    public void Same_seeds_are_the_same_runs_in_another_process()
+    {
+        string[] hashes = [HashOf("1"), HashOf("2")];
+        SimOptions options = SimOptions.Parse(["--seeds", "1..20", "--seconds", "20"], out _)!;
+        string here = JsonDocument.Parse(SimCommand.Work(options, null, TextWriter.Null).ToJson()).RootElement.GetProperty("eventLogHash").GetString()!;
+        Assert.Equal([here, here], hashes);
+    }
+
+    [Fact]
     public void Code_that_leaves_the_run_is_seen()
     {
         SimScheduler scheduler = new(new EventLog(null));
@@ -70,5 +92,25 @@ public sealed class SimulationTests
         using StringWriter errors = new();
         Assert.Equal(2, SimCommand.Run(arguments.Split(' '), TextWriter.Null, errors));
         Assert.Contains("Usage: scripts/sim.sh", errors.ToString(), StringComparison.Ordinal);
+    }
+
+    private static string HashOf(string jobs)
+    {
+        string file = Path.GetTempFileName();
+        try
+        {
+            using System.Diagnostics.Process process = System.Diagnostics.Process.Start(new System.Diagnostics.ProcessStartInfo("dotnet", [typeof(SimulationTests).Assembly.Location, "sim", "--seeds", "1..20", "--seconds", "20", "--jobs", jobs, "--json", file])
+            {
+                RedirectStandardOutput = true,
+            })!;
+            process.StandardOutput.ReadToEnd();
+            process.WaitForExit();
+            Assert.Equal(0, process.ExitCode);
+            return JsonDocument.Parse(File.ReadAllText(file)).RootElement.GetProperty("eventLogHash").GetString()!;
+        }
+        finally
+        {
+            File.Delete(file);
+        }
     }
 }

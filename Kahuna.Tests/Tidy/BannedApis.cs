@@ -4,7 +4,8 @@ namespace Kahuna.Tests.Tidy;
 
 /// <summary>
 /// A list of what code must not touch. A pattern is a type ("System.DateTime"), a member ("System.Guid::NewGuid", with
-/// "::" and the metadata name), or either with "*" at the end for everything that begins so. Immutable.
+/// "::" and the metadata name), an overload (a member with its parameters' types in parentheses), or any with "*" at the end for everything
+/// that begins so. Immutable.
 /// </summary>
 internal sealed class BannedApis(string[] banned, string[] except)
 {
@@ -61,6 +62,25 @@ internal sealed class BannedApis(string[] banned, string[] except)
         ],
         s_outsideExceptions);
 
+    /// <summary>
+    /// For everything else that the simulator runs: asynchronous code is allowed, but only where its time, its timers and what goes on after an await are given.
+    /// </summary>
+    public static BannedApis Simulated { get; } = new(
+        [
+            .. s_clocks,
+            "System.Random::.ctor()", "System.Random::get_Shared", "System.Security.Cryptography.RandomNumberGenerator", "System.Guid::NewGuid", "System.Guid::CreateVersion7",
+            "System.HashCode", "System.String::GetHashCode",
+            "System.TimeProvider::get_System", "System.Threading.Tasks.Task::Run", "System.Threading.Tasks.TaskFactory*", "System.Threading.Tasks.Parallel*",
+            "System.Threading.Tasks.Task::Delay(System.TimeSpan)", "System.Threading.Tasks.Task::Delay(System.Int32)",
+            "System.Threading.Tasks.Task::Delay(System.TimeSpan,System.Threading.CancellationToken)", "System.Threading.Tasks.Task::Delay(System.Int32,System.Threading.CancellationToken)",
+            "System.Threading.Tasks.Task::WaitAsync(System.TimeSpan)", "System.Threading.Tasks.Task::WaitAsync(System.TimeSpan,System.Threading.CancellationToken)",
+            "System.Threading.CancellationTokenSource::.ctor(System.TimeSpan)", "System.Threading.CancellationTokenSource::.ctor(System.Int32)",
+            "System.Threading.CancellationTokenSource::CancelAfter",
+            "System.Threading.Thread", "System.Threading.ThreadPool", "System.Threading.Timer", "System.Threading.PeriodicTimer", "System.Timers.*",
+            "System.Net.*", "System.Console", "System.Diagnostics.Process*",
+        ],
+        [.. s_outsideExceptions, "System.Threading.Timeout*"]);
+
     public IEnumerable<string> Violations(TypeDefinition type) =>
         CodeReferences.Of(type).Where(IsBanned).Select(reference => reference.ToString()).Distinct();
 
@@ -68,10 +88,11 @@ internal sealed class BannedApis(string[] banned, string[] except)
     {
         string type = reference.Outermost.FullName;
         string? member = reference.Member is null ? null : $"{type}::{reference.Member}";
+        string? overload = member is null ? null : $"{member}({reference.Parameters})";
         bool Matches(string pattern) =>
             pattern.EndsWith('*')
                 ? (pattern.Contains("::", StringComparison.Ordinal) ? member : type)?.StartsWith(pattern[..^1], StringComparison.Ordinal) == true
-                : type == pattern || member == pattern;
+                : type == pattern || member == pattern || overload == pattern;
         return banned.Any(Matches) && !except.Any(Matches);
     }
 }

@@ -99,7 +99,7 @@ internal static class CodeReferences
                 yield return new CodeReference(type, where, field.FieldType, null);
                 break;
             case MethodReference method:
-                yield return new CodeReference(type, where, method.DeclaringType, method.Name);
+                yield return new CodeReference(type, where, method.DeclaringType, method.Name) { Parameters = string.Join(',', method.Parameters.Select(static parameter => parameter.ParameterType.FullName)) };
                 yield return new CodeReference(type, where, method.ReturnType, null);
                 IEnumerable<TypeReference> arguments = method is GenericInstanceMethod generic ? generic.GenericArguments : [];
                 foreach (TypeReference used in method.Parameters.Select(parameter => parameter.ParameterType).Concat(arguments))

@@ -16,6 +16,42 @@ public sealed class PurityTests
     [Fact]
     public void Partitions_take_their_surroundings_through_ports() => Findings.AssertNone(TypesOf("Partitions").SelectMany(BannedApis.Owned.Violations));
 
+    /// <summary>What the simulator runs of the folders that also hold adapters to the real world.</summary>
+    [Fact]
+    public void What_the_simulator_runs_is_given_its_surroundings()
+    {
+        // docs/simulation.md says of each what covers it instead.
+        string[] leftOut =
+        [
+            "Kahuna.Server.Storage.ThreadedLog", "Kahuna.Server.Storage.DataDirectory", "Kahuna.Server.Storage.SegmentPreparer",
+            "Kahuna.Client.Connection.GrpcFrameChannel", "Kahuna.Client.Connection.GrpcFrameStream", "Kahuna.Client.Connection.ServerTrust", "Kahuna.Client.Connection.DevelopmentCertificates",
+        ];
+        string[] folders = ["Kahuna.Server.Storage", "Kahuna.Server.Storage.States", "Kahuna.Server.Cluster", "Kahuna.Client.Connection", "Kahuna.Client.KeyValues"];
+        string[] door = ["RequestDoor", "UnaryCall", "UnaryCalls"];
+        List<TypeDefinition> types =
+        [
+            .. Product.Server.Types.Concat(Product.Client.Types).Where(type => folders.Contains(type.Namespace) && !leftOut.Contains(type.FullName)),
+            .. Product.Server.Types.Where(type => type.Namespace == "Kahuna.Server.Api" && door.Contains(type.Name)),
+        ];
+        Assert.All(folders, folder => Assert.Contains(types, type => type.Namespace == folder));
+        Findings.AssertNone(types.SelectMany(BannedApis.Simulated.Violations));
+    }
+
+    [Theory]
+    [InlineData(typeof(Samples.Partitions.RunsTask), "System.Threading.Tasks.Task::Run")]
+    [InlineData(typeof(Samples.Partitions.Delays), "System.Threading.Tasks.Task::Delay")]
+    [InlineData(typeof(Samples.Partitions.CancelsByHiddenTimer), "System.Threading.CancellationTokenSource::.ctor")]
+    [InlineData(typeof(Samples.Partitions.TakesSystemClock), "System.TimeProvider::get_System")]
+    [InlineData(typeof(Samples.Raft.ReadsClock), "System.DateTime")]
+    [InlineData(typeof(Samples.Raft.MakesGuid), "System.Guid::NewGuid")]
+    [InlineData(typeof(Samples.Raft.SetsTimer), "System.Threading.Timer")]
+    [InlineData(typeof(Samples.Raft.StartsThread), "System.Threading.Thread")]
+    public void Work_outside_a_run_is_seen(Type sample, string expected) =>
+        Assert.Contains(BannedApis.Simulated.Violations(DependencyRuleTests.Compiled(sample)), violation => violation.Contains(expected, StringComparison.Ordinal));
+
+    [Fact]
+    public void A_delay_by_a_given_clock_is_not() => Findings.AssertNone(BannedApis.Simulated.Violations(DependencyRuleTests.Compiled(typeof(Samples.Partitions.DelaysByGivenClock))));
+
     [Theory]
     [InlineData(typeof(Samples.Raft.ReadsClock), "System.DateTime")]
     [InlineData(typeof(Samples.Raft.ReadsTickCount), "System.Environment::get_TickCount64")]

@@ -37,6 +37,7 @@ public sealed class ScriptTests
     [InlineData("sim.sh", "--seeds", "5..1")]
     [InlineData("sim.sh", "--mutant", "no-such-bug")]
     [InlineData("mutants.sh", "--tries", "0")]
+    [InlineData("mutants.sh", "--some", "few")]
     [InlineData("mutants.sh", "no-such-bug")]
     [InlineData("cost.sh", "--workers", "many")]
     [InlineData("scale.sh", "--sections", "none")]

@@ -9,6 +9,9 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
 
     public override long TimestampFrequency => 1_000_000_000;
 
+    /// <summary>Whose timers these are; told at each timer's creation. Null: timers run as they are due, and for ever.</summary>
+    public Func<TimerOwner>? Owner { get; init; }
+
     public override TimeZoneInfo LocalTimeZone => TimeZoneInfo.Utc;
 
     public override long GetTimestamp()
@@ -40,8 +43,12 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
     /// <summary>The run's time that passes while this clock counts so much.</summary>
     public long ToRun(long localNs) => (long)(localNs / _rate);
 
+    /// <summary>Who made a timer: whether it is still there, and what runs its code.</summary>
+    public readonly record struct TimerOwner(Func<bool> Lives, Action<Action> Run);
+
     private sealed class SimTimer(SimClock clock, TimerCallback callback, object? state) : ITimer
     {
+        private readonly TimerOwner? _owner = clock.Owner?.Invoke();
         private int _version;
         private SimScheduler Scheduler => clock.Scheduler;
 
@@ -66,7 +73,7 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
 
         private void Arm(int version, TimeSpan due, TimeSpan period) => Scheduler.After(clock.ToRun(due.Ticks * 100), () =>
         {
-            if (version != _version)
+            if (version != _version || _owner is { } owner && !owner.Lives())
             {
                 return;
             }
@@ -76,7 +83,14 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
                 Arm(version, period, period);
             }
 
-            callback(state);
+            if (_owner is { } by)
+            {
+                by.Run(() => callback(state));
+            }
+            else
+            {
+                callback(state);
+            }
         });
     }
 

@@ -1,12 +1,13 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>Where asynchronous code of a run goes on after each await: in the run's queue, in the order in which it became able to. Owned by one run.</summary>
-internal sealed class SimContext(SimScheduler scheduler) : SynchronizationContext
+/// <param name="after">Puts an action into the run's queue, so many nanoseconds from now.</param>
+internal sealed class SimContext(Action<long, Action> after) : SynchronizationContext
 {
     /// <summary>What a thread takes to wake up.</summary>
     private const long WakeNs = 2_000;
 
-    public override void Post(SendOrPostCallback d, object? state) => scheduler.After(WakeNs, () => Run(() => d(state)));
+    public override void Post(SendOrPostCallback d, object? state) => after(WakeNs, () => Run(() => d(state)));
 
     public override void Send(SendOrPostCallback d, object? state) => throw new InvalidOperationException("Nobody waits for another thread in a run.");
 

@@ -28,6 +28,7 @@ internal enum SimEvent : byte
     Request,
     Reply,
     Call,
+    UnaryCall,
     Return,
     Fault,
     FaultEnd,

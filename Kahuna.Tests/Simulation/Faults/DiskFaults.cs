@@ -62,6 +62,8 @@ internal sealed class DiskFaults(Nemesis nemesis)
                 return CrashInside(node, random);
             case FaultClass.Wipe:
                 return Lose(node);
+            case FaultClass.WipeTwice:
+                return LoseTwice(node, random);
             default:
                 return Flip(node, random);
         }
@@ -96,6 +98,24 @@ internal sealed class DiskFaults(Nemesis nemesis)
         node.Crash(power: true);
         node.Wipe();
         return () => nemesis.StartLater(node, 0);
+    }
+
+    private Action? LoseTwice(SimNode node, SimRandom random)
+    {
+        Action? end = Lose(node);
+        if (end is not null)
+        {
+            long after = random.Between(20_000_000L, 500_000_000L);
+            bool power = random.Chance(0.5);
+            nemesis.StartLater(node, after);
+            node.Scheduler.After(after + random.Between(20_000_000L, 3_000_000_000L), () =>
+            {
+                node.Crash(power);
+                nemesis.StartLater(node, after);
+            });
+        }
+
+        return end;
     }
 
     /// <summary>A bit of what has been on stable storage for a while changes while the node is down.</summary>

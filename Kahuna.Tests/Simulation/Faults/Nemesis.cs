@@ -157,11 +157,12 @@ internal sealed class Nemesis
     private Action? Apply(FaultClass kind, SimRandom random) => kind switch
     {
         FaultClass.Power or FaultClass.Kill => CrashOne(Choose(random), kind == FaultClass.Power),
-        FaultClass.Everybody => CrashAll(random),
+        FaultClass.Everybody => Crash([.. _cluster.Nodes], random),
+        FaultClass.MinimalQuorum => _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
         FaultClass.Pause => Pause(Choose(random)),
         FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
         FaultClass.ClockJump => Jump(random.Pick(_cluster.Nodes), random.Between(SecondNs / 100, 20 * SecondNs)),
-        FaultClass.SlowSync or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
+        FaultClass.SlowSync or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.WipeTwice or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
         _ => _network.Apply(kind, random),
     };
 
@@ -186,10 +187,17 @@ internal sealed class Nemesis
         return () => StartLater(node, 0);
     }
 
-    private Action CrashAll(SimRandom random)
+    private SimNode[] Some(int count, SimRandom random)
+    {
+        SimNode[] order = [.. _cluster.Nodes];
+        random.Shuffle(order);
+        return order[..count];
+    }
+
+    private Action Crash(SimNode[] nodes, SimRandom random)
     {
         bool power = random.Chance(0.5);
-        SimNode[] running = [.. _cluster.Nodes.Where(static node => node.IsUp)];
+        SimNode[] running = [.. nodes.Where(static node => node.IsUp)];
         foreach (SimNode node in running)
         {
             node.Crash(power);

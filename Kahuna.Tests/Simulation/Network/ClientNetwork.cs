@@ -5,8 +5,11 @@ using Kahuna.Tests.Simulation.Nodes;
 namespace Kahuna.Tests.Simulation.Network;
 
 /// <summary>Connections of clients to nodes: bytes arrive in order after a delay, or the connection ends. Owned by one run.</summary>
-internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, SimNode[] nodes)
+internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, SimNode[] nodes, PeerNetwork peers)
 {
+    /// <summary>A node is a client too, when it forwards; its number as such is this and its own.</summary>
+    private const int FirstNode = 1_000;
+
     private readonly SimRandom _random = new SimRandom(config.Seed).Fork(4);
     private readonly HashSet<(int Client, int Node)> _cut = [];
     private long _meanNs = config.DelayNs;
@@ -15,7 +18,10 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
 
     public SimScheduler Scheduler => scheduler;
 
-    public bool IsCut(int client, int node) => _cut.Contains((client, node));
+    public SimConfig Config => config;
+
+    public bool IsCut(int client, int node) =>
+        client > FirstNode ? peers.IsCut(client - FirstNode, node) || peers.IsCut(node, client - FirstNode) : _cut.Contains((client, node));
 
     public void Cut(int client, int node, bool cut)
     {
@@ -38,10 +44,57 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     public long DelayNs() => (_meanNs / 10) + (long)_random.Exponential(_meanNs);
 
     /// <summary>A client's way to the nodes.</summary>
-    public IFrameChannel Channel(int client) => new ClientChannel(this, client);
+    public ClientChannel Channel(int client) => new(this, client);
 
-    private sealed class ClientChannel(ClientNetwork network, int client) : IFrameChannel
+    /// <summary>The way of one life of a node to the others, for what it forwards.</summary>
+    public ClientChannel ChannelOfNode(int node) => new(this, FirstNode + node);
+
+    /// <summary>
+    /// One request and one answer. The answer comes to <paramref name="answered"/>, or never: when the way there or back is cut, or the power of the node fails.
+    /// </summary>
+    public void Call(int client, int nodeId, byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answered)
     {
+        SimNode node = nodes[nodeId - 1];
+        scheduler.After(DelayNs(), () =>
+        {
+            if (IsCut(client, nodeId))
+            {
+                return;
+            }
+
+            if (!node.IsUp)
+            {
+                scheduler.After(DelayNs(), () => answered(UnaryAnswer.Refused));
+                return;
+            }
+
+            scheduler.Note(SimEvent.UnaryCall, nodeId, client);
+            node.Serve(command, timeLeft, answer => scheduler.After(DelayNs(), () =>
+            {
+                if (!IsCut(client, nodeId))
+                {
+                    answered(answer);
+                }
+            }));
+        });
+    }
+
+    /// <summary>A client's connections to nodes, each opened when it is asked for.</summary>
+    public sealed class ClientChannel(ClientNetwork network, int client) : IFrameChannel
+    {
+        private readonly List<ClientStream> _streams = [];
+        private bool _dead;
+
+        /// <summary>Its owner is gone, and with it all connections.</summary>
+        public void Die()
+        {
+            _dead = true;
+            foreach (ClientStream stream in _streams)
+            {
+                stream.Reset();
+            }
+        }
+
         public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
         {
             int number = int.Parse(endpoint.Host.AsSpan(1), System.Globalization.CultureInfo.InvariantCulture);
@@ -56,7 +109,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
 
         private void Arrive(SimNode node, TaskCompletionSource<IFrameStream> opened)
         {
-            if (network.IsCut(client, node.Id) || node.IsPaused)
+            if (_dead || network.IsCut(client, node.Id) || node.IsPaused)
             {
                 // Nobody answers: the caller's patience ends it.
                 return;
@@ -69,6 +122,8 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             }
 
             ClientStream stream = new(network, client, node);
+            _streams.RemoveAll(static old => old.HasEnded);
+            _streams.Add(stream);
             network.Scheduler.Note(SimEvent.StreamOpen, node.Id, client);
             network.Scheduler.After(network.DelayNs(), () =>
             {

@@ -32,6 +32,8 @@ internal sealed class ClientStream : IFrameStream
         _session = node.OpenSession(this, client);
     }
 
+    public bool HasEnded => _ended;
+
     private SimScheduler Scheduler => _network.Scheduler;
 
     public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
@@ -44,7 +46,7 @@ internal sealed class ClientStream : IFrameStream
 
         byte[] copy = messages.ToArray();
         Carry(_toNode, () => _session.Received(copy));
-        return ValueTask.CompletedTask;
+        return _network.Config.Yields ? new ValueTask(Later(() => true)) : ValueTask.CompletedTask;
     }
 
     public ValueTask<int> ReadAsync(Memory<byte> buffer)
@@ -52,7 +54,7 @@ internal sealed class ClientStream : IFrameStream
         Scheduler.CheckThread("read from a node");
         if (_received.Count > 0)
         {
-            return new ValueTask<int>(CopyTo(buffer));
+            return _network.Config.Yields ? new ValueTask<int>(Later(() => CopyTo(buffer))) : new ValueTask<int>(CopyTo(buffer));
         }
 
         if (_ended)
@@ -96,6 +98,13 @@ internal sealed class ClientStream : IFrameStream
             End("connection reset");
             _session.End();
         }
+    }
+
+    private Task<T> Later<T>(Func<T> result)
+    {
+        TaskCompletionSource<T> source = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Scheduler.After(1_000, () => source.SetResult(result()));
+        return source.Task;
     }
 
     private void Carry(Way way, Action arrive)

@@ -32,6 +32,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly LogWitness _witness;
     private IStateStore? _states;
     private RequestDoor? _door;
+    private UnaryServer? _unary;
     private bool _stepping;
     private int _deadLife;
     private int _keeperTimer;
@@ -43,7 +44,14 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _random = new SimRandom(_config.Seed).Fork(100 + (ulong)id);
         _witness = new LogWitness(_config.Groups);
         Id = id;
-        Clock = new SimClock(cluster.Scheduler, _random.Between(0L, 1_000_000_000_000L));
+        Clock = new SimClock(cluster.Scheduler, _random.Between(0L, 1_000_000_000_000L))
+        {
+            Owner = () =>
+            {
+                int life = Life;
+                return new SimClock.TimerOwner(() => life == Life, action => Do(life, action));
+            },
+        };
         Disk.Fault = Fault;
     }
 
@@ -142,6 +150,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         View = null;
         _states = null;
         _door = null;
+        _unary?.Die(power);
+        _unary = null;
         _stepping = false;
         _paused.Clear();
         foreach (ServerSession session in _sessions.ToArray())
@@ -355,6 +365,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         return session;
     }
 
+    /// <summary>A unary call arrives.</summary>
+    public void Serve(byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answer) => Do(Life, () => _unary!.Serve(command, timeLeft, answer));
+
     public void Forget(ServerSession session) => _sessions.Remove(session);
 
     /// <summary>Connections of clients are lost.</summary>
@@ -421,6 +434,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             TickMs = _config.TickMs,
             ElectionTicks = _config.ElectionTicks,
             HeartbeatTicks = _config.HeartbeatTicks,
+            RaftLimits = _config.RaftLimits,
             EntryBytesMax = _config.EntryBytesMax,
             LogBatchesInFlight = _config.LogBatchesInFlight,
             UncommittedBytesMax = _config.UncommittedBytesMax,
@@ -435,6 +449,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
         View = view;
         _door = new RequestDoor(new Router(Loops, view), 1 << 20);
+        _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), [.. voters.Select(id => new Uri($"https://n{id}:1"))]);
     }
 
     private int Fault(DiskStep step, string path)

@@ -131,6 +131,16 @@ internal sealed class ClusterRules
         }
     }
 
+    /// <summary>The answer to a unary call leaves a node, which may have forwarded it.</summary>
+    public void Answered(SimNode node, ReadOnlySpan<byte> command, ReadOnlySpan<byte> answer)
+    {
+        Look(node);
+        if (Command.TryRead(command, out Command asked) && asked.Kind == CommandKind.Set && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
+        {
+            CheckAcknowledged(node, Encoding.UTF8.GetString(asked.Value));
+        }
+    }
+
     private void NoteValues(ReadOnlySpan<byte> payload, int group, ulong index, ulong term)
     {
         CommandEntry.TryReadHeader(payload, out _, out int count, out ReadOnlySpan<byte> items);

@@ -20,13 +20,14 @@ internal sealed class SimClient
     private readonly SimContext _context;
     private readonly SimClock _clock;
     private readonly KahunaClient _client;
+    private readonly UnaryClient _unary;
 
     public SimClient(SimCluster cluster, int number)
     {
         _cluster = cluster;
         _config = cluster.Config;
         _number = number;
-        _context = new SimContext(cluster.Scheduler);
+        _context = new SimContext(cluster.Scheduler.After);
         _clock = new SimClock(cluster.Scheduler, number * 1_000_000_007L);
         KahunaClientOptions options = new()
         {
@@ -41,6 +42,7 @@ internal sealed class SimClient
 
         ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919);
         _client = new KahunaClient(options, ports, NullLoggerFactory.Instance);
+        _unary = new UnaryClient(cluster.Clients, number, _clock, options.RequestTimeout);
     }
 
     /// <summary>Callers that have not ended.</summary>
@@ -83,8 +85,15 @@ internal sealed class SimClient
             : null;
         try
         {
-            await RunAsync(call, abandoned?.Token ?? default);
-            call.Outcome = CallOutcome.Ok;
+            if (random.Chance(_config.Unary))
+            {
+                await _unary.RunAsync(call, random.Between(1, _config.Nodes), abandoned?.Token ?? default);
+            }
+            else
+            {
+                await RunAsync(call, abandoned?.Token ?? default);
+                call.Outcome = CallOutcome.Ok;
+            }
         }
         catch (KahunaException error)
         {
