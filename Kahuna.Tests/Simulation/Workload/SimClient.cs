@@ -168,7 +168,7 @@ internal sealed class SimClient
             OnlyIfAbsent = kind == CallKind.Set && condition == 0,
             OnlyIfPresent = kind == CallKind.Set && condition == 1,
             OnlyIfValue = condition == 2 ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
-            OnlyIfRevision = condition == 3 ? seen?.Revision ?? 1 : null,
+            OnlyIfRevision = condition == 3 ? Math.Max(1, seen?.Revision ?? 1) : null,
             TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls)) ? random.Pick([50, 500, 2_000, TtlMsMax]) : null,
             By = kind == CallKind.Increment ? random.Between(-3, 10) : 0,
         };
