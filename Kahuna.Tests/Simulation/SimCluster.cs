@@ -69,6 +69,9 @@ internal sealed class SimCluster
     /// <summary>Keys whose histories were too much for the checker.</summary>
     public int Undecided { get; private set; }
 
+    /// <summary>Until then callers pause a tenth of what they do otherwise.</summary>
+    public long HurryUntilNs { get; set; }
+
     /// <summary>Callers begin nothing new.</summary>
     public bool LoadEnds { get; private set; }
 

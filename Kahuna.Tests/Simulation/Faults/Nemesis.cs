@@ -11,6 +11,9 @@ internal sealed class Nemesis
 
     private const long SecondNs = 1_000_000_000;
 
+    /// <summary>How long callers hurry after a fault that may give a group two leaders: it is soon over.</summary>
+    private const long HurryNs = 4 * SecondNs;
+
     private readonly SimCluster _cluster;
     private readonly IReadOnlyList<Fault> _faults;
     private readonly SimRandom _random;
@@ -139,6 +142,11 @@ internal sealed class Nemesis
         if (end is null)
         {
             return;
+        }
+
+        if (fault.Class is FaultClass.LeaderCut or FaultClass.Partition or FaultClass.OneWayCut or FaultClass.Pause && random.Chance(0.5))
+        {
+            _cluster.HurryUntilNs = Scheduler.NowNs + HurryNs;
         }
 
         Fired[(int)fault.Class]++;

@@ -65,7 +65,8 @@ internal sealed class SimClient
         {
             while (!_cluster.LoadEnds)
             {
-                await Task.Delay(TimeSpan.FromMilliseconds(1 + random.Exponential(_config.ThinkMs)), _clock);
+                double pauseMs = random.Exponential(_config.ThinkMs);
+                await Task.Delay(TimeSpan.FromMilliseconds(1 + (_cluster.Scheduler.NowNs < _cluster.HurryUntilNs ? pauseMs / 10 : pauseMs)), _clock);
                 await CallAsync(process, random);
             }
         }
