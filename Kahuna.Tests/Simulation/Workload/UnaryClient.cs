@@ -10,11 +10,14 @@ namespace Kahuna.Tests.Simulation.Workload;
 /// <summary>Calls as a client in any language makes them: one request to one node, a deadline, no retries. Owned by one client.</summary>
 internal sealed class UnaryClient(ClientNetwork network, int number, SimClock clock, TimeSpan timeout)
 {
+    /// <summary>How much longer the client waits than it tells the node, so that what the node says at the deadline is heard.</summary>
+    private static readonly TimeSpan s_grace = TimeSpan.FromMilliseconds(300);
+
     /// <summary>Makes a call and fills in what came back.</summary>
     public async Task RunAsync(Call call, int node, CancellationToken ct)
     {
         TaskCompletionSource<UnaryAnswer> answered = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        using CancellationTokenSource limit = new(timeout, clock);
+        using CancellationTokenSource limit = new(timeout + s_grace, clock);
         using CancellationTokenRegistration late = limit.Token.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Late), null);
         using CancellationTokenRegistration abandoned = ct.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Lost), null);
         network.Call(number, node, Encode(call), timeout, answer => answered.TrySetResult(answer));
