@@ -225,7 +225,11 @@ internal sealed class PartitionLoop : ILogSink
 
             _dirty.RemoveRange(kept, _dirty.Count - kept);
             _output.DeliverReplies();
-            TellUnreachable();
+            while (_output.TryTakeUnreachable(out NodeId peer))
+            {
+                ReportUnreachable(peer);
+            }
+
             _output.StepSelf(this);
         }
 
@@ -347,14 +351,6 @@ internal sealed class PartitionLoop : ILogSink
             {
                 MarkDirty(partition);
             }
-        }
-    }
-
-    private void TellUnreachable()
-    {
-        while (_output.TryTakeUnreachable(out NodeId peer))
-        {
-            ReportUnreachable(peer);
         }
     }
 

@@ -25,6 +25,9 @@ public sealed class PurityTests
         [
             "Kahuna.Server.Storage.ThreadedLog", "Kahuna.Server.Storage.DataDirectory", "Kahuna.Server.Storage.SegmentPreparer",
             "Kahuna.Client.Connection.GrpcFrameChannel", "Kahuna.Client.Connection.GrpcFrameStream", "Kahuna.Client.Connection.ServerTrust", "Kahuna.Client.Connection.DevelopmentCertificates",
+
+            // Each has one line for the real world, which a given context or port takes the place of.
+            "Kahuna.Client.Connection.ConnectionPorts", "Kahuna.Client.Connection.WakeSignal",
         ];
         string[] folders = ["Kahuna.Server.Storage", "Kahuna.Server.Storage.States", "Kahuna.Server.Cluster", "Kahuna.Client.Connection", "Kahuna.Client.KeyValues"];
         string[] door = ["RequestDoor", "UnaryCall", "UnaryCalls"];

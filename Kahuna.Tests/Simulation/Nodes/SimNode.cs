@@ -4,10 +4,7 @@ using Kahuna.Server.Cluster;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.Raft;
 using Kahuna.Server.Storage;
-using Kahuna.Server.Storage.States;
-using Kahuna.Tests.Partitions;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Rules;
@@ -21,7 +18,7 @@ namespace Kahuna.Tests.Simulation.Nodes;
 /// </summary>
 internal sealed class SimNode : ITurnScheduler, IPeerTransport
 {
-    private const string DataPath = "/data";
+    public const string DataPath = "/data";
 
     private readonly SimCluster _cluster;
     private readonly SimConfig _config;
@@ -30,12 +27,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly HashSet<ServerSession> _sessions = [];
     private readonly Dictionary<int, int> _directories = [];
     private readonly LogWitness _witness;
-    private IStateStore? _states;
     private RequestDoor? _door;
     private UnaryServer? _unary;
-    private bool _stepping;
     private int _deadLife;
-    private int _keeperTimer;
 
     public SimNode(SimCluster cluster, int id)
     {
@@ -148,11 +142,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Loops = null;
         Keeper = null;
         View = null;
-        _states = null;
         _door = null;
         _unary?.Die(power);
         _unary = null;
-        _stepping = false;
         _paused.Clear();
         foreach (ServerSession session in _sessions.ToArray())
         {
@@ -281,37 +273,6 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         return true;
     }
 
-    private void WakeKeeper()
-    {
-        if (!_stepping)
-        {
-            _stepping = true;
-            After((long)_random.Exponential(_config.TurnNs), StepKeeper);
-        }
-    }
-
-    private void StepKeeper()
-    {
-        _stepping = false;
-        StateKeeper keeper = Keeper!;
-        if (keeper.Step())
-        {
-            Scheduler.Note(SimEvent.KeeperStep, Id);
-            WakeKeeper();
-        }
-        else if (keeper.DueMs is var due && due != long.MaxValue)
-        {
-            int timer = ++_keeperTimer;
-            After(Clock.ToRun(Math.Clamp(due - keeper.NowMs, 1, 60_000) * 1_000_000), () =>
-            {
-                if (!_stepping && timer == _keeperTimer)
-                {
-                    StepKeeper();
-                }
-            });
-        }
-    }
-
     // ---- Links
 
     ByteBuffer IPeerTransport.BeginFrame() => ByteBuffer.Rent();
@@ -385,19 +346,10 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Rules.Answered(this, session, frame, count);
     }
 
-    // ---- Construction, as the shipped host does it
-
     private void Build()
     {
         ulong start = _random.Next();
-        SegmentedLogOptions sizes = new()
-        {
-            SegmentBytes = _config.SegmentBytes,
-            FirstSegmentBytes = _config.SegmentBytes,
-            KeepBytes = (long)_config.SegmentBytes * _config.KeptSegments,
-            WriteBytesMax = _config.WriteBytesMax,
-            NewLogId = start | 1,
-        };
+        SegmentedLogOptions sizes = NodeParts.LogSizes(_config, start);
         SimLog log = new(this, SegmentedLog.Open(DataPath, sizes, Disk, Say));
         GroupImage[] found = log.Images(_config.Groups);
         if (_witness.Recovered(found, _config.Loops) is { } wrong)
@@ -405,51 +357,13 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             Rules.Break("a restart finds what was on stable storage", $"node {Id}: {wrong}");
         }
 
-        FileStateStore files = new(Disk, DataPath + "/state");
-        _states = _config.WholeStates ? files : new MergingStateStore(files);
-        NodeId self = new((ushort)Id);
-        NodeId[] voters = [.. Enumerable.Range(1, _config.Nodes).Select(id => new NodeId((ushort)id))];
-        ClusterView view = new(new ClusterIdentity("sim", self, "1", _config.Groups, [.. voters.Select(id => (id, new Uri($"https://n{id}:1")))]));
-        view.Failed += (partition, error) => Break($"partition {partition} has failed: {error}");
-        view.StorageDead += Die;
-        StateKeeperOptions keeping = new()
-        {
-            Self = self,
-            BytesPerSecond = _config.BackgroundBytesPerSecond,
-            UrgentLogBytes = sizes.KeepBytes,
-            SliceBytes = _config.SliceBytes,
-            ChunkBytes = _config.SliceBytes,
-            ChunksInFlight = _config.ChunksInFlight,
-            FreshLogBytes = _config.FlushLogBytes / 4,
-            StateLimits = _config.StateLimits,
-            FirstTransfer = start,
-        };
-        Keeper = new StateKeeper(keeping, new KeeperPorts(_states, log, this, Clock, Say), Die);
-        LoopOptions options = new()
-        {
-            Self = self,
-            Voters = voters,
-            PreferredLeader = PreferredLeaders.For(!_config.SpreadLeaders, voters),
-            Loops = _config.Loops,
-            TickMs = _config.TickMs,
-            ElectionTicks = _config.ElectionTicks,
-            HeartbeatTicks = _config.HeartbeatTicks,
-            RaftLimits = _config.RaftLimits,
-            EntryBytesMax = _config.EntryBytesMax,
-            LogBatchesInFlight = _config.LogBatchesInFlight,
-            UncommittedBytesMax = _config.UncommittedBytesMax,
-            StateLimits = _config.StateLimits,
-            FlushLogBytes = _config.FlushLogBytes,
-            Voting = IsRejoining ? VotingRight.Rejoining : VotingRight.Full,
-            Seed = start,
-        };
-        Loops = new LoopSet(options, new LoopPorts(_config.Groups, Clock, this, log, this, view) { States = _states, Keeper = Keeper, Report = Say });
-        Keeper.Attach(Loops, WakeKeeper);
-        LoopSet loops = Loops;
-        view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
-        View = view;
-        _door = new RequestDoor(new Router(Loops, view), 1 << 20);
-        _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), [.. voters.Select(id => new Uri($"https://n{id}:1"))]);
+        NodeParts parts = NodeParts.Assemble(this, _cluster, log, start);
+        Keeper = parts.Keeper;
+        Loops = parts.Loops;
+        Keeper.Attach(Loops, new KeeperSteps(this, Keeper, _random, _config.TurnNs).Wake);
+        View = parts.View;
+        _door = parts.Door;
+        _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config));
     }
 
     private int Fault(DiskStep step, string path)
@@ -458,10 +372,10 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         return _deadLife == Life ? throw new SimCrashException() : DiskFault?.Invoke(step, path) ?? 0;
     }
 
-    private void Say(string line) => Scheduler.Note(SimEvent.Report, Id, words: line);
+    public void Say(string line) => Scheduler.Note(SimEvent.Report, Id, words: line);
 
     /// <summary>The log or the stored state is dead: the process ends, and somebody starts it again.</summary>
-    private void Die(Exception error)
+    public void Die(Exception error)
     {
         if (error is SimCrashException)
         {

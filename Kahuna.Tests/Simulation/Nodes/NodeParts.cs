@@ -1,0 +1,74 @@
+using Kahuna.Server.Api;
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Server.Storage;
+using Kahuna.Server.Storage.States;
+using Kahuna.Tests.Partitions;
+
+namespace Kahuna.Tests.Simulation.Nodes;
+
+/// <summary>The shipped parts of one life of a node, put together as the shipped host does it.</summary>
+internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, ClusterView View, RequestDoor Door)
+{
+    public static SegmentedLogOptions LogSizes(SimConfig config, ulong start) => new()
+    {
+        SegmentBytes = config.SegmentBytes,
+        FirstSegmentBytes = config.SegmentBytes,
+        KeepBytes = (long)config.SegmentBytes * config.KeptSegments,
+        WriteBytesMax = config.WriteBytesMax,
+        NewLogId = start | 1,
+    };
+
+    public static IReadOnlyList<Uri> Addresses(SimConfig config) => [.. Enumerable.Range(1, config.Nodes).Select(static id => new Uri($"https://n{id}:1"))];
+
+    public static NodeParts Assemble(SimNode node, SimCluster cluster, SimLog log, ulong start)
+    {
+        SimConfig config = cluster.Config;
+        FileStateStore files = new(node.Disk, SimNode.DataPath + "/state");
+        IStateStore states = config.WholeStates ? files : new MergingStateStore(files);
+        NodeId self = new((ushort)node.Id);
+        NodeId[] voters = [.. Enumerable.Range(1, config.Nodes).Select(static id => new NodeId((ushort)id))];
+        ClusterView view = new(new ClusterIdentity("sim", self, "1", config.Groups, [.. voters.Zip(Addresses(config))]));
+        view.Failed += (partition, error) => node.Break($"partition {partition} has failed: {error}");
+        view.StorageDead += node.Die;
+        StateKeeper keeper = new(Keeping(config, self, start), new KeeperPorts(states, log, node, node.Clock, node.Say), node.Die);
+        LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
+        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, Report = node.Say });
+        view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
+        return new NodeParts(loops, keeper, view, new RequestDoor(new Router(loops, view), 1 << 20));
+    }
+
+    private static StateKeeperOptions Keeping(SimConfig config, NodeId self, ulong start) => new()
+    {
+        Self = self,
+        BytesPerSecond = config.BackgroundBytesPerSecond,
+        UrgentLogBytes = LogSizes(config, start).KeepBytes,
+        SliceBytes = config.SliceBytes,
+        ChunkBytes = config.SliceBytes,
+        ChunksInFlight = config.ChunksInFlight,
+        FreshLogBytes = config.FlushLogBytes / 4,
+        StateLimits = config.StateLimits,
+        FirstTransfer = start,
+    };
+
+    private static LoopOptions Options(SimConfig config, NodeId self, IReadOnlyList<NodeId> voters, ulong start) => new()
+    {
+        Self = self,
+        Voters = voters,
+        PreferredLeader = PreferredLeaders.For(!config.SpreadLeaders, voters),
+        Loops = config.Loops,
+        TickMs = config.TickMs,
+        ElectionTicks = config.ElectionTicks,
+        HeartbeatTicks = config.HeartbeatTicks,
+        RaftLimits = config.RaftLimits,
+        EntryBytesMax = config.EntryBytesMax,
+        LogBatchesInFlight = config.LogBatchesInFlight,
+        UncommittedBytesMax = config.UncommittedBytesMax,
+        StateLimits = config.StateLimits,
+        FlushLogBytes = config.FlushLogBytes,
+        Seed = start,
+    };
+}
