@@ -1,11 +1,10 @@
-using Kahuna.Client;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
 /// <summary>One process of the history: does one operation after the other and notes what came back. Owned by one <see cref="SoakLoad"/>.</summary>
-internal sealed class SoakCaller(int process, KahunaClient client, SoakOptions options, SoakRecord record)
+internal sealed class SoakCaller(int process, ISoakTarget target, SoakOptions options, SoakRecord record)
 {
     private const double Abandoned = 0.03;
     private const double AbandonedAfterMs = 5;
@@ -35,36 +34,13 @@ internal sealed class SoakCaller(int process, KahunaClient client, SoakOptions o
             ? new CancellationTokenSource(TimeSpan.FromMilliseconds(_random.Exponential(AbandonedAfterMs)))
             : null;
         operation = operation with { CallNs = record.Clock.NowNs };
-        string? error = null;
-        try
+        SoakAnswer answer = await target.RunAsync(operation, abandoned?.Token ?? CancellationToken.None);
+        operation = operation with { ReturnNs = record.Clock.NowNs, Outcome = answer.Outcome, Result = answer.Result };
+        if (answer.Outcome == HistoryOutcome.Ok)
         {
-            OperationResult result = await SdkCall.RunAsync(client.KeyValues, operation, abandoned?.Token ?? CancellationToken.None);
-            operation = operation with { ReturnNs = record.Clock.NowNs, Outcome = HistoryOutcome.Ok, Result = result };
             Volatile.Write(ref _answeredCallNs, operation.CallNs);
         }
-        catch (KahunaException failure)
-        {
-            RequireExpected(operation, failure);
-            operation = operation with { ReturnNs = record.Clock.NowNs, Outcome = OutcomeOf(failure.Outcome) };
-            error = failure.Code.ToString();
-        }
-        catch (KahunaCanceledException failure)
-        {
-            operation = operation with { ReturnNs = record.Clock.NowNs, Outcome = OutcomeOf(failure.Outcome) };
-            error = "Canceled";
-        }
 
-        await record.AddAsync(key, operation, error);
-    }
-
-    private static HistoryOutcome OutcomeOf(OperationOutcome outcome) => outcome == OperationOutcome.DidNotHappen ? HistoryOutcome.Fail : HistoryOutcome.Unknown;
-
-    /// <summary>A node that is killed or stopped explains refusals, silence and lost connections, and nothing else.</summary>
-    private static void RequireExpected(HistoryOperation operation, KahunaException failure)
-    {
-        if (failure.Code is not (KahunaErrorCode.Unavailable or KahunaErrorCode.Overloaded or KahunaErrorCode.DeadlineExceeded or KahunaErrorCode.ConnectionLost or KahunaErrorCode.OutcomeUnknown))
-        {
-            throw new SoakException($"{operation.Kind} of {operation.Key} ended with {failure.Code}, which no fault of this run explains: {failure.Message}");
-        }
+        await record.AddAsync(key, operation, answer.Error);
     }
 }

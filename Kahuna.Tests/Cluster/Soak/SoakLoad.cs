@@ -2,13 +2,13 @@ using Kahuna.Client;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>The clients of a run and their callers. Owned by one run.</summary>
+/// <summary>The ways to the cluster and their callers: clients of the SDK, and for each node some that call this node whatever happens to it. Owned by one run.</summary>
 internal sealed class SoakLoad : IAsyncDisposable
 {
     /// <summary>Clients get them in turn. The shorter ones end writes with an unknown outcome whenever a node is stopped.</summary>
     private static readonly int[] s_requestTimeoutsMs = [300, 1_000, 3_000, 10_000];
 
-    private readonly List<KahunaClient> _clients = [];
+    private readonly List<ISoakTarget> _targets = [];
     private readonly List<SoakCaller> _callers = [];
     private readonly CancellationTokenSource _stop = new();
     private readonly SoakClock _clock;
@@ -17,11 +17,12 @@ internal sealed class SoakLoad : IAsyncDisposable
     public SoakLoad(ProcessCluster cluster, SoakOptions options, SoakRecord record)
     {
         _clock = record.Clock;
-        for (int i = 0; i < options.Clients; i++)
+        _targets.AddRange(Enumerable.Range(0, options.Clients).Select(number => new SdkTarget(Connect(cluster, number))));
+        _targets.AddRange(cluster.Nodes.Select(node => new NodeTarget(node, TrustedCaFile(cluster))));
+        foreach (ISoakTarget target in _targets)
         {
-            KahunaClient client = Connect(cluster, i);
-            _clients.Add(client);
-            _callers.AddRange(Enumerable.Range(i * options.CallersPerClient, options.CallersPerClient).Select(process => new SoakCaller(process, client, options, record)));
+            int callers = target is SdkTarget ? options.CallersPerClient : options.CallersPerNode;
+            _callers.AddRange(Enumerable.Range(_callers.Count, callers).Select(process => new SoakCaller(process, target, options, record)));
         }
 
         _running = [.. _callers.Select(caller => Task.Run(() => caller.RunAsync(_stop.Token)))];
@@ -55,20 +56,22 @@ internal sealed class SoakLoad : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         await _stop.CancelAsync();
-        foreach (KahunaClient client in _clients)
+        foreach (ISoakTarget target in _targets)
         {
-            await client.DisposeAsync();
+            await target.DisposeAsync();
         }
 
         _stop.Dispose();
     }
+
+    private static string TrustedCaFile(ProcessCluster cluster) => Path.Combine(cluster.CertificateDirectory, "ca.pem");
 
     /// <summary>Each begins with another node, and trusts the cluster's own authority.</summary>
     private static KahunaClient Connect(ProcessCluster cluster, int number)
     {
         KahunaClientOptions options = new()
         {
-            TrustedCaFile = Path.Combine(cluster.CertificateDirectory, "ca.pem"),
+            TrustedCaFile = TrustedCaFile(cluster),
             RequestTimeout = TimeSpan.FromMilliseconds(s_requestTimeoutsMs[number % s_requestTimeoutsMs.Length]),
             ConnectTimeout = TimeSpan.FromSeconds(1),
         };

@@ -1,14 +1,37 @@
 using System.Globalization;
+using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Results;
 using Kahuna.Tests.Linearizability;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>Carries out an operation of a history with the SDK. Stateless; any thread.</summary>
-internal static class SdkCall
+/// <summary>The SDK, which finds the leader and repeats what surely did not happen. Owns its client; any thread.</summary>
+internal sealed class SdkTarget(KahunaClient client) : ISoakTarget
 {
-    public static Task<OperationResult> RunAsync(KeyValues store, HistoryOperation operation, CancellationToken ct) => operation.Kind switch
+    public async Task<SoakAnswer> RunAsync(HistoryOperation operation, CancellationToken abandoned)
+    {
+        try
+        {
+            return SoakAnswer.Ok(await CallAsync(client.KeyValues, operation, abandoned));
+        }
+        catch (KahunaException failure) when (IsExplained(failure.Code))
+        {
+            return SoakAnswer.Failed(failure.Code.ToString(), failure.IsSafeToRetry);
+        }
+        catch (KahunaCanceledException failure)
+        {
+            return SoakAnswer.Failed("Canceled", failure.Outcome == OperationOutcome.DidNotHappen);
+        }
+    }
+
+    public ValueTask DisposeAsync() => client.DisposeAsync();
+
+    /// <summary>A node that is killed or stopped explains refusals, silence and lost connections, and nothing else.</summary>
+    private static bool IsExplained(KahunaErrorCode code) =>
+        code is KahunaErrorCode.Unavailable or KahunaErrorCode.Overloaded or KahunaErrorCode.DeadlineExceeded or KahunaErrorCode.ConnectionLost or KahunaErrorCode.OutcomeUnknown;
+
+    private static Task<OperationResult> CallAsync(KeyValues store, HistoryOperation operation, CancellationToken ct) => operation.Kind switch
     {
         OperationKind.Set => SetAsync(store, operation, ct),
         OperationKind.Get => GetAsync(store, operation, ct),
