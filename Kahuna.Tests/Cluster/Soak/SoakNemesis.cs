@@ -72,13 +72,13 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
         }
     }
 
-    /// <summary>From a pause that no other node notices to one after which the node wakes up in another term.</summary>
+    /// <summary>Half of them end before another node is elected, after the others the node wakes up in another term.</summary>
     private async Task PauseAsync(NodeProcess victim)
     {
         victim.Pause();
         try
         {
-            await Task.Delay(Between(100, 6_000));
+            await Task.Delay(_random.Chance(0.5) ? Between(100, 1_500) : Between(1_500, 6_000));
         }
         finally
         {

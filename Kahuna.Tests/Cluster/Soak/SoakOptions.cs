@@ -18,10 +18,10 @@ internal sealed record SoakOptions
     public int Clients { get; init; } = 4;
 
     /// <summary>Concurrent callers of each client.</summary>
-    public int CallersPerClient { get; init; } = 4;
+    public int CallersPerClient { get; init; } = 3;
 
     /// <summary>Callers that know one node only: a node that was stopped gets their calls when it wakes up, and one that does not lead forwards them.</summary>
-    public int CallersPerNode { get; init; } = 2;
+    public int CallersPerNode { get; init; } = 4;
 
     /// <summary>Mean pause of a caller between two operations: what is left of two processors for three nodes and the checker is little.</summary>
     public double ThinkMs { get; init; } = 4;
