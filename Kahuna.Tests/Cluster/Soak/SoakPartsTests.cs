@@ -26,6 +26,24 @@ public sealed class SoakPartsTests : IDisposable
     }
 
     [Fact]
+    public async Task Without_a_file_only_keys_with_a_finding_are_written()
+    {
+        SoakOptions options = new() { Seed = (ulong)Random.Shared.NextInt64(1L << 40, long.MaxValue) };
+        using SoakChecker checker = new(options);
+        await checker.AddAsync(KeyOf(Set(1, 0, 10, "a", 1)));
+        await checker.FinishAsync([KeyOf(Set(1, 20, 30, "a", 1), Get(2, 40, 50, "b", 1))]);
+        try
+        {
+            Assert.Equal((2, 1, true), (checker.Checked, checker.Violations, checker.WroteFile));
+            Assert.Equal(2, File.ReadLines(options.FindingsFile).Count());
+        }
+        finally
+        {
+            File.Delete(options.FindingsFile);
+        }
+    }
+
+    [Fact]
     public async Task Good_keys_are_counted_and_forgotten()
     {
         using SoakChecker checker = new(new SoakOptions());
