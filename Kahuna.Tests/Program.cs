@@ -1,3 +1,4 @@
+using Kahuna.Tests.Cluster.Soak;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation;
 
@@ -6,6 +7,7 @@ Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
 {
     ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
     ["sim"] = arguments => SimCommand.Run(arguments, Console.Out, Console.Error),
+    ["soak"] = arguments => SoakCommand.Run(arguments, Console.Out, Console.Error),
 };
 
 if (args.Length > 0 && commands.TryGetValue(args[0], out Func<string[], int>? command))

@@ -107,6 +107,25 @@ internal sealed class ProcessCluster : IAsyncDisposable
         return leader!;
     }
 
+    /// <summary>The digest of the state that all nodes come to, one for each partition; fails when they come to different ones. Nothing may write meanwhile.</summary>
+    public async Task<string> DigestAsync(TimeSpan within)
+    {
+        string digest = "";
+        await Eventually.TrueAsync(within, "all nodes come to the same entry", async () =>
+        {
+            NodeStatus?[] statuses = await Task.WhenAll(Nodes.Select(StatusAsync));
+            PartitionRow[][] rows = [.. statuses.Select(static status => status?.Partitions.ToArray() ?? [])];
+            bool same = rows[0].Length > 0 && rows.All(row => row.Select(static partition => partition.AppliedIndex).SequenceEqual(rows[0].Select(static partition => partition.AppliedIndex)));
+            if (same)
+            {
+                digest = Assert.Single(rows.Select(static row => string.Join(' ', row.Select(static partition => partition.Digest))).Distinct());
+            }
+
+            return same;
+        });
+        return digest;
+    }
+
     public KahunaClient Connect(TimeSpan requestTimeout) => KahunaClient.Connect(Endpoints, options =>
     {
         options.Insecure = true;

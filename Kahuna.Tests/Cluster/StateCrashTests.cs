@@ -139,22 +139,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
         await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
         await load.StopAsync();
         string checkedKeys = await load.CheckAsync();
-        string digest = "";
-        await Eventually.TrueAsync(s_within, "all nodes come to the same entry", async () =>
-        {
-            List<PartitionRow> rows = [];
-            foreach (NodeProcess node in cluster.Nodes)
-            {
-                if (await cluster.StatusAsync(node) is { } status)
-                {
-                    rows.Add(status.Partitions[0]);
-                }
-            }
-
-            bool same = rows.Count == cluster.Nodes.Count && rows.All(row => row.AppliedIndex == rows[0].AppliedIndex);
-            digest = same ? Assert.Single(rows.Select(row => row.Digest).Distinct()) : "";
-            return same;
-        });
+        string digest = await cluster.DigestAsync(s_within);
         foreach (NodeProcess node in cluster.Nodes)
         {
             await Eventually.TrueAsync(s_within, "nothing unfinished lies about", () => Task.FromResult(Unfinished(Path.Combine(node.DataDirectory, "state")).Length == 0));

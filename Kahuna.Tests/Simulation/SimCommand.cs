@@ -10,7 +10,7 @@ internal static class SimCommand
     {
         if (SimOptions.Parse(args, out string? error) is not { } options)
         {
-            errors.WriteLine($"sim: {error}");
+            errors.WriteLine($"sim.sh: {error}");
             errors.WriteLine(SimOptions.Usage);
             return 2;
         }
@@ -35,7 +35,7 @@ internal static class SimCommand
         }
         catch (Exception failure) when (failure is IOException or UnauthorizedAccessException)
         {
-            errors.WriteLine($"sim: {failure.Message}");
+            errors.WriteLine($"sim.sh: {failure.Message}");
             return 2;
         }
         finally

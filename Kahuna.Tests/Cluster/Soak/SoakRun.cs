@@ -1,0 +1,155 @@
+using System.Globalization;
+using Kahuna.Tests.Simulation.Engine;
+using Xunit.Abstractions;
+
+namespace Kahuna.Tests.Cluster.Soak;
+
+/// <summary>
+/// Three real processes with TLS and disks under load and faults, and whether everything that clients were answered makes sense: every history is
+/// linearizable, every caller comes back, all nodes end with the same state. Used once.
+/// </summary>
+internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
+{
+    private static readonly TimeSpan s_tellEvery = TimeSpan.FromSeconds(10);
+
+    /// <summary>A tolerant bound: the machine may be busy, and a call takes up to ten seconds.</summary>
+    private static readonly TimeSpan s_within = TimeSpan.FromSeconds(60);
+
+    /// <summary>So many of a hundred keys may be too hard for the checker.</summary>
+    private const int UndecidedPercentMax = 1;
+
+    private readonly SoakTally _tally = new();
+    private readonly List<string> _problems = [];
+    private string _digest = "";
+
+    /// <summary>Runs, and returns what was done. Throws <see cref="SoakException"/> with everything that is wrong.</summary>
+    public async Task<string> RunAsync()
+    {
+        SimRandom random = new SimRandom(options.Seed).Fork(2);
+        int partitions = random.Pick([1, 3]);
+        await using ProcessCluster cluster = new(output, 3, "--partitions", $"{partitions}", "--log-keep", "16MB", "--state-store", random.Pick(["auto", "files"]));
+        using SoakChecker checker = new(options);
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            output.WriteLine($"seed {options.Seed}: {options.Duration.TotalSeconds:0} s of faults, {partitions} partitions");
+            await RunAsync(cluster, checker);
+            WriteSummary(checker);
+            RequireProof(checker);
+            if (_problems.Count > 0)
+            {
+                throw new SoakException(Failure(cluster, checker));
+            }
+        });
+        return string.Create(
+            CultureInfo.InvariantCulture,
+            $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable ({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most {_tally.Silence.TotalSeconds:0.0} s without an answer; digest {_digest} on all nodes");
+    }
+
+    private async Task RunAsync(ProcessCluster cluster, SoakChecker checker)
+    {
+        SoakRecord record = new(new SoakKeys(options.KeySlots), checker, _tally);
+        SoakNemesis nemesis = new(cluster, options, _tally);
+        await using (SoakLoad load = new(cluster, options, record))
+        {
+            using CancellationTokenSource end = new();
+            Task telling = TellAsync(record, checker, end.Token);
+            Task faults = nemesis.RunAsync(end.Token);
+            await Task.WhenAny(faults, load.Broken, checker.Found);
+            await end.CancelAsync();
+            await telling;
+            await RequireAsync(faults);
+            await RequireAsync(load.GetThroughAsync(s_within));
+            await RequireAsync(load.StopAsync(s_within));
+        }
+
+        await RequireAsync(NoteDigestAsync(cluster));
+        await RequireAsync(record.FinishAsync());
+        if (checker.Violations > 0)
+        {
+            _problems.Insert(0, $"not linearizable: {checker.Violations} of {checker.Checked} keys\n{checker.Findings}");
+        }
+    }
+
+    private async Task NoteDigestAsync(ProcessCluster cluster) => _digest = await cluster.DigestAsync(s_within);
+
+    /// <summary>Whatever is wrong is told at the end, together with what else is.</summary>
+    private async Task RequireAsync(Task step)
+    {
+        try
+        {
+            await step;
+        }
+        catch (Exception error)
+        {
+            string text = error is SoakException or TimeoutException ? error.Message : error.ToString();
+            if (!_problems.Contains(text))
+            {
+                _problems.Add(text);
+            }
+        }
+    }
+
+    private async Task TellAsync(SoakRecord record, SoakChecker checker, CancellationToken end)
+    {
+        using PeriodicTimer timer = new(s_tellEvery);
+        while (!end.IsCancellationRequested)
+        {
+            try
+            {
+                await timer.WaitForNextTickAsync(end);
+            }
+            catch (OperationCanceledException)
+            {
+                return;
+            }
+
+            output.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"{record.Clock.Elapsed.TotalSeconds,6:0} s: {_tally.Outcomes}, {_tally.FaultCount:N0} faults, {checker.Checked:N0} keys checked, {checker.Violations} violations"));
+        }
+    }
+
+    private void WriteSummary(SoakChecker checker)
+    {
+        output.WriteLine($"operations     {_tally.Outcomes}");
+        output.WriteLine($"answered       {_tally.AnsweredKinds}");
+        output.WriteLine($"errors         {_tally.Errors}");
+        output.WriteLine($"faults         {_tally.Faults}");
+        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"silence        {_tally.Silence.TotalSeconds:0.0} s at most without an answer"));
+        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable, {checker.Undecided} undecided"));
+        output.WriteLine($"digest         {_digest}");
+        if (checker.WroteFile)
+        {
+            output.WriteLine($"history        {options.FindingsFile}");
+        }
+    }
+
+    /// <summary>A run that found nothing must have had the chance to.</summary>
+    private void RequireProof(SoakChecker checker)
+    {
+        if (_problems.Count > 0)
+        {
+            return;
+        }
+
+        _problems.AddRange(_tally.Missed(options.Duration).Select(static missed => $"proved nothing: {missed}"));
+        if (checker.Undecided * 100 > checker.Checked * UndecidedPercentMax)
+        {
+            _problems.Add($"proved nothing: {checker.Undecided} of {checker.Checked} keys are undecided");
+        }
+    }
+
+    /// <summary>Everything that is wrong, and where to look; the nodes' whole logs are put beside the history.</summary>
+    private string Failure(ProcessCluster cluster, SoakChecker checker)
+    {
+        Directory.CreateDirectory(Path.GetDirectoryName(options.FindingsFile)!);
+        foreach (NodeProcess node in cluster.Nodes.Where(static node => File.Exists(node.LogFile)))
+        {
+            File.Copy(node.LogFile, $"{options.FindingsFile}.node{node.Id}.log", overwrite: true);
+        }
+
+        string history = checker.WroteFile ? $"\nhistory: {options.FindingsFile}\ncheck it again: {checker.Command}" : "";
+        return $"seed {options.Seed}: {_tally.Outcomes}, {_tally.FaultCount} faults ({_tally.Faults})\n{string.Join('\n', _problems)}{history}\nlogs of the nodes: {options.FindingsFile}.node*.log";
+    }
+}

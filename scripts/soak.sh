@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Three real processes with TLS and disks, under load and with faults at random moments; what clients were answered is checked for linearizability.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<USAGE
+Usage: scripts/soak.sh [--minutes M] [--seed N] [--history FILE]
+
+  --minutes M      how long faults go on; default 10
+  --seed N         decides about operations and faults; default: another one each time
+  --history FILE   writes every operation there (about 15 MB a minute)
+
+Nodes are killed, stopped, restarted, and all killed at once. Each key's history is checked as soon
+as the key is retired; at the end all nodes must have the same state, and every caller an answer.
+Without --history only keys with a finding are written, to .kahuna/soak-N.jsonl.
+
+Exit code 0: clean; 1: something is wrong, or the run proved nothing; 2: bad usage.
+USAGE
+}
+
+arguments=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --minutes)
+      [[ "${2:-}" =~ ^[0-9]{1,5}(\.[0-9]{1,3})?$ && "$2" =~ [1-9] ]] || bad_usage "--minutes needs a number above 0"
+      arguments+=("$1" "$2")
+      shift 2
+      ;;
+    --seed)
+      [[ "${2:-}" =~ ^[0-9]{1,18}$ ]] || bad_usage "--seed needs a whole number"
+      arguments+=("$1" "$2")
+      shift 2
+      ;;
+    --history)
+      [[ -n "${2:-}" && ! -d "$2" && -d "$(dirname "$2")" ]] || bad_usage "--history needs the name of a file in a directory that exists"
+      arguments+=("$1" "$2")
+      shift 2
+      ;;
+    *) bad_usage "unknown option $1" ;;
+  esac
+done
+
+need_dotnet
+need_package librocksdb7.8 rocksdb_present
+build Kahuna.Tests
+
+# The nodes' directories: on a real disk, and gone at the end also when the run is broken off.
+work="$(make_work_dir)"
+trap 'rm -rf "$work"' EXIT
+status=0
+TMPDIR="$work" run_tests_command soak "${arguments[@]}" || status=$?
+exit "$status"
