@@ -15,6 +15,18 @@ internal sealed class LoopInbox(long clientBytesMax, long peerBytesMax)
     private long _peerBytes;
     private bool _closed;
 
+    /// <summary>Takes nothing any more.</summary>
+    public bool IsClosed
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _closed;
+            }
+        }
+    }
+
     /// <summary>False when the item's class is over its bound or the inbox is closed: the caller keeps the item.</summary>
     public bool TryAdd(in InboxItem item)
     {

@@ -129,6 +129,9 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
         ByteBuffer frame = ByteBuffer.Rent();
         Frame.Begin(frame, FrameKind.Replies);
         int count = 0;
+        (OutcomeStatus status, string sentence) = _loops[loop].IsClosed
+            ? (OutcomeStatus.Unavailable, "The node is stopping; nothing was done. Ask another one.")
+            : (OutcomeStatus.Busy, "The node has more waiting than it may hold; try again later.");
         foreach (ref readonly ClientOperation operation in batch.Operations)
         {
             if (operation.Partition % _loops.Length != loop)
@@ -138,7 +141,7 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
 
             int at = frame.Length;
             Frame.BeginReply(frame, operation.Number);
-            Outcome.WriteError(frame, OutcomeStatus.Busy, "The node has more waiting than it may hold; try again later.");
+            Outcome.WriteError(frame, status, sentence);
             Frame.EndReply(frame, at);
             count++;
         }

@@ -58,6 +58,9 @@ internal sealed class PartitionLoop : ILogSink
     /// <summary>After <see cref="PostDrain"/>: everything accepted is answered and, where there is somebody else, leadership is handed over. Any thread.</summary>
     public bool IsDrained => Volatile.Read(ref _drained);
 
+    /// <summary>After <see cref="PostClose"/>: nothing is taken any more. Any thread.</summary>
+    public bool IsClosed => _inbox.IsClosed;
+
     /// <summary>Turns run so far; any thread.</summary>
     public long Turns => Volatile.Read(ref _turns);
 
@@ -337,11 +340,7 @@ internal sealed class PartitionLoop : ILogSink
         frame.Return();
     }
 
-    private Partition? Find(GroupId group)
-    {
-        uint number = group.Value - 1;
-        return number < (uint)_partitions.Length ? _partitions[number] : null;
-    }
+    private Partition? Find(GroupId group) => group.Value - 1 < (uint)_partitions.Length ? _partitions[group.Value - 1] : null;
 
     private void MarkQueued()
     {

@@ -155,6 +155,18 @@ public sealed class PartitionLoopTests
     }
 
     [Fact]
+    public void AClosedLoopSendsCallersToAnotherNode()
+    {
+        ModelCluster cluster = new(3);
+        NodeId leader = cluster.Elect();
+        cluster[leader.Value].Loops.Close();
+        cluster.Settle();
+        ModelSink sink = cluster.Send(leader, (CommandKind.Set, "a", "1"));
+        cluster.Settle();
+        Assert.Equal(OutcomeStatus.Unavailable, sink.Replies[0].Status);
+    }
+
+    [Fact]
     public void AFullInboxRefusesAtTheDoor()
     {
         ModelCluster cluster = new(3, configure: options => options with { ClientInboxBytesMax = 100 });

@@ -145,7 +145,9 @@ internal sealed class GroupRules(int group, SimConfig config, IReadOnlyList<SimN
     private void CheckLeader(SimNode node, ulong term)
     {
         Require(_leaders.TryAdd(term, node.Id) || _leaders[term] == node.Id, "one leader per term", $"nodes {_leaders[term]} and {node.Id} lead group {group + 1} in term {term}");
-        if (Committed > 0)
+
+        // Whoever is elected late, when the leader of a later term has already committed, need not have that.
+        if (Committed > 0 && _committed[^1].Term <= term)
         {
             GroupImage memory = node.Witness.Memory(group);
             Require(
