@@ -1,10 +1,12 @@
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation;
+using Kahuna.Tests.Traces;
 
 // What can be run from this assembly besides its tests, by name; each has a script of its own in scripts/.
 Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
 {
     ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
+    ["check-traces"] = arguments => CheckTracesCommand.Run(arguments, Console.Out, Console.Error),
     ["sim"] = arguments => SimCommand.Run(arguments, Console.Out, Console.Error),
 };
 
