@@ -157,6 +157,23 @@ public sealed class CheckTracesTests : IDisposable
     public void A_late_leader_of_an_earlier_term_need_not_have_what_a_later_one_committed() =>
         Clean(Elected().Promise(3, 2, 3).Promise(2, 3, 2).Lead(2, 3).Append(2, 1, term: 3).Persisted(2, 3, 1, 3, 3, 2).Promise(1, 3, 2).Append(1, 1, term: 3).Persisted(1, 3, 1, 3, 3, 2).Commit(2, 1, term: 3).Lead(3, 2));
 
+    [Fact]
+    public void What_is_long_over_is_forgotten_and_the_rest_still_checked()
+    {
+        TraceScript script = Elected();
+        for (int index = 1; index <= 40; index++)
+        {
+            script.Stored(1, index).Stored(2, index).Commit(1, index).Acknowledge(1, index).Apply(1, index).Commit(2, index).Apply(2, index).Stored(3, index).Commit(3, index).Apply(3, index);
+        }
+
+        script.Start(2, run: "r2", last: 40, term: 1, vote: 1, commit: 40).Stored(1, 41).Stored(2, 41).Commit(1, 41);
+        Forgetful(script);
+        Assert.Equal("a committed entry never changes", Assert.Throws<BrokenRuleException>(() => Forgetful(script.Append(2, 40, term: 2))).Rule);
+
+        static void Forgetful(TraceScript script) =>
+            new TraceChecker(voters: 3, keptEntries: 4).Check(TraceMerge.Merge([.. script.Lines.Select(static node => new TraceReader(new StringReader(string.Join('\n', node.Value)), $"node{node.Key}").Read())]));
+    }
+
     [Theory]
     [InlineData(0, """{"t":2000,"node":1,"ru""")]
     [InlineData(2, """{"t":2000,"node":1,"ru""", """{"t":2001,"node":1,"run":"r1","event":"commit","group":1,"index":2,"term":1}""")]

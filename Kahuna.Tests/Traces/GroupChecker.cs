@@ -1,11 +1,11 @@
 namespace Kahuna.Tests.Traces;
 
 /// <summary>The rules of Raft for one group, over the traces of all nodes and all their runs. Takes the events in the order of their times; throws <see cref="BrokenRuleException"/>. Owned by one <see cref="TraceChecker"/>.</summary>
-internal sealed class GroupChecker(uint group, int voters)
+/// <param name="group">Its number.</param>
+/// <param name="voters">Number of nodes.</param>
+/// <param name="keptEntries">Entries that every node has stored and applied are forgotten but for at least this many, against which a restarted node is compared.</param>
+internal sealed class GroupChecker(uint group, int voters, ulong keptEntries)
 {
-    /// <summary>Committed entries that every node has stored and applied are forgotten but for this many, against which a restarted node is compared.</summary>
-    private const ulong KeptEntries = 1 << 18;
-
     private readonly SortedDictionary<int, NodeView> _nodes = [];
     private readonly EntryTable _entries = new();
     private readonly CommittedEntries _committed = new();
@@ -325,10 +325,10 @@ internal sealed class GroupChecker(uint group, int voters)
     /// <summary>What every node has stored and applied long ago is forgotten.</summary>
     private void Drop()
     {
-        ulong everywhere = _nodes.Count == voters ? _nodes.Values.Min(static node => Math.Min(node.Durable.Last, node.Applied)) : 0;
-        if (everywhere > _droppedThrough + (2 * KeptEntries))
+        ulong everywhere = _nodes.Count == voters ? _nodes.Values.Min(static node => node.Settled) : 0;
+        if (everywhere > _droppedThrough + (2 * keptEntries))
         {
-            _droppedThrough = everywhere - KeptEntries;
+            _droppedThrough = everywhere - keptEntries;
             _entries.DropThrough(_droppedThrough);
             _committed.DropThrough(_droppedThrough);
             foreach (NodeView node in _nodes.Values)

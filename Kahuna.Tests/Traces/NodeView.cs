@@ -29,6 +29,9 @@ internal sealed class NodeView(int node)
 
     public ulong Applied { get; set; }
 
+    /// <summary>Up to here everything is applied and on the disk, and nothing that is on its way there replaces it.</summary>
+    public ulong Settled => _pending.Select(static next => next.Kind == TraceEventKind.Append ? next.First - 1 : next.Index).Append(Durable.Last).Append(Applied).Min();
+
     /// <summary>The line that says so of the term or the vote.</summary>
     public TracePlace Promised { get; private set; }
 

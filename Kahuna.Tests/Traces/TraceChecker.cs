@@ -3,7 +3,9 @@ using System.Globalization;
 namespace Kahuna.Tests.Traces;
 
 /// <summary>Checks the events of all nodes of a cluster, in the order of their times, group by group. Owned by one check.</summary>
-internal sealed class TraceChecker(int voters)
+/// <param name="voters">Number of nodes.</param>
+/// <param name="keptEntries">What is remembered of each group, about.</param>
+internal sealed class TraceChecker(int voters, ulong keptEntries = 1 << 18)
 {
     private readonly SortedDictionary<uint, GroupChecker> _groups = [];
     private readonly Dictionary<int, string> _directories = [];
@@ -24,7 +26,7 @@ internal sealed class TraceChecker(int voters)
 
             if (!_groups.TryGetValue(e.Group, out GroupChecker? group))
             {
-                _groups[e.Group] = group = new GroupChecker(e.Group, voters);
+                _groups[e.Group] = group = new GroupChecker(e.Group, voters, keptEntries);
             }
 
             group.Take(e);
