@@ -1,11 +1,13 @@
 using Kahuna.Tests.Cluster.Soak;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation;
+using Kahuna.Tests.Traces;
 
 // What can be run from this assembly besides its tests, by name; each has a script of its own in scripts/.
 Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
 {
     ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
+    ["check-traces"] = arguments => CheckTracesCommand.Run(arguments, Console.Out, Console.Error),
     ["sim"] = arguments => SimCommand.Run(arguments, Console.Out, Console.Error),
     ["soak"] = arguments => SoakCommand.Run(arguments, Console.Out, Console.Error),
 };

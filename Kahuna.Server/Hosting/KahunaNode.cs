@@ -75,6 +75,10 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         };
         _keeper = new StateKeeper(keeping, new KeeperPorts(storage.States, storage.Log, _links, TimeProvider.System, line => LogProgress(_log, line)) { Rest = IdleMemory.GiveBack }, OnStorageDead);
         _stateThread = new StateThread(_keeper);
+        storage.Trace?.Started(voters.Length, options.Partitions, members.OwnDirectoryId);
+        storage.Trace?.Failed += OnStorageDead;
+        ILogStore log = storage.Trace?.Around(storage.Log) ?? storage.Log;
+        IPeerTransport links = storage.Trace?.Around(_links) ?? _links;
         LoopOptions loopOptions = new()
         {
             Self = options.NodeId,
@@ -90,10 +94,11 @@ internal sealed partial class KahunaNode : IAsyncDisposable
                 _ => VotingRight.Unproven,
             },
         };
-        _loops = new LoopSet(loopOptions, new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), storage.Log, _links, _view)
+        _loops = new LoopSet(loopOptions, new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), log, links, _view)
         {
             States = storage.States,
             Keeper = _keeper,
+            Trace = storage.Trace,
             Report = line => LogProgress(_log, line),
         });
         _keeper.Attach(_loops, _stateThread.Wake);

@@ -1,4 +1,5 @@
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Hosting.Tracing;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
@@ -6,17 +7,18 @@ using Kahuna.Server.Storage.States;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>What a node keeps on disk: its log and its stored states. Owned by the node.</summary>
+/// <summary>What a node keeps on disk: its log and its stored states, and the trace of it if there is to be one. Owned by the node.</summary>
 internal sealed class NodeStorage : IAsyncDisposable
 {
     /// <summary>The log is cut by whole segments, so they are small against what is kept of it.</summary>
     private const int SegmentsPerKeptLog = 8;
 
-    private NodeStorage(ThreadedLog log, IStateStore states, StateStoreChoice kind)
+    private NodeStorage(ThreadedLog log, IStateStore states, StateStoreChoice kind, NodeTrace? trace)
     {
         Log = log;
         States = states;
         Kind = kind;
+        Trace = trace;
     }
 
     public ThreadedLog Log { get; }
@@ -25,7 +27,9 @@ internal sealed class NodeStorage : IAsyncDisposable
 
     public StateStoreChoice Kind { get; }
 
-    /// <summary>Opens both; when one cannot be opened, nothing stays open.</summary>
+    public NodeTrace? Trace { get; }
+
+    /// <summary>Opens them; when one cannot be opened, nothing stays open.</summary>
     /// <exception cref="IOException">Something is damaged, in use or refused by the disk; one clear sentence.</exception>
     public static async Task<NodeStorage> OpenAsync(NodeOptions options, StateStoreChoice kind, Action<string> report)
     {
@@ -39,16 +43,19 @@ internal sealed class NodeStorage : IAsyncDisposable
                 SegmentBytes = Math.Clamp(options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
             },
             report);
+        NodeTrace? trace = null;
         try
         {
+            trace = options.TracePath is { } path ? NodeTrace.Open(path, options.NodeId) : null;
             string directory = Path.Combine(options.DataDirectory, DataDirectoryIdentity.StateDirectoryName);
             IStateStore states = kind == StateStoreChoice.RocksDb
                 ? new RocksStateStore(directory)
                 : new FileStateStore(new PosixDisk(), directory);
-            return new NodeStorage(log, states, kind);
+            return new NodeStorage(log, states, kind, trace);
         }
         catch
         {
+            trace?.Dispose();
             await log.DisposeAsync().ConfigureAwait(false);
             throw;
         }
@@ -58,5 +65,6 @@ internal sealed class NodeStorage : IAsyncDisposable
     {
         States.Dispose();
         await Log.DisposeAsync().ConfigureAwait(false);
+        Trace?.Dispose();
     }
 }

@@ -17,6 +17,9 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>The state thread's work.</summary>
     public required StateKeeper Keeper { get; init; }
 
+    /// <summary>Hears what the partitions do; null when nobody checks it.</summary>
+    public IPartitionTrace? Trace { get; init; }
+
     /// <summary>Gets a line for each thing that an operator may want to know.</summary>
     public Action<string> Report { get; init; } = static _ => { };
 }

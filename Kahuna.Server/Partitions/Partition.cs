@@ -25,6 +25,7 @@ internal sealed class Partition
     private readonly ReadQueue _reads = new();
     private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
     private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
+    private readonly PartitionTrace? _trace;
     private ClusterClock _clock;
     private ulong _openTicket;
     private bool _hasOpenTicket;
@@ -51,6 +52,8 @@ internal sealed class Partition
         _core = recovery.RecoverLog((kind, payload) => ApplyPayload(kind, payload, replies: 0));
         _states.Recovered(recovery);
         _commit = (long)_core.CommitIndex.Value;
+        _trace = ports.Trace is { } trace ? new PartitionTrace(trace, Group) : null;
+        _trace?.StateLoaded(recovery.Applied, recovery.AppliedTerm, _states.State.Digest);
         if (recovery.LogRestarts)
         {
             _output.RestartLog(Group, recovery.Applied, recovery.AppliedTerm);
@@ -273,6 +276,7 @@ internal sealed class Partition
                 InvariantException.Require(_core.InstallSnapshot(mark.Index, mark.Term), "a prepared state is installed");
                 _output.RestartLog(Group, mark.Index, mark.Term);
                 _states.Install(state, mark);
+                _trace?.StateLoaded(mark.Index, mark.Term, state.Digest);
                 Volatile.Write(ref _commit, (long)_core.CommitIndex.Value);
                 break;
             case Install:
@@ -305,6 +309,7 @@ internal sealed class Partition
             return;
         }
 
+        _trace?.LookAtRole(_core);
         if (_core.Role != RaftRole.Leader || _core.Term != _term)
         {
             LoseLeadership();
@@ -368,12 +373,15 @@ internal sealed class Partition
 
         if (_inHand)
         {
+            _trace?.LookAtCommit(_core);
             (LogIndex first, LogIndex last) = _core.Committed;
             for (LogIndex index = first; index <= last; index = index.Next())
             {
                 ReadOnlySpan<byte> payload = _core.Payload(index, out Term term, out EntryKind kind);
                 ApplyEntry(index, term, kind, payload);
             }
+
+            _trace?.EndApply();
 
             foreach (ref readonly ReadState state in _core.ReadStates)
             {
@@ -483,6 +491,11 @@ internal sealed class Partition
     {
         InvariantException.Require(index == _states.Applied.Next(), "entries are applied once and in order");
         bool awaited = _proposals.TryTake(index, term, out int replies, out bool same);
+        if (_trace is not null && awaited && same)
+        {
+            _trace.Acknowledged(index, term, replies);
+        }
+
         ApplyPayload(kind, payload, awaited && same ? replies : 0);
 
         if (awaited && !same)
@@ -495,6 +508,7 @@ internal sealed class Partition
         }
 
         _states.MarkApplied(index, term);
+        _trace?.Applied(index, _states.State.Digest);
         if (!_serving && _core.Role == RaftRole.Leader && term == _core.Term)
         {
             _serving = true;

@@ -51,6 +51,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         RecoveredGroup found = Reconcile(ports.Log.Recovered(group));
         LogIndex commit = found.HardState.Commit < found.LastIndex ? found.HardState.Commit : found.LastIndex;
         commit = commit > Applied ? commit : Applied;
+        ports.Trace?.Recovered(group, found, commit);
         if (commit > Applied)
         {
             Replay(commit, found, apply);
@@ -70,7 +71,11 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         RaftCore core = new(config, start);
         if (found.LastIndex > commit)
         {
-            ports.Log.Replay(group, commit.Next(), found.LastIndex, (first, chunk) => core.Restore(first, chunk.Span));
+            ports.Log.Replay(group, commit.Next(), found.LastIndex, (first, chunk) =>
+            {
+                core.Restore(first, chunk.Span);
+                ports.Trace?.Replayed(group, first, chunk.Span);
+            });
         }
 
         return core;
@@ -150,8 +155,9 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
     {
         long began = _saidMs = NowMs;
         LogIndex first = Applied.Next();
-        ports.Log.Replay(group, first, commit, (_, chunk) =>
+        ports.Log.Replay(group, first, commit, (at, chunk) =>
         {
+            ports.Trace?.Replayed(group, at, chunk.Span);
             ReadOnlySpan<byte> entries = chunk.Span;
             while (EntryCodec.TryRead(ref entries, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
             {

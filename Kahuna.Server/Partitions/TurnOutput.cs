@@ -19,6 +19,7 @@ internal sealed class TurnOutput
     private readonly ILogStore _store;
     private readonly ILogWriter _log;
     private readonly IPeerTransport _transport;
+    private readonly IPartitionTrace? _trace;
     private readonly ByteBuffer _scratch = ByteBuffer.Rent(64 * 1024);
     private readonly NodeId[] _peers;
     private readonly ByteBuffer?[] _frames;
@@ -38,6 +39,7 @@ internal sealed class TurnOutput
         _store = ports.Log;
         _log = log;
         _transport = ports.Transport;
+        _trace = ports.Trace;
         States = ports.Keeper;
         _peers = [.. options.Voters.Where(voter => voter != options.Self)];
         _frames = new ByteBuffer?[_peers.Length];
@@ -247,6 +249,7 @@ internal sealed class TurnOutput
         {
             sink.Open[_loop] = null;
             _sinks.Remove(sink);
+            _trace?.Flush();
             sink.Deliver(frame, sink.OpenCount[_loop]);
         }
     }
@@ -268,6 +271,7 @@ internal sealed class TurnOutput
     /// <summary>Hands each client its frame.</summary>
     public void DeliverReplies()
     {
+        _trace?.Flush();
         foreach (ReplySink sink in _sinks)
         {
             ByteBuffer frame = sink.Open[_loop]!;

@@ -40,6 +40,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.Equal("kahuna", options.ClusterId);
         Assert.Equal(LogLevel.Information, options.LogLevel);
         Assert.Null(options.CertificatePath);
+        Assert.Null(options.TracePath);
         Assert.EndsWith(Path.Combine("kahuna", "data", "kahuna-1"), options.DataDirectory, StringComparison.Ordinal);
         Assert.True(Path.IsPathRooted(options.DataDirectory));
     }
@@ -50,11 +51,12 @@ public sealed class NodeOptionsParserTests : IDisposable
         string certificate = _directory.File("cert.pem", "x");
         string key = _directory.File("key.pem", "x");
         string ca = _directory.File("ca.pem", "x");
+        string trace = Path.Combine(_directory.Path, "trace.jsonl");
         NodeOptions options = Good(
         [
             "--node-id", "2", "--listen", "https://0.0.0.0:8082,https://[::1]:9000", "--advertise", "https://b:8082", "--peers", "3=https://c:8082,1=https://a:8082,2=https://b:8082",
             "--data", _directory.Path, "--partitions", "8", "--leaders", "spread", "--log-limit", "64MiB", "--log-keep", "20MB", "--background-rate", "5MB", "--state-store", "files", "--rebuild", "--yes", "--max-value-bytes", "16MiB", "--certificate", certificate,
-            "--certificate-key", key, "--trusted-ca", ca, "--cluster-secret-file", _secret, "--cluster-id", "blue-1", "--log-level", "Warning",
+            "--certificate-key", key, "--trusted-ca", ca, "--cluster-secret-file", _secret, "--cluster-id", "blue-1", "--log-level", "Warning", "--trace", trace,
         ]);
 
         Assert.Equal(new NodeId(2), options.NodeId);
@@ -75,6 +77,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.Equal((certificate, key, ca, _secret), (options.CertificatePath, options.CertificateKeyPath, options.TrustedCaPath, options.ClusterSecretFile));
         Assert.Equal("blue-1", options.ClusterId);
         Assert.Equal(LogLevel.Warning, options.LogLevel);
+        Assert.Equal(trace, options.TracePath);
         Assert.False(options.IsStandalone);
     }
 
@@ -92,6 +95,7 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--max-value-bytes", "KAHUNA_MAX_VALUE_BYTES", "maxValueBytes", "4096")]
     [InlineData("--cluster-id", "KAHUNA_CLUSTER_ID", "clusterId", "green")]
     [InlineData("--log-level", "KAHUNA_LOG_LEVEL", "logLevel", "debug")]
+    [InlineData("--trace", "KAHUNA_TRACE", "trace", "/trace.jsonl")]
     public void The_three_sources_mean_the_same(string flag, string variable, string key, string value)
     {
         NodeOptions fromFlag = Good([flag, value]);
@@ -165,6 +169,8 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--certificate needs --certificate-key as well.", "--certificate", "SECRET")]
     [InlineData("--certificate-key needs --certificate as well.", "--certificate-key", "SECRET")]
     [InlineData("--trusted-ca: there is no file /nowhere/ca.pem.", "--trusted-ca", "/nowhere/ca.pem")]
+    [InlineData("--trace: there is no directory /nowhere.", "--trace", "/nowhere/trace.jsonl")]
+    [InlineData("--trace: / is a directory, not a file.", "--trace", "/")]
     [InlineData("--config: cannot read /nowhere/options.json: Could not find a part of the path '/nowhere/options.json'.", "--config", "/nowhere/options.json")]
     public void A_wrong_option_is_refused_with_one_line(string expected, params string[] args) => Bad(expected, [.. args.Select(arg => arg == "SECRET" ? _secret : arg)]);
 

@@ -159,7 +159,7 @@ public sealed class PartitionLoopTests
     {
         ModelCluster cluster = new(3);
         NodeId leader = cluster.Elect();
-        cluster[leader.Value].Loops.Close();
+        cluster[leader.Value].Loops!.Loops[0].PostClose();
         cluster.Settle();
         ModelSink sink = cluster.Send(leader, (CommandKind.Set, "a", "1"));
         cluster.Settle();

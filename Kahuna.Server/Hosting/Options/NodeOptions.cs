@@ -86,6 +86,9 @@ internal sealed record NodeOptions
 
     public LogLevel LogLevel { get; init; } = LogLevel.Information;
 
+    /// <summary>Full path of the file to which a trace for checking is added; null: none.</summary>
+    public string? TracePath { get; init; }
+
     /// <summary>The JSON file that was read, if any.</summary>
     public string? ConfigPath { get; init; }
 

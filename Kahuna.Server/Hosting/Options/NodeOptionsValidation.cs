@@ -55,6 +55,7 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
             ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
+            TracePath = ReadTrace(),
             Rebuild = values.ContainsKey(OptionSetting.Rebuild),
             RebuildConfirmed = values.ContainsKey(OptionSetting.Yes),
             ConfigPath = values.TryGetValue(OptionSetting.Config, out GivenValue config) ? Path.GetFullPath(config.Text) : null,
@@ -150,6 +151,26 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         if (!File.Exists(path))
         {
             errors.Add($"{value.Origin}: there is no file {path}.");
+        }
+
+        return path;
+    }
+
+    private string? ReadTrace()
+    {
+        if (!values.TryGetValue(OptionSetting.Trace, out GivenValue value))
+        {
+            return null;
+        }
+
+        string path = Path.GetFullPath(value.Text);
+        if (Directory.Exists(path))
+        {
+            errors.Add($"{value.Origin}: {path} is a directory, not a file.");
+        }
+        else if (Path.GetDirectoryName(path) is { } directory && !Directory.Exists(directory))
+        {
+            errors.Add($"{value.Origin}: there is no directory {directory}.");
         }
 
         return path;

@@ -26,6 +26,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly OptionSetting ClusterSecretFile = new("cluster-secret-file", "file", "File with the secret that nodes prove to each other. Required with --peers.");
     public static readonly OptionSetting ClusterId = new("cluster-id", "name", "Name of the cluster; nodes of different clusters refuse each other. Default: kahuna.");
     public static readonly OptionSetting LogLevel = new("log-level", "level", "trace, debug, information, warning, error, critical or none. Default: information.");
+    public static readonly OptionSetting Trace = new("trace", "file", "File to which a line is added for each step of the consensus, for scripts/check-traces.sh. Default: none.");
     public static readonly OptionSetting Config = new("config", "file", "JSON file with options; environment and command line go before it.");
 
     public static readonly OptionSetting Rebuild = new("rebuild", string.Empty, "Drop log and state of this node, after a question, and come back from the other nodes. On the command line only.");
@@ -35,7 +36,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly IReadOnlyList<OptionSetting> All =
     [
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, BackgroundRate, MaxValueBytes,
-        Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, Config,
+        Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, Trace, Config,
     ];
 
     /// <summary>

@@ -1,0 +1,39 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Hosting.Tracing;
+
+/// <summary>The links to the other nodes as the loops see them: what leaves is traced before it leaves. Any thread.</summary>
+internal sealed class TracedTransport(IPeerTransport links, NodeTrace trace, NodeId self) : IPeerTransport
+{
+    private int _headerBytes;
+
+    public ByteBuffer BeginFrame()
+    {
+        // The same for every frame of a transport.
+        ByteBuffer frame = links.BeginFrame();
+        _headerBytes = frame.Length;
+        return frame;
+    }
+
+    public bool TrySend(NodeId peer, ByteBuffer frame)
+    {
+        ReadOnlySpan<byte> rest = frame.Written[_headerBytes..];
+        while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out _))
+        {
+            if (message.Kind == RaftMessageKind.Vote)
+            {
+                trace.Voted(group, message.Term, self);
+            }
+            else if (message is { Kind: RaftMessageKind.VoteReply, Reject: false })
+            {
+                trace.Voted(group, message.Term, peer);
+            }
+        }
+
+        trace.Flush();
+        return links.TrySend(peer, frame);
+    }
+}
