@@ -402,9 +402,9 @@ internal sealed class CallContext
             case OperationCanceledException when Streams && _server.Options.StopToken.IsCancellationRequested:
                 End(new GrpcStatus(GrpcStatusCode.Unavailable, "The server is stopping."), null);
                 break;
-            // The web server says so of a stream that its client has reset, maybe before it cancels the token; handlers use no files.
-            case IOException:
             case not null when Http.RequestAborted.IsCancellationRequested:
+            // The web server says so of a stream that its client has reset, maybe before it cancels the token; handlers use no files.
+            case IOException and not BadHttpRequestException:
                 GrpcLog.CallLost(_server.Logger, Method, failure);
                 End(new GrpcStatus(GrpcStatusCode.Cancelled, "The caller went away."), null);
                 break;
