@@ -40,6 +40,11 @@ while [[ $# -gt 0 ]]; do
       mutant="$2"
       shift 2
       ;;
+    --seeds)
+      [[ "${2:-}" =~ ^([0-9]{1,15})\.\.([0-9]{1,15})$ ]] && ((10#${BASH_REMATCH[1]} <= 10#${BASH_REMATCH[2]})) || bad_usage "--seeds needs A..B with A not above B"
+      arguments+=("$1" "$2")
+      shift 2
+      ;;
     *)
       arguments+=("$1")
       shift

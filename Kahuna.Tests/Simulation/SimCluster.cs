@@ -109,11 +109,11 @@ internal sealed class SimCluster
     /// <summary>A node said that its log or its stored state is dead.</summary>
     public void StorageDied(SimNode node, Exception error) => _nemesis.StorageDied(node, error);
 
-    /// <summary>Cluster time runs with the clock of whoever leads: it may be ahead by what that clock ran fast or jumped.</summary>
+    /// <summary>Cluster time runs with the monotonic clock of whoever leads: it may be ahead by what that clock ran fast.</summary>
     private TimeSpan TtlSlack()
     {
         double fast = Config.Classes.Contains(FaultClass.ClockDrift) ? SimClient.TtlMsMax * (1 - (1 / Nemesis.RateMax)) : 0;
-        return TimeSpan.FromMilliseconds(10 + fast + (_nemesis.JumpedNs / 1e6));
+        return TimeSpan.FromMilliseconds(10 + fast);
     }
 
     private void CheckHistory()

@@ -1,11 +1,14 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
-/// <summary>A machine's clock and timers over the run's time: it may begin anywhere, run fast or slow, and jump. Owned by one run.</summary>
+/// <summary>
+/// A machine's clocks and timers over the run's time. The monotonic one begins anywhere and may run fast or slow; the wall clock goes with it, and may also be set. Owned by one run.
+/// </summary>
 internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProvider
 {
     private long _baseNs = scheduler.NowNs;
     private long _baseLocalNs = scheduler.NowNs + offsetNs;
     private double _rate = 1;
+    private long _wallNs = 1_700_000_000_000_000_000 - (offsetNs / 1_000);
 
     public override long TimestampFrequency => 1_000_000_000;
 
@@ -20,7 +23,7 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
         return _baseLocalNs + (long)((scheduler.NowNs - _baseNs) * _rate);
     }
 
-    public override DateTimeOffset GetUtcNow() => DateTimeOffset.UnixEpoch.AddTicks(GetTimestamp() / 100);
+    public override DateTimeOffset GetUtcNow() => DateTimeOffset.UnixEpoch.AddTicks((_wallNs + GetTimestamp()) / 100);
 
     public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
     {
@@ -37,8 +40,8 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
         _rate = rate;
     }
 
-    /// <summary>It is later at once.</summary>
-    public void Jump(long ns) => _baseLocalNs += ns;
+    /// <summary>Somebody sets the wall clock, forward or back.</summary>
+    public void SetWall(long byNs) => _wallNs += byNs;
 
     /// <summary>The run's time that passes while this clock counts so much.</summary>
     public long ToRun(long localNs) => (long)(localNs / _rate);

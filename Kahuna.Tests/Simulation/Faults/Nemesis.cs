@@ -36,9 +36,6 @@ internal sealed class Nemesis
 
     public int Crashes { get; private set; }
 
-    /// <summary>How much clocks were put forward, all together.</summary>
-    public long JumpedNs { get; private set; }
-
     private SimScheduler Scheduler => _cluster.Scheduler;
 
     public void Begin()
@@ -169,7 +166,7 @@ internal sealed class Nemesis
         FaultClass.MinimalQuorum => _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
         FaultClass.Pause => Pause(Choose(random)),
         FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
-        FaultClass.ClockJump => Jump(random.Pick(_cluster.Nodes), random.Between(SecondNs / 100, 20 * SecondNs)),
+        FaultClass.ClockJump => Jump(Choose(random), random.Between(-20 * SecondNs, 20 * SecondNs)),
         FaultClass.SlowSync or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.WipeTwice or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
         _ => _network.Apply(kind, random),
     };
@@ -237,10 +234,9 @@ internal sealed class Nemesis
         return () => node.Clock.SetRate(1);
     }
 
-    private Action Jump(SimNode node, long ns)
+    private static Action Jump(SimNode node, long ns)
     {
-        JumpedNs += ns;
-        node.Clock.Jump(ns);
+        node.Clock.SetWall(ns);
         return static () => { };
     }
 }
