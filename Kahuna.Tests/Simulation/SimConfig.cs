@@ -25,6 +25,9 @@ internal sealed record SimConfig
     /// <summary>Mean pause of a caller between two operations.</summary>
     public required int ThinkMs { get; init; }
 
+    /// <summary>All callers begin their operations at the same moments, some time apart: what is together in a batch is more.</summary>
+    public required bool Together { get; init; }
+
     public required int KeySlots { get; init; }
 
     public required int RequestTimeoutMs { get; init; }
@@ -149,6 +152,7 @@ internal sealed record SimConfig
             Classes = classes,
             Unary = random.Pick([0, 0, 0.1, 0.5]),
             Yields = random.Chance(0.3),
+            Together = random.Chance(0.3),
             RaftLimits = random.Chance(0.5) ? new RaftLimits() : new RaftLimits
             {
                 AppendBytesMax = random.Pick([1, 300, 8_000]),

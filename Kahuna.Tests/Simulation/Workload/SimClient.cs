@@ -14,6 +14,8 @@ internal sealed class SimClient
     /// <summary>The longest time to live that a caller asks for.</summary>
     public const int TtlMsMax = 10_000;
 
+    private const long TogetherNs = 100_000_000;
+
     private readonly SimCluster _cluster;
     private readonly SimConfig _config;
     private readonly int _number;
@@ -65,8 +67,7 @@ internal sealed class SimClient
         {
             while (!_cluster.LoadEnds)
             {
-                double pauseMs = random.Exponential(_config.ThinkMs);
-                await Task.Delay(TimeSpan.FromMilliseconds(1 + (_cluster.Scheduler.NowNs < _cluster.HurryUntilNs ? pauseMs / 10 : pauseMs)), _clock);
+                await PauseAsync(random);
                 await CallAsync(process, random);
             }
         }
@@ -76,6 +77,21 @@ internal sealed class SimClient
         }
 
         Running--;
+    }
+
+    private Task PauseAsync(SimRandom random)
+    {
+        SimScheduler scheduler = _cluster.Scheduler;
+        double pauseMs = random.Exponential(_config.ThinkMs) / (scheduler.NowNs < _cluster.HurryUntilNs ? 10 : 1);
+        long atNs = scheduler.NowNs + 1_000_000 + (long)(pauseMs * 1_000_000);
+        if (_config.Together)
+        {
+            atNs += TogetherNs - (atNs % TogetherNs);
+        }
+
+        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        scheduler.At(atNs, over.SetResult);
+        return over.Task;
     }
 
     private async Task CallAsync(int process, SimRandom random)

@@ -1,6 +1,7 @@
 using System.Text;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Network;
@@ -24,6 +25,11 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         UnaryAnswer answer = await answered.Task;
         if (answer.Error is { } error)
         {
+            if (error.Code == GrpcStatusCode.InvalidArgument)
+            {
+                throw error;
+            }
+
             call.Error = error.Code.ToString();
             call.Outcome = answer.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
             return;
@@ -41,7 +47,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         }
 
         call.Done = outcome.Status is OutcomeStatus.Applied or OutcomeStatus.Found;
-        call.Revision = outcome.Status == OutcomeStatus.NotFound ? 0 : outcome.Revision;
+        call.Revision = outcome.Status == OutcomeStatus.NotFound && call.Kind is (CallKind.Delete or CallKind.Extend) ? null : outcome.Revision;
         if (call.Kind == CallKind.Get && call.Done)
         {
             call.FoundValue = Encoding.UTF8.GetString(outcome.Value);
@@ -57,6 +63,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         Command command = new()
         {
             Kind = Enum.Parse<CommandKind>(call.Kind.ToString()),
+            Durability = CommandDurability.Persistent,
             Key = Encoding.UTF8.GetBytes(call.Key),
             Value = call.Value is null ? default : Encoding.UTF8.GetBytes(call.Value),
             ComparedValue = call.OnlyIfValue is null ? default : Encoding.UTF8.GetBytes(call.OnlyIfValue),
