@@ -23,7 +23,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly SimCluster _cluster;
     private readonly SimConfig _config;
     private readonly SimRandom _random;
-    private readonly Queue<(int Life, Action Action)> _paused = new();
+    private readonly HeldActions _held;
     private readonly HashSet<ServerSession> _sessions = [];
     private readonly Dictionary<int, int> _directories = [];
     private readonly LogWitness _witness;
@@ -37,6 +37,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _config = cluster.Config;
         _random = new SimRandom(_config.Seed).Fork(100 + (ulong)id);
         _witness = new LogWitness(_config.Groups);
+        _held = new HeldActions(this, _random, _config.TurnNs);
         Id = id;
         Clock = new SimClock(cluster.Scheduler, _random.Between(0L, 1_000_000_000_000L))
         {
@@ -97,7 +98,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Life++;
         IsUp = true;
         IsPaused = false;
-        _paused.Clear();
+        _held.Clear();
         try
         {
             Build();
@@ -145,7 +146,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _door = null;
         _unary?.Die(power);
         _unary = null;
-        _paused.Clear();
+        _held.Clear();
         foreach (ServerSession session in _sessions.ToArray())
         {
             session.Die(power ? null : "the node ended");
@@ -190,10 +191,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         {
             Scheduler.Note(SimEvent.Resume, Id);
             IsPaused = false;
-            while (!IsPaused && _paused.TryDequeue(out (int Life, Action Action) waiting))
-            {
-                Do(waiting.Life, waiting.Action);
-            }
+            _held.Release(Life);
         }
     }
 
@@ -210,9 +208,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             return;
         }
 
-        if (IsPaused)
+        if (IsPaused || _held.IsReleasing)
         {
-            _paused.Enqueue((life, action));
+            _held.Add(life, action);
             return;
         }
 
