@@ -12,7 +12,7 @@ Usage: scripts/mutants.sh [options] [NAME...]
   --seconds S   virtual seconds per seed; default 60
   --from N      first seed of the first try; default 1
   --table FILE  appends one row of a Markdown table for each bug
-  --some N      only N of them, others with every commit
+  --some N      only N of those that take few seeds by the table in docs/simulation.md, others with every commit
 
 Without names: all of scripts/sim.sh --list-mutants. Exit code 0: every try found its bug; 1: some did not; 2: bad usage.
 USAGE
@@ -54,12 +54,13 @@ need_dotnet
 need_package python3 python3 --version
 build Kahuna.Tests
 [[ ${#names[@]} -gt 0 ]] || mapfile -t names < <(list_mutants)
-if [[ "$some" -gt 0 && "$some" -lt ${#names[@]} ]]; then
-  # A step that has no divisor in common with most lengths spreads them over the list.
+if [[ "$some" -gt 0 ]]; then
+  mapfile -t names < <(awk -F'|' 'NF == 7 && $5 ~ /^ [0-9]+ $/ && $5 <= 100 { gsub(/ /, "", $2); print $2 }' "$KAHUNA_ROOT/docs/simulation.md")
+  [[ ${#names[@]} -gt 0 ]] || die "docs/simulation.md has no table of planted bugs"
   commits="$(git -C "$KAHUNA_ROOT" rev-list --count HEAD 2>/dev/null || date +%j)"
   chosen=()
   for ((i = 0; i < some; i++)); do
-    chosen+=("${names[$(((10#$commits * some + i) * 37 % ${#names[@]}))]}")
+    chosen+=("${names[$(((10#$commits * some + i) % ${#names[@]}))]}")
   done
   names=("${chosen[@]}")
 fi
@@ -101,7 +102,7 @@ found = [int(count) for count in counts if count != "-"]
 rule = ", ".join(rule for rule, _ in collections.Counter(rules).most_common(2)) or "**not found**"
 middle = f"{statistics.median(found):.0f}" if found else "-"
 worst = str(max(found)) if len(found) == len(counts) else "**not found**"
-print(f"| {name} | {rule} | {middle} | {worst} |")
+print(f"| {name} | {rule} | {middle} | {worst} | {len(counts)} |")
 PYTHON
 )"
   echo "$row"
