@@ -7,7 +7,7 @@ usage() {
   cat <<USAGE
 Usage: scripts/mutants.sh [options] [NAME...]
 
-  --tries N     how often each bug is looked for, each time with other seeds; default 1
+  --tries N     how often each bug is looked for, each time with the seeds after those of the time before; default 1
   --most N      seeds after which a try gives up; default 2000
   --seconds S   virtual seconds per seed; default 60
   --from N      first seed of the first try; default 1
@@ -67,42 +67,45 @@ fi
 work="$(make_work_dir)"
 trap 'rm -rf "$work"' EXIT
 
-# Prints "seeds rule" of one try; "- " when nothing was found.
-try() {
-  local first="$1" last=$(($1 + most - 1))
-  dotnet "$work/bin/Kahuna.Tests.dll" sim --seeds "$first..$last" --seconds "$seconds" --stop --json "$work/found.json" >"$work/sim.log" 2>&1 || true
-  python3 - "$work/found.json" "$first" <<'PYTHON'
+# Prints "seeds rule" for each try that found its bug: tries follow one another, each begins with the seed after the one that
+# ended the try before. Stops at a try that gives up.
+look() {
+  local first="$from" left="$tries"
+  while [[ "$left" -gt 0 ]]; do
+    rm -f "$work/found.json"
+    dotnet "$work/bin/Kahuna.Tests.dll" sim --seeds "$first..$((first + most - 1))" --seconds "$seconds" --violations "$left" --json "$work/found.json" >"$work/sim.log" 2>&1 || true
+    python3 - "$work/found.json" "$first" "$left" <<'PYTHON' >"$work/found.txt"
 import json
 import sys
 
-found = json.load(open(sys.argv[1], encoding="utf-8"))["violations"]
-print(f"{found[0]['seed'] - int(sys.argv[2]) + 1} {found[0]['rule']}" if found else "- ")
+at, left = int(sys.argv[2]), int(sys.argv[3])
+for violation in json.load(open(sys.argv[1], encoding="utf-8"))["violations"][:left]:
+    print(violation["seed"] - at + 1, violation["rule"])
+    at = violation["seed"] + 1
 PYTHON
+    [[ -s "$work/found.txt" ]] || return 0
+    cat "$work/found.txt"
+    left=$((left - $(wc -l <"$work/found.txt")))
+    first=$((first + $(awk '{ sum += $1 } END { print sum }' "$work/found.txt")))
+  done
 }
 
 missed=0
 for name in "${names[@]}"; do
   build_mutant "$name" "$work"
-  counts=()
-  rules=()
-  for ((t = 0; t < tries; t++)); do
-    read -r count rule < <(try $((from + t * most)))
-    counts+=("$count")
-    rules+=("$rule")
-  done
-  row="$(python3 - "$name" "${counts[@]}" -- "${rules[@]}" <<'PYTHON'
+  look >"$work/tries.txt"
+  row="$(python3 - "$name" "$tries" "$work/tries.txt" <<'PYTHON'
 import collections
 import statistics
 import sys
 
-name, rest = sys.argv[1], sys.argv[2:]
-cut = rest.index("--")
-counts, rules = rest[:cut], [rule for rule in rest[cut + 1:] if rule]
-found = [int(count) for count in counts if count != "-"]
-rule = ", ".join(rule for rule, _ in collections.Counter(rules).most_common(2)) or "**not found**"
-middle = f"{statistics.median(found):.0f}" if found else "-"
-worst = str(max(found)) if len(found) == len(counts) else "**not found**"
-print(f"| {name} | {rule} | {middle} | {worst} | {len(counts)} |")
+name, tries = sys.argv[1], int(sys.argv[2])
+found = [line.rstrip("\n").split(" ", 1) for line in open(sys.argv[3], encoding="utf-8")]
+counts = [int(count) for count, _ in found]
+rule = ", ".join(rule for rule, _ in collections.Counter(rule for _, rule in found).most_common(2)) or "**not found**"
+middle = f"{statistics.median(counts):.0f}" if counts else "-"
+worst = str(max(counts)) if len(counts) == tries else "**not found**"
+print(f"| {name} | {rule} | {middle} | {worst} | {tries} |")
 PYTHON
 )"
   echo "$row"

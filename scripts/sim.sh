@@ -13,7 +13,7 @@ Usage: scripts/sim.sh [options]
   --jobs J         seeds that run side by side; default: one per processor
   --hours H        goes on with further seeds until this time has passed
   --trace FILE     with --seed: writes all events there
-  --stop           ends at the first violation
+  --violations N   ends when N seeds have broken a rule
   --minimize       at a violation: leaves out faults while it stays, and prints the shortest list
   --json FILE      writes the summary there
   --mutant NAME    builds a copy of the source with this planted bug, and runs that

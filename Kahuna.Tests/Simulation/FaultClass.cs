@@ -16,6 +16,9 @@ internal enum FaultClass
     Reset,
     LeaderCut,
 
+    /// <summary>A leader hears the others late, by more than they would wait for it; and then they do not hear it any more.</summary>
+    LateAnswers,
+
     // Nodes
     Power,
     Kill,

@@ -69,7 +69,7 @@ internal sealed class SimCluster
     /// <summary>Keys whose histories were too much for the checker.</summary>
     public int Undecided { get; private set; }
 
-    /// <summary>Until then callers pause a tenth of what they do otherwise.</summary>
+    /// <summary>Until then callers pause a tenth of what they do otherwise, and want the same keys.</summary>
     public long HurryUntilNs { get; set; }
 
     /// <summary>Callers begin nothing new.</summary>

@@ -59,7 +59,7 @@ internal static class SimCommand
                 lock (gate)
                 {
                     bool more = options.Hours > 0 ? Stopwatch.GetElapsedTime(began).TotalHours < options.Hours : next <= options.Last;
-                    more &= !options.Stop || summary.First is null;
+                    more &= summary.Violations < options.ViolationsMax;
                     if (!more)
                     {
                         return;

@@ -37,6 +37,9 @@ internal sealed record SimConfig
 
     public required double Ttls { get; init; }
 
+    /// <summary>Part of the values that take up several sectors.</summary>
+    public required double LargeValues { get; init; }
+
     /// <summary>Part of the calls that go to any node as a unary call, which it may forward.</summary>
     public required double Unary { get; init; }
 
@@ -151,6 +154,7 @@ internal sealed record SimConfig
             FaultSeconds = 1 + random.Exponential(5),
             Classes = classes,
             Unary = random.Pick([0, 0, 0.1, 0.5]),
+            LargeValues = random.Pick([0.05, 0.05, 0.4]),
             Yields = random.Chance(0.3),
             Together = random.Chance(0.3),
             RaftLimits = random.Chance(0.5) ? new RaftLimits() : new RaftLimits

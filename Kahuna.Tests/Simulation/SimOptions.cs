@@ -5,23 +5,7 @@ namespace Kahuna.Tests.Simulation;
 /// <summary>The command line of <c>scripts/sim.sh</c>. Immutable.</summary>
 internal sealed record SimOptions
 {
-    public const string Usage = """
-        Usage: scripts/sim.sh [options]
-
-          --seeds A..B     seeds to run; default 1..100
-          --seed N         this one only
-          --seconds S      virtual seconds of load and faults per seed; default 120
-          --jobs J         seeds that run side by side; default: one per processor
-          --hours H        goes on with further seeds until this time has passed
-          --trace FILE     with --seed: writes all events there
-          --stop           ends at the first violation
-          --minimize       at a violation: leaves out faults while it stays, and prints the shortest list
-          --json FILE      writes the summary there
-          --mutant NAME    builds a copy of the source with this planted bug, and runs that
-          --list-mutants   prints the names of the planted bugs, one a line
-
-        Exit code 0: clean; 1: a rule was broken; 2: bad usage.
-        """;
+    public const string Usage = "Usage: scripts/sim.sh [options]; scripts/sim.sh --help names them";
 
     public ulong First { get; private set; } = 1;
 
@@ -37,7 +21,8 @@ internal sealed record SimOptions
 
     public bool Minimize { get; private set; }
 
-    public bool Stop { get; private set; }
+    /// <summary>Ends when so many seeds have broken a rule.</summary>
+    public int ViolationsMax { get; private set; } = int.MaxValue;
 
     public string? JsonPath { get; private set; }
 
@@ -50,10 +35,9 @@ internal sealed record SimOptions
         for (int i = 0; i < args.Length && error is null; i++)
         {
             string name = args[i];
-            if (name is "--minimize" or "--stop")
+            if (name == "--minimize")
             {
-                options.Minimize |= name == "--minimize";
-                options.Stop |= name == "--stop";
+                options.Minimize = true;
                 continue;
             }
 
@@ -107,6 +91,14 @@ internal sealed record SimOptions
                 }
 
                 Jobs = jobs;
+                return null;
+            case "--violations":
+                if (!int.TryParse(value, NumberStyles.None, culture, out int violations) || violations < 1)
+                {
+                    return "--violations needs a whole number from 1 on";
+                }
+
+                ViolationsMax = violations;
                 return null;
             case "--hours":
                 if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double hours) || hours is <= 0 or > 10_000)

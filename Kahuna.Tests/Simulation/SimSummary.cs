@@ -24,6 +24,9 @@ internal sealed class SimSummary(SimOptions options)
         }
     }
 
+    /// <summary>How many seeds broke a rule.</summary>
+    public int Violations { get; private set; }
+
     /// <summary>What a set of seeds of this size should have seen and did not: it proved nothing there.</summary>
     public IReadOnlyList<string> Missed => FindMissed();
 
@@ -34,6 +37,7 @@ internal sealed class SimSummary(SimOptions options)
         lock (_gate)
         {
             _results[result.Seed] = result;
+            Violations += result.Violation is null ? 0 : 1;
         }
     }
 

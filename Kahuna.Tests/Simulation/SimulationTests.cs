@@ -86,6 +86,7 @@ public sealed class SimulationTests
     [InlineData("--jobs 0")]
     [InlineData("--trace x")]
     [InlineData("--hours")]
+    [InlineData("--violations 0")]
     [InlineData("--unheard 1")]
     public void Bad_usage_is_refused(string arguments)
     {

@@ -30,6 +30,9 @@ internal sealed class ModelDisk : IDisk
     /// <summary>Bytes were written to some file below a directory and not synced.</summary>
     public bool HasUnsynced(string directory) => _names.Any(entry => entry.Value.HasUnsynced && entry.Key.StartsWith(directory, StringComparison.Ordinal));
 
+    /// <summary>Bytes that were written to a file and not synced.</summary>
+    public int Unsynced(string path) => _names.TryGetValue(path, out ModelInode? inode) ? inode.Unsynced : 0;
+
     public long Used => _names.Values.Sum(inode => (long)inode.Length);
 
     /// <summary>Paths of all files.</summary>

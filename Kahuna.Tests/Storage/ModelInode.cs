@@ -13,6 +13,8 @@ internal sealed class ModelInode
 
     public int Length { get; private set; }
 
+    public int Unsynced => _unsynced.Sum(static write => write.Count);
+
     public bool HasUnsynced => _unsynced.Count > 0;
 
     public void Write(int offset, ReadOnlySpan<byte> bytes)

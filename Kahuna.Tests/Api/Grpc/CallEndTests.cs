@@ -2,6 +2,7 @@ using Google.Protobuf;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Tests.Transport;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -272,6 +273,21 @@ public sealed class CallEndTests
         RawDuplexCall raw = await host.Channel.OpenRawDuplexAsync("/kahuna.v1.Cluster/Exchange", null, CancellationToken.None);
         raw.Dispose();
         Assert.NotNull(await ended.Task.WaitAsync(s_patience));
+    }
+
+    /// <summary>The web server tells the handler of a stream that its client has reset, now and then before it cancels the call's token.</summary>
+    [Fact]
+    public async Task A_stream_that_was_reset_is_no_failure_of_the_server()
+    {
+        LogRecorder log = new();
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            server => server.AddService(ClusterReflection.Descriptor.Services[0], service => service
+                .RawDuplex("Exchange", static (_, _) => Task.FromException(new IOException("The client reset the request stream.")))),
+            log: log);
+        GrpcException failure = await FailureOf(host.Channel.OpenRawDuplexAsync("/kahuna.v1.Cluster/Exchange", null, CancellationToken.None));
+        Assert.Equal(GrpcStatusCode.Cancelled, failure.Code);
+        Assert.Equal(1, log.Count("was lost"));
+        Assert.Single(log.Lines);
     }
 
     [Fact]

@@ -37,7 +37,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     public GrpcChannel Channel { get; }
 
     /// <summary>Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory.</summary>
-    public static async Task<GrpcTestHost> StartAsync(Action<GrpcServer>? services = null, GrpcServerOptions? options = null, bool tls = true)
+    public static async Task<GrpcTestHost> StartAsync(Action<GrpcServer>? services = null, GrpcServerOptions? options = null, bool tls = true, ILogger? log = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
@@ -58,7 +58,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         PeerLinks links = NoPeers(certificate);
         builder.Services.AddKahunaPeers(links);
         WebApplication app = builder.Build();
-        GrpcServer server = new(options);
+        GrpcServer server = new(options, log);
         (services ?? new InMemoryServices().Bind)(server);
         app.MapGrpc(server);
         app.Run(http => http.Response.WriteAsync("not grpc"));

@@ -12,11 +12,10 @@ namespace Kahuna.Tests.Cluster.Soak;
 internal sealed class SoakChecker : IDisposable
 {
     /// <summary>
-    /// So much too early a key may expire (<see cref="CheckerOptions.TtlSlack"/>). All processes share the machine's monotonic clock, so nothing
-    /// drifts. But a node stamps what it takes in with the time that it read just before, and a thread that has to wait for a
-    /// processor between the two, on a machine with more to do than it can, does so for some of the scheduler's rounds.
+    /// So much too early a key may expire (<see cref="CheckerOptions.TtlSlack"/>): whole milliseconds. All processes share the machine's monotonic clock, so nothing
+    /// drifts, and a node reads it after it has taken in what it stamps.
     /// </summary>
-    public static readonly TimeSpan TtlSlack = TimeSpan.FromMilliseconds(250);
+    public static readonly TimeSpan TtlSlack = new CheckerOptions().TtlSlack;
 
     /// <summary>Half of what the checker takes by default: 125 to 250 MB for the hardest key.</summary>
     private const int StatesMax = 1_000_000;

@@ -26,6 +26,11 @@ internal sealed class NetworkFaults(SimCluster cluster)
             return CutClients(random);
         }
 
+        if (kind == FaultClass.LateAnswers)
+        {
+            return DelayAnswers(random);
+        }
+
         List<(int From, int To)> cuts = kind switch
         {
             FaultClass.OneWayCut => [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => Pair(random))],
@@ -54,11 +59,16 @@ internal sealed class NetworkFaults(SimCluster cluster)
 
     private (int From, int To) Pair(SimRandom random) => (random.Between(1, Count), random.Between(1, Count));
 
+    private SimNode Leader(SimRandom random)
+    {
+        int group = random.Next(cluster.Config.Groups);
+        return cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Partition(group).IsLeader) ?? random.Pick(cluster.Nodes);
+    }
+
     /// <summary>A leader that hears nobody, is heard by nobody, or both.</summary>
     private List<(int From, int To)> AroundLeader(SimRandom random)
     {
-        int group = random.Next(cluster.Config.Groups);
-        SimNode leader = cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Partition(group).IsLeader) ?? random.Pick(cluster.Nodes);
+        SimNode leader = Leader(random);
         int way = random.Next(3);
         List<(int From, int To)> cuts = [];
         for (int other = 1; other <= Count; other++)
@@ -154,6 +164,39 @@ internal sealed class NetworkFaults(SimCluster cluster)
                 cluster.Peers.Clog(from, to, 0);
             }
         };
+    }
+
+    /// <summary>
+    /// Everything comes to a leader later and later, up to three election timeouts, so slowly that it goes on to lead; then the others do not hear it any more, and elect
+    /// another one while their old answers still reach it.
+    /// </summary>
+    private Action DelayAnswers(SimRandom random)
+    {
+        int leader = Leader(random).Id;
+        int[] others = [.. Enumerable.Range(1, Count).Where(node => node != leader)];
+        long timeoutNs = cluster.Config.ElectionTicks * cluster.Config.TickMs * 1_000_000L;
+        int steps = random.Between(3, 12);
+        for (int step = 1; step <= steps; step++)
+        {
+            long ns = step * timeoutNs / 4;
+            cluster.Scheduler.After(step * timeoutNs / 2, () => Clog(ns));
+        }
+
+        long cutNs = (steps * timeoutNs / 2) + random.Between(timeoutNs, 4 * timeoutNs);
+        cluster.Scheduler.After(cutNs, () =>
+        {
+            Cut(cut: true);
+            cluster.HurryUntilNs = cluster.Scheduler.NowNs + (4 * timeoutNs);
+        });
+        cluster.Scheduler.After(cutNs + (4 * timeoutNs), () =>
+        {
+            Cut(cut: false);
+            Clog(0);
+        });
+        return static () => { };
+
+        void Clog(long ns) => Array.ForEach(others, other => cluster.Peers.Clog(other, leader, ns));
+        void Cut(bool cut) => Array.ForEach(others, other => cluster.Peers.Cut(leader, other, cut));
     }
 
     private Action Reset(SimRandom random)

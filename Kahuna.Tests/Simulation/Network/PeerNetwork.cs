@@ -44,7 +44,7 @@ internal sealed class PeerNetwork
     public void Cut(int from, int to, bool cut)
     {
         Link link = _links[from, to];
-        if (link.Cut == cut)
+        if (link.Cut == cut || _healed)
         {
             return;
         }
@@ -65,7 +65,7 @@ internal sealed class PeerNetwork
     }
 
     /// <summary>Everything from here to there takes longer.</summary>
-    public void Clog(int from, int to, long extraNs) => _links[from, to].ExtraNs = extraNs;
+    public void Clog(int from, int to, long extraNs) => _links[from, to].ExtraNs = _healed ? 0 : extraNs;
 
     public void Heal()
     {

@@ -24,6 +24,7 @@ internal sealed class ServerSession : ReplySink
     private readonly RequestDoor _door;
     private readonly IDisposable _watch;
     private readonly int _life;
+    private readonly int _source;
     private readonly Dictionary<uint, string> _sets = [];
     private byte[] _buffered = [];
     private bool _greeted;
@@ -37,6 +38,7 @@ internal sealed class ServerSession : ReplySink
         _node = node;
         _door = door;
         _life = node.Life;
+        _source = node.NewSource();
         _watch = door.Router.View.Watch(SendMap);
     }
 
@@ -70,7 +72,7 @@ internal sealed class ServerSession : ReplySink
         }
 
         _buffered = rest.ToArray();
-    });
+    }, _source);
 
     public override void Deliver(ByteBuffer frame, int count)
     {

@@ -30,6 +30,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private RequestDoor? _door;
     private UnaryServer? _unary;
     private int _deadLife;
+    private int _sourcesTaken;
 
     public SimNode(SimCluster cluster, int id)
     {
@@ -37,6 +38,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _config = cluster.Config;
         _random = new SimRandom(_config.Seed).Fork(100 + (ulong)id);
         _witness = new LogWitness(_config.Groups);
+        _sourcesTaken = _config.Nodes;
         _held = new HeldActions(this, _random, _config.TurnNs);
         Id = id;
         Clock = new SimClock(cluster.Scheduler, _random.Between(0L, 1_000_000_000_000L))
@@ -200,8 +202,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     // ---- What runs
 
-    /// <summary>Runs something of this life, now or after a pause.</summary>
-    public void Do(int life, Action action)
+    /// <summary>Runs something of this life, now or after a pause; then it keeps its place among what comes from the same source only: 0 is the node itself.</summary>
+    public void Do(int life, Action action, int source = 0)
     {
         if (life != Life || !IsUp)
         {
@@ -210,7 +212,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
         if (IsPaused || _held.IsReleasing)
         {
-            _held.Add(life, action);
+            _held.Add(life, source, action);
             return;
         }
 
@@ -292,9 +294,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             Scheduler.Note(SimEvent.Deliver, Id, from, frame.Length);
             Loops!.Receive(new NodeId((ushort)from), frame);
         }
-    });
+    }, from);
 
-    public void LinkChanged(int peer, bool up) => Do(Life, () => Loops!.LinkChanged(new NodeId((ushort)peer), up));
+    public void LinkChanged(int peer, bool up) => Do(Life, () => Loops!.LinkChanged(new NodeId((ushort)peer), up), peer);
 
     /// <summary>A link begins: whoever lost its directory meanwhile is no longer who it was.</summary>
     public void Meet(SimNode peer)
@@ -311,7 +313,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             }
 
             _directories[peer.Id] = directory;
-        });
+        }, peer.Id);
     }
 
     // ---- Clients
@@ -325,7 +327,10 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     }
 
     /// <summary>A unary call arrives.</summary>
-    public void Serve(byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answer) => Do(Life, () => _unary!.Serve(command, timeLeft, answer));
+    public void Serve(byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answer) => Do(Life, () => _unary!.Serve(command, timeLeft, answer), NewSource());
+
+    /// <summary>A number for one more connection that something comes to the node over.</summary>
+    public int NewSource() => ++_sourcesTaken;
 
     public void Forget(ServerSession session) => _sessions.Remove(session);
 

@@ -9,10 +9,12 @@ internal sealed class KeyRing(int slots)
 
     private readonly (int Generation, int Uses)[] _slots = new (int, int)[slots];
 
-    public string Take(SimRandom random)
+    /// <summary>A key; one of the first two when everybody wants the same.</summary>
+    public string Take(SimRandom random, bool same)
     {
         // Some keys are busier than others.
-        int slot = Math.Min(random.Next(slots), random.Next(slots));
+        int among = same ? Math.Min(slots, 2) : slots;
+        int slot = Math.Min(random.Next(among), random.Next(among));
         ref (int Generation, int Uses) taken = ref _slots[slot];
         if (++taken.Uses > UsesMax)
         {

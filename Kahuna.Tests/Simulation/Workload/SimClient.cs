@@ -16,6 +16,9 @@ internal sealed class SimClient
 
     private const long TogetherNs = 100_000_000;
 
+    /// <summary>Callers that hurry ask any node more often: some of them know another leader than others do.</summary>
+    private const double HurriedUnary = 0.6;
+
     private readonly SimCluster _cluster;
     private readonly SimConfig _config;
     private readonly int _number;
@@ -50,6 +53,8 @@ internal sealed class SimClient
     /// <summary>Callers that have not ended.</summary>
     public int Running { get; private set; }
 
+    private bool IsHurried => _cluster.Scheduler.NowNs < _cluster.HurryUntilNs;
+
     public void Start()
     {
         for (int i = 0; i < _config.CallersPerClient; i++)
@@ -82,7 +87,7 @@ internal sealed class SimClient
     private Task PauseAsync(SimRandom random)
     {
         SimScheduler scheduler = _cluster.Scheduler;
-        double pauseMs = random.Exponential(_config.ThinkMs) / (scheduler.NowNs < _cluster.HurryUntilNs ? 10 : 1);
+        double pauseMs = random.Exponential(_config.ThinkMs) / (IsHurried ? 10 : 1);
         long atNs = scheduler.NowNs + 1_000_000 + (long)(pauseMs * 1_000_000);
         if (_config.Together)
         {
@@ -102,7 +107,7 @@ internal sealed class SimClient
             : null;
         try
         {
-            if (random.Chance(_config.Unary))
+            if (random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
             {
                 await _unary.RunAsync(call, random.Between(1, _config.Nodes), abandoned?.Token ?? default);
             }
@@ -164,7 +169,7 @@ internal sealed class SimClient
 
     private Call Draw(int process, SimRandom random)
     {
-        string key = _cluster.Keys.Take(random);
+        string key = _cluster.Keys.Take(random, IsHurried);
         CallKind kind = random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
         bool isCounter = key[1] is '0' or '3';
         if (isCounter && kind is CallKind.Set or CallKind.Extend)
@@ -181,7 +186,7 @@ internal sealed class SimClient
             Key = key,
             Kind = kind,
             CallNs = _cluster.Scheduler.NowNs,
-            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(0.05) ? new string('x', random.Next(3_000)) : "")}") : null,
+            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(_config.LargeValues) ? new string('x', random.Next(3_000)) : "")}") : null,
             OnlyIfAbsent = kind == CallKind.Set && condition == 0,
             OnlyIfPresent = kind == CallKind.Set && condition == 1,
             OnlyIfValue = condition == 2 ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
