@@ -220,9 +220,10 @@ build_mutant() {
   fi
   patch --directory="$source" --strip=1 --batch --forward --silent --no-backup-if-mismatch --input="$MUTANTS_DIR/$name.patch" >"$out" 2>&1 ||
     { cat "$out" >&2; die "the patch of $name does not apply any more"; }
-  local status=0
+  local status=0 restored=()
+  [[ ! -e "$source/Kahuna.Server/obj/project.assets.json" ]] || restored=(--no-restore)
   # Analyzers and documentation take most of the time, and the bug is no matter of style.
-  dotnet build "$source/Kahuna.Server" -c Release --nologo -v q -p:RunAnalyzers=false -p:GenerateDocumentationFile=false >"$out" 2>&1 || status=$?
+  dotnet build "$source/Kahuna.Server" -c Release --nologo -v q -p:RunAnalyzers=false -p:GenerateDocumentationFile=false "${restored[@]}" >"$out" 2>&1 || status=$?
   patch --directory="$source" --strip=1 --batch --reverse --silent --no-backup-if-mismatch --input="$MUTANTS_DIR/$name.patch" >>"$out" 2>&1
   if [[ "$status" -ne 0 ]]; then
     grep -E 'error|warning' "$out" | sort -u >&2 || cat "$out" >&2
