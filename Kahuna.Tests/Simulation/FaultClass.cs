@@ -22,6 +22,9 @@ internal enum FaultClass
     // Nodes
     Power,
     Kill,
+
+    /// <summary>Somebody stops a node as he should, and starts it again.</summary>
+    Stop,
     CrashInDisk,
     Pause,
     ClockDrift,

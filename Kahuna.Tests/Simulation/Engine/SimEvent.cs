@@ -8,6 +8,7 @@ internal enum SimEvent : byte
     StartRefused,
     Crash,
     Kill,
+    Stop,
     Wipe,
     Pause,
     Resume,

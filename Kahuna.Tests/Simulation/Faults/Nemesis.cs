@@ -162,6 +162,7 @@ internal sealed class Nemesis
     private Action? Apply(FaultClass kind, SimRandom random) => kind switch
     {
         FaultClass.Power or FaultClass.Kill => CrashOne(Choose(random), kind == FaultClass.Power),
+        FaultClass.Stop => Stop(Choose(random), random),
         FaultClass.Everybody => Crash([.. _cluster.Nodes], random),
         FaultClass.MinimalQuorum => _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
         FaultClass.Pause => Pause(Choose(random)),
@@ -190,6 +191,19 @@ internal sealed class Nemesis
 
         node.Crash(power);
         return () => StartLater(node, 0);
+    }
+
+    private Action? Stop(SimNode node, SimRandom random)
+    {
+        if (!node.IsUp)
+        {
+            return null;
+        }
+
+        long patienceNs = random.Between(0, GracefulStop.PatienceNsMax);
+        long goneNs = random.Between(0, 3 * SecondNs);
+        GracefulStop.Begin(node, patienceNs, _cluster.Config.TickMs * 1_000_000L, () => StartLater(node, goneNs));
+        return static () => { };
     }
 
     private SimNode[] Some(int count, SimRandom random)
