@@ -68,12 +68,12 @@ work="$(make_work_dir)"
 trap 'rm -rf "$work"' EXIT
 
 # Prints "seeds rule" for each try that found its bug: tries follow one another, each begins with the seed after the one that
-# ended the try before. Stops at a try that gives up.
+# ended the try before. Stops at a try that gives up. Most runs are short, so code is compiled once and not by tiers.
 look() {
   local first="$from" left="$tries"
   while [[ "$left" -gt 0 ]]; do
     rm -f "$work/found.json"
-    dotnet "$work/bin/Kahuna.Tests.dll" sim --seeds "$first..$((first + most - 1))" --seconds "$seconds" --violations "$left" --json "$work/found.json" >"$work/sim.log" 2>&1 || true
+    DOTNET_TieredCompilation=0 dotnet "$work/bin/Kahuna.Tests.dll" sim --seeds "$first..$((first + most - 1))" --seconds "$seconds" --violations "$left" --json "$work/found.json" >"$work/sim.log" 2>&1 || true
     python3 - "$work/found.json" "$first" "$left" <<'PYTHON' >"$work/found.txt"
 import json
 import sys

@@ -20,11 +20,24 @@ internal static class FaultPlan
         double at = 2 + random.Exponential(2);
         while (at < config.Seconds)
         {
-            double lasts = random.Chance(0.2) ? 5 + random.Exponential(10) : 0.1 + random.Exponential(2);
-            faults.Add(new Fault(faults.Count + 1, (long)(at * 1e9), random.Pick(classes), (long)(Math.Min(lasts, 30) * 1e9), random.Next()));
+            double lasts = Add(at);
+            double again = at + lasts + random.Exponential(0.3);
+            if (random.Chance(0.3) && again < config.Seconds)
+            {
+                // What has just begun to recover is hit again.
+                Add(again);
+            }
+
             at += random.Exponential(config.FaultSeconds);
         }
 
         return faults;
+
+        double Add(double begin)
+        {
+            double lasts = Math.Min(random.Chance(0.2) ? 5 + random.Exponential(10) : 0.1 + random.Exponential(2), 30);
+            faults.Add(new Fault(faults.Count + 1, (long)(begin * 1e9), random.Pick(classes), (long)(lasts * 1e9), random.Next()));
+            return lasts;
+        }
     }
 }

@@ -200,7 +200,7 @@ internal sealed class Nemesis
             return null;
         }
 
-        long patienceNs = random.Between(0, GracefulStop.PatienceNsMax);
+        long patienceNs = random.Chance(0.5) ? 0 : random.Between(0, GracefulStop.PatienceNsMax);
         long goneNs = random.Between(0, 3 * SecondNs);
         GracefulStop.Begin(node, patienceNs, _cluster.Config.TickMs * 1_000_000L, () => StartLater(node, goneNs));
         return static () => { };

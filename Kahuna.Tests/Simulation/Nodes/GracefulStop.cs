@@ -24,7 +24,7 @@ internal static class GracefulStop
         long untilNs = node.Scheduler.NowNs + patienceNs;
         Wait();
 
-        void Wait() => node.After(tickNs, () =>
+        void Wait() => node.After(Math.Min(tickNs, untilNs - node.Scheduler.NowNs), () =>
         {
             if (node.Scheduler.NowNs < untilNs && !IsDrained(node))
             {
