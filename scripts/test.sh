@@ -104,7 +104,7 @@ if [[ "$tier" != cluster ]]; then
   run_tier simulation 'FullyQualifiedName~Kahuna.Tests.Simulation.'
   if [[ -z "$filter" ]]; then
     say "planted bugs"
-    if "$KAHUNA_ROOT/scripts/mutants.sh" --some 2 --most 1000; then
+    if "$KAHUNA_ROOT/scripts/mutants.sh" --some 2 --most 2000; then
       passed=$((passed + 1))
     else
       failed=$((failed + 1))
