@@ -106,6 +106,22 @@ build() {
   mv "$stamp.next" "$stamp"
 }
 
+# For a build of everything that is not by build: what build would make is there afterwards.
+begin_stamps() {
+  local project
+  for project in Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Tests; do
+    mkdir -p "$KAHUNA_ROOT/$project/obj"
+    touch "$KAHUNA_ROOT/$project/obj/built-by-script.next"
+  done
+}
+
+end_stamps() {
+  local project
+  for project in Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Tests; do
+    mv "$KAHUNA_ROOT/$project/obj/built-by-script.next" "$KAHUNA_ROOT/$project/obj/built-by-script"
+  done
+}
+
 # sources_newer_than STAMP PROJECT: something changed that the project is built from. A directory
 # counts too (a file was removed), but not the projects' own: bin/ and obj/ appear there.
 sources_newer_than() {

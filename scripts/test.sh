@@ -48,7 +48,9 @@ cd "$KAHUNA_ROOT"
 say "restoring (locked)"
 dotnet restore Kahuna.sln --locked-mode -v q >&2
 say "building (Release, warnings are errors)"
+begin_stamps
 dotnet build Kahuna.sln -c Release --no-restore --nologo -v q -warnaserror >&2
+end_stamps
 if [[ "$tier" == all && -z "$filter" ]]; then
   say "checking the format"
   dotnet format Kahuna.sln --no-restore --verify-no-changes >&2 || die "not formatted; run: dotnet format Kahuna.sln"
