@@ -131,7 +131,7 @@ sources_newer_than() {
     sources+=("$KAHUNA_ROOT"/Kahuna.Tests)
   fi
   found="$(find "${sources[@]}" "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
-    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Kahuna.Tests' \
+    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Micro' ! -name 'Kahuna.Tests' \
     -newer "$stamp" -print -quit)"
   [[ -n "$found" ]]
 }
