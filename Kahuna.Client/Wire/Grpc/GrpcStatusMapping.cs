@@ -8,6 +8,7 @@ namespace Kahuna.Client.Wire.Grpc;
 /// <summary>Which status stands for what HTTP, HTTP/2 and the network say (grpc/doc/http-grpc-status-mapping.md, PROTOCOL-HTTP2.md "Errors"). Pure; any thread.</summary>
 internal static class GrpcStatusMapping
 {
+    private const long NoError = 0;
     private const long RefusedStream = 7;
 
     /// <summary>For a response that has no grpc-status.</summary>
@@ -21,10 +22,14 @@ internal static class GrpcStatusMapping
         _ => GrpcStatusCode.Unknown,
     };
 
-    /// <summary>For a stream or connection that the peer ended with an HTTP/2 error code.</summary>
+    /// <summary>
+    /// For a stream or connection that the peer ended with an HTTP/2 error code. "No error" is what a server says that stops (RFC 9113 §6.8), so another
+    /// attempt is worth it: UNAVAILABLE as in grpc-java, although the table of PROTOCOL-HTTP2.md, which thinks of streams only, has INTERNAL.
+    /// </summary>
     public static GrpcStatusCode FromHttp2Error(long errorCode) => errorCode switch
     {
-        0 or 1 or 2 or 3 or 4 or 6 or 9 or 10 => GrpcStatusCode.Internal,
+        NoError => GrpcStatusCode.Unavailable,
+        1 or 2 or 3 or 4 or 6 or 9 or 10 => GrpcStatusCode.Internal,
         RefusedStream => GrpcStatusCode.Unavailable,
         8 => GrpcStatusCode.Cancelled,
         11 => GrpcStatusCode.ResourceExhausted,
@@ -59,8 +64,8 @@ internal static class GrpcStatusMapping
                 case GrpcException known:
                     return known;
                 case HttpProtocolException protocol:
-                    return new GrpcException(
-                        new GrpcStatus(FromHttp2Error(protocol.ErrorCode), $"The peer ended the stream with HTTP/2 error {protocol.ErrorCode}."), inner: failure)
+                    string text = protocol.ErrorCode == NoError ? "The peer is closing the connection." : $"The peer ended the stream with HTTP/2 error {protocol.ErrorCode}.";
+                    return new GrpcException(new GrpcStatus(FromHttp2Error(protocol.ErrorCode), text), inner: failure)
                     {
                         NeverProcessed = protocol.ErrorCode == RefusedStream,
                     };
