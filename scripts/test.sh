@@ -62,9 +62,25 @@ passed=0
 failed=0
 skipped=0
 broken=0
+failures=()
 
 count() {
   sed -n "s/.*<Counters [^>]*$2=\"\([0-9]*\)\".*/\1/p" "$1" | head -n 1
+}
+
+# tell_failures TRX: the failed tests of a result file, each with the beginning of its message.
+tell_failures() {
+  /usr/bin/python3 - "$1" <<'PYTHON'
+import sys
+import xml.etree.ElementTree as xml
+
+ns = {"t": "http://microsoft.com/schemas/VisualStudio/TeamTest/2010"}
+for result in xml.parse(sys.argv[1]).iterfind(".//t:UnitTestResult[@outcome='Failed']", ns):
+    print(f"\ntest.sh: FAILED {result.get('testName')}")
+    for part, length in ("Message", 4000), ("StackTrace", 600):
+        text = result.findtext(f".//t:ErrorInfo/t:{part}", "", ns)
+        print(text if len(text) <= length else f"{text[:length]} ...")
+PYTHON
 }
 
 # run_tier NAME FILTER: the counts come from the result file; a run without one counts as broken.
@@ -97,6 +113,9 @@ run_tier() {
     say "the $name tests did not end normally (exit code $status)"
     broken=$((broken + 1))
   fi
+  if [[ "$tier_failed" -gt 0 ]]; then
+    failures+=("$trx")
+  fi
   # What the tests with real processes checked and measured.
   sed -n 's/^\(<StdOut>\|.*<StdOut>\)\{0,1\}\(Checked: .*\)/\2/p' "$trx" | sed 's/<\/StdOut>.*//'
 }
@@ -118,6 +137,10 @@ if [[ "$tier" != fast ]]; then
 fi
 
 failed=$((failed + broken))
+# Once more and last, where a reader looks first: which tests failed, and what they said.
+for trx in "${failures[@]}"; do
+  tell_failures "$trx" >&2
+done
 say "took $SECONDS s; result files are in TestResults/"
 if [[ "$skipped" -gt 0 ]]; then
   echo "$passed passed, $failed failed, $skipped skipped"
