@@ -173,11 +173,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _view.BeginStop();
         await DrainAsync().ConfigureAwait(false);
         await _stopping.CancelAsync().ConfigureAwait(false);
-        foreach (PartitionLoop loop in _loops.Loops)
-        {
-            loop.PostClose();
-        }
-
+        _loops.Close();
         if (_app is not null)
         {
             using CancellationTokenSource limit = new(s_drainLimit);
@@ -300,29 +296,12 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             return;
         }
 
-        foreach (PartitionLoop loop in _loops.Loops)
-        {
-            loop.PostDrain();
-        }
-
+        _loops.Drain();
         long began = Stopwatch.GetTimestamp();
-        while (Stopwatch.GetElapsedTime(began) < s_drainLimit && !Drained())
+        while (Stopwatch.GetElapsedTime(began) < s_drainLimit && !_loops.IsDrained)
         {
             await Task.Delay(TickMs).ConfigureAwait(false);
         }
-    }
-
-    private bool Drained()
-    {
-        foreach (PartitionLoop loop in _loops.Loops)
-        {
-            if (!loop.IsDrained)
-            {
-                return false;
-            }
-        }
-
-        return true;
     }
 
     private void ConfigureKestrel(KestrelServerOptions kestrel)

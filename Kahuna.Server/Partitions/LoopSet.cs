@@ -72,6 +72,15 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
         batch.Release();
     }
 
+    /// <summary>Every loop has answered what it accepted and, where there is somebody else, handed leadership over; see <see cref="Drain"/>.</summary>
+    public bool IsDrained => Array.TrueForAll(_loops, static loop => loop.IsDrained);
+
+    /// <summary>Takes no new operations and hands leadership over.</summary>
+    public void Drain() => Array.ForEach(_loops, static loop => loop.PostDrain());
+
+    /// <summary>Answers what is left and takes nothing any more.</summary>
+    public void Close() => Array.ForEach(_loops, static loop => loop.PostClose());
+
     bool IStateLoops.Post(StateCall call) => _loops[(call.Group.Value - 1) % (uint)_loops.Length].PostState(call);
 
     public void Receive(NodeId from, ReadOnlySpan<byte> payload)

@@ -23,7 +23,7 @@ internal enum FaultClass
     Power,
     Kill,
 
-    /// <summary>Somebody stops a node as he should, and starts it again.</summary>
+    /// <summary>An operator stops a node, which ends gracefully, and starts it again.</summary>
     Stop,
     CrashInDisk,
     Pause,

@@ -11,6 +11,7 @@ internal sealed class SimSummary(SimOptions options)
     private readonly SortedDictionary<ulong, SimResult> _results = [];
     private readonly long _began = Stopwatch.GetTimestamp();
     private double _shownAt;
+    private int _violations;
 
     /// <summary>The lowest seed that broke a rule.</summary>
     public SimResult? First
@@ -25,7 +26,16 @@ internal sealed class SimSummary(SimOptions options)
     }
 
     /// <summary>How many seeds broke a rule.</summary>
-    public int Violations { get; private set; }
+    public int Violations
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return _violations;
+            }
+        }
+    }
 
     /// <summary>What a set of seeds of this size should have seen and did not: it proved nothing there.</summary>
     public IReadOnlyList<string> Missed => FindMissed();
@@ -37,7 +47,7 @@ internal sealed class SimSummary(SimOptions options)
         lock (_gate)
         {
             _results[result.Seed] = result;
-            Violations += result.Violation is null ? 0 : 1;
+            _violations += result.Violation is null ? 0 : 1;
         }
     }
 

@@ -1,4 +1,3 @@
-using Kahuna.Server.Partitions;
 using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Simulation.Nodes;
@@ -16,27 +15,19 @@ internal static class GracefulStop
     {
         node.Scheduler.Note(SimEvent.Stop, node.Id);
         node.View!.BeginStop();
-        foreach (PartitionLoop loop in node.Loops!.Loops)
-        {
-            loop.PostDrain();
-        }
-
+        node.Loops!.Drain();
         long untilNs = node.Scheduler.NowNs + patienceNs;
         Wait();
 
         void Wait() => node.After(Math.Min(tickNs, untilNs - node.Scheduler.NowNs), () =>
         {
-            if (node.Scheduler.NowNs < untilNs && !IsDrained(node))
+            if (node.Scheduler.NowNs < untilNs && !node.Loops.IsDrained)
             {
                 Wait();
                 return;
             }
 
-            foreach (PartitionLoop loop in node.Loops!.Loops)
-            {
-                loop.PostClose();
-            }
-
+            node.Loops.Close();
             node.After(LastWordsNs, () =>
             {
                 node.Crash(power: false);
@@ -44,17 +35,4 @@ internal static class GracefulStop
             });
         });
     });
-
-    private static bool IsDrained(SimNode node)
-    {
-        foreach (PartitionLoop loop in node.Loops!.Loops)
-        {
-            if (!loop.IsDrained)
-            {
-                return false;
-            }
-        }
-
-        return true;
-    }
 }
