@@ -98,6 +98,9 @@ internal sealed record SimConfig
     /// <summary>Mean time between two faults.</summary>
     public required double FaultSeconds { get; init; }
 
+    /// <summary>Mean time that a short fault lasts.</summary>
+    public required double FaultLastsSeconds { get; init; }
+
     public required IReadOnlySet<FaultClass> Classes { get; init; }
 
     /// <summary>How many nodes may be without their data at a time.</summary>
@@ -115,6 +118,7 @@ internal sealed record SimConfig
         int callers = random.Between(1, 3);
         bool tight = random.Chance(0.3);
         int segment = 4096 * random.Between(2, 8);
+        bool storm = random.Chance(0.25);
         return new SimConfig
         {
             Seed = seed,
@@ -151,7 +155,8 @@ internal sealed record SimConfig
             Loss = classes.Contains(FaultClass.Loss) ? random.NextDouble() * 0.1 : 0,
             Duplication = classes.Contains(FaultClass.Duplication) ? random.NextDouble() * 0.1 : 0,
             Reordering = classes.Contains(FaultClass.Reordering) ? random.NextDouble() * 0.2 : 0,
-            FaultSeconds = 1 + random.Exponential(5),
+            FaultSeconds = storm ? 0.2 + random.Exponential(0.5) : 1 + random.Exponential(5),
+            FaultLastsSeconds = storm ? 0.3 : 2,
             Classes = classes,
             Unary = random.Pick([0, 0, 0.1, 0.5]),
             LargeValues = random.Pick([0.05, 0.05, 0.4]),

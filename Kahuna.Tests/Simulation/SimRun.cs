@@ -60,8 +60,12 @@ internal static class SimRun
         SimConfig config = SimConfig.Draw(failed.Seed, seconds);
         List<int> needed = [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= failed.VirtualSeconds * 1e9).Select(static fault => fault.Number)];
         int[] all = [.. FaultPlan.Draw(config).Select(static fault => fault.Number)];
-        for (int size = Math.Max(1, needed.Count / 2); size >= 1; size /= 2)
+        int size = needed.Count;
+        bool again;
+        do
         {
+            size = Math.Max(1, size / 2);
+            int before = needed.Count;
             for (int at = 0; at < needed.Count;)
             {
                 List<int> tried = [.. needed.Take(at), .. needed.Skip(at + size)];
@@ -75,7 +79,11 @@ internal static class SimRun
                     at += size;
                 }
             }
+
+            // With a fault gone another may be needed no longer, so single ones are tried until none can go.
+            again = size > 1 || needed.Count < before;
         }
+        while (again);
 
         return needed;
     }

@@ -35,7 +35,7 @@ internal static class FaultPlan
 
         double Add(double begin)
         {
-            double lasts = Math.Min(random.Chance(0.2) ? 5 + random.Exponential(10) : 0.1 + random.Exponential(2), 30);
+            double lasts = Math.Min(random.Chance(0.2) ? config.FaultLastsSeconds * (2.5 + random.Exponential(5)) : 0.1 + random.Exponential(config.FaultLastsSeconds), 30);
             faults.Add(new Fault(faults.Count + 1, (long)(begin * 1e9), random.Pick(classes), (long)(lasts * 1e9), random.Next()));
             return lasts;
         }

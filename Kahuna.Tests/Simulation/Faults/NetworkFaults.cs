@@ -28,7 +28,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
 
         if (kind == FaultClass.LateAnswers)
         {
-            return DelayAnswers(random);
+            return Count >= 5 && random.Chance(0.5) ? DelayAlly(random) : DelayAnswers(random);
         }
 
         List<(int From, int To)> cuts = kind switch
@@ -197,6 +197,47 @@ internal sealed class NetworkFaults(SimCluster cluster)
 
         void Clog(long ns) => Array.ForEach(others, other => cluster.Peers.Clog(other, leader, ns));
         void Cut(bool cut) => Array.ForEach(others, other => cluster.Peers.Cut(leader, other, cut));
+    }
+
+    /// <summary>
+    /// A leader is left with one follower, whose answers take so long that they arrive when the leader has lost its leadership, followed another node and perhaps leads
+    /// again; the follower knows of nothing since.
+    /// </summary>
+    private Action DelayAlly(SimRandom random)
+    {
+        SimNode leader = Leader(random);
+        SimNode ally = random.Pick([.. cluster.Nodes.Where(node => node != leader)]);
+        int[] others = [.. Enumerable.Range(1, Count).Where(node => node != leader.Id && node != ally.Id)];
+        long timeoutNs = cluster.Config.ElectionTicks * cluster.Config.TickMs * 1_000_000L;
+        long aloneNs = random.Between(timeoutNs * 2, timeoutNs * 4);
+        long pauseNs = aloneNs + random.Between(timeoutNs / 4, timeoutNs * 2);
+        long lateNs = pauseNs + random.Between(timeoutNs / 2, timeoutNs * 4);
+        cluster.Peers.Clog(ally.Id, leader.Id, lateNs);
+        Cut(leader, cut: true);
+        Cut(ally, cut: true);
+        cluster.HurryUntilNs = cluster.Scheduler.NowNs + lateNs;
+        cluster.Scheduler.After(aloneNs, () => Cut(leader, cut: false));
+        cluster.Scheduler.After(pauseNs, () =>
+        {
+            SimNode next = Leader(random);
+            if (next != leader && next != ally && next.IsUp && !next.IsPaused && !cluster.Peers.IsHealed)
+            {
+                next.Pause();
+                cluster.Scheduler.After(timeoutNs * 3, next.Resume);
+            }
+        });
+        cluster.Scheduler.After(lateNs + (timeoutNs * 2), () =>
+        {
+            Cut(ally, cut: false);
+            cluster.Peers.Clog(ally.Id, leader.Id, 0);
+        });
+        return static () => { };
+
+        void Cut(SimNode node, bool cut) => Array.ForEach(others, other =>
+        {
+            cluster.Peers.Cut(node.Id, other, cut);
+            cluster.Peers.Cut(other, node.Id, cut);
+        });
     }
 
     private Action Reset(SimRandom random)

@@ -38,6 +38,9 @@ internal sealed class PeerNetwork
 
     public long Reordered { get; private set; }
 
+    /// <summary>The faults are over.</summary>
+    public bool IsHealed => _healed;
+
     public bool IsCut(int from, int to) => _links[from, to].Cut;
 
     /// <summary>Nothing goes from here to there, or something does again.</summary>

@@ -14,6 +14,9 @@ internal sealed class GroupImage
 
     public HardState HardState { get; set; }
 
+    /// <summary>Counts up with every change of the entries.</summary>
+    public int Version { get; private set; }
+
     public EntryId this[ulong index] => _entries[(int)(index - Start - 1)];
 
     /// <summary>It has this entry, or something that was made of it.</summary>
@@ -28,10 +31,12 @@ internal sealed class GroupImage
 
         _entries.RemoveRange((int)(first - Start - 1), (int)(Last + 1 - first));
         _entries.AddRange(entries);
+        Version++;
     }
 
     public void Restart(ulong index)
     {
+        Version++;
         _entries.Clear();
         Start = index;
     }

@@ -11,7 +11,7 @@ using Kahuna.Tests.Partitions;
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>The shipped parts of one life of a node, put together as the shipped host does it.</summary>
-internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, ClusterView View, RequestDoor Door)
+internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore States, ClusterView View, RequestDoor Door)
 {
     public static SegmentedLogOptions LogSizes(SimConfig config, ulong start) => new()
     {
@@ -38,7 +38,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, ClusterView 
         LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
         LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, Report = node.Say });
         view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
-        return new NodeParts(loops, keeper, view, new RequestDoor(new Router(loops, view), 1 << 20));
+        return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20));
     }
 
     private static StateKeeperOptions Keeping(SimConfig config, NodeId self, ulong start) => new()

@@ -292,6 +292,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         if (stillOpen())
         {
             Scheduler.Note(SimEvent.Deliver, Id, from, frame.Length);
+            Rules.Hears(this, frame);
             Loops!.Receive(new NodeId((ushort)from), frame);
         }
     }, from);
@@ -363,7 +364,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         NodeParts parts = NodeParts.Assemble(this, _cluster, log, start);
         Keeper = parts.Keeper;
         Loops = parts.Loops;
-        Keeper.Attach(Loops, new KeeperSteps(this, Keeper, _random, _config.TurnNs).Wake);
+        Keeper.Attach(new StoredWitness(this, Loops, parts.States), new KeeperSteps(this, Keeper, _random, _config.TurnNs).Wake);
         View = parts.View;
         _door = parts.Door;
         _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config));

@@ -16,12 +16,14 @@ internal sealed class ClusterRules
 {
     private readonly SimConfig _config;
     private readonly GroupRules[] _groups;
+    private readonly BeliefRules[] _beliefs;
     private readonly Dictionary<string, (int Group, ulong Index, ulong Term)> _values = [];
 
     public ClusterRules(SimConfig config, IReadOnlyList<SimNode> nodes)
     {
         _config = config;
         _groups = [.. Enumerable.Range(0, config.Groups).Select(group => new GroupRules(group, config, nodes, Break))];
+        _beliefs = [.. Enumerable.Range(0, config.Groups).Select(group => new BeliefRules(group, nodes, Break))];
     }
 
     public int LeaderChanges => _groups.Sum(group => group.LeaderChanges);
@@ -45,6 +47,11 @@ internal sealed class ClusterRules
         {
             group.Ended(node);
         }
+
+        foreach (BeliefRules beliefs in _beliefs)
+        {
+            beliefs.Ended(node);
+        }
     }
 
     public void Wiped(SimNode node)
@@ -56,7 +63,9 @@ internal sealed class ClusterRules
     }
 
     /// <summary>After code of a node has run.</summary>
-    public void Look(SimNode node)
+    /// <param name="node">Whose code.</param>
+    /// <param name="between">No turn of the node is under way.</param>
+    public void Look(SimNode node, bool between = true)
     {
         if (node.Loops is not { } loops || !node.IsUp)
         {
@@ -65,7 +74,37 @@ internal sealed class ClusterRules
 
         for (int i = 0; i < _groups.Length; i++)
         {
-            _groups[i].Look(node, loops.Partition(i));
+            Partition partition = loops.Partition(i);
+            _groups[i].Look(node, partition);
+            if (between)
+            {
+                _beliefs[i].Look(node, partition.Core);
+            }
+        }
+    }
+
+    /// <summary>A frame is handed to a node, before its loops take it in.</summary>
+    public void Hears(SimNode node, ReadOnlySpan<byte> frame)
+    {
+        if (SnapshotFrame.Is(frame) || node.Loops is not { } loops)
+        {
+            return;
+        }
+
+        while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
+        {
+            int number = (int)group.Value - 1;
+            _beliefs[number].Hears(node, message, loops.Partition(number).Core, loops.Loops[number % loops.Loops.Length].Turns);
+        }
+    }
+
+    /// <summary>A node's state thread says that a state is stored, which is what the log is cut by.</summary>
+    public void Stored(SimNode node, StateStored stored, IStateStore store)
+    {
+        ulong found = store.Find(stored.Group)?.Index.Value ?? 0;
+        if (found < stored.Index.Value)
+        {
+            Break("what counts as stored is stored", $"node {node.Id} says that the state of group {stored.Group} is stored up to entry {stored.Index}; it is up to {found}");
         }
     }
 
@@ -113,7 +152,7 @@ internal sealed class ClusterRules
     public void Answered(SimNode node, Network.ServerSession session, ReadOnlySpan<byte> frame, int count)
     {
         // What was committed in this very turn counts.
-        Look(node);
+        Look(node, between: false);
         ReadOnlySpan<byte> rest = frame[(Frame.PrefixBytes + Frame.HeaderBytes)..];
         for (int i = 0; i < count; i++)
         {
@@ -134,7 +173,7 @@ internal sealed class ClusterRules
     /// <summary>The answer to a unary call leaves a node, which may have forwarded it.</summary>
     public void Answered(SimNode node, ReadOnlySpan<byte> command, ReadOnlySpan<byte> answer)
     {
-        Look(node);
+        Look(node, between: false);
         if (Command.TryRead(command, out Command asked) && asked.Kind == CommandKind.Set && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
         {
             CheckAcknowledged(node, Encoding.UTF8.GetString(asked.Value));

@@ -1,4 +1,5 @@
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.Simulation.Nodes;
 
@@ -57,13 +58,17 @@ internal sealed class GroupRules(int group, SimConfig config, IReadOnlyList<SimN
     public void Left(SimNode node, in RaftMessage message, RaftCore core)
     {
         ulong term = message.Term.Value;
-        ulong durable = node.Witness.Durable(group).HardState.Term.Value;
+        HardState promised = node.Witness.Durable(group).HardState;
+        ulong durable = promised.Term.Value;
         bool grants = message.Kind == RaftMessageKind.VoteReply && !message.Reject;
         bool asks = message.Kind == RaftMessageKind.Vote;
         if (grants || asks)
         {
             int candidate = grants ? message.To.Value : node.Id;
-            Require(durable >= term, "a vote is durable before it leaves", $"node {node.Id} votes in term {term}, and its disk says {durable}");
+            Require(
+                durable > term || (durable == term && promised.Vote.Value == candidate),
+                "a vote is durable before it leaves",
+                $"node {node.Id} votes for {candidate} in term {term}, and its disk has the term {durable} and a vote for {promised.Vote}");
             Require(core.IsVoting, "who lost its promises does not vote", $"node {node.Id} votes in term {term}");
             (int, ulong) key = (node.Id, term);
             bool first = _votes.TryAdd(key, (candidate, node.Directory));
