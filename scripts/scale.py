@@ -56,7 +56,10 @@ def size_result(cluster, keys, fill_seconds, points):
         "keys": keys,
         "keyBytes": scale_report.key_bytes(keys),
         "fillSeconds": fill_seconds,
-        "points": [{"workload": workload, "workers": workers, "keys": keys, **middle(points[workload, workers])} for workload, workers in KEYS_POINTS],
+        "points": [
+            {"workload": workload, "workers": workers, "keys": keys, **middle(points[workload, workers]), "rates": [p["rps"] for p in points[workload, workers]]}
+            for workload, workers in KEYS_POINTS
+        ],
         "stateStore": statuses[0]["storage"]["stateStore"],
         "memory": memory,
         "memoryHighest": highest(memory),

@@ -33,6 +33,12 @@ def ratio(value, base):
     return value / base if value is not None and base else None
 
 
+def middle_ratio(values, bases):
+    """The median of the ratios of what was measured in turn."""
+    ratios = [one for one in map(ratio, values, bases) if one is not None]
+    return statistics.median(ratios) if ratios else None
+
+
 def cell(value, form):
     width = form.split(".")[0].rstrip(",")
     return f"{'-':>{width}}" if value is None else f"{value:>{form}}"
@@ -104,7 +110,9 @@ class Report:
         for index, first in enumerate(base["points"]):
             for size in sizes:
                 point = size["points"][index]
-                cost, processor = ratio(first["rps"], point["rps"]), ratio(point["processorUs"], first["processorUs"])
+                # Of each round, since its two points follow one another; the middle of all would compare what the machine did minutes apart.
+                cost = middle_ratio(first["rates"], point["rates"])
+                processor = ratio(point["processorUs"], first["processorUs"])
                 rows.append((point["workload"], point["workers"], size["keys"], point["rps"], point["p50Ms"], point["p99Ms"], point["p999Ms"],
                              point["processorUs"], cost, processor, point["faults"]))
                 if size is not base:
