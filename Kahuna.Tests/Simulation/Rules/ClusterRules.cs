@@ -14,6 +14,9 @@ namespace Kahuna.Tests.Simulation.Rules;
 /// <summary>All rules that hold at every step of a run. They learn from what passes the ports of the shipped code, and throw <see cref="RuleBrokenException"/>. Owned by one run.</summary>
 internal sealed class ClusterRules
 {
+    /// <summary>To load all of them would take a quarter of a run's time.</summary>
+    private const int LoadedEvery = 8;
+
     private readonly SimConfig _config;
     private readonly GroupRules[] _groups;
     private readonly BeliefRules[] _beliefs;
@@ -98,13 +101,28 @@ internal sealed class ClusterRules
         }
     }
 
-    /// <summary>A node's state thread says that a state is stored, which is what the log is cut by.</summary>
+    /// <summary>A node's state thread says that a state is stored, which is what the log is cut by: it is, up to that entry, and some are loaded, too.</summary>
     public void Stored(SimNode node, StateStored stored, IStateStore store)
     {
-        ulong found = store.Find(stored.Group)?.Index.Value ?? 0;
-        if (found < stored.Index.Value)
+        StateMark mark = store.Find(stored.Group) ?? default;
+        if (mark.Index < stored.Index)
         {
-            Break("what counts as stored is stored", $"node {node.Id} says that the state of group {stored.Group} is stored up to entry {stored.Index}; it is up to {found}");
+            Break("what counts as stored is stored", $"node {node.Id} says that the state of group {stored.Group} is stored up to entry {stored.Index}; it is up to {mark.Index}");
+        }
+
+        if (stored.Index.Value % LoadedEvery != 0)
+        {
+            return;
+        }
+
+        try
+        {
+            // Its digest is among what is stored.
+            StoredState.Load(store, stored.Group, mark, _config.StateLimits);
+        }
+        catch (StorageException error)
+        {
+            Break("what counts as stored is stored", $"node {node.Id} cannot load the state of group {stored.Group} up to entry {stored.Index}: {error.Message}");
         }
     }
 

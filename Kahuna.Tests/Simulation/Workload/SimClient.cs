@@ -16,6 +16,10 @@ internal sealed class SimClient
 
     private const long TogetherNs = 100_000_000;
 
+    /// <summary>So many short leases are used once more by their caller, at about the time they end.</summary>
+    private const double Aimed = 0.3;
+    private const long AimedTtlMsMax = 500;
+
     /// <summary>Callers that hurry ask any node more often: some of them know another leader than others do.</summary>
     private const double HurriedUnary = 0.6;
 
@@ -68,12 +72,14 @@ internal sealed class SimClient
     private async Task RunAsync(int process)
     {
         SimRandom random = new SimRandom(_config.Seed).Fork(10_000 + (ulong)process);
+        Call? leased = null;
         try
         {
             while (!_cluster.LoadEnds)
             {
-                await PauseAsync(random);
-                await CallAsync(process, random);
+                await PauseAsync(random, leased);
+                Call call = await CallAsync(process, random, leased?.Key);
+                leased = leased is null && call.TtlMs <= AimedTtlMsMax && random.Chance(Aimed) ? call : null;
             }
         }
         catch (Exception error)
@@ -84,11 +90,17 @@ internal sealed class SimClient
         Running--;
     }
 
-    private Task PauseAsync(SimRandom random)
+    /// <summary>A while; after a lease, until it is about to end.</summary>
+    private Task PauseAsync(SimRandom random, Call? leased)
     {
         SimScheduler scheduler = _cluster.Scheduler;
         double pauseMs = random.Exponential(_config.ThinkMs) / (IsHurried ? 10 : 1);
         long atNs = scheduler.NowNs + 1_000_000 + (long)(pauseMs * 1_000_000);
+        if (leased is not null)
+        {
+            atNs = Math.Max(scheduler.NowNs, leased.CallNs + (leased.TtlMs!.Value * 1_000_000)) + random.Between(0, 2_000_000L * _config.TickMs);
+        }
+
         if (_config.Together)
         {
             atNs += TogetherNs - (atNs % TogetherNs);
@@ -99,9 +111,9 @@ internal sealed class SimClient
         return over.Task;
     }
 
-    private async Task CallAsync(int process, SimRandom random)
+    private async Task<Call> CallAsync(int process, SimRandom random, string? leased)
     {
-        Call call = _cluster.History.Begin(Draw(process, random), _cluster.Scheduler);
+        Call call = _cluster.History.Begin(Draw(process, random, leased), _cluster.Scheduler);
         using CancellationTokenSource? abandoned = random.Chance(_config.Abandoned)
             ? new CancellationTokenSource(TimeSpan.FromMilliseconds(random.Exponential(_config.RequestTimeoutMs / 4.0)), _clock)
             : null;
@@ -129,6 +141,7 @@ internal sealed class SimClient
         }
 
         _cluster.History.End(call, _cluster.Scheduler);
+        return call;
     }
 
     private async Task RunAsync(Call call, CancellationToken ct)
@@ -167,10 +180,10 @@ internal sealed class SimClient
         }
     }
 
-    private Call Draw(int process, SimRandom random)
+    private Call Draw(int process, SimRandom random, string? leased)
     {
-        string key = _cluster.Keys.Take(random, IsHurried);
-        CallKind kind = random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
+        string key = leased ?? _cluster.Keys.Take(random, IsHurried);
+        CallKind kind = leased is not null && random.Chance(0.5) ? CallKind.Extend : random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
         bool isCounter = key[1] is '0' or '3';
         if (isCounter && kind is CallKind.Set or CallKind.Extend)
         {
