@@ -16,7 +16,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
 
     private static readonly TimeSpan s_within = TimeSpan.FromSeconds(60);
     private static readonly TimeSpan s_backWithin = TimeSpan.FromSeconds(20);
-    private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_CRASH_ROUNDS"), NumberStyles.None, CultureInfo.InvariantCulture, out int rounds) ? rounds : 2;
+    private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_CRASH_ROUNDS"), NumberStyles.None, CultureInfo.InvariantCulture, out int rounds) ? rounds : 1;
 
     [Theory]
     [InlineData("rocksdb")]
@@ -68,7 +68,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
                 }
             }
 
-            await FinishAsync(cluster, load, $"{s_rounds} times kill -9 of the {(killSender ? "sender" : "receiver")} of a snapshot ({store})");
+            await FinishAsync(cluster, load, $"{s_rounds} x kill -9 of the {(killSender ? "sender" : "receiver")} of a snapshot ({store})");
         });
     }
 
@@ -130,7 +130,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
                 }
             }
 
-            await FinishAsync(cluster, load, $"{s_rounds} times kill -9 while {what} ({store})");
+            await FinishAsync(cluster, load, $"{s_rounds} x kill -9 while {what} ({store})");
         });
     }
 
