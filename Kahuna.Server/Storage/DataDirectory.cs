@@ -74,7 +74,9 @@ internal sealed class DataDirectory : IDisposable
                     + "Use the version that wrote it, or choose another directory.");
             }
 
+            // Names that a killed process gave, this one and those beside it, may be in the system's memory only.
             disk.CreateDirectory(LogPath);
+            disk.SyncDirectory(path);
             return;
         }
 

@@ -38,6 +38,19 @@ public sealed class DataDirectoryTests
         Assert.Contains("no FORMAT file", Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public void AFormatThatWasFoundAfterAKillIsThereAfterThePowerFailed()
+    {
+        LogFixture fixture = new();
+        fixture.Disk.Fault = (step, path) => step == DiskStep.SyncDirectory && path == LogFixture.Directory ? throw new OperationCanceledException() : 0;
+        Assert.Throws<OperationCanceledException>(() => fixture.Open());
+        fixture.Disk.Fault = null;
+        fixture.Disk.Kill();
+        fixture.Open();
+        fixture.Disk.Crash();
+        fixture.Open();
+    }
+
     [Theory]
     [InlineData(1)]
     [InlineData(3)]

@@ -17,7 +17,10 @@ internal sealed class FileStateStore : IStateStore
     private readonly string _directory;
     private long _writers;
 
-    /// <summary>Opens the directory, makes it when it is not there, and removes what an interrupted write left.</summary>
+    /// <summary>
+    /// Opens the directory, makes it when it is not there, and removes what an interrupted write left. A state that is there is one that stays: its name may be in the system's
+    /// memory only (a killed process, or a sync that failed), and what is built on it from now on is not.
+    /// </summary>
     public FileStateStore(IDisk disk, string directory)
     {
         _disk = disk;
@@ -30,6 +33,8 @@ internal sealed class FileStateStore : IStateStore
                 disk.Delete(Path.Combine(directory, name));
             }
         }
+
+        disk.SyncDirectory(directory);
     }
 
     public bool TakesWholeStates => true;

@@ -59,7 +59,7 @@ internal sealed class DiskFaults(Nemesis nemesis)
             case FaultClass.SyncError:
                 return FailSync(node, random);
             case FaultClass.CrashInDisk:
-                return CrashInside(node, random);
+                return random.Chance(0.3) ? KillInside(node, random) : CrashInside(node, random);
             case FaultClass.Wipe:
                 return Lose(node);
             case FaultClass.WipeTwice:
@@ -82,13 +82,39 @@ internal sealed class DiskFaults(Nemesis nemesis)
         // Half of the time while much is on its way to the disk, so that parts of it may be missing afterwards.
         int bytes = random.Chance(0.5) ? random.Pick([600, 1_500, 4_000]) : 0;
         int left = bytes > 0 ? random.Next(2) : random.Next(60);
-        node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0 ? 0 : throw new SimCrashException();
+        node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0 ? 0 : throw new SimCrashException(power: true);
         bool Counts(DiskStep step, string path) => bytes == 0 ? step != DiskStep.Read : step == DiskStep.SyncData && node.Disk.Unsynced(path) >= bytes;
         return () =>
         {
             node.DiskFault = null;
             nemesis.StartLater(node, 0);
         };
+    }
+
+    /// <summary>The process is killed inside a disk operation, often while it makes a name stable; it starts again, and soon its power fails.</summary>
+    private Action KillInside(SimNode node, SimRandom random)
+    {
+        bool naming = random.Chance(0.7);
+        int left = random.Next(naming ? 4 : 60);
+        long after = random.Between(1_000_000L, 100_000_000L);
+        long powerAfter = after + random.Between(1_000_000L, 2_000_000_000L);
+        node.DiskFault = (step, _) => (naming ? step != DiskStep.SyncDirectory : step == DiskStep.Read) || left-- > 0 ? 0 : throw End();
+        return () =>
+        {
+            node.DiskFault = null;
+            nemesis.StartLater(node, 0);
+        };
+
+        SimCrashException End()
+        {
+            nemesis.StartLater(node, after);
+            node.Scheduler.After(powerAfter, () =>
+            {
+                node.Crash(power: true);
+                nemesis.StartLater(node, after);
+            });
+            return new SimCrashException(power: false);
+        }
     }
 
     private Action? Lose(SimNode node)

@@ -124,7 +124,7 @@ internal sealed class Nemesis
             node.Wipe();
             _disks.Forget(node);
         }
-        else if (!_disks.Explains(node) && refusal != new SimCrashException().Message)
+        else if (!_disks.Explains(node) && refusal != SimCrashException.Text)
         {
             _cluster.Rules.Break("a restart finds what was on stable storage", $"node {node.Id} does not start: {refusal}");
         }

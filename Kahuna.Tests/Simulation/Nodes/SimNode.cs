@@ -29,7 +29,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly LogWitness _witness;
     private RequestDoor? _door;
     private UnaryServer? _unary;
-    private int _deadLife;
+    private (int Life, bool Power) _dead;
     private int _sourcesTaken;
 
     public SimNode(SimCluster cluster, int id)
@@ -105,12 +105,12 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         {
             Build();
         }
-        catch (SimCrashException)
+        catch (SimCrashException crash)
         {
             IsUp = false;
             Life++;
-            Disk.Crash(_random.ToRandom());
-            refusal = "the power failed";
+            EndDisk(crash.Power);
+            refusal = crash.Message;
             return false;
         }
         catch (Exception error) when (error is IOException or LogDamagedException or LogFailedException or StorageException or StateWriteException)
@@ -155,15 +155,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         }
 
         _sessions.Clear();
-        if (power)
-        {
-            Disk.Crash(_random.ToRandom());
-        }
-        else
-        {
-            Disk.Kill();
-        }
-
+        EndDisk(power);
         Rules.Ended(this);
         _cluster.Peers.Leave(Id, silently: power);
         _cluster.Ended(this);
@@ -220,9 +212,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         {
             action();
         }
-        catch (SimCrashException)
+        catch (SimCrashException crash)
         {
-            Crash(power: true);
+            Crash(crash.Power);
             return;
         }
 
@@ -370,10 +362,22 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config));
     }
 
+    private void EndDisk(bool power)
+    {
+        if (power)
+        {
+            Disk.Crash(_random.ToRandom());
+        }
+        else
+        {
+            Disk.Kill();
+        }
+    }
+
     private int Fault(DiskStep step, string path)
     {
         Scheduler.CheckThread("used the disk");
-        return _deadLife == Life ? throw new SimCrashException() : DiskFault?.Invoke(step, path) ?? 0;
+        return _dead.Life == Life ? throw new SimCrashException(_dead.Power) : DiskFault?.Invoke(step, path) ?? 0;
     }
 
     public void Say(string line) => Scheduler.Note(SimEvent.Report, Id, words: line);
@@ -381,10 +385,10 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     /// <summary>The log or the stored state is dead: the process ends, and somebody starts it again.</summary>
     public void Die(Exception error)
     {
-        if (error is SimCrashException)
+        if (error is SimCrashException crash)
         {
-            _deadLife = Life;
-            After(0, () => Crash(power: true));
+            _dead = (Life, crash.Power);
+            After(0, () => Crash(crash.Power));
             return;
         }
 

@@ -54,6 +54,22 @@ public sealed class FileStateStoreTests : StateStoreContract
         }
     }
 
+    [Fact]
+    public void State_that_was_found_after_a_kill_is_there_after_the_power_failed()
+    {
+        StateDriver state = new();
+        Write(Open(), new GroupId(1), state.Machine, 1);
+        state.Set("key", "value");
+        FileStateStore killed = new(_disk, Folder);
+        _disk.Fault = (step, _) => step == DiskStep.SyncDirectory ? throw new OperationCanceledException() : 0;
+        Assert.Throws<OperationCanceledException>(() => Write(killed, new GroupId(1), state.Machine, 2));
+        _disk.Fault = null;
+        _disk.Kill();
+        Assert.Equal(2UL, Open().Find(new GroupId(1))!.Value.Index.Value);
+        _disk.Crash();
+        Assert.Equal(state.Machine.Digest, Load(Open(), new GroupId(1)).Digest);
+    }
+
     [Theory]
     [InlineData(DiskException.NoSpaceLeft, true)]
     [InlineData(122, true)]
