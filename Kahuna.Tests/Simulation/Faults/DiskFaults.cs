@@ -59,7 +59,7 @@ internal sealed class DiskFaults(Nemesis nemesis)
             case FaultClass.SyncError:
                 return FailSync(node, random);
             case FaultClass.CrashInDisk:
-                return random.Chance(0.3) ? KillInside(node, random) : CrashInside(node, random);
+                return random.Chance(0.4) ? KillInside(node, random) : CrashInside(node, random);
             case FaultClass.Wipe:
                 return Lose(node);
             case FaultClass.WipeTwice:
@@ -91,20 +91,17 @@ internal sealed class DiskFaults(Nemesis nemesis)
         };
     }
 
-    /// <summary>The process is killed inside a disk operation, often while it makes a name stable; it starts again, and soon its power fails.</summary>
+    /// <summary>The process is killed inside a disk operation, often while it makes a name stable, whenever that is; it starts again, and soon its power fails.</summary>
     private Action KillInside(SimNode node, SimRandom random)
     {
-        bool naming = random.Chance(0.7);
-        int left = random.Next(naming ? 4 : 60);
+        string? naming = random.Pick([null, string.Empty, "/state", "/state", "/state"]);
+        int left = random.Next(naming is null ? 60 : 3);
         long after = random.Between(1_000_000L, 100_000_000L);
         long powerAfter = after + random.Between(1_000_000L, 2_000_000_000L);
-        node.DiskFault = (step, _) => (naming ? step != DiskStep.SyncDirectory : step == DiskStep.Read) || left-- > 0 ? 0 : throw End();
-        return () =>
-        {
-            node.DiskFault = null;
-            nemesis.StartLater(node, 0);
-        };
+        node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0 ? 0 : throw End();
+        return () => nemesis.StartLater(node, 0);
 
+        bool Counts(DiskStep step, string path) => naming is null ? step != DiskStep.Read : step == DiskStep.SyncDirectory && path.EndsWith(naming, StringComparison.Ordinal);
         SimCrashException End()
         {
             nemesis.StartLater(node, after);
