@@ -24,6 +24,7 @@ internal sealed class PartitionLoop : ILogSink
     private readonly List<Partition> _owned = [];
     private readonly List<Partition> _dirty = [];
     private readonly ILeadershipSink _leadership;
+    private readonly PartitionGuard _guard;
     private int _state;
     private int _ticksDue;
     private long _turns;
@@ -38,6 +39,7 @@ internal sealed class PartitionLoop : ILogSink
         _scheduler = ports.Scheduler;
         _clock = ports.Clock;
         _leadership = ports.Leadership;
+        _guard = new PartitionGuard(_leadership);
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
         _output = new TurnOutput(options, number, ports, ports.Log.OpenWriter(this));
         _output.BeginTurn(NowMs);
@@ -182,6 +184,20 @@ internal sealed class PartitionLoop : ILogSink
         }
     }
 
+    /// <summary>A message that the node sends to itself.</summary>
+    internal void StepSelf(Partition partition, in RaftMessage message)
+    {
+        _guard.Step(partition, message, default);
+        MarkDirty(partition);
+    }
+
+    /// <summary>What of a partition's log is on stable storage now.</summary>
+    internal void Persisted(Partition partition, LogIndex index, Term term)
+    {
+        _guard.Do(partition, static (partition, last) => partition.Persisted(last.Index, last.Term), (Index: index, Term: term));
+        MarkDirty(partition);
+    }
+
     private void Turn()
     {
         Volatile.Write(ref _turns, _turns + 1);
@@ -205,7 +221,7 @@ internal sealed class PartitionLoop : ILogSink
         {
             for (int i = 0; i < _dirty.Count; i++)
             {
-                Guard(_dirty[i], static (partition, _) => partition.Propose(), _self);
+                _guard.Do(_dirty[i], static (partition, _) => partition.Propose(), _self);
             }
 
             _output.SubmitLog();
@@ -215,7 +231,7 @@ internal sealed class PartitionLoop : ILogSink
             {
                 Partition partition = _dirty[i];
                 _anotherRound = false;
-                Guard(partition, static (partition, loop) => loop._anotherRound = partition.Finish(), this);
+                _guard.Do(partition, static (partition, loop) => loop._anotherRound = partition.Finish(), this);
                 if (_anotherRound)
                 {
                     _dirty[kept++] = partition;
@@ -261,7 +277,7 @@ internal sealed class PartitionLoop : ILogSink
             case InboxKind.Fetched:
                 if (Find(item.Group) is { } fetched)
                 {
-                    fetched.Fetched(item.Node, new LogIndex(item.Number), item.Buffer!.Written);
+                    _guard.Do(fetched, static (partition, read) => partition.Fetched(read.Node, read.First, read.Buffer.Written), (item.Node, First: new LogIndex(item.Number), Buffer: item.Buffer!));
                     MarkDirty(fetched);
                 }
 
@@ -279,7 +295,7 @@ internal sealed class PartitionLoop : ILogSink
             case InboxKind.State:
                 if (Find(item.Call!.Group) is { } called)
                 {
-                    Guard(called, static (partition, call) => partition.Take(call), item.Call);
+                    _guard.Ask(called, static (partition, call) => partition.Take(call), item.Call);
                     MarkDirty(called);
                 }
 
@@ -306,7 +322,7 @@ internal sealed class PartitionLoop : ILogSink
         {
             if (_partitions[operations[i].Partition] is { } partition)
             {
-                partition.Accept(batch, i);
+                _guard.Ask(partition, static (partition, at) => partition.Accept(at.Batch, at.Operation), (Batch: batch, Operation: i));
                 MarkDirty(partition);
             }
         }
@@ -319,21 +335,12 @@ internal sealed class PartitionLoop : ILogSink
         ReadOnlySpan<byte> rest = frame.Written;
         while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out ReadOnlySpan<byte> entries))
         {
-            if (Find(group) is not { Failed: false } partition)
+            if (Find(group) is { } partition)
             {
-                continue;
-            }
-
-            message.From = from;
-            message.To = _self;
-            try
-            {
-                partition.Step(message, entries);
+                message.From = from;
+                message.To = _self;
+                _guard.Step(partition, message, entries);
                 MarkDirty(partition);
-            }
-            catch (InvariantException error)
-            {
-                Stop(partition, error);
             }
         }
 
@@ -357,7 +364,7 @@ internal sealed class PartitionLoop : ILogSink
     {
         foreach (Partition partition in _owned)
         {
-            Guard(partition, static (partition, peer) => partition.ReportUnreachable(peer), peer);
+            _guard.Do(partition, static (partition, peer) => partition.ReportUnreachable(peer), peer);
         }
     }
 
@@ -366,33 +373,8 @@ internal sealed class PartitionLoop : ILogSink
     {
         foreach (Partition partition in _owned)
         {
-            Guard(partition, action, node);
+            _guard.Do(partition, action, node);
             MarkDirty(partition);
         }
-    }
-
-    /// <summary>A broken rule stops the partition, and only it.</summary>
-    private void Guard<T>(Partition partition, Action<Partition, T> action, T argument)
-    {
-        // The state thread waits for answers, also of a partition that has stopped.
-        if (partition.Failed && argument is not StateCall)
-        {
-            return;
-        }
-
-        try
-        {
-            action(partition, argument);
-        }
-        catch (InvariantException error)
-        {
-            Stop(partition, error);
-        }
-    }
-
-    private void Stop(Partition partition, InvariantException error)
-    {
-        partition.Fail();
-        _leadership.PartitionFailed(partition.Number, error);
     }
 }

@@ -127,11 +127,7 @@ internal sealed class TurnOutput
         while (_confirmations.Count > 0 && _confirmations[0].Batch != 0 && _confirmations[0].Batch <= _persisted)
         {
             Confirmation confirmation = _confirmations.Take();
-            if (!confirmation.Partition.Failed)
-            {
-                confirmation.Partition.Persisted(confirmation.Index, confirmation.Term);
-                loop.MarkDirty(confirmation.Partition);
-            }
+            loop.Persisted(confirmation.Partition, confirmation.Index, confirmation.Term);
         }
 
         ReleaseHeld();
@@ -184,11 +180,7 @@ internal sealed class TurnOutput
         while (_toSelf.Count > 0)
         {
             HeldMessage held = _toSelf.Take();
-            if (!held.Partition.Failed)
-            {
-                held.Partition.Step(held.Message, default);
-                loop.MarkDirty(held.Partition);
-            }
+            loop.StepSelf(held.Partition, held.Message);
         }
     }
 

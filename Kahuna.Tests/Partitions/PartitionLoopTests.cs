@@ -2,7 +2,9 @@ using System.Text;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -220,6 +222,29 @@ public sealed class PartitionLoopTests
         cluster.Tick(5);
         Assert.NotEqual(new NodeId(1), cluster.LeaderOf());
         Assert.False(cluster.LeaderOf().IsNone);
+    }
+
+    [Fact]
+    public void ABrokenRuleStopsOnePartitionAndNoOther()
+    {
+        ModelCluster cluster = new(3, partitions: 3);
+        cluster.Elect();
+        cluster.Tick(100);
+        ModelCluster.ModelNode node = cluster[1];
+        Partition broken = node.Loops!.Partition(KeyRouting.Partition("a"u8, 3));
+        Partition other = node.Loops.Partition((broken.Number + 1) % 3);
+        Assert.True(broken.IsLeader && other.IsLeader);
+
+        // A second leader of the same term is what must never be.
+        RaftMessage second = new() { Kind = RaftMessageKind.Append, From = new NodeId(2), To = new NodeId(1), Term = broken.Status.Term };
+        node.Loops.Loops[broken.Number % node.Loops.Loops.Length].StepSelf(broken, second);
+        Assert.Contains("one leader per term", Assert.Single(node.Failures).Message, StringComparison.Ordinal);
+        Assert.True(broken.Failed);
+        ModelSink refused = cluster.Send(new NodeId(1), (CommandKind.Set, "a", "1"));
+        cluster.Settle();
+        Assert.Equal(OutcomeStatus.Internal, refused.Replies[0].Status);
+        cluster.Tick(20);
+        Assert.True(other.IsLeader && !other.Failed);
     }
 
     private static NodeId LeaderFor(ModelCluster cluster, string key) =>

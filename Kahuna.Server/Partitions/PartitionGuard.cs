@@ -1,0 +1,52 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>Whatever a loop does with a partition: a broken rule stops the partition, and only it. Owned by the loop.</summary>
+internal sealed class PartitionGuard(ILeadershipSink leadership)
+{
+    /// <summary>Does something with a partition that has not stopped.</summary>
+    public void Do<T>(Partition partition, Action<Partition, T> action, T argument)
+    {
+        if (!partition.Failed)
+        {
+            Ask(partition, action, argument);
+        }
+    }
+
+    /// <summary>Asks a partition for an answer that somebody waits for, also one that has stopped.</summary>
+    public void Ask<T>(Partition partition, Action<Partition, T> action, T argument)
+    {
+        try
+        {
+            action(partition, argument);
+        }
+        catch (InvariantException error)
+        {
+            Stop(partition, error);
+        }
+    }
+
+    /// <summary>Gives a message to a partition that has not stopped.</summary>
+    public void Step(Partition partition, in RaftMessage message, ReadOnlySpan<byte> entries)
+    {
+        try
+        {
+            if (!partition.Failed)
+            {
+                partition.Step(message, entries);
+            }
+        }
+        catch (InvariantException error)
+        {
+            Stop(partition, error);
+        }
+    }
+
+    private void Stop(Partition partition, InvariantException error)
+    {
+        partition.Fail();
+        leadership.PartitionFailed(partition.Number, error);
+    }
+}
