@@ -234,18 +234,20 @@ internal sealed class ClusterConnection : IAsyncDisposable
             operation.Fail();
         }
 
-        SendDue(isRouteNew: false);
+        // What is sent only now has not been looked at above.
+        isBusy |= SendDue(isRouteNew: false);
         if (isBusy || _parked.Count > 0)
         {
             Arm();
         }
     }
 
-    private void SendDue(bool isRouteNew)
+    /// <summary>Sends what has paused long enough and ends what has passed its deadline. True when anything was to be sent.</summary>
+    private bool SendDue(bool isRouteNew)
     {
         if (_parked.Count == 0)
         {
-            return;
+            return false;
         }
 
         long now = _clock.Now;
@@ -272,5 +274,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
                 Park(reference, now);
             }
         }
+
+        return due.Count > 0;
     }
 }

@@ -442,13 +442,6 @@ internal sealed class Partition
         long timeMs = _clock.At(_output.NowMs);
         while (_proposals.TryPeek(timeMs, out ReadOnlySpan<byte> payload))
         {
-            if (_proposals.HasProposedFrom(_core.LastIndex.Next()))
-            {
-                // Entries of an earlier leadership of ours were cut off and may still come back through another
-                // leader; their places are used again now, so their end can no longer be told.
-                _proposals.DropProposed(_answerUnknown);
-            }
-
             if (!_core.TryPropose(EntryKind.Commands, payload, out LogIndex index))
             {
                 // Leadership is being handed over; whoever leads next is told by the hint. A sweep that waited is gone, too.
@@ -490,23 +483,13 @@ internal sealed class Partition
     private void ApplyEntry(LogIndex index, Term term, EntryKind kind, ReadOnlySpan<byte> payload)
     {
         InvariantException.Require(index == _states.Applied.Next(), "entries are applied once and in order");
-        bool awaited = _proposals.TryTake(index, term, out int replies, out bool same);
-        if (_trace is not null && awaited && same)
+        _proposals.DropReplaced(index, term, _answerNotLeader);
+        if (_proposals.TryTake(index, out int replies))
         {
-            _trace.Acknowledged(index, term, replies);
+            _trace?.Acknowledged(index, term, replies);
         }
 
-        ApplyPayload(kind, payload, awaited && same ? replies : 0);
-
-        if (awaited && !same)
-        {
-            // Another leader's entry took this place and is committed: ours can never be.
-            for (int i = 0; i < replies; i++)
-            {
-                Answer(_proposals.TakeReply(), OutcomeStatus.NotLeader, _core.Leader.Value);
-            }
-        }
-
+        ApplyPayload(kind, payload, replies);
         _states.MarkApplied(index, term);
         _trace?.Applied(index, _states.State.Digest);
         if (!_serving && _core.Role == RaftRole.Leader && term == _core.Term)

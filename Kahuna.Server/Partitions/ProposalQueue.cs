@@ -82,11 +82,22 @@ internal sealed class ProposalQueue(int entryBytesMax)
         }
     }
 
-    /// <summary>Looks whether the entry at <paramref name="index"/> is awaited: how many replies, and whether the awaited entry is the one of this term.</summary>
-    public bool TryTake(LogIndex index, Term term, out int replies, out bool same)
+    /// <summary>
+    /// Forgets what can never be committed now that the entry at <paramref name="index"/> is, with this term: another entry at this index, and every entry of an earlier
+    /// term behind it, because terms never decrease along a log. <paramref name="answer"/> gets each reply.
+    /// </summary>
+    public void DropReplaced(LogIndex index, Term term, Action<PendingReply> answer)
+    {
+        while (_entries.Count > 0 && (_entries[0].Term < term || (_entries[0].Index == index && _entries[0].Term != term)))
+        {
+            DropEntry(answer);
+        }
+    }
+
+    /// <summary>Looks whether the committed entry at <paramref name="index"/> is awaited, and by how many replies. After <see cref="DropReplaced"/>.</summary>
+    public bool TryTake(LogIndex index, out int replies)
     {
         replies = 0;
-        same = false;
         if (_entries.Count == 0 || _entries[0].Index != index)
         {
             return false;
@@ -95,16 +106,11 @@ internal sealed class ProposalQueue(int entryBytesMax)
         PendingEntry entry = _entries.Take();
         Bytes -= entry.Bytes;
         replies = entry.Count;
-        same = entry.Term == term;
         return true;
     }
 
     /// <summary>The next reply of what was proposed.</summary>
     public PendingReply TakeReply() => _replies.Take();
-
-    /// <summary>True when an awaited entry lies at or above <paramref name="index"/>: proposed in an earlier term, cut off since.</summary>
-    public bool HasProposedFrom(LogIndex index) =>
-        _entries.Count > 0 && _entries[_entries.Count - 1].Index >= index;
 
     /// <summary>Forgets what is queued and not proposed; <paramref name="answer"/> gets each reply.</summary>
     public void DropQueued(Action<PendingReply> answer)
@@ -134,12 +140,17 @@ internal sealed class ProposalQueue(int entryBytesMax)
     {
         while (_entries.Count > 0)
         {
-            PendingEntry entry = _entries.Take();
-            Bytes -= entry.Bytes;
-            for (int i = 0; i < entry.Count; i++)
-            {
-                answer(_replies.Take());
-            }
+            DropEntry(answer);
+        }
+    }
+
+    private void DropEntry(Action<PendingReply> answer)
+    {
+        PendingEntry entry = _entries.Take();
+        Bytes -= entry.Bytes;
+        for (int i = 0; i < entry.Count; i++)
+        {
+            answer(_replies.Take());
         }
     }
 

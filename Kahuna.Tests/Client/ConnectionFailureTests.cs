@@ -111,6 +111,23 @@ public sealed class ConnectionFailureTests
     }
 
     [Fact]
+    public async Task The_deadline_also_ends_what_was_sent_again_and_is_not_answered()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync(options =>
+        {
+            options.TimeProvider = time;
+            options.RequestTimeout = TimeSpan.FromSeconds(5);
+        });
+        cluster[1].Answer = static request => request.Connection.Node.Received.Count < 2 ? new FakeReply(OutcomeStatus.Busy) : null;
+        Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        await Wait.UntilAsync(time, () => cluster[1].Held.Count == 1, stepMs: 20);
+        time.Advance(TimeSpan.FromSeconds(6));
+        await FailedAsync(set, KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown);
+    }
+
+    [Fact]
     public async Task Without_any_node_an_operation_fails_at_its_deadline_and_says_why()
     {
         ManualTime time = new();

@@ -247,6 +247,27 @@ public sealed class PartitionLoopTests
         Assert.True(other.IsLeader && !other.Failed);
     }
 
+    [Fact]
+    public void WritesBehindTheEndOfTheNextLeadersLogDidNotHappenAndSaySo()
+    {
+        ModelCluster cluster = new(3);
+        NodeId old = cluster.Elect();
+        cluster.Cut.Add(old);
+        ModelSink[] lost = new ModelSink[5];
+        for (int i = 0; i < lost.Length; i++)
+        {
+            lost[i] = cluster.Send(old, (CommandKind.Set, "a", "lost"));
+            cluster.Settle();
+        }
+
+        // The next leader has one entry in their places, and nothing is written through it.
+        Assert.NotEqual(old, cluster.Elect());
+        Assert.All(lost, static sink => Assert.Empty(sink.Replies));
+        cluster.Cut.Clear();
+        cluster.Tick(10);
+        Assert.All(lost, static sink => Assert.Equal(OutcomeStatus.NotLeader, sink.Replies[0].Status));
+    }
+
     private static NodeId LeaderFor(ModelCluster cluster, string key) =>
         cluster.LeaderOf(KeyRouting.Partition(Encoding.UTF8.GetBytes(key), 3));
 }
