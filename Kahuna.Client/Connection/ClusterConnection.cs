@@ -234,20 +234,18 @@ internal sealed class ClusterConnection : IAsyncDisposable
             operation.Fail();
         }
 
-        // What is sent only now has not been looked at above.
-        isBusy |= SendDue(isRouteNew: false);
+        SendDue(isRouteNew: false);
         if (isBusy || _parked.Count > 0)
         {
             Arm();
         }
     }
 
-    /// <summary>Sends what has paused long enough and ends what has passed its deadline. True when anything was to be sent.</summary>
-    private bool SendDue(bool isRouteNew)
+    private void SendDue(bool isRouteNew)
     {
         if (_parked.Count == 0)
         {
-            return false;
+            return;
         }
 
         long now = _clock.Now;
@@ -275,6 +273,10 @@ internal sealed class ClusterConnection : IAsyncDisposable
             }
         }
 
-        return due.Count > 0;
+        if (due.Count > 0)
+        {
+            // A tick that has looked at the streams just before has not seen them there.
+            Arm();
+        }
     }
 }
