@@ -20,6 +20,9 @@ internal sealed class SimClient
     private const double Aimed = 0.3;
     private const long AimedTtlMsMax = 500;
 
+    /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
+    private const long LateNsMax = 500_000_000;
+
     /// <summary>Callers that hurry ask any node more often: some of them know another leader than others do.</summary>
     private const double HurriedUnary = 0.6;
 
@@ -138,6 +141,12 @@ internal sealed class SimClient
         {
             call.Error = "Canceled";
             call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
+        }
+
+        long lateNs = _cluster.Scheduler.NowNs - call.CallNs - (_config.RequestTimeoutMs * 1_000_000L);
+        if (lateNs > LateNsMax)
+        {
+            _cluster.Rules.Break("a call ends at its deadline", $"process {process}: {lateNs / 1_000_000} ms later");
         }
 
         _cluster.History.End(call, _cluster.Scheduler);
