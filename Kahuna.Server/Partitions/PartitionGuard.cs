@@ -28,6 +28,19 @@ internal sealed class PartitionGuard(ILeadershipSink leadership)
         }
     }
 
+    /// <summary>Gives a client's operation to a partition, also to one that has stopped: it answers so.</summary>
+    public void Accept(Partition partition, ClientBatch batch, int operation)
+    {
+        try
+        {
+            partition.Accept(batch, operation);
+        }
+        catch (InvariantException error)
+        {
+            Stop(partition, error);
+        }
+    }
+
     /// <summary>Gives a message to a partition that has not stopped.</summary>
     public void Step(Partition partition, in RaftMessage message, ReadOnlySpan<byte> entries)
     {

@@ -322,7 +322,7 @@ internal sealed class PartitionLoop : ILogSink
         {
             if (_partitions[operations[i].Partition] is { } partition)
             {
-                _guard.Ask(partition, static (partition, at) => partition.Accept(at.Batch, at.Operation), (Batch: batch, Operation: i));
+                _guard.Accept(partition, batch, i);
                 MarkDirty(partition);
             }
         }
