@@ -205,11 +205,7 @@ public sealed class ClientRoutingTests
     {
         ManualTime time = new();
         FakeCluster cluster = new();
-        await using KahunaClient client = await cluster.ConnectedAsync(options =>
-        {
-            options.TimeProvider = time;
-            options.RequestTimeout = TimeSpan.FromSeconds(2);
-        });
+        await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(2));
         cluster[1].Answer = request => new FakeReply(request.Connection.Node.Received.Count < 3 ? OutcomeStatus.Busy : OutcomeStatus.Applied, 1);
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.UntilAsync(time, () => set.IsCompleted);

@@ -77,11 +77,7 @@ public sealed class ConnectionFailureTests
     {
         ManualTime time = new();
         FakeCluster cluster = new();
-        await using KahunaClient client = await cluster.ConnectedAsync(options =>
-        {
-            options.TimeProvider = time;
-            options.RequestTimeout = TimeSpan.FromSeconds(1);
-        });
+        await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(1));
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         Task<GetResult> get = Wait.ForAsync(client.KeyValues.GetAsync("k"));
         FakeRequest first = cluster[1].Next();
@@ -115,11 +111,7 @@ public sealed class ConnectionFailureTests
     {
         ManualTime time = new();
         FakeCluster cluster = new();
-        await using KahunaClient client = await cluster.ConnectedAsync(options =>
-        {
-            options.TimeProvider = time;
-            options.RequestTimeout = TimeSpan.FromSeconds(5);
-        });
+        await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(5));
         cluster[1].Answer = static request => request.Connection.Node.Received.Count < 2 ? new FakeReply(OutcomeStatus.Busy) : null;
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.UntilAsync(time, () => cluster[1].Held.Count == 1, stepMs: 20);

@@ -41,6 +41,13 @@ internal sealed class FakeCluster : IFrameChannel
         return client;
     }
 
+    /// <summary>The same, with a clock that the test moves and a deadline for each call.</summary>
+    public Task<KahunaClient> ConnectedAsync(ManualTime time, TimeSpan requestTimeout) => ConnectedAsync(options =>
+    {
+        options.TimeProvider = time;
+        options.RequestTimeout = requestTimeout;
+    });
+
     /// <inheritdoc/>
     public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
     {
