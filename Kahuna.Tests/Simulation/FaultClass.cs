@@ -34,6 +34,9 @@ internal enum FaultClass
     /// <summary>As many nodes are down as the cluster survives.</summary>
     MinimalQuorum,
 
+    /// <summary>A leader fails, and another node does when it has written the first entry of the next one.</summary>
+    ElectionCrash,
+
     // Disk
     SlowSync,
     SyncError,

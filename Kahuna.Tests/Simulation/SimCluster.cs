@@ -72,6 +72,9 @@ internal sealed class SimCluster
     /// <summary>Until then callers pause a tenth of what they do otherwise, and want the same keys.</summary>
     public long HurryUntilNs { get; set; }
 
+    /// <summary>Most calls of those who hurry go to this node, which was a leader when it was cut off: what it writes in vain is what the next leader overwrites.</summary>
+    public int? HurryTo { get; set; }
+
     /// <summary>Callers begin nothing new.</summary>
     public bool LoadEnds { get; private set; }
 

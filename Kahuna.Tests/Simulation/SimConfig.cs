@@ -117,7 +117,7 @@ internal sealed record SimConfig
         int clients = random.Between(1, 15);
         int callers = random.Between(1, 3);
         bool tight = random.Chance(0.3);
-        int segment = 4096 * random.Pick([1, 2, 3, 4, 6, 8]);
+        int segment = 4096 * random.Pick([1, 1, 1, 2, 3, 4, 6, 8]);
         bool storm = random.Chance(0.15);
         return new SimConfig
         {
@@ -142,7 +142,7 @@ internal sealed record SimConfig
             UncommittedBytesMax = random.Pick([300, 64 << 20]),
             SegmentBytes = segment,
             KeptSegments = random.Pick([1, 1, 2, 3, 4]),
-            FlushLogBytes = random.Pick([segment / 16, segment / 2, segment, segment * 3 / 2]),
+            FlushLogBytes = random.Pick([1, 1, segment / 16, segment / 2, segment, segment * 3 / 2]),
             SliceBytes = random.Pick([64, 500, 16_000]),
             ChunksInFlight = random.Pick([1, 2, 8]),
             BackgroundBytesPerSecond = random.Pick([20_000, 1_000_000, 100_000_000]),

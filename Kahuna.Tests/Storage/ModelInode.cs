@@ -64,14 +64,15 @@ internal sealed class ModelInode
     {
         if (random is not null)
         {
-            // All, some or none of the sectors of each write made it, in any order.
+            // All, some, none, or all but one of the sectors of each write made it, in any order.
             foreach ((int offset, int count) in _unsynced)
             {
-                double chance = random.Next(3) / 2.0;
+                int made = random.Next(4);
+                int lost = made == 3 ? offset + random.Next(count) : -1;
                 for (int at = offset; at < offset + count;)
                 {
                     int next = Math.Min(offset + count, (at / SectorBytes * SectorBytes) + SectorBytes);
-                    if (random.NextDouble() < chance)
+                    if (made == 3 ? lost < at || lost >= next : random.NextDouble() < made / 2.0)
                     {
                         Settle(at, next - at);
                         _stableLength = Math.Max(_stableLength, next);

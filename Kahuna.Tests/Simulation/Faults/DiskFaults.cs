@@ -80,7 +80,7 @@ internal sealed class DiskFaults(Nemesis nemesis)
     private Action CrashInside(SimNode node, SimRandom random)
     {
         // Half of the time while much is on its way to the disk, so that parts of it may be missing afterwards.
-        int bytes = random.Chance(0.5) ? random.Pick([600, 1_500, 4_000]) : 0;
+        int bytes = random.Chance(0.5) ? random.Pick([600, 600, 1_500, 4_000]) : 0;
         int left = bytes > 0 ? random.Next(2) : random.Next(60);
         node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0 ? 0 : throw new SimCrashException(power: true);
         bool Counts(DiskStep step, string path) => bytes == 0 ? step != DiskStep.Read : step == DiskStep.SyncData && node.Disk.Unsynced(path) >= bytes;

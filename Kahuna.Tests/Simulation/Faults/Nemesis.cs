@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 
@@ -135,13 +136,14 @@ internal sealed class Nemesis
     private void Fire(Fault fault)
     {
         SimRandom random = new(fault.Draw);
+        _cluster.HurryTo = null;
         Action? end = Apply(fault.Class, random);
         if (end is null)
         {
             return;
         }
 
-        if (fault.Class is FaultClass.LeaderCut or FaultClass.Partition or FaultClass.OneWayCut or FaultClass.Pause && random.Chance(0.5))
+        if (fault.Class == FaultClass.LeaderCut || (fault.Class is FaultClass.Partition or FaultClass.OneWayCut or FaultClass.Pause && random.Chance(0.5)))
         {
             _cluster.HurryUntilNs = Scheduler.NowNs + HurryNs;
         }
@@ -165,6 +167,7 @@ internal sealed class Nemesis
         FaultClass.Stop => Stop(Choose(random), random),
         FaultClass.Everybody => Crash([.. _cluster.Nodes], random),
         FaultClass.MinimalQuorum => _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
+        FaultClass.ElectionCrash => CrashInElection(random),
         FaultClass.Pause => Pause(Choose(random)),
         FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
         FaultClass.ClockJump => Jump(Choose(random), random.Between(-20 * SecondNs, 20 * SecondNs)),
@@ -229,6 +232,33 @@ internal sealed class Nemesis
                 StartLater(node, random.Between(0L, 2 * SecondNs));
             }
         };
+    }
+
+    private Action? CrashInElection(SimRandom random)
+    {
+        int group = random.Next(_cluster.Config.Groups);
+        SimNode witness = random.Pick(_cluster.Nodes);
+        if (LeaderOf(group) is not { } leader || witness == leader)
+        {
+            return null;
+        }
+
+        ulong term = leader.Loops!.Partition(group).Core.Term.Value;
+        long after = random.Chance(0.5) ? 0 : random.Between(0L, SecondNs / 10);
+        bool power = random.Chance(0.5);
+        witness.Writes = (written, writtenTerm) =>
+        {
+            if (written == new GroupId((uint)group + 1) && writtenTerm > term)
+            {
+                witness.Writes = null;
+                witness.After(after, () =>
+                {
+                    witness.Crash(power);
+                    StartLater(witness, _random.Between(0L, SecondNs));
+                });
+            }
+        };
+        return CrashOne(leader, power);
     }
 
     private static Action? Pause(SimNode node)

@@ -69,7 +69,8 @@ internal sealed class NetworkFaults(SimCluster cluster)
     private List<(int From, int To)> AroundLeader(SimRandom random)
     {
         SimNode leader = Leader(random);
-        int way = random.Next(3);
+        cluster.HurryTo = leader.Id;
+        int way = random.Pick([0, 1, 1, 2, 2]);
         List<(int From, int To)> cuts = [];
         for (int other = 1; other <= Count; other++)
         {

@@ -29,7 +29,7 @@ internal sealed class ClientStream : IFrameStream
         _network = network;
         _client = client;
         _node = node;
-        _session = node.OpenSession(this, client);
+        _session = node.OpenSession(this);
     }
 
     public bool HasEnded => _ended;

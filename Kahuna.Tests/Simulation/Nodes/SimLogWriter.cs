@@ -34,6 +34,7 @@ internal sealed class SimLogWriter(SimNode node, int loop, ILogSink sink) : ILog
         node.Rules.Appended(node, group, first.Value, ids, entries);
         Tell(new LogOperation(group, LogOperationKind.Append) { First = first.Value, Entries = ids });
         _writer.Append(group, first, count, entries);
+        node.Writes?.Invoke(group, ids[^1].Term);
     }
 
     public void Save(GroupId group, in HardState state)

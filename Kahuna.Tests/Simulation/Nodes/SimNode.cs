@@ -86,6 +86,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     /// <summary>Multiplies the time that a sync takes.</summary>
     public double SyncFactor { get; set; } = 1;
 
+    /// <summary>Told when entries of a group, the last of this term, go to the node's log.</summary>
+    public Action<GroupId, ulong>? Writes { get; set; }
+
     /// <summary>Decides whether a disk operation fails: 0 or an error number; may throw <see cref="SimCrashException"/>.</summary>
     public Func<DiskStep, string, int>? DiskFault { get; set; }
 
@@ -311,9 +314,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     // ---- Clients
 
-    public ServerSession OpenSession(ClientStream stream, int client)
+    public ServerSession OpenSession(ClientStream stream)
     {
-        _ = client;
         ServerSession session = new(stream, this, _door!, _config.Loops);
         _sessions.Add(session);
         return session;
@@ -364,14 +366,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     private void EndDisk(bool power)
     {
-        if (power)
-        {
-            Disk.Crash(_random.ToRandom());
-        }
-        else
-        {
-            Disk.Kill();
-        }
+        Action end = power ? () => Disk.Crash(_random.ToRandom()) : Disk.Kill;
+        end();
     }
 
     private int Fault(DiskStep step, string path)

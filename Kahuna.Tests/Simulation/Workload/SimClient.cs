@@ -25,6 +25,10 @@ internal sealed class SimClient
 
     /// <summary>Callers that hurry ask any node more often: some of them know another leader than others do.</summary>
     private const double HurriedUnary = 0.6;
+    private const double HurriedTo = 0.8;
+
+    /// <summary>And write more: what a leader that is cut off writes in vain then fills segments of its log.</summary>
+    private const double HurriedLarge = 0.5;
 
     private readonly SimCluster _cluster;
     private readonly SimConfig _config;
@@ -124,7 +128,7 @@ internal sealed class SimClient
         {
             if (random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
             {
-                await _unary.RunAsync(call, random.Between(1, _config.Nodes), abandoned?.Token ?? default);
+                await _unary.RunAsync(call, random.Between(1, _config.Nodes) is var node && IsHurried && _cluster.HurryTo is { } cutOff && random.Chance(HurriedTo) ? cutOff : node, abandoned?.Token ?? default);
             }
             else
             {
@@ -208,7 +212,7 @@ internal sealed class SimClient
             Key = key,
             Kind = kind,
             CallNs = _cluster.Scheduler.NowNs,
-            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(_config.LargeValues) ? new string('x', random.Next(3_000)) : "")}") : null,
+            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(IsHurried ? Math.Max(HurriedLarge, _config.LargeValues) : _config.LargeValues) ? new string('x', random.Next(3_000)) : "")}") : null,
             OnlyIfAbsent = kind == CallKind.Set && condition == 0,
             OnlyIfPresent = kind == CallKind.Set && condition == 1,
             OnlyIfValue = condition == 2 ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
