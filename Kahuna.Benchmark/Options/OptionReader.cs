@@ -48,7 +48,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             KeySpace = ReadNumber(table.KeySpace, 1, KeySpaceMax),
             ValueSize = ReadNumber(table.ValueSize, 0, Limits.ValueBytesCeiling),
             ReadPct = ReadNumber(table.ReadPct, 0, 100),
-            Durability = ReadDurability(),
+            Durability = ReadDurability(target),
             Timeout = ReadSeconds(table.Timeout, isZeroAllowed: false, TimeoutSecondsMax),
             Format = ReadFormat(),
             Output = ReadPath(table.Output),
@@ -109,10 +109,11 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         };
     }
 
-    private string ReadDurability() => Text(table.Durability) switch
+    private string ReadDurability(TargetKind target) => Text(table.Durability) switch
     {
         OptionTable.Persistent => OptionTable.Persistent,
-        OptionTable.Ephemeral => throw new OptionException("--durability: 'ephemeral' is not available in this version yet; use persistent."),
+        OptionTable.Ephemeral when target != TargetKind.Kahuna => throw new OptionException("--durability: 'ephemeral' is a level of Kahuna; with another --target use persistent."),
+        OptionTable.Ephemeral => OptionTable.Ephemeral,
         string other => throw Wrong(table.Durability, other, "persistent or ephemeral"),
     };
 

@@ -56,7 +56,7 @@ internal sealed class OptionTable
 
     public Option<string> ReadPct { get; } = Create("--read-pct", "percent", "50", "Share of reads in the workload mixed");
 
-    public Option<string> Durability { get; } = Create("--durability", "level", Persistent, "Durability of keys and values: persistent");
+    public Option<string> Durability { get; } = Create("--durability", "level", Persistent, "Durability of keys and values: persistent or ephemeral");
 
     public Option<string> Script { get; } = CreateOptional("--script", "file", "The .4gl file that the workload script needs");
 

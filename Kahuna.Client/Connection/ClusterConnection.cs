@@ -1,6 +1,5 @@
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Routing;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Client.Connection;
@@ -127,11 +126,11 @@ internal sealed class ClusterConnection : IAsyncDisposable
         operation.HintedNodeId = isElsewhere ? hintedNodeId : 0;
         bool atOnce = isElsewhere || (status == OutcomeStatus.Unavailable && operation.Attempts == 1);
         RouteTable routes = _links.Routes;
-        int partition = routes.Map.Partitions > 0 ? KeyRouting.Partition(operation.Key, routes.Map.Partitions) : -1;
+        int route = routes.Map.RouteOf(operation.Key, operation.Durability);
         reference.Release();
-        if (status == OutcomeStatus.NotLeader && partition >= 0)
+        if (status == OutcomeStatus.NotLeader && route >= 0)
         {
-            _links.CorrectLeader(from, partition, hintedNodeId);
+            _links.CorrectLeader(from, route, hintedNodeId);
         }
 
         long now = _clock.Now;
@@ -170,7 +169,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return null;
         }
 
-        NodeStream? leader = routes.Leader(KeyRouting.Partition(operation.Key, routes.Map.Partitions))?.Ready;
+        NodeStream? leader = routes.Leader(routes.Map.RouteOf(operation.Key, operation.Durability))?.Ready;
         return leader is not null && !(leader.IsSuspect && IsProbeDue(now)) ? leader : routes.AnyReady(operation.Attempts, leader) ?? leader;
     }
 

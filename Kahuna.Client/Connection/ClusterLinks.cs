@@ -178,22 +178,22 @@ internal sealed class ClusterLinks
     }
 
     /// <summary>What a refusal says about the leader counts where the map is silent or names the very node that refused.</summary>
-    public void CorrectLeader(NodeLink from, int partition, int hintedNodeId)
+    public void CorrectLeader(NodeLink from, int route, int hintedNodeId)
     {
         lock (_gate)
         {
             RouteTable routes = _routes;
-            if (partition >= routes.Map.Partitions)
+            if (route >= routes.Map.Routes)
             {
                 return;
             }
 
-            NodeLink? known = routes.Leader(partition);
+            NodeLink? known = routes.Leader(route);
             int leader = hintedNodeId == from.NodeId ? 0 : hintedNodeId;
             bool isDoubtful = known is null || known == from || known.Ready is not { IsSuspect: false };
-            if (isDoubtful && routes.Map[partition].LeaderNodeId != leader)
+            if (isDoubtful && routes.Map[route].LeaderNodeId != leader)
             {
-                _routes = new RouteTable(routes.Map.WithLeader(partition, leader), routes.Links);
+                _routes = new RouteTable(routes.Map.WithLeader(route, leader), routes.Links);
             }
         }
     }
@@ -254,11 +254,11 @@ internal sealed class ClusterLinks
 
     private void LogLeaders(ClusterMap before, ClusterMap after)
     {
-        for (int i = 0; i < after.Partitions && _logger.IsEnabled(LogLevel.Information); i++)
+        for (int i = 0; i < after.Routes && _logger.IsEnabled(LogLevel.Information); i++)
         {
-            if (after[i].LeaderNodeId != 0 && (i >= before.Partitions || before[i] != after[i]))
+            if (after[i].LeaderNodeId != 0 && (i >= before.Routes || before[i] != after[i]))
             {
-                ConnectionLog.LeaderChanged(_logger, i, after[i].LeaderNodeId, after[i].Term);
+                ConnectionLog.LeaderChanged(_logger, i % after.Partitions, i < after.Partitions ? "persistent" : "ephemeral", after[i].LeaderNodeId, after[i].Term);
             }
         }
     }

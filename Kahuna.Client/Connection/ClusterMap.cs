@@ -1,25 +1,28 @@
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Protos;
+using Kahuna.Client.Wire.Routing;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// What is known of the cluster: its members, and for each partition the leader and the newest term. Put together from the
+/// What is known of the cluster: its members, and for each partition and durability the leader and the newest term. Put together from the
 /// views of several nodes, of which some may be out of date: a newer term always wins, an older one never. Immutable.
 /// </summary>
 internal sealed class ClusterMap
 {
-    private readonly PartitionRoute[] _partitions;
+    private readonly PartitionRoute[] _routes;
 
-    private ClusterMap(string clusterId, string serverVersion, IReadOnlyList<MemberNode> nodes, PartitionRoute[] partitions)
+    private ClusterMap(string clusterId, string serverVersion, IReadOnlyList<MemberNode> nodes, int partitions, PartitionRoute[] routes)
     {
         ClusterId = clusterId;
         ServerVersion = serverVersion;
         Nodes = nodes;
-        _partitions = partitions;
+        Partitions = partitions;
+        _routes = routes;
     }
 
     /// <summary>Nothing is known.</summary>
-    public static ClusterMap Empty { get; } = new("", "", [], []);
+    public static ClusterMap Empty { get; } = new("", "", [], 0, []);
 
     public string ClusterId { get; }
 
@@ -28,29 +31,35 @@ internal sealed class ClusterMap
     public IReadOnlyList<MemberNode> Nodes { get; }
 
     /// <summary>Number of partitions; 0 when nothing is known.</summary>
-    public int Partitions => _partitions.Length;
+    public int Partitions { get; }
 
-    public PartitionRoute this[int partition] => _partitions[partition];
+    /// <summary>Number of routes: one for each partition's persistent keys, then, where the cluster serves them, one for each partition's ephemeral keys.</summary>
+    public int Routes => _routes.Length;
+
+    public PartitionRoute this[int route] => _routes[route];
+
+    /// <summary>The route of a key; -1 when nothing is known that serves it.</summary>
+    public int RouteOf(ReadOnlySpan<byte> key, CommandDurability durability)
+    {
+        if (Partitions == 0)
+        {
+            return -1;
+        }
+
+        int route = KeyRouting.Partition(key, Partitions) + (durability == CommandDurability.Ephemeral ? Partitions : 0);
+        return route < _routes.Length ? route : -1;
+    }
 
     /// <summary>This map with the view of one node worked in.</summary>
     /// <exception cref="InvalidDataException">The view makes no sense.</exception>
     public ClusterMap Merge(DescribeClusterResponse view)
     {
-        PartitionRoute[] merged = new PartitionRoute[view.Partitions.Count];
-        foreach (PartitionLeader seen in view.Partitions)
+        int partitions = view.Partitions.Count;
+        PartitionRoute[] merged = new PartitionRoute[partitions + (view.EphemeralPartitions.Count == partitions ? partitions : 0)];
+        Merge(merged, view.Partitions, 0, partitions);
+        if (merged.Length > partitions)
         {
-            if (seen.Partition >= merged.Length)
-            {
-                throw new InvalidDataException(FormattableString.Invariant($"the node describes partition {seen.Partition} of {merged.Length}"));
-            }
-
-            PartitionRoute known = merged.Length == Partitions ? _partitions[seen.Partition] : default;
-            PartitionRoute reported = new((int)seen.LeaderNodeId, seen.Term);
-
-            // A term has one leader, so that the first report of it stands; hearsay gives way to any report.
-            bool isOpen = known.LeaderNodeId == 0 || known.IsHearsay;
-            bool isNews = reported.Term > known.Term || (reported.Term == known.Term && reported.LeaderNodeId != 0 && isOpen);
-            merged[seen.Partition] = isNews ? reported : known;
+            Merge(merged, view.EphemeralPartitions, partitions, partitions);
         }
 
         List<MemberNode> nodes = [];
@@ -63,15 +72,35 @@ internal sealed class ClusterMap
         }
 
         nodes.Sort(static (left, right) => left.Id.CompareTo(right.Id));
-        return new ClusterMap(view.ClusterId, view.ServerVersion, nodes, merged);
+        return new ClusterMap(view.ClusterId, view.ServerVersion, nodes, partitions, merged);
     }
 
     /// <summary>This map with the leader that a refusal named, which comes without a term; 0: none is known any more.</summary>
-    public ClusterMap WithLeader(int partition, int nodeId)
+    public ClusterMap WithLeader(int route, int nodeId)
     {
-        PartitionRoute[] changed = [.. _partitions];
-        changed[partition] = changed[partition] with { LeaderNodeId = nodeId, IsHearsay = true };
-        return new ClusterMap(ClusterId, ServerVersion, Nodes, changed);
+        PartitionRoute[] changed = [.. _routes];
+        changed[route] = changed[route] with { LeaderNodeId = nodeId, IsHearsay = true };
+        return new ClusterMap(ClusterId, ServerVersion, Nodes, Partitions, changed);
+    }
+
+    private void Merge(PartitionRoute[] merged, IEnumerable<PartitionLeader> view, int first, int count)
+    {
+        foreach (PartitionLeader seen in view)
+        {
+            if (seen.Partition >= count)
+            {
+                throw new InvalidDataException(FormattableString.Invariant($"the node describes partition {seen.Partition} of {count}"));
+            }
+
+            int route = first + (int)seen.Partition;
+            PartitionRoute known = merged.Length == Routes ? _routes[route] : default;
+            PartitionRoute reported = new((int)seen.LeaderNodeId, seen.Term);
+
+            // A term has one leader, so that the first report of it stands; hearsay gives way to any report.
+            bool isOpen = known.LeaderNodeId == 0 || known.IsHearsay;
+            bool isNews = reported.Term > known.Term || (reported.Term == known.Term && reported.LeaderNodeId != 0 && isOpen);
+            merged[route] = isNews ? reported : known;
+        }
     }
 }
 

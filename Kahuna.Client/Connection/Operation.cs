@@ -41,6 +41,8 @@ internal abstract class Operation
     /// <summary>True for kinds that change nothing and may be repeated at will.</summary>
     public bool IsRead => (byte)_kind >= 0x80;
 
+    public CommandDurability Durability => _durability;
+
     /// <summary>The key's bytes.</summary>
     public ReadOnlySpan<byte> Key => _key.AsSpan(0, _keyLength);
 

@@ -9,10 +9,10 @@ internal sealed class RouteTable
     {
         Map = map;
         Links = [.. links];
-        _leaders = new NodeLink?[map.Partitions];
-        for (int partition = 0; partition < _leaders.Length; partition++)
+        _leaders = new NodeLink?[map.Routes];
+        for (int route = 0; route < _leaders.Length; route++)
         {
-            _leaders[partition] = Link(map[partition].LeaderNodeId);
+            _leaders[route] = Link(map[route].LeaderNodeId);
         }
     }
 
@@ -24,8 +24,8 @@ internal sealed class RouteTable
     /// <summary>Some node can be sent to.</summary>
     public bool IsAnyReady => AnyReady(0, except: null) is not null;
 
-    /// <summary>The link to a partition's leader, if one is known.</summary>
-    public NodeLink? Leader(int partition) => _leaders[partition];
+    /// <summary>The link to the leader at a route's end, if one is known.</summary>
+    public NodeLink? Leader(int route) => route < 0 ? null : _leaders[route];
 
     /// <summary>The link to a node, if there is one.</summary>
     public NodeLink? Link(int nodeId)

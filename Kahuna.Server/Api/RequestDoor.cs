@@ -73,7 +73,7 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         }
 
         ClientBatch batch = ClientBatch.Rent(buffer, sink, router.NowMs);
-        batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, router.PartitionOf(command.Key), command.IsRead));
+        batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, router.SlotOf(in command), command.IsRead));
         router.Route(batch);
         status = default;
         sentence = null;
@@ -120,7 +120,7 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         string? sentence = "The command is malformed.";
         if (Command.TryRead(batch.Command(operation), out Command command) && CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
         {
-            batch.Add(operation with { Partition = router.PartitionOf(command.Key), IsRead = command.IsRead });
+            batch.Add(operation with { Slot = router.SlotOf(in command), IsRead = command.IsRead });
             return;
         }
 

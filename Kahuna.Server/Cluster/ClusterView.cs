@@ -13,38 +13,42 @@ internal sealed class ClusterView : ILeadershipSink
 {
     private readonly Lock _lock = new();
     private readonly ClusterIdentity _identity;
-    private readonly PartitionStatus[] _partitions;
+    private readonly PartitionStatus[] _groups;
     private readonly bool[] _failed;
     private readonly List<Action> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
     private bool _stopping;
     private bool _votes = true;
 
-    public ClusterView(ClusterIdentity identity)
+    public ClusterView(ClusterIdentity identity, bool hasEphemeral = false)
     {
         _identity = identity;
-        _partitions = new PartitionStatus[identity.Partitions];
-        _failed = new bool[identity.Partitions];
+        Layout = new GroupLayout(identity.Partitions, hasEphemeral);
+        _groups = new PartitionStatus[Layout.Slots];
+        _failed = new bool[Layout.Slots];
     }
 
-    /// <summary>A partition has broken a rule; told once each.</summary>
-    public event Action<int, Exception>? Failed;
+    /// <summary>A group has broken a rule; told once each.</summary>
+    public event Action<GroupId, Exception>? Failed;
 
     /// <summary>The log or the stored state is dead; told once.</summary>
     public event Action<Exception>? StorageDead;
 
     public ClusterIdentity Identity => _identity;
 
-    public int Partitions => _partitions.Length;
+    public int Partitions => _identity.Partitions;
 
-    /// <summary>Where the partitions' commit indexes are read from; set once, when the loops exist.</summary>
+    /// <summary>Which groups there are, and in which slot.</summary>
+    public GroupLayout Layout { get; }
+
+    /// <summary>Where the groups' commit indexes are read from, by slot; set once, when the loops exist.</summary>
     public void ReadCommitIndexFrom(Func<int, ulong> commitIndex) => _commitIndex = commitIndex;
 
-    public PartitionStatus Status(int partition)
+    public PartitionStatus Status(int slot)
     {
         lock (_lock)
         {
-            return _partitions[partition];
+            return _groups[slot];
         }
     }
 
@@ -65,17 +69,17 @@ internal sealed class ClusterView : ILeadershipSink
                 return false;
             }
 
-            for (int i = 0; i < _partitions.Length; i++)
+            for (int i = 0; i < _groups.Length; i++)
             {
                 if (_failed[i])
                 {
-                    reason = $"partition {i} has stopped on an internal error";
+                    reason = $"{Layout.GroupOf(i).Name} has stopped on an internal error";
                     return false;
                 }
 
-                if (!_partitions[i].Serving)
+                if (!_groups[i].Serving)
                 {
-                    reason = $"partition {i} has no leader that serves";
+                    reason = $"{Layout.GroupOf(i).Name} has no leader that serves{(Layout.GroupOf(i).IsEphemeral ? ", or this node waits to be restored" : "")}";
                     return false;
                 }
             }
@@ -123,17 +127,12 @@ internal sealed class ClusterView : ILeadershipSink
 
         lock (_lock)
         {
-            for (int i = 0; i < _partitions.Length; i++)
+            for (int slot = 0; slot < _groups.Length; slot++)
             {
-                PartitionStatus status = _partitions[i];
-                response.Partitions.Add(new PartitionLeader
+                if (!Layout.GroupOf(slot).IsMeta)
                 {
-                    Partition = (uint)i,
-                    LeaderNodeId = status.Leader.Value,
-                    Term = status.Term.Value,
-                    CommitIndex = _commitIndex(i),
-                    Role = RoleName(status.Role),
-                });
+                    (Layout.GroupOf(slot).IsEphemeral ? response.EphemeralPartitions : response.Partitions).Add(Leader(slot));
+                }
             }
         }
 
@@ -151,24 +150,24 @@ internal sealed class ClusterView : ILeadershipSink
         return new Watcher(this, changed);
     }
 
-    void ILeadershipSink.LeadershipChanged(int partition, PartitionStatus status)
+    void ILeadershipSink.LeadershipChanged(int slot, PartitionStatus status)
     {
         lock (_lock)
         {
-            _partitions[partition] = status;
+            _groups[slot] = status;
         }
 
         Tell();
     }
 
-    void ILeadershipSink.PartitionFailed(int partition, Exception error)
+    void ILeadershipSink.PartitionFailed(int slot, Exception error)
     {
         lock (_lock)
         {
-            _failed[partition] = true;
+            _failed[slot] = true;
         }
 
-        Failed?.Invoke(partition, error);
+        Failed?.Invoke(Layout.GroupOf(slot), error);
         Tell();
     }
 
@@ -180,6 +179,15 @@ internal sealed class ClusterView : ILeadershipSink
         RaftRole.Candidate or RaftRole.PreCandidate => "candidate",
         RaftRole.Learner => "learner",
         _ => "follower",
+    };
+
+    private PartitionLeader Leader(int slot) => new()
+    {
+        Partition = (uint)Layout.PartitionOf(slot),
+        LeaderNodeId = _groups[slot].Leader.Value,
+        Term = _groups[slot].Term.Value,
+        CommitIndex = _commitIndex(slot),
+        Role = RoleName(_groups[slot].Role),
     };
 
     private void Tell()

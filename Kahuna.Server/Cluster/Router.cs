@@ -1,9 +1,10 @@
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Partitions;
 
 namespace Kahuna.Server.Cluster;
 
-/// <summary>Hop 4: key → partition → the loop that owns it here. Any thread.</summary>
+/// <summary>Hop 4: key and durability → group → the loop that owns it here. Any thread.</summary>
 internal sealed class Router(LoopSet loops, ClusterView view)
 {
     public long NowMs => loops.NowMs;
@@ -12,7 +13,9 @@ internal sealed class Router(LoopSet loops, ClusterView view)
 
     public ClusterView View => view;
 
-    public ushort PartitionOf(ReadOnlySpan<byte> key) => (ushort)KeyRouting.Partition(key, view.Partitions);
+    /// <summary>The slot of the group that a command is for (<see cref="GroupLayout"/>).</summary>
+    public ushort SlotOf(scoped in Command command) =>
+        (ushort)loops.Layout.SlotOf(KeyRouting.Partition(command.Key, view.Partitions), command.Durability == CommandDurability.Ephemeral);
 
     /// <summary>Hands the batch, which it takes over, to the loops of its partitions. Every operation gets exactly one reply; NotLeader names whom to ask instead.</summary>
     public void Route(ClientBatch batch) => loops.Post(batch);

@@ -59,8 +59,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             options.NodeId,
             ProductVersion.Text,
             options.Partitions,
-            [.. options.Peers.Select(peer => (peer.Id, peer.Address))]));
-        _view.Failed += (partition, error) => LogPartitionFailed(_log, partition, error);
+            [.. options.Peers.Select(peer => (peer.Id, peer.Address))]), hasEphemeral: true);
+        _view.Failed += (group, error) => LogPartitionFailed(_log, group.Title, error);
         _view.StorageDead += OnStorageDead;
         _tls = NodeCertificates.Load(options, TimeProvider.System);
         PeerRelay relay = new();
@@ -85,6 +85,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             Voters = voters,
             PreferredLeader = PreferredLeaders.For(options.LeaderPlacement == LeaderPlacement.Together, voters),
             Loops = Math.Clamp(Math.Min(Environment.ProcessorCount / 2, options.Partitions), 1, 32),
+            HasEphemeral = true,
             Seed = start,
             FlushLogBytes = options.LogKeepBytes / FlushesPerKeptLog,
             Voting = members.Voting switch
@@ -106,7 +107,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _rights = new VotingRights(members, _loops, _view);
         _rights.Begin();
         members.Refused += sentence => OnStorageDead(new DataDirectoryException(sentence));
-        _view.ReadCommitIndexFrom(partition => _loops.Partition(partition).CommitIndex.Value);
+        _view.ReadCommitIndexFrom(slot => _loops.Partition(slot).CommitIndex.Value);
         TickMs = loopOptions.TickMs;
     }
 
@@ -220,7 +221,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(_app, _view, partition => _loops.Partition(partition).Figures, _storage);
+        StatusEndpoint.Map(_app, _view, slot => _loops.Partition(slot).Figures, _storage);
         GrpcServer grpc = new(
             new GrpcServerOptions
             {
@@ -344,8 +345,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     [LoggerMessage(5, LogLevel.Information, "{Line}")]
     private static partial void LogProgress(ILogger logger, string line);
 
-    [LoggerMessage(3, LogLevel.Critical, "Partition {Partition} has stopped: a rule of the program is broken. It serves nothing any more; keep the data directory and report this.")]
-    private static partial void LogPartitionFailed(ILogger logger, int partition, Exception error);
+    [LoggerMessage(3, LogLevel.Critical, "{Group} has stopped: a rule of the program is broken. It serves nothing any more; keep the data directory and report this.")]
+    private static partial void LogPartitionFailed(ILogger logger, string group, Exception error);
 
     [LoggerMessage(4, LogLevel.Critical, "{Reason}")]
     private static partial void LogStorageFailed(ILogger logger, string reason);

@@ -40,12 +40,16 @@ internal static class StatusEndpoint
             foreach (PartitionLeader partition in cluster.Partitions)
             {
                 json.WriteStartObject();
-                json.WriteNumber("partition", partition.Partition);
-                json.WriteString("role", partition.Role);
-                json.WriteNumber("term", partition.Term);
-                json.WriteNumber("leader", partition.LeaderNodeId);
-                json.WriteNumber("commitIndex", partition.CommitIndex);
-                WriteFigures(json, figures((int)partition.Partition));
+                WriteGroup(json, partition, figures((int)partition.Partition));
+                json.WriteEndObject();
+            }
+
+            json.WriteEndArray();
+            json.WriteStartArray("ephemeralPartitions");
+            foreach (PartitionLeader partition in cluster.EphemeralPartitions)
+            {
+                json.WriteStartObject();
+                WriteGroup(json, partition, figures(view.Layout.SlotOf((int)partition.Partition, isEphemeral: true)));
                 json.WriteEndObject();
             }
 
@@ -78,8 +82,13 @@ internal static class StatusEndpoint
         return stream.ToArray();
     }
 
-    private static void WriteFigures(Utf8JsonWriter json, PartitionFigures figures)
+    private static void WriteGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures)
     {
+        json.WriteNumber("partition", partition.Partition);
+        json.WriteString("role", partition.Role);
+        json.WriteNumber("term", partition.Term);
+        json.WriteNumber("leader", partition.LeaderNodeId);
+        json.WriteNumber("commitIndex", partition.CommitIndex);
         json.WriteNumber("appliedIndex", figures.Applied.Value);
         json.WriteString("digest", figures.Digest.ToString("x16", CultureInfo.InvariantCulture));
         json.WriteNumber("keys", figures.Keys);

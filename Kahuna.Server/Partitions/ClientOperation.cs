@@ -5,6 +5,6 @@ namespace Kahuna.Server.Partitions;
 /// <param name="Length">Length of the command.</param>
 /// <param name="Number">The request's number on its stream.</param>
 /// <param name="WaitMs">How long it may wait before it is proposed; 0: no limit.</param>
-/// <param name="Partition">Partition of its key.</param>
+/// <param name="Slot">Slot of its key's group (<see cref="GroupLayout"/>).</param>
 /// <param name="IsRead">It changes nothing.</param>
-internal readonly record struct ClientOperation(int Offset, int Length, uint Number, uint WaitMs, ushort Partition, bool IsRead);
+internal readonly record struct ClientOperation(int Offset, int Length, uint Number, uint WaitMs, ushort Slot, bool IsRead);

@@ -4,10 +4,10 @@ namespace Kahuna.Server.Partitions;
 internal interface ILeadershipSink
 {
     /// <summary>Leader, term or this node's role have changed.</summary>
-    void LeadershipChanged(int partition, PartitionStatus status);
+    void LeadershipChanged(int slot, PartitionStatus status);
 
     /// <summary>A rule of the program is broken: the partition has stopped and serves nothing any more.</summary>
-    void PartitionFailed(int partition, Exception error);
+    void PartitionFailed(int slot, Exception error);
 
     /// <summary>The log or the stored state is dead; the node must stop.</summary>
     void StorageFailed(Exception error);

@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Meta;
 
 namespace Kahuna.Server.Partitions;
 
@@ -33,6 +34,12 @@ internal enum InboxKind : byte
     /// <summary>The state thread asks or tells: <see cref="InboxItem.Call"/>.</summary>
     State,
 
+    /// <summary>The meta group's records have changed: <see cref="InboxItem.View"/>.</summary>
+    Meta,
+
+    /// <summary>The meta group is to record something: <see cref="InboxItem.Buffer"/>.</summary>
+    MetaAsk,
+
     /// <summary>Stop accepting, hand leadership over.</summary>
     Drain,
 
@@ -50,4 +57,5 @@ internal struct InboxItem
     public ClientBatch? Batch;
     public ByteBuffer? Buffer;
     public StateCall? Call;
+    public MetaView? View;
 }

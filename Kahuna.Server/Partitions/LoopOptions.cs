@@ -48,6 +48,18 @@ internal sealed record LoopOptions
     /// <summary>Ticks between looks at whether leadership should move to the preferred node.</summary>
     public int PlacementTicks { get; init; } = 20;
 
+    /// <summary>There are ephemeral groups, and the meta group that keeps their epochs.</summary>
+    public bool HasEphemeral { get; init; }
+
+    /// <summary>Ticks without a leader after which a member that has nothing of an ephemeral group gives its epoch up: 10 s.</summary>
+    public int AmnesiacPledgeTicks { get; init; } = 200;
+
+    /// <summary>The same for a member that has everything, and knows one that has nothing: 60 s.</summary>
+    public int PledgeTicks { get; init; } = 1200;
+
+    /// <summary>Ticks between two tries to have something recorded by the meta group.</summary>
+    public int AskMetaTicks { get; init; } = 5;
+
     public StateLimits StateLimits { get; init; } = new();
 
     /// <summary>Log since the stored state after which the state is stored anew: what a restart replays, and how often a key that is overwritten all the time is written.</summary>

@@ -17,6 +17,9 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>The state thread's work.</summary>
     public required StateKeeper Keeper { get; init; }
 
+    /// <summary>Which groups the node has.</summary>
+    public GroupLayout Layout(LoopOptions options) => new(Partitions, options.HasEphemeral);
+
     /// <summary>Hears what the partitions do; null when nobody checks it.</summary>
     public IPartitionTrace? Trace { get; init; }
 

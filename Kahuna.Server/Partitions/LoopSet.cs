@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
@@ -12,28 +13,32 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
 {
     private readonly StateKeeper _keeper;
     private readonly PartitionLoop[] _loops;
+    private readonly Partition[] _partitions;
 
     public LoopSet(LoopOptions options, LoopPorts ports)
     {
         _keeper = ports.Keeper;
         _loops = new PartitionLoop[options.Loops];
+        Layout = ports.Layout(options);
+        MetaBoard board = new();
         for (int i = 0; i < _loops.Length; i++)
         {
-            _loops[i] = new PartitionLoop(options, i, ports);
+            _loops[i] = new PartitionLoop(options, i, ports, board);
         }
+
+        _partitions = [.. _loops.SelectMany(static loop => loop.Owned).OrderBy(static partition => partition.Number)];
+        board.Attach(_loops);
     }
+
+    public GroupLayout Layout { get; }
 
     public ReadOnlySpan<PartitionLoop> Loops => _loops;
 
     /// <summary>Monotonic ms, as the loops count waiting times.</summary>
     public long NowMs => _loops[0].NowMs;
 
-    /// <summary>The partition's place on this node.</summary>
-    public Partition Partition(int number)
-    {
-        PartitionLoop loop = _loops[number % _loops.Length];
-        return loop.Owned[number / _loops.Length];
-    }
+    /// <summary>What this node has of the group in a slot.</summary>
+    public Partition Partition(int slot) => _partitions[slot];
 
     /// <summary>Hands a batch, which it takes over, to the loops it concerns. What finds no room is answered with Busy: it did not happen.</summary>
     public void Post(ClientBatch batch)
@@ -52,7 +57,7 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
         ulong concerned = 0;
         foreach (ref readonly ClientOperation operation in batch.Operations)
         {
-            concerned |= 1UL << (operation.Partition % _loops.Length);
+            concerned |= 1UL << LoopOf(operation.Slot);
         }
 
         batch.Hold(_loops.Length);
@@ -81,7 +86,7 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
     /// <summary>Answers what is left and takes nothing any more.</summary>
     public void Close() => Array.ForEach(_loops, static loop => loop.PostClose());
 
-    bool IStateLoops.Post(StateCall call) => _loops[(call.Group.Value - 1) % (uint)_loops.Length].PostState(call);
+    bool IStateLoops.Post(StateCall call) => _loops[LoopOf(Layout.SlotOf(call.Group))].PostState(call);
 
     public void Receive(NodeId from, ReadOnlySpan<byte> payload)
     {
@@ -105,9 +110,13 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
         ReadOnlySpan<byte> message = rest;
         while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage _, out ReadOnlySpan<byte> _))
         {
-            ref ByteBuffer? part = ref parts[(group.Value - 1) % (uint)_loops.Length];
-            part ??= ByteBuffer.Rent(payload.Length);
-            part.Append(message[..(message.Length - rest.Length)]);
+            if (Layout.SlotOf(group) is var slot and >= 0)
+            {
+                ref ByteBuffer? part = ref parts[LoopOf(slot)];
+                part ??= ByteBuffer.Rent(payload.Length);
+                part.Append(message[..(message.Length - rest.Length)]);
+            }
+
             message = rest;
         }
 
@@ -133,6 +142,8 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
         }
     }
 
+    private int LoopOf(int slot) => Layout.LoopOf(slot, _loops.Length);
+
     private void Refuse(ClientBatch batch, int loop)
     {
         ByteBuffer frame = ByteBuffer.Rent();
@@ -143,7 +154,7 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
             : (OutcomeStatus.Busy, "The node has more waiting than it may hold; try again later.");
         foreach (ref readonly ClientOperation operation in batch.Operations)
         {
-            if (operation.Partition % _loops.Length != loop)
+            if (LoopOf(operation.Slot) != loop)
             {
                 continue;
             }

@@ -1,10 +1,10 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Meta;
 
 namespace Kahuna.Server.Partitions;
 
@@ -19,19 +19,14 @@ internal sealed class Partition
 
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
-    private readonly RaftCore _core;
+    private readonly LoopPorts _ports;
+    private readonly EphemeralLife? _life;
+    private readonly MetaDesk? _meta;
     private readonly StateDesk _states;
-    private readonly ProposalQueue _proposals;
-    private readonly ReadQueue _reads = new();
-    private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
-    private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
+    private readonly ClientDesk _clients;
     private readonly PartitionTrace? _trace;
-    private ClusterClock _clock;
-    private ulong _openTicket;
-    private bool _hasOpenTicket;
-    private bool _serving;
-    private bool _sweeping;
-    private bool _draining;
+    private readonly int _partition;
+    private RaftCore _core;
     private bool _inHand;
     private Term _term;
     private int _ticks;
@@ -39,28 +34,49 @@ internal sealed class Partition
     private PartitionStatus _published;
     private long _commit;
     private bool _canRejoin;
+    private int _savesPending;
+    private LogIndex _handedOut;
+    private Term _handedOutTerm;
 
-    public Partition(int number, LoopOptions options, LoopPorts ports, TurnOutput output)
+    public Partition(int slot, LoopOptions options, LoopPorts ports, TurnOutput output, MetaBoard board)
     {
-        Number = number;
-        Group = new GroupId((uint)number + 1);
+        Number = slot;
+        GroupLayout layout = ports.Layout(options);
+        Group = layout.GroupOf(slot);
+        _partition = layout.PartitionOf(slot);
         _options = options;
+        _ports = ports;
         _output = output;
-        _proposals = new ProposalQueue(options.EntryBytesMax);
         PartitionRecovery recovery = new(Group, options, ports);
         _states = new StateDesk(Group, options, ports, recovery.LoadState());
-        _core = recovery.RecoverLog((kind, payload) => ApplyPayload(kind, payload, replies: 0));
-        _states.Recovered(recovery);
+        _clients = new ClientDesk(Group, options, output, _states);
+        if (Group.IsEphemeral)
+        {
+            HardState found = ports.Log.Recovered(Group).HardState;
+            _life = new EphemeralLife(Group, options, EphemeralLife.JoinedIn(found), board.Ask);
+            _core = recovery.EmptyCore(found, VotingRight.Full);
+        }
+        else
+        {
+            _core = recovery.RecoverLog((kind, payload) => ApplyPayload(kind, payload, replies: 0));
+            _states.Recovered(recovery);
+        }
+
+        _clients.Core = _core;
+        if (Group.IsMeta)
+        {
+            _meta = new MetaDesk(options, ports, board);
+            SaveStart(_meta.NextStart());
+            _meta.Publish(_states.State);
+        }
+
         _commit = (long)_core.CommitIndex.Value;
-        _trace = ports.Trace is { } trace ? new PartitionTrace(trace, Group) : null;
+        _trace = ports.Trace is { } trace && !Group.IsEphemeral && !Group.IsMeta ? new PartitionTrace(trace, Group) : null;
         _trace?.StateLoaded(recovery.Applied, recovery.AppliedTerm, _states.State.Digest);
         if (recovery.LogRestarts)
         {
             _output.RestartLog(Group, recovery.Applied, recovery.AppliedTerm);
         }
-
-        _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, _core.Leader.Value);
-        _answerUnknown = reply => Answer(reply, OutcomeStatus.Unknown);
     }
 
     public int Number { get; }
@@ -75,14 +91,21 @@ internal sealed class Partition
 
     public bool IsLeader => _core.Role == RaftRole.Leader;
 
-    public bool HasQueued => _proposals.Queued > 0;
+    public bool HasQueued => _clients.HasQueued;
 
-    public bool IsIdle => _proposals.Queued == 0 && _proposals.Proposed == 0 && _reads.Count == 0;
+    /// <summary>What its messages carry besides.</summary>
+    public MessageStamp Stamp => _life?.Stamp ?? default;
+
+    /// <summary>A promise that was made with this stamp may leave: neither was its epoch closed since, nor has the node pledged to keep out of it.</summary>
+    public bool MayPromise(in MessageStamp stamp) => _life is null || (stamp == _life.Stamp && _life.IsTakingPart);
 
     /// <summary>Nothing waits here, and leadership is with somebody else where there is one.</summary>
-    public bool IsDrained => Failed || (IsIdle && (!IsLeader || _options.Voters.Count == 1));
+    public bool IsDrained => Failed || (_clients.IsIdle && (!IsLeader || _options.Voters.Count == 1));
 
-    public PartitionStatus Status => new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _serving : !_core.Leader.IsNone);
+    public PartitionStatus Status => new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _clients.IsServing : !_core.Leader.IsNone && (_life is null || (_life.IsTakingPart && _core.IsVoting)));
+
+    /// <summary>Nothing goes in or out: a state is being put in place, or the node does not take part in the epoch.</summary>
+    private bool IsStill => _states.IsStill || _life is { IsTakingPart: false };
 
     /// <summary>Commit index as of the last turn; any thread.</summary>
     public LogIndex CommitIndex => new((ulong)Volatile.Read(ref _commit));
@@ -105,39 +128,31 @@ internal sealed class Partition
     // ---- In
 
     /// <summary>One checked operation of a client. A read keeps the batch held until it is answered.</summary>
-    public void Accept(ClientBatch batch, int operation)
-    {
-        ref readonly ClientOperation op = ref batch.Operations[operation];
-        if (Failed)
-        {
-            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Internal, "The partition has stopped on an internal error; see the node's log.");
-        }
-        else if (_draining)
-        {
-            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unavailable, "The node is stopping.");
-        }
-        else if (_core.Role != RaftRole.Leader)
-        {
-            _output.Reply(batch.Sink, op.Number, new Outcome(OutcomeStatus.NotLeader, number: _core.Leader.Value));
-        }
-        else if (op.WaitMs != 0 && _output.NowMs - batch.ArrivalMs > op.WaitMs)
-        {
-            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Expired, "The time limit passed before the operation was begun.");
-        }
-        else if (op.IsRead)
-        {
-            AcceptRead(batch, operation);
-        }
-        else
-        {
-            AcceptWrite(batch, op);
-        }
-    }
+    public void Accept(ClientBatch batch, int operation) => _clients.Accept(batch, operation, Failed);
 
-    public void Step(in RaftMessage message, ReadOnlySpan<byte> entries)
+    public void Step(in RaftMessage message, in MessageStamp stamp, ReadOnlySpan<byte> entries)
     {
+        if (message.Kind == RaftMessageKind.Forward)
+        {
+            Record(entries);
+            return;
+        }
+
+        if (_life is not null)
+        {
+            if (!_life.MayTake(message, stamp, _core.Term, out bool returned))
+            {
+                return;
+            }
+
+            if (returned)
+            {
+                Forget(message.From);
+            }
+        }
+
         // A node that stops does not take leadership back.
-        if (!_states.IsStill && !(_draining && message.Kind == RaftMessageKind.TimeoutNow))
+        if (!IsStill && !(_clients.IsDraining && message.Kind == RaftMessageKind.TimeoutNow))
         {
             _core.Step(message, entries);
         }
@@ -163,37 +178,89 @@ internal sealed class Partition
     }
 
     /// <summary>It is certain now that this node breaks no promise by voting.</summary>
-    public void AllowVoting() => _core.AllowVoting();
+    public void AllowVoting()
+    {
+        _life?.AllowVoting();
+        if (_life is null || _life.Epoch > 0)
+        {
+            _core.AllowVoting();
+        }
+    }
+
+    /// <summary>What it had stored besides entries is on stable storage.</summary>
+    public void Saved()
+    {
+        _savesPending--;
+        if (_savesPending == 0)
+        {
+            _meta?.Stored();
+        }
+    }
+
+    /// <summary>The meta group's records have changed.</summary>
+    public void Learn(MetaView view)
+    {
+        if (_life is not null && _life.Learn(view, out VotingRight voting))
+        {
+            BeginEpoch(voting);
+        }
+    }
+
+    /// <summary>The meta group is to record this; without a leader it is lost.</summary>
+    public void Record(ReadOnlySpan<byte> command)
+    {
+        if (_meta is null || !Command.TryRead(command, out Command decoded) || MetaCommand.Read(in decoded) is null)
+        {
+            return;
+        }
+
+        if (_core.Role == RaftRole.Leader)
+        {
+            if (_clients.IsServing && !_clients.IsDraining)
+            {
+                _clients.Add(command);
+            }
+        }
+        else if (!_core.Leader.IsNone)
+        {
+            _output.Send(this, new RaftMessage { Kind = RaftMessageKind.Forward, From = _options.Self, To = _core.Leader }, command);
+        }
+    }
 
     public void Fetched(NodeId follower, LogIndex first, ReadOnlySpan<byte> entries)
     {
         if (_core.CompleteFetch(follower, first, entries, out RaftMessage append))
         {
-            _output.Send(Group, append, entries);
+            _output.Send(this, append, entries);
         }
     }
 
     public void Tick()
     {
-        if (_states.IsStill)
+        _life?.Tick(_core);
+        if (IsStill)
         {
             return;
         }
 
         _core.Tick();
         _states.Tick(_core);
-        Volatile.Write(ref _canRejoin, _core.CanRejoin && _output.LogBatchesPending == 0);
-        if (!_serving || _core.Role != RaftRole.Leader)
+        if (_meta?.Tick(_clients.IsServing && IsLeader, bytes => Record(bytes.Written)) is { } start)
+        {
+            SaveStart(start);
+        }
+
+
+        // In an epoch that began after the directory was lost there is nothing to make good.
+        bool isRestored = _core.CanRejoin || (_life is not null && _core.IsVoting);
+        Volatile.Write(ref _canRejoin, isRestored && (_life is null ? _output.LogBatchesPending : _savesPending) == 0);
+        if (!_clients.IsServing || _core.Role != RaftRole.Leader)
         {
             return;
         }
 
-        if (!_sweeping && !_draining && _states.State.HasExpired(_clock.At(_output.NowMs)))
-        {
-            ProposeSweep();
-        }
-
-        if (++_ticks >= _options.PlacementTicks << _moves && !_draining)
+        _clients.Tick();
+        if (++_ticks >= _options.PlacementTicks << _moves && !_clients.IsDraining)
         {
             _ticks = 0;
             MoveToPreferred();
@@ -203,7 +270,7 @@ internal sealed class Partition
     /// <summary>Takes no new operations; hands leadership to the follower that has most of the log.</summary>
     public void Drain()
     {
-        _draining = true;
+        _clients.IsDraining = true;
         if (_core.Role != RaftRole.Leader)
         {
             return;
@@ -224,21 +291,14 @@ internal sealed class Partition
         }
     }
 
-    /// <summary>Answers everything that still waits: what was proposed with "unknown", the rest with "did not happen".</summary>
-    public void Close()
-    {
-        _proposals.DropProposed(_answerUnknown);
-        _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
-        DropReads(OutcomeStatus.Unavailable);
-    }
+    /// <summary>Answers everything that still waits.</summary>
+    public void Close() => _clients.Close();
 
     /// <summary>A rule is broken: keeps the evidence, answers, and takes nothing any more.</summary>
     public void Fail()
     {
         Failed = true;
-        _proposals.DropProposed(reply => Answer(reply, OutcomeStatus.Internal));
-        _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
-        DropReads(OutcomeStatus.Internal);
+        _clients.Fail();
     }
 
     // ---- The stored state
@@ -246,8 +306,23 @@ internal sealed class Partition
     /// <summary>What the state thread asks for or tells.</summary>
     public void Take(StateCall call)
     {
+        if (call.Epoch != Stamp.Epoch)
+        {
+            TakeOfOtherEpoch(call);
+            return;
+        }
+
         switch (call)
         {
+            case BeginView { Transfer: not 0 } begin:
+                _states.BeginSending(begin.Transfer, mayBegin: !Failed);
+                break;
+            case TakeRecords { Transfer: not 0 } take:
+                _states.TakeForSending(take.Transfer, take.Slice, take.BytesMax);
+                break;
+            case EndView end:
+                _states.EndSending(end.Transfer);
+                break;
             case BeginView begin:
                 // Only what is on the own disk: the stored state is never ahead of the own log.
                 _states.BeginView(mayBegin: !Failed && _states.Applied <= _core.DurableIndex, begin.Whole);
@@ -272,15 +347,37 @@ internal sealed class Partition
                 _states.Drop();
                 break;
             case Install { State: { } state, Mark: var mark }:
-                _proposals.DropProposed(_answerUnknown);
+                _clients.LoseProposed();
                 InvariantException.Require(_core.InstallSnapshot(mark.Index, mark.Term), "a prepared state is installed");
-                _output.RestartLog(Group, mark.Index, mark.Term);
+                if (_life is null)
+                {
+                    _output.RestartLog(Group, mark.Index, mark.Term);
+                }
+
                 _states.Install(state, mark);
+                _meta?.Changed();
                 _trace?.StateLoaded(mark.Index, mark.Term, state.Digest);
                 Volatile.Write(ref _commit, (long)_core.CommitIndex.Value);
                 break;
             case Install:
                 _states.GoOn();
+                break;
+        }
+    }
+
+    /// <summary>The call is about what is no more, and is answered so.</summary>
+    private void TakeOfOtherEpoch(StateCall call)
+    {
+        switch (call)
+        {
+            case BeginView begin:
+                _ports.Keeper.Post(new ViewBegun(Group, null, begin.Whole, begin.Transfer));
+                break;
+            case TakeRecords take:
+                _ports.Keeper.Post(new RecordsTaken(Group, take.Slice, More: false, Ended: true, 0, take.Transfer));
+                break;
+            case PrepareInstall:
+                _ports.Keeper.Post(new InstallAnswered(Group, InstallAnswer.Superseded));
                 break;
         }
     }
@@ -294,7 +391,8 @@ internal sealed class Partition
         }
 
         // The term in which the state was made must be on the own disk before the state is.
-        return _core.Term < mark.Term || _core.HasReady || _output.LogBatchesPending > 0 ? InstallAnswer.NotNow : InstallAnswer.Ready;
+        int pending = _life is null ? _output.LogBatchesPending : _savesPending;
+        return _core.Term < mark.Term || _core.HasReady || pending > 0 || IsStill ? InstallAnswer.NotNow : InstallAnswer.Ready;
     }
 
     // ---- The turn
@@ -302,9 +400,10 @@ internal sealed class Partition
     /// <summary>First half: propose what waits, hand entries to the log and messages to the peers.</summary>
     public void Propose()
     {
-        _hasOpenTicket = false;
+        _clients.BeginTurn();
         _inHand = false;
-        if (_states.IsStill)
+        _handedOut = default;
+        if (IsStill)
         {
             return;
         }
@@ -316,11 +415,7 @@ internal sealed class Partition
             _term = _core.Term;
         }
 
-        if (_proposals.Queued > 0)
-        {
-            ProposeQueued();
-        }
-
+        _clients.Propose();
         if (!_core.HasReady)
         {
             return;
@@ -331,26 +426,25 @@ internal sealed class Partition
         if (first <= last)
         {
             _core.Payload(last, out Term term, out _);
-            _output.Persist(Group, _core, first, last);
-            _output.NotifyPersisted(this, last, term);
+            if (_life is null)
+            {
+                _output.Persist(Group, _core, first, last);
+                _output.NotifyPersisted(this, last, term);
+            }
+            else
+            {
+                // Memory is all the storage there is.
+                _handedOut = last;
+                _handedOutTerm = term;
+            }
         }
 
         if (_core.HardStateChanged)
         {
-            _output.Persist(Group, _core.HardState);
+            SaveHardState(_core.HardState);
         }
 
-        foreach (ref readonly OutgoingMessage outgoing in _core.Messages)
-        {
-            if (outgoing.AfterDurable)
-            {
-                _output.SendAfterDurable(this, outgoing.Message);
-            }
-            else if (outgoing.Message.To != _options.Self)
-            {
-                _output.Send(Group, outgoing.Message, _core);
-            }
-        }
+        SendMessages();
 
         foreach (ref readonly LogFetch fetch in _core.Fetches)
         {
@@ -359,15 +453,73 @@ internal sealed class Partition
 
         foreach (NodeId follower in _core.SnapshotsWanted)
         {
-            _states.Send(follower, _core.Term);
+            _states.Send(follower, _core.Term, Stamp.Epoch);
         }
+    }
+
+    private void SendMessages()
+    {
+        foreach (ref readonly OutgoingMessage outgoing in _core.Messages)
+        {
+            if (!outgoing.AfterDurable)
+            {
+                if (outgoing.Message.To != _options.Self)
+                {
+                    _output.Send(this, outgoing.Message, _core);
+                }
+            }
+            else if (_life is null || _savesPending > 0)
+            {
+                _output.SendAfterDurable(this, outgoing.Message);
+            }
+            else
+            {
+                _output.SendDurable(this, outgoing.Message);
+            }
+        }
+    }
+
+    private void SaveHardState(in HardState state)
+    {
+        if (_life is null)
+        {
+            _output.Persist(Group, state);
+            return;
+        }
+
+        _savesPending++;
+        _output.PersistAlone(this, Group, _life.Stored(state));
+    }
+
+    /// <summary>Stores the number of this start.</summary>
+    private void SaveStart(in HardState start)
+    {
+        _savesPending++;
+        _output.PersistAlone(this, GroupId.Node, start);
+    }
+
+    /// <summary>Whatever was is void; this node takes part in the new epoch from empty, with the terms and votes that it remembers.</summary>
+    private void BeginEpoch(VotingRight voting)
+    {
+        HardState promises = _core.Promises;
+        _clients.LoseProposed();
+        LoseLeadership();
+        StateLimits limits = _options.StateLimits.InEpoch(_life!.Epoch);
+        _states.BeginAnew(new StateMachine(limits));
+        _core = new PartitionRecovery(Group, _options, _ports).EmptyCore(promises, voting);
+        _core.SaveAgain();
+        _clients.Core = _core;
+        _term = default;
+        Volatile.Write(ref _commit, 0);
+        _ports.Report($"{Group.Title}: epoch {_life.Epoch} begins on this node{(voting == VotingRight.Full ? ", empty" : ", which waits to be restored")}.");
     }
 
     /// <summary>Second half, after the log and the peers have theirs: apply what is committed, serve what is confirmed. True when another round is due at once.</summary>
     public bool Finish()
     {
-        if (_states.IsStill)
+        if (IsStill)
         {
+            Publish();
             return false;
         }
 
@@ -385,94 +537,27 @@ internal sealed class Partition
 
             foreach (ref readonly ReadState state in _core.ReadStates)
             {
-                _reads.Confirm(state);
+                _clients.Confirm(state);
             }
 
             _core.Advance();
+            if (_handedOut.Value > 0)
+            {
+                _core.Persisted(_handedOut, _handedOutTerm);
+            }
+
             Volatile.Write(ref _commit, (long)_core.CommitIndex.Value);
         }
 
-        ServeReads();
+        _meta?.Publish(_states.State);
+        _clients.ServeReads();
         Publish();
-        return _core.HasReady || (_proposals.Queued > 0 && CanPropose);
-    }
-
-    private bool CanPropose => _serving && _core.Role == RaftRole.Leader && _output.LogBatchesPending < _options.LogBatchesInFlight;
-
-    private void AcceptRead(ClientBatch batch, int operation)
-    {
-        if (!_hasOpenTicket)
-        {
-            if (!_core.TryRead(out _openTicket))
-            {
-                _output.Reply(batch.Sink, batch.Operations[operation].Number, new Outcome(OutcomeStatus.NotLeader, number: _core.Leader.Value));
-                return;
-            }
-
-            _hasOpenTicket = true;
-        }
-
-        batch.Hold();
-        _reads.Add(batch, operation, _openTicket);
-    }
-
-    private void AcceptWrite(ClientBatch batch, in ClientOperation op)
-    {
-        if (_proposals.Bytes > _options.UncommittedBytesMax)
-        {
-            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Busy, "The partition has more uncommitted writes than it may; try again later.");
-        }
-        else if (_output.RefuseWrites is { } reason)
-        {
-            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.LogFull, reason);
-        }
-        else
-        {
-            _proposals.Add(batch.Command(op), batch.Sink, op.Number);
-        }
-    }
-
-    private void ProposeQueued()
-    {
-        if (!CanPropose)
-        {
-            return;
-        }
-
-        long timeMs = _clock.At(_output.NowMs);
-        while (_proposals.TryPeek(timeMs, out ReadOnlySpan<byte> payload))
-        {
-            if (!_core.TryPropose(EntryKind.Commands, payload, out LogIndex index))
-            {
-                // Leadership is being handed over; whoever leads next is told by the hint. A sweep that waited is gone, too.
-                _proposals.DropQueued(_answerNotLeader);
-                _sweeping = false;
-                return;
-            }
-
-            _proposals.MarkProposed(index, _core.Term);
-        }
-    }
-
-    private void ProposeSweep()
-    {
-        Command sweep = new()
-        {
-            Kind = CommandKind.ExpireSweep,
-            Durability = CommandDurability.Persistent,
-            Flags = CommandFlags.Number,
-            Number = _options.SweepKeysMax,
-        };
-        ByteBuffer scratch = ByteBuffer.Rent(64);
-        sweep.Write(scratch);
-        _proposals.Add(scratch.Written, null, 0);
-        scratch.Return();
-        _sweeping = true;
+        return _core.HasReady || _clients.IsDue;
     }
 
     private void MoveToPreferred()
     {
-        NodeId preferred = _options.PreferredLeader(Number);
+        NodeId preferred = _options.PreferredLeader(_partition);
         if (preferred != _options.Self && _core.IsActive(preferred) && _core.MatchIndex(preferred).Value + 64 >= _core.LastIndex.Value)
         {
             // Writes wait while it lasts: a node that does not take leadership is asked less and less often.
@@ -483,8 +568,8 @@ internal sealed class Partition
     private void ApplyEntry(LogIndex index, Term term, EntryKind kind, ReadOnlySpan<byte> payload)
     {
         InvariantException.Require(index == _states.Applied.Next(), "entries are applied once and in order");
-        _proposals.DropReplaced(index, term, _answerNotLeader);
-        if (_proposals.TryTake(index, out int replies))
+        int replies = _clients.Committed(index, term);
+        if (replies > 0)
         {
             _trace?.Acknowledged(index, term, replies);
         }
@@ -492,10 +577,9 @@ internal sealed class Partition
         ApplyPayload(kind, payload, replies);
         _states.MarkApplied(index, term);
         _trace?.Applied(index, _states.State.Digest);
-        if (!_serving && _core.Role == RaftRole.Leader && term == _core.Term)
+        if (!_clients.IsServing && _core.Role == RaftRole.Leader && term == _core.Term)
         {
-            _serving = true;
-            _clock.Anchor(_states.State.TimeMs, _output.NowMs);
+            _clients.BeginServing();
         }
     }
 
@@ -521,45 +605,8 @@ internal sealed class Partition
             decodes = CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes);
             decodes &= Command.TryRead(bytes, out Command command);
             InvariantException.Require(decodes, "a committed command decodes");
-            ApplyCommand(command, replies > 0 ? _proposals.TakeReply() : default);
-        }
-    }
-
-    private void ApplyCommand(scoped in Command command, ProposalQueue.PendingReply reply)
-    {
-        if (command.Kind == CommandKind.ExpireSweep)
-        {
-            _sweeping = false;
-        }
-
-        if (reply.Sink is null)
-        {
-            _states.State.Apply(command, null);
-            return;
-        }
-
-        ByteBuffer frame = _output.BeginReply(reply.Sink, reply.Number, out int at);
-        _states.State.Apply(command, frame);
-        _output.EndReply(reply.Sink, frame, at);
-    }
-
-    private void ServeReads()
-    {
-        long nowMs = _clock.At(_output.NowMs);
-        for (int i = 0; _reads.TryTake(_states.Applied, out ReadQueue.PendingRead read); i++)
-        {
-            if (i % Prefetcher.CommandsMax == 0)
-            {
-                CommandsAhead.OfReads(_states.State.Ahead, _reads);
-            }
-
-            ref readonly ClientOperation op = ref read.Batch.Operations[read.Operation];
-            bool decodes = Command.TryRead(read.Batch.Command(op), out Command command);
-            InvariantException.Require(decodes, "a read that passed the door decodes");
-            ByteBuffer frame = _output.BeginReply(read.Batch.Sink, op.Number, out int at);
-            _states.State.Read(command, nowMs, frame);
-            _output.EndReply(read.Batch.Sink, frame, at);
-            read.Batch.Release();
+            _clients.Apply(command, isAwaited: replies > 0);
+            _meta?.Changed();
         }
     }
 
@@ -567,35 +614,8 @@ internal sealed class Partition
     {
         _ticks = 0;
         _moves = 0;
-        _serving = false;
-        _sweeping = false;
         _states.SendNothing();
-        if (_proposals.Queued > 0)
-        {
-            _proposals.DropQueued(_answerNotLeader);
-        }
-
-        if (_reads.Count > 0)
-        {
-            DropReads(OutcomeStatus.NotLeader);
-        }
-    }
-
-    private void DropReads(OutcomeStatus status)
-    {
-        while (_reads.TryDrop(out ReadQueue.PendingRead read))
-        {
-            _output.Reply(read.Batch.Sink, read.Batch.Operations[read.Operation].Number, new Outcome(status, number: status == OutcomeStatus.NotLeader ? _core.Leader.Value : 0));
-            read.Batch.Release();
-        }
-    }
-
-    private void Answer(ProposalQueue.PendingReply reply, OutcomeStatus status, long number = 0)
-    {
-        if (reply.Sink is not null)
-        {
-            _output.Reply(reply.Sink, reply.Number, new Outcome(status, number: number));
-        }
+        _clients.LoseLeadership();
     }
 
     private void Publish()

@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
@@ -42,13 +43,13 @@ internal sealed class PartitionGuard(ILeadershipSink leadership)
     }
 
     /// <summary>Gives a message to a partition that has not stopped.</summary>
-    public void Step(Partition partition, in RaftMessage message, ReadOnlySpan<byte> entries)
+    public void Step(Partition partition, in RaftMessage message, in MessageStamp stamp, ReadOnlySpan<byte> entries)
     {
         try
         {
             if (!partition.Failed)
             {
-                partition.Step(message, entries);
+                partition.Step(message, stamp, entries);
             }
         }
         catch (InvariantException error)

@@ -1,7 +1,9 @@
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State.Meta;
 
 namespace Kahuna.Server.Partitions;
 
@@ -20,6 +22,7 @@ internal sealed class PartitionLoop : ILogSink
     private readonly ITurnScheduler _scheduler;
     private readonly TimeProvider _clock;
     private readonly TurnOutput _output;
+    private readonly GroupLayout _layout;
     private readonly Partition?[] _partitions;
     private readonly List<Partition> _owned = [];
     private readonly List<Partition> _dirty = [];
@@ -32,7 +35,7 @@ internal sealed class PartitionLoop : ILogSink
     private bool _drained;
     private bool _anotherRound;
 
-    public PartitionLoop(LoopOptions options, int number, LoopPorts ports)
+    public PartitionLoop(LoopOptions options, int number, LoopPorts ports, MetaBoard board)
     {
         Number = number;
         _self = options.Self;
@@ -43,12 +46,16 @@ internal sealed class PartitionLoop : ILogSink
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
         _output = new TurnOutput(options, number, ports, ports.Log.OpenWriter(this));
         _output.BeginTurn(NowMs);
-        _partitions = new Partition?[ports.Partitions];
-        for (int i = number; i < ports.Partitions; i += options.Loops)
+        _layout = ports.Layout(options);
+        _partitions = new Partition?[_layout.Slots];
+        for (int i = 0; i < _partitions.Length; i++)
         {
-            Partition partition = new(i, options, ports, _output);
-            _partitions[i] = partition;
-            _owned.Add(partition);
+            if (_layout.LoopOf(i, options.Loops) == number)
+            {
+                Partition partition = new(i, options, ports, _output, board);
+                _partitions[i] = partition;
+                _owned.Add(partition);
+            }
         }
     }
 
@@ -109,6 +116,12 @@ internal sealed class PartitionLoop : ILogSink
 
     public void PostAllowVoting() => Post(new InboxItem { Kind = InboxKind.AllowVoting }, mayRunHere: false);
 
+    /// <summary>The meta group's records have changed.</summary>
+    public void PostMeta(MetaView view) => Post(new InboxItem { Kind = InboxKind.Meta, View = view }, mayRunHere: false);
+
+    /// <summary>The meta group, which this loop owns, is to record a command; takes over the buffer.</summary>
+    public void PostMetaAsk(ByteBuffer command) => Post(new InboxItem { Kind = InboxKind.MetaAsk, Buffer = command }, mayRunHere: false);
+
     /// <summary>What the state thread asks or tells. False when the loop takes nothing any more.</summary>
     public bool PostState(StateCall call)
     {
@@ -139,11 +152,10 @@ internal sealed class PartitionLoop : ILogSink
         if (_inbox.TryAdd(item))
         {
             Signal(mayRunHere);
+            return;
         }
-        else
-        {
-            item.Buffer?.Return();
-        }
+
+        item.Buffer?.Return();
     }
 
     private void Signal(bool mayRunHere)
@@ -187,7 +199,14 @@ internal sealed class PartitionLoop : ILogSink
     /// <summary>A message that the node sends to itself.</summary>
     internal void StepSelf(Partition partition, in RaftMessage message)
     {
-        _guard.Step(partition, message, default);
+        _guard.Step(partition, message, partition.Stamp, default);
+        MarkDirty(partition);
+    }
+
+    /// <summary>What a partition had stored besides entries is on stable storage now.</summary>
+    internal void Saved(Partition partition)
+    {
+        _guard.Do(partition, static (partition, _) => partition.Saved(), _self);
         MarkDirty(partition);
     }
 
@@ -275,12 +294,7 @@ internal sealed class PartitionLoop : ILogSink
                 MarkQueued();
                 break;
             case InboxKind.Fetched:
-                if (Find(item.Group) is { } fetched)
-                {
-                    _guard.Do(fetched, static (partition, read) => partition.Fetched(read.Node, read.First, read.Buffer.Written), (item.Node, First: new LogIndex(item.Number), Buffer: item.Buffer!));
-                    MarkDirty(fetched);
-                }
-
+                Guard(item.Group, static (partition, read) => partition.Fetched(read.Node, read.First, read.Buffer.Written), (item.Node, First: new LogIndex(item.Number), Buffer: item.Buffer!));
                 item.Buffer!.Return();
                 break;
             case InboxKind.LinkDown:
@@ -300,27 +314,29 @@ internal sealed class PartitionLoop : ILogSink
                 }
 
                 break;
+            case InboxKind.Meta:
+                GuardAll(static (partition, view) => partition.Learn(view), item.View!);
+                break;
+            case InboxKind.MetaAsk:
+                Guard(GroupId.Meta, static (partition, command) => partition.Record(command.Written), item.Buffer!);
+                item.Buffer!.Return();
+                break;
             case InboxKind.Drain:
                 _draining = true;
                 GuardAll(static (partition, _) => partition.Drain(), item.Node);
                 break;
             case InboxKind.Close:
                 _inbox.Close();
-                foreach (Partition partition in _owned)
-                {
-                    partition.Close();
-                }
-
+                _owned.ForEach(static partition => partition.Close());
                 break;
         }
     }
 
     private void AcceptBatch(ClientBatch batch)
     {
-        ReadOnlySpan<ClientOperation> operations = batch.Operations;
-        for (int i = 0; i < operations.Length; i++)
+        for (int i = 0; i < batch.Operations.Length; i++)
         {
-            if (_partitions[operations[i].Partition] is { } partition)
+            if (_partitions[batch.Operations[i].Slot] is { } partition)
             {
                 _guard.Accept(partition, batch, i);
                 MarkDirty(partition);
@@ -333,13 +349,13 @@ internal sealed class PartitionLoop : ILogSink
     private void StepFrame(NodeId from, ByteBuffer frame)
     {
         ReadOnlySpan<byte> rest = frame.Written;
-        while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out ReadOnlySpan<byte> entries))
+        while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out MessageStamp stamp, out ReadOnlySpan<byte> entries))
         {
             if (Find(group) is { } partition)
             {
                 message.From = from;
                 message.To = _self;
-                _guard.Step(partition, message, entries);
+                _guard.Step(partition, message, stamp, entries);
                 MarkDirty(partition);
             }
         }
@@ -347,7 +363,7 @@ internal sealed class PartitionLoop : ILogSink
         frame.Return();
     }
 
-    private Partition? Find(GroupId group) => group.Value - 1 < (uint)_partitions.Length ? _partitions[group.Value - 1] : null;
+    private Partition? Find(GroupId group) => _layout.SlotOf(group) is var slot and >= 0 ? _partitions[slot] : null;
 
     private void MarkQueued()
     {
@@ -360,20 +376,24 @@ internal sealed class PartitionLoop : ILogSink
         }
     }
 
-    private void ReportUnreachable(NodeId peer)
+    private void ReportUnreachable(NodeId peer) => GuardAll(static (partition, peer) => partition.ReportUnreachable(peer), peer);
+
+    /// <summary>Does something with the partition of a group, if it is here.</summary>
+    private void Guard<T>(GroupId group, Action<Partition, T> action, T argument)
     {
-        foreach (Partition partition in _owned)
+        if (Find(group) is { } partition)
         {
-            _guard.Do(partition, static (partition, peer) => partition.ReportUnreachable(peer), peer);
+            _guard.Do(partition, action, argument);
+            MarkDirty(partition);
         }
     }
 
     /// <summary>Does something with each partition that has not stopped; its turn comes in any case.</summary>
-    private void GuardAll(Action<Partition, NodeId> action, NodeId node)
+    private void GuardAll<T>(Action<Partition, T> action, T argument)
     {
         foreach (Partition partition in _owned)
         {
-            _guard.Do(partition, action, node);
+            _guard.Do(partition, action, argument);
             MarkDirty(partition);
         }
     }

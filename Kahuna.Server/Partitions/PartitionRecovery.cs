@@ -11,6 +11,8 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class PartitionRecovery(GroupId group, LoopOptions options, LoopPorts ports)
 {
+    private readonly IPartitionTrace? _trace = group.IsMeta ? null : ports.Trace;
+
     private const int ProgressMs = 2_000;
 
     private long _saidMs;
@@ -31,7 +33,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
     /// <summary>Loads the stored state, or makes an empty one.</summary>
     public StateMachine LoadState()
     {
-        Mark = ports.States.Find(group);
+        Mark = group.IsEphemeral ? null : ports.States.Find(group);
         if (Mark is not { } mark)
         {
             return new StateMachine(options.StateLimits);
@@ -41,9 +43,13 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         StateMachine state = StoredState.Load(ports.States, group, mark, options.StateLimits, keys => Say($"{keys:N0} keys loaded so far"));
         Applied = mark.Index;
         AppliedTerm = mark.Term;
-        ports.Report($"Partition {group.Value - 1}: {state.Counts.Keys:N0} keys loaded, up to entry {mark.Index}, in {(NowMs - began) / 1000.0:0.0} s.");
+        ports.Report($"{group.Title}: {state.Counts.Keys:N0} keys loaded, up to entry {mark.Index}, in {(NowMs - began) / 1000.0:0.0} s.");
         return state;
     }
+
+    /// <summary>A core without a log, for a group whose log is not stored.</summary>
+    public RaftCore EmptyCore(in HardState promises, VotingRight voting) =>
+        new(Config(), new RaftStart(promises with { Commit = default }, [], default, default) { Voting = voting });
 
     /// <summary>Replays what is committed after the stored state, and makes the core with the rest.</summary>
     public RaftCore RecoverLog(Action<EntryKind, ReadOnlySpan<byte>> apply)
@@ -51,35 +57,37 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         RecoveredGroup found = Reconcile(ports.Log.Recovered(group));
         LogIndex commit = found.HardState.Commit < found.LastIndex ? found.HardState.Commit : found.LastIndex;
         commit = commit > Applied ? commit : Applied;
-        ports.Trace?.Recovered(group, found, commit);
+        _trace?.Recovered(group, found, commit);
         if (commit > Applied)
         {
             Replay(commit, found, apply);
         }
 
-        RaftConfig config = new()
-        {
-            Self = options.Self,
-            Group = group,
-            Voters = options.Voters,
-            ElectionTicks = options.ElectionTicks,
-            HeartbeatTicks = options.HeartbeatTicks,
-            Limits = options.RaftLimits,
-            Seed = unchecked((options.Seed * 0x9E3779B97F4A7C15) + group.Value),
-        };
         RaftStart start = new(found.HardState with { Commit = commit }, found.Terms, found.LastIndex, Applied, found.Start, found.StartTerm) { Voting = options.Voting };
-        RaftCore core = new(config, start);
+        RaftCore core = new(Config(), start);
         if (found.LastIndex > commit)
         {
             ports.Log.Replay(group, commit.Next(), found.LastIndex, (first, chunk) =>
             {
                 core.Restore(first, chunk.Span);
-                ports.Trace?.Replayed(group, first, chunk.Span);
+                _trace?.Replayed(group, first, chunk.Span);
             });
         }
 
         return core;
     }
+
+    private RaftConfig Config() => new()
+    {
+        Self = options.Self,
+        Group = group,
+        Voters = options.Voters,
+        ElectionTicks = options.ElectionTicks,
+        HeartbeatTicks = options.HeartbeatTicks,
+        Limits = options.RaftLimits,
+        IsVolatile = group.IsEphemeral,
+        Seed = unchecked((options.Seed * 0x9E3779B97F4A7C15) + group.Value),
+    };
 
     /// <summary>Log and state are cut and stored each on its own, so they must be made to fit: the log must reach from at least the state's last entry on.</summary>
     private RecoveredGroup Reconcile(RecoveredGroup found)
@@ -88,7 +96,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         if (found.Start > Applied)
         {
             throw new StorageException(
-                $"The data of partition {group.Value - 1} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.");
+                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.");
         }
 
         if (Mark is not { } mark)
@@ -157,7 +165,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         LogIndex first = Applied.Next();
         ports.Log.Replay(group, first, commit, (at, chunk) =>
         {
-            ports.Trace?.Replayed(group, at, chunk.Span);
+            _trace?.Replayed(group, at, chunk.Span);
             ReadOnlySpan<byte> entries = chunk.Span;
             while (EntryCodec.TryRead(ref entries, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
             {
@@ -169,7 +177,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
             Say($"entries replayed up to {Applied} of {commit}");
         });
         InvariantException.Require(Applied == commit, "the log replays what it said it has");
-        ports.Report($"Partition {group.Value - 1}: entries {first} to {commit} of {found.LastIndex} replayed in {(NowMs - began) / 1000.0:0.0} s.");
+        ports.Report($"{group.Title}: entries {first} to {commit} of {found.LastIndex} replayed in {(NowMs - began) / 1000.0:0.0} s.");
     }
 
     private void Say(string progress)
@@ -177,7 +185,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         if (NowMs - _saidMs >= ProgressMs)
         {
             _saidMs = NowMs;
-            ports.Report($"Partition {group.Value - 1}: {progress}.");
+            ports.Report($"{group.Title}: {progress}.");
         }
     }
 }

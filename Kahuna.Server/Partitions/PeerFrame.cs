@@ -1,5 +1,6 @@
 using System.Buffers.Binary;
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
@@ -10,18 +11,21 @@ namespace Kahuna.Server.Partitions;
 /// <code>
 /// message:  u32 group, u8 kind, u8 flags (1 reject, 2 transfer), u16 zero,
 ///           u64 term, u64 index, u64 log term, u64 commit, u64 round, u64 hint,
-///           u32 entry count, u32 entries length, entries (EntryCodec)
+///           u32 entry count, u32 entries length,
+///           of an ephemeral group: u64 epoch, u64 incarnation of the sender,
+///           entries (EntryCodec)
 /// </code>
 /// Sender and receiver are those of the link. Stateless, any thread.
 /// </summary>
 internal static class PeerFrame
 {
     public const int MessageBytes = 64;
+    private const int StampBytes = 16;
     private const byte FlagReject = 1;
     private const byte FlagTransfer = 2;
 
     /// <summary>Appends the message's header; the caller appends the entries and then calls <see cref="EndMessage"/>.</summary>
-    public static int BeginMessage(ByteBuffer frame, GroupId group, in RaftMessage message)
+    public static int BeginMessage(ByteBuffer frame, GroupId group, in RaftMessage message, MessageStamp stamp = default)
     {
         int at = frame.Length;
         Span<byte> span = frame.Take(MessageBytes);
@@ -38,31 +42,53 @@ internal static class PeerFrame
         BinaryPrimitives.WriteUInt64LittleEndian(span[48..], message.Hint.Value);
         BinaryPrimitives.WriteInt32LittleEndian(span[56..], message.EntryCount);
         BinaryPrimitives.WriteUInt32LittleEndian(span[60..], 0);
+        if (group.IsEphemeral)
+        {
+            span = frame.Take(StampBytes);
+            BinaryPrimitives.WriteUInt64LittleEndian(span, stamp.Epoch);
+            BinaryPrimitives.WriteUInt64LittleEndian(span[8..], stamp.Incarnation);
+        }
+
         return at;
     }
 
     /// <summary>Writes the length of the entries that were appended since <see cref="BeginMessage"/> returned <paramref name="at"/>.</summary>
-    public static void EndMessage(ByteBuffer frame, int at) =>
-        BinaryPrimitives.WriteUInt32LittleEndian(frame.Array.AsSpan(at + 60), (uint)(frame.Length - at - MessageBytes));
+    public static void EndMessage(ByteBuffer frame, int at)
+    {
+        Span<byte> span = frame.Array.AsSpan(at);
+        int headerBytes = HeaderBytes(new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(span)));
+        BinaryPrimitives.WriteUInt32LittleEndian(span[60..], (uint)(frame.Length - at - headerBytes));
+    }
 
     /// <summary>Takes the next message off <paramref name="rest"/>. False at the end or when what is left is no message.</summary>
-    public static bool TryRead(ref ReadOnlySpan<byte> rest, out GroupId group, out RaftMessage message, out ReadOnlySpan<byte> entries)
+    public static bool TryRead(ref ReadOnlySpan<byte> rest, out GroupId group, out RaftMessage message, out ReadOnlySpan<byte> entries) =>
+        TryRead(ref rest, out group, out message, out _, out entries);
+
+    /// <inheritdoc cref="TryRead(ref ReadOnlySpan{byte}, out GroupId, out RaftMessage, out ReadOnlySpan{byte})"/>
+    public static bool TryRead(ref ReadOnlySpan<byte> rest, out GroupId group, out RaftMessage message, out MessageStamp stamp, out ReadOnlySpan<byte> entries)
     {
         group = default;
         message = default;
+        stamp = default;
         entries = default;
         if (rest.Length < MessageBytes)
         {
             return false;
         }
 
+        group = new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(rest));
+        int headerBytes = HeaderBytes(group);
         uint length = BinaryPrimitives.ReadUInt32LittleEndian(rest[60..]);
-        if (length > (uint)(rest.Length - MessageBytes))
+        if (rest.Length < headerBytes || length > (uint)(rest.Length - headerBytes))
         {
             return false;
         }
 
-        group = new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(rest));
+        if (group.IsEphemeral)
+        {
+            stamp = new MessageStamp(BinaryPrimitives.ReadUInt64LittleEndian(rest[MessageBytes..]), BinaryPrimitives.ReadUInt64LittleEndian(rest[(MessageBytes + 8)..]));
+        }
+
         message.Kind = (RaftMessageKind)rest[4];
         message.Reject = (rest[5] & FlagReject) != 0;
         message.Transfer = (rest[5] & FlagTransfer) != 0;
@@ -73,8 +99,10 @@ internal static class PeerFrame
         message.Round = BinaryPrimitives.ReadUInt64LittleEndian(rest[40..]);
         message.Hint = new LogIndex(BinaryPrimitives.ReadUInt64LittleEndian(rest[48..]));
         message.EntryCount = BinaryPrimitives.ReadInt32LittleEndian(rest[56..]);
-        entries = rest.Slice(MessageBytes, (int)length);
-        rest = rest[(MessageBytes + (int)length)..];
+        entries = rest.Slice(headerBytes, (int)length);
+        rest = rest[(headerBytes + (int)length)..];
         return true;
     }
+
+    private static int HeaderBytes(GroupId group) => group.IsEphemeral ? MessageBytes + StampBytes : MessageBytes;
 }

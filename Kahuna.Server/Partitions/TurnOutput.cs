@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
@@ -80,6 +81,14 @@ internal sealed class TurnOutput
 
     public void Persist(GroupId group, in HardState state) => _log.Save(group, state);
 
+    /// <summary>As <see cref="Persist(GroupId, in HardState)"/>, for a partition whose entries are not stored: it is told when it is on stable storage.</summary>
+    public void PersistAlone(Partition partition, GroupId group, in HardState state)
+    {
+        _log.Save(group, state);
+        _confirmations.Add(new Confirmation(0, partition, default, default));
+        _unnumberedConfirmations++;
+    }
+
     /// <summary>The group's log begins anew after this entry.</summary>
     public void RestartLog(GroupId group, LogIndex index, Term term) => _log.Restart(group, index, term);
 
@@ -127,7 +136,14 @@ internal sealed class TurnOutput
         while (_confirmations.Count > 0 && _confirmations[0].Batch != 0 && _confirmations[0].Batch <= _persisted)
         {
             Confirmation confirmation = _confirmations.Take();
-            loop.Persisted(confirmation.Partition, confirmation.Index, confirmation.Term);
+            if (confirmation.Term.Value == 0)
+            {
+                loop.Saved(confirmation.Partition);
+            }
+            else
+            {
+                loop.Persisted(confirmation.Partition, confirmation.Index, confirmation.Term);
+            }
         }
 
         ReleaseHeld();
@@ -138,19 +154,33 @@ internal sealed class TurnOutput
     /// <summary>Queues a message that may leave only when everything persisted so far, and with this turn, is durable.</summary>
     public void SendAfterDurable(Partition partition, in RaftMessage message)
     {
-        _held.Add(new HeldMessage { Batch = 0, Partition = partition, Message = message });
+        _held.Add(new HeldMessage { Batch = 0, Partition = partition, Message = message, Stamp = partition.Stamp });
         _unnumberedHeld++;
     }
 
+    /// <summary>Queues a promise that rests on nothing that is not durable yet.</summary>
+    public void SendDurable(Partition partition, in RaftMessage message)
+    {
+        if (FrameFor(message.To) is { } frame)
+        {
+            int at = PeerFrame.BeginMessage(frame, partition.Group, message, partition.Stamp);
+            PeerFrame.EndMessage(frame, at);
+        }
+        else
+        {
+            _toSelf.Add(new HeldMessage { Partition = partition, Message = message, Stamp = partition.Stamp });
+        }
+    }
+
     /// <summary>Queues a message; the entries of an append come from the core's memory.</summary>
-    public void Send(GroupId group, in RaftMessage message, RaftCore core)
+    public void Send(Partition partition, in RaftMessage message, RaftCore core)
     {
         if (FrameFor(message.To) is not { } frame)
         {
             return;
         }
 
-        int at = PeerFrame.BeginMessage(frame, group, message);
+        int at = PeerFrame.BeginMessage(frame, partition.Group, message, partition.Stamp);
         if (message.EntryCount > 0)
         {
             core.CopyEntries(message.Index.Next(), message.EntryCount, frame);
@@ -161,14 +191,14 @@ internal sealed class TurnOutput
     }
 
     /// <summary>Queues a message with entries that were read from storage.</summary>
-    public void Send(GroupId group, in RaftMessage message, ReadOnlySpan<byte> entries)
+    public void Send(Partition partition, in RaftMessage message, ReadOnlySpan<byte> entries)
     {
         if (FrameFor(message.To) is not { } frame)
         {
             return;
         }
 
-        int at = PeerFrame.BeginMessage(frame, group, message);
+        int at = PeerFrame.BeginMessage(frame, partition.Group, message, partition.Stamp);
         frame.Append(entries);
         PeerFrame.EndMessage(frame, at);
         SendWhenLarge(message.To, frame);
@@ -180,7 +210,10 @@ internal sealed class TurnOutput
         while (_toSelf.Count > 0)
         {
             HeldMessage held = _toSelf.Take();
-            loop.StepSelf(held.Partition, held.Message);
+            if (held.Partition.MayPromise(held.Stamp))
+            {
+                loop.StepSelf(held.Partition, held.Message);
+            }
         }
     }
 
@@ -279,14 +312,14 @@ internal sealed class TurnOutput
         while (_held.Count > _unnumberedHeld && _held[0].Batch <= _persisted)
         {
             HeldMessage held = _held.Take();
-            if (held.Partition.Failed)
+            if (held.Partition.Failed || !held.Partition.MayPromise(held.Stamp))
             {
                 continue;
             }
 
             if (FrameFor(held.Message.To) is { } frame)
             {
-                int at = PeerFrame.BeginMessage(frame, held.Partition.Group, held.Message);
+                int at = PeerFrame.BeginMessage(frame, held.Partition.Group, held.Message, held.Stamp);
                 PeerFrame.EndMessage(frame, at);
             }
             else
@@ -340,5 +373,6 @@ internal sealed class TurnOutput
         public ulong Batch;
         public Partition Partition;
         public RaftMessage Message;
+        public MessageStamp Stamp;
     }
 }

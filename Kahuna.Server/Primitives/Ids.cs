@@ -12,9 +12,32 @@ internal readonly record struct NodeId(ushort Value) : IComparable<NodeId>
     public override string ToString() => Value.ToString(System.Globalization.CultureInfo.InvariantCulture);
 }
 
-/// <summary>A Raft group, which is one partition: group id = partition number + 1; 0 is kept for the meta group.</summary>
+/// <summary>A Raft group: 0 is the meta group; a partition has a group for its persistent keys, number + 1, and one for its ephemeral keys, the same with <see cref="EphemeralBit"/>.</summary>
 internal readonly record struct GroupId(uint Value) : IComparable<GroupId>
 {
+    public const uint EphemeralBit = 1u << 30;
+
+    /// <summary>The group of the cluster's own records.</summary>
+    public static readonly GroupId Meta;
+
+    /// <summary>No group: under this number the log keeps what belongs to the node itself.</summary>
+    public static readonly GroupId Node = new(uint.MaxValue);
+
+    public bool IsMeta => Value == 0;
+
+    public bool IsEphemeral => (Value & EphemeralBit) != 0;
+
+    /// <summary>Number of the partition; -1 for the meta group.</summary>
+    public int Partition => (int)(Value & ~EphemeralBit) - 1;
+
+    /// <summary>As operators read it, in a sentence.</summary>
+    public string Name => IsMeta ? "the meta group" : string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{(IsEphemeral ? "ephemeral partition" : "partition")} {Partition}");
+
+    /// <summary>As operators read it, at the beginning of a line.</summary>
+    public string Title => IsMeta ? "Meta group" : char.ToUpperInvariant(Name[0]) + Name[1..];
+
+    public static GroupId Of(int partition, bool isEphemeral) => new(((uint)partition + 1) | (isEphemeral ? EphemeralBit : 0));
+
     public int CompareTo(GroupId other) => Value.CompareTo(other.Value);
 
     public override string ToString() => Value.ToString(System.Globalization.CultureInfo.InvariantCulture);

@@ -13,7 +13,7 @@ internal sealed class EntryLog
     private readonly TermRuns _terms;
     private readonly EntryMemory _memory;
     private readonly int _cacheBytes;
-    private readonly int _cacheBytesMax;
+    private readonly bool _isVolatile;
 
     public EntryLog(RaftConfig config, RaftStart start)
     {
@@ -30,7 +30,8 @@ internal sealed class EntryLog
         DurableIndex = start.LastIndex;
         HandedOutIndex = start.LastIndex;
         _cacheBytes = config.Limits.CacheBytes;
-        _cacheBytesMax = config.Limits.CacheBytesMax;
+        MemoryBytesMax = config.Limits.CacheBytesMax;
+        _isVolatile = config.IsVolatile;
         _memory = new EntryMemory(start.Applied.Next(), Math.Max(4, config.Limits.CacheBytes / EntryMemory.ChunkBytes));
     }
 
@@ -53,6 +54,12 @@ internal sealed class EntryLog
 
     /// <summary>While a Ready is open: the last index that it may name; 0 when none is open.</summary>
     public LogIndex OpenThrough { get; set; }
+
+    /// <summary>Bytes of entries that are kept at the most for a member that is behind.</summary>
+    public long MemoryBytesMax { get; set; }
+
+    /// <summary>Bytes of the entries in memory.</summary>
+    public long MemoryBytes => _memory.Bytes;
 
     /// <summary>First index whose entry is in memory.</summary>
     public LogIndex FirstInMemory => _memory.First;
@@ -192,9 +199,9 @@ internal sealed class EntryLog
 
         long excess = _memory.BytesBetween(first, unneeded) - _cacheBytes;
         LogIndex last = unneeded;
-        if (_memory.Bytes - _cacheBytesMax > excess)
+        if (_memory.Bytes - MemoryBytesMax > excess)
         {
-            excess = _memory.Bytes - _cacheBytesMax;
+            excess = _memory.Bytes - MemoryBytesMax;
             last = droppable;
         }
 
@@ -208,6 +215,10 @@ internal sealed class EntryLog
         {
             LogIndex through = first + (ulong)(_memory.CountWithin(first, (int)Math.Min(excess, int.MaxValue)) - 1);
             _memory.DropThrough(through < last ? through : last);
+            if (_isVolatile)
+            {
+                CutThrough(_memory.First.Previous());
+            }
         }
     }
 

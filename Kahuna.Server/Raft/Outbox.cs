@@ -27,7 +27,7 @@ internal sealed class Outbox(Members members, Standing standing)
     private RaftMessage Complete(RaftMessage message)
     {
         message.From = members.Self;
-        if (message.Kind is RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply)
+        if (message.Kind is RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply or RaftMessageKind.PreVoteReply)
         {
             message.Uncounted = !standing.IsCounted;
         }

@@ -23,6 +23,9 @@ internal sealed record RaftConfig
 
     public RaftLimits Limits { get; init; } = new();
 
+    /// <summary>The log is in memory only: what memory lets go is gone, and whoever still needs it gets a snapshot.</summary>
+    public bool IsVolatile { get; init; }
+
     /// <summary>
     /// Seed of the core's own generator for election timeouts; differs per node, group and start. A rejoining node's questions carry it,
     /// so that an answer to an earlier start is not taken for one to this.

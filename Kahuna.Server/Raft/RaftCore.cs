@@ -26,7 +26,7 @@ internal sealed class RaftCore
         _members = new Members(config);
         _rules = new MessageRules(_members);
         bool canMislead = _members.SelfVotes && _members.Voters.Length > 1;
-        _standing = new Standing(start.HardState, canMislead ? start.Voting : VotingRight.Full);
+        _standing = new Standing(start.HardState, canMislead || start.Voting == VotingRight.Amnesiac ? start.Voting : VotingRight.Full);
         _log = new EntryLog(config, start);
         InvariantException.Require(_log.LastTerm <= _standing.Term, "the recovered term is not behind the recovered log");
         _outbox = new Outbox(_members, _standing);
@@ -35,7 +35,7 @@ internal sealed class RaftCore
         var parts = new RoleParts(_outbox, _following, _leadership);
         _roles = new Roles(config, _members, _standing, _log, parts);
         _turns = new ReadyTurns(_standing, _log, parts);
-        _rejoining = _standing.Voting == VotingRight.Rejoining ? new Rejoining(config, _members, _standing, _log) : null;
+        _rejoining = _standing.Voting is VotingRight.Rejoining or VotingRight.Amnesiac ? new Rejoining(config, _members, _standing, _log) : null;
     }
 
     // ---- Where it stands
@@ -59,6 +59,12 @@ internal sealed class RaftCore
     /// <summary>This node grants votes and campaigns.</summary>
     public bool IsVoting => _standing.IsVoting;
 
+    /// <summary>Term, vote and commit index as they stand now, handed out or not.</summary>
+    public HardState Promises => new(_standing.Term, _standing.Vote, _log.CommitIndex);
+
+    /// <summary>Ticks since this node last heard the leader of its term, or led itself.</summary>
+    public int TicksWithoutLeader => _roles.TicksWithoutLeader;
+
     /// <summary>Rejoining: the lost promises are made good and the vote of their terms is spent, as the hard state last handed out says. Once that is durable, <see cref="AllowVoting"/>.</summary>
     public bool CanRejoin => !IsVoting && _rejoining is { IsRestored: true } && !_standing.PromisesUnsaved;
 
@@ -72,6 +78,7 @@ internal sealed class RaftCore
     {
         RequireRestored();
         _rejoining?.Tick(_outbox);
+        _roles.CountSilence();
         if (Role == RaftRole.Leader)
         {
             if (!_leadership.Tick())
@@ -131,7 +138,7 @@ internal sealed class RaftCore
             case RaftMessageKind.Append:
                 _roles.AcceptLeader(message.From);
                 _following.Append(message, entries);
-                _rejoining?.Update(_following.Matched);
+                LookWhetherRestored();
                 break;
             case RaftMessageKind.Heartbeat:
                 _roles.AcceptLeader(message.From);
@@ -200,7 +207,7 @@ internal sealed class RaftCore
             _leadership.OwnLogPersisted();
         }
 
-        _rejoining?.Update(_following.Matched);
+        LookWhetherRestored();
     }
 
     /// <summary>A frame to this follower was lost on the way out (queue full, link down): probe instead of pipelining.</summary>
@@ -256,8 +263,8 @@ internal sealed class RaftCore
         _log.Restart(index, term);
         _outbox.DropAcknowledgements();
         _following.Restarted(index, Leader);
-        _standing.MarkRestarted();
-        _rejoining?.Update(_following.Matched);
+        _standing.MarkUnsaved();
+        LookWhetherRestored();
         return true;
     }
 
@@ -290,11 +297,14 @@ internal sealed class RaftCore
         }
     }
 
+    /// <summary>The hard state goes out with the next Ready, changed or not: the owner stores more beside it.</summary>
+    public void SaveAgain() => _standing.MarkUnsaved();
+
     /// <summary>This node may vote: it is proven that it never took part, or <see cref="CanRejoin"/> was true and its hard state is durable.</summary>
     public void AllowVoting()
     {
-        InvariantException.Require(_rejoining is null or { IsRestored: true }, "a rejoining node votes only after it was restored");
-        if (!IsVoting)
+        InvariantException.Require(_rejoining is null or { IsRestored: true } || _standing.Voting == VotingRight.Amnesiac, "a rejoining node votes only after it was restored");
+        if (!IsVoting && _standing.Voting != VotingRight.Amnesiac)
         {
             _roles.AllowVoting();
         }
@@ -336,6 +346,19 @@ internal sealed class RaftCore
     /// <summary>Appends entries [first, first + count) in EntryCodec.</summary>
     public void CopyEntries(LogIndex first, int count, ByteBuffer target) => _log.CopyEntries(first, count, target);
 
+    /// <summary>Bytes of entries kept in memory at the most for a member that is behind; at first that of the limits.</summary>
+    public long LogMemoryBytesMax
+    {
+        get => _log.MemoryBytesMax;
+        set => _log.MemoryBytesMax = value;
+    }
+
+    /// <summary>Bytes of the entries in memory.</summary>
+    public long LogMemoryBytes => _log.MemoryBytes;
+
+    /// <summary>The term of an entry from the log's start on.</summary>
+    public Term TermOf(LogIndex index) => _log.TermAt(index);
+
     /// <summary>Leader: the highest index known to be on this member's log; 0 when unknown.</summary>
     public LogIndex MatchIndex(NodeId member) => Role == RaftRole.Leader ? _leadership.MatchIndex(member) : default;
 
@@ -356,7 +379,17 @@ internal sealed class RaftCore
             _standing.BeginToCount();
         }
 
-        _rejoining.Update(_following.Matched);
+        LookWhetherRestored();
+    }
+
+    /// <summary>A node without its log may have got it back. An amnesiac one has forgotten nothing else, so that it takes part again at once.</summary>
+    private void LookWhetherRestored()
+    {
+        _rejoining?.Update(_following.Matched);
+        if (_standing.Voting == VotingRight.Amnesiac && _rejoining!.IsRestored)
+        {
+            _roles.AllowVoting();
+        }
     }
 
     private void RequireRestored() => InvariantException.Require(_log.IsRestored, "recovered entries are restored before the first input");

@@ -47,7 +47,7 @@ internal struct RaftMessage
 
     /// <summary>
     /// AppendReply and HeartbeatReply: the sender may have forgotten what it promised in a later term, so that this must be counted
-    /// neither for a commit nor for a read. The same bit as <see cref="Transfer"/>, which only votes carry.
+    /// neither for a commit nor for a read. A refusing PreVoteReply: it may not vote for the same reason. The same bit as <see cref="Transfer"/>, which only votes that are asked for carry.
     /// </summary>
     public bool Uncounted
     {

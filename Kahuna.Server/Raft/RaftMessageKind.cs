@@ -21,4 +21,7 @@ internal enum RaftMessageKind : byte
 
     /// <summary>The answer, which may name term 0. It changes nothing anywhere but what the asking node knows.</summary>
     TermReply = 11,
+
+    /// <summary>A command for the leader of the meta group beside it. Not of Raft: the core never sees it, and it may be lost.</summary>
+    Forward = 12,
 }

@@ -20,6 +20,6 @@ internal sealed record RaftStart(
     LogIndex Start = default,
     Term StartTerm = default)
 {
-    /// <summary>What this node may promise. The only voter of a group, and a learner, have nobody to mislead: they are always <see cref="VotingRight.Full"/>.</summary>
+    /// <summary>What this node may promise. The only voter of a group, and a learner, have nobody to mislead: they are always <see cref="VotingRight.Full"/>, unless <see cref="VotingRight.Amnesiac"/>: what the only voter has forgotten, nobody remembers.</summary>
     public VotingRight Voting { get; init; }
 }

@@ -10,10 +10,14 @@ namespace Kahuna.Server.Raft;
 /// own log holds what a leader of such a term or a later one had after this start, since that is all that was
 /// acknowledged and may be committed. Owned by one core; not thread-safe.
 /// </summary>
+/// <remarks>
+/// An amnesiac member of a volatile group has lost its log alone: term and vote are on its disk, and the own term is at least as late as every promise. It need ask nobody but
+/// the leader, and follows the second half of the rule.
+/// </remarks>
 internal sealed class Rejoining(RaftConfig config, Members members, Standing standing, EntryLog log)
 {
     private readonly bool[] _told = new bool[members.Voters.Length];
-    private int _missing = members.Voters.Length - 1;
+    private int _missing = standing.Voting == VotingRight.Amnesiac ? 0 : members.Voters.Length - 1;
     private int _ticks = config.ElectionTicks;
     private Term _leaderTerm;
     private LogIndex _leaderLast;
@@ -35,13 +39,13 @@ internal sealed class Rejoining(RaftConfig config, Members members, Standing sta
             return;
         }
 
-        _ticks = 0;
         for (int i = 0; i < _told.Length; i++)
         {
             NodeId voter = members.Voters[i];
             bool isSilentLeader = voter == standing.Leader && _leaderTerm != standing.Term;
-            if (voter != members.Self && (!_told[i] || isSilentLeader))
+            if (voter != members.Self && ((!HasAllTerms && !_told[i]) || isSilentLeader))
             {
+                _ticks = 0;
                 outbox.SendNow(new RaftMessage { Kind = RaftMessageKind.TermQuery, To = voter, Round = config.Seed });
             }
         }
@@ -62,7 +66,7 @@ internal sealed class Rejoining(RaftConfig config, Members members, Standing sta
             _leaderLast = reply.Index;
         }
 
-        if (_told[number])
+        if (_told[number] || HasAllTerms)
         {
             return false;
         }

@@ -36,6 +36,12 @@ internal sealed class Roles
 
     private bool IsLeaderAlive => Role == RaftRole.Leader || (!_standing.Leader.IsNone && _election.IsWithinLease);
 
+    /// <summary>Ticks since the leader of the term was last heard; 0 while this node leads.</summary>
+    public int TicksWithoutLeader { get; private set; }
+
+    /// <summary>A tick has passed.</summary>
+    public void CountSilence() => TicksWithoutLeader = Role == RaftRole.Leader ? 0 : TicksWithoutLeader + 1;
+
     /// <summary>True when the time without a leader is over and this node should campaign.</summary>
     public bool ElectionTick() => _members.SelfVotes && _election.Tick() && _standing.IsVoting;
 
@@ -83,6 +89,7 @@ internal sealed class Roles
         }
 
         _standing.FollowLeader(leader);
+        TicksWithoutLeader = 0;
         _election.Wait();
     }
 

@@ -73,8 +73,8 @@ internal sealed class Standing(HardState start, VotingRight voting)
 
     public bool CommitUnsaved(LogIndex commit) => commit != _savedCommit;
 
-    /// <summary>A state replaced the log: the hard state goes out again, so that storage can write all of it at once.</summary>
-    public void MarkRestarted() => _restartUnsaved = true;
+    /// <summary>The hard state goes out again: a state replaced the log and storage can write all of it at once, or the owner has more to store with it.</summary>
+    public void MarkUnsaved() => _restartUnsaved = true;
 
     public void MarkSaved(in HardState state)
     {

@@ -14,4 +14,10 @@ internal enum VotingRight : byte
 
     /// <summary>The directory was wiped and built anew: as unproven, until it has asked every voter for its term and was restored by a leader (<see cref="Raft.Rejoining"/>).</summary>
     Rejoining,
+
+    /// <summary>
+    /// A volatile group's member that was restarted: it remembers term and vote, and has forgotten the log that it acknowledged. It gives no vote and nothing that
+    /// counts until a leader has restored it (<see cref="Raft.Rejoining"/>); then it is as before, by itself.
+    /// </summary>
+    Amnesiac,
 }

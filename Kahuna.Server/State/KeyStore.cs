@@ -12,11 +12,13 @@ internal sealed class KeyStore
     private readonly SlabAllocator _slabs = new();
     private readonly List<StateView> _views = [];
     private readonly RowSet _changed = new();
+    private readonly long _firstRevision;
     private long _deleted;
     private ulong _digest;
 
     public KeyStore(StateLimits limits)
     {
+        _firstRevision = limits.FirstRevision;
         Keys = new KeyTable(_slabs);
         History = new HistoryTable(limits, Keys, _slabs, BeforeChange);
         Expiry = new ExpiryHeap(Keys);
@@ -33,6 +35,9 @@ internal sealed class KeyStore
 
     public StateCounts Counts =>
         new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
+
+    /// <summary>The revision that a key without a row gets when it is written; 1 but in later epochs of ephemeral groups.</summary>
+    public long FirstRevision => _firstRevision;
 
     /// <summary>Keys that were there from the start, because they were loaded.</summary>
     public int Loaded { get; private set; }
@@ -68,13 +73,13 @@ internal sealed class KeyStore
     /// <summary>Drops a bounded number of replaced revisions that are too old.</summary>
     public void EvictAged(long timeMs) => History.EvictAged(timeMs, AgedPerCommand);
 
-    /// <summary>Adds a key that has no row, at revision 1.</summary>
+    /// <summary>Adds a key that has no row, at the first revision.</summary>
     public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
     {
         int key = Keys.Insert(name, hash, value.Length);
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
-        entry.Revision = 1;
+        entry.Revision = _firstRevision;
         entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
         AddDigest(ref entry);
         _changed.Add(key);

@@ -2,6 +2,7 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Meta;
 
 namespace Kahuna.Server.State;
 
@@ -26,6 +27,7 @@ internal sealed class StateMachine
     {
         _store = store;
         Ahead = new Prefetcher(store);
+        Meta = new MetaTable(store);
         TimeMs = timeMs;
     }
 
@@ -34,6 +36,9 @@ internal sealed class StateMachine
 
     /// <summary>For whoever has many commands at hand.</summary>
     public Prefetcher Ahead { get; }
+
+    /// <summary>The records of the meta group; only that one has any.</summary>
+    public MetaTable Meta { get; }
 
     public StateCounts Counts => _store.Counts;
 
@@ -59,6 +64,12 @@ internal sealed class StateMachine
         if (command.Kind == CommandKind.ExpireSweep)
         {
             Sweep(command.Number, outcome);
+            return;
+        }
+
+        if (MetaCommand.IsMeta(command.Kind))
+        {
+            Meta.Apply(in command, TimeMs);
             return;
         }
 
@@ -257,7 +268,7 @@ internal sealed class StateMachine
         }
 
         bool exists = _store.Exists(key);
-        long revision = key == 0 ? 0 : _store.Keys[key].Revision;
+        long revision = RevisionBefore(key);
         long before = 0;
         if (exists && (_store.Keys[key].IsNull || !DecimalText.TryRead(_store.Keys.Value(in _store.Keys[key]), out before)))
         {
@@ -323,12 +334,15 @@ internal sealed class StateMachine
 
     private long DeadlineAfter(long ttlMs) => TimeMs > long.MaxValue - ttlMs ? long.MaxValue : TimeMs + ttlMs;
 
+    /// <summary>The revision that the next write of a key follows.</summary>
+    private long RevisionBefore(int key) => key == 0 ? _store.FirstRevision - 1 : _store.Keys[key].Revision;
+
     /// <summary>Encodes the outcome of a set or delete that is about to take effect, while the previous value is still there.</summary>
     private void Written(scoped in Command command, int key, ByteBuffer? outcome)
     {
         if (outcome is not null)
         {
-            long revision = key == 0 ? 0 : _store.Keys[key].Revision;
+            long revision = RevisionBefore(key);
             WithPrevious(in command, key, new Outcome(OutcomeStatus.Applied, revision + 1), outcome);
         }
     }

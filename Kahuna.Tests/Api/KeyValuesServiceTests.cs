@@ -118,9 +118,6 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
         SetKeyValueRequest unset = Set("v");
         unset.Durability = Durability.Unspecified;
         Assert.Contains("durability", (await RefusedAsync(unset, GrpcStatusCode.InvalidArgument)).Status.Message, StringComparison.Ordinal);
-        SetKeyValueRequest ephemeral = Set("v");
-        ephemeral.Durability = Durability.Ephemeral;
-        await RefusedAsync(ephemeral, GrpcStatusCode.Unimplemented);
         SetKeyValueRequest negative = Set("v");
         negative.TtlMs = -1;
         Assert.Contains("ttl", (await RefusedAsync(negative, GrpcStatusCode.InvalidArgument)).Status.Message, StringComparison.OrdinalIgnoreCase);

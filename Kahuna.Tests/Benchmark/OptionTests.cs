@@ -27,7 +27,7 @@ public sealed class OptionTests
     [InlineData(Endpoint + "--workload sequence", "--workload: 'sequence' is not available")]
     [InlineData(Endpoint + "--workload script", "--workload: 'script' is not available")]
     [InlineData(Endpoint + "--script a.4gl", "--script needs --workload script")]
-    [InlineData(Endpoint + "--durability ephemeral", "--durability: 'ephemeral' is not available")]
+    [InlineData("-c http://localhost:2379 --target etcd --durability ephemeral", "--durability: 'ephemeral' is a level of Kahuna")]
     [InlineData(Endpoint + "--durability none", "--durability: 'none' is not persistent or ephemeral")]
     [InlineData(Endpoint + "--duration 0", "--duration: '0' is not a number of seconds above 0 to 86400")]
     [InlineData(Endpoint + "--duration -1", "--duration: '-1'")]

@@ -3,8 +3,13 @@ namespace Kahuna.Tests.Cluster;
 /// <summary>The body of GET /status, as far as the tests read it. Immutable.</summary>
 internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<PartitionRow> Partitions)
 {
+    public IReadOnlyList<PartitionRow> EphemeralPartitions { get; init; } = [];
+
     /// <summary>Leads every partition.</summary>
     public bool LeadsAll => Partitions.Count > 0 && Partitions.All(partition => partition.Role == "leader");
+
+    /// <summary>Leads the ephemeral keys of every partition.</summary>
+    public bool LeadsAllEphemeral => EphemeralPartitions.Count > 0 && EphemeralPartitions.All(partition => partition.Role == "leader");
 
     public ulong Term => Partitions.Count == 0 ? 0 : Partitions.Max(partition => partition.Term);
 }

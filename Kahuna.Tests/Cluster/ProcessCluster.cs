@@ -86,8 +86,8 @@ internal sealed class ProcessCluster : IAsyncDisposable
         }
     }
 
-    /// <summary>The node that leads all partitions, once there is one.</summary>
-    public async Task<NodeProcess> LeaderAsync(NodeProcess? otherThan = null)
+    /// <summary>The node that leads all partitions, or their ephemeral keys, once there is one.</summary>
+    public async Task<NodeProcess> LeaderAsync(NodeProcess? otherThan = null, bool ephemeral = false)
     {
         NodeProcess? leader = null;
         await Eventually.TrueAsync(s_readyWithin, "one node leads all partitions", async () =>
@@ -96,7 +96,7 @@ internal sealed class ProcessCluster : IAsyncDisposable
             leader = null;
             foreach (NodeProcess node in Nodes.Where(node => node.IsRunning && node != otherThan))
             {
-                if (await StatusAsync(node) is { LeadsAll: true } status && status.Term >= newest)
+                if (await StatusAsync(node) is { } status && (ephemeral ? status.LeadsAllEphemeral : status.LeadsAll) && status.Term >= newest)
                 {
                     (leader, newest) = (node, status.Term);
                 }
@@ -126,9 +126,10 @@ internal sealed class ProcessCluster : IAsyncDisposable
         return digest;
     }
 
-    public KahunaClient Connect(TimeSpan requestTimeout) => KahunaClient.Connect(Endpoints, options =>
+    public KahunaClient Connect(TimeSpan requestTimeout, Durability durability = Durability.Persistent) => KahunaClient.Connect(Endpoints, options =>
     {
         options.Insecure = true;
+        options.Durability = durability;
         options.RequestTimeout = requestTimeout;
     });
 

@@ -1,5 +1,6 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
@@ -34,6 +35,30 @@ public sealed class PeerFrameTests
             + "01000000" + "13000000"
             + "0700000000000000" + "01000000" + "03000000" + "616263",
             Convert.ToHexStringLower(frame.Written));
+        frame.Return();
+    }
+
+    [Fact]
+    public void MessagesOfEphemeralGroupsSayWhichEpochAndWhichStart()
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        GroupId group = GroupId.Of(0, isEphemeral: true);
+        MessageStamp stamp = new(Epoch: 3, Incarnation: 0x0102);
+        PeerFrame.EndMessage(frame, PeerFrame.BeginMessage(frame, new GroupId(1), s_append, stamp));
+        int at = PeerFrame.BeginMessage(frame, group, s_append, stamp);
+        frame.Append("abc"u8);
+        PeerFrame.EndMessage(frame, at);
+        Assert.Equal("03000000" + "0300000000000000" + "0201000000000000" + "616263", Convert.ToHexStringLower(frame.Written[(at + 60)..]));
+
+        ReadOnlySpan<byte> rest = frame.Written;
+        Assert.True(PeerFrame.TryRead(ref rest, out _, out _, out MessageStamp none, out _));
+        Assert.Equal(default, none);
+        Assert.True(PeerFrame.TryRead(ref rest, out GroupId read, out RaftMessage message, out MessageStamp said, out ReadOnlySpan<byte> entries));
+        Assert.Equal((group, stamp, 3), (read, said, entries.Length));
+        Assert.Equal(s_append, message);
+        Assert.True(rest.IsEmpty);
+        rest = frame.Written[at..^4];
+        Assert.False(PeerFrame.TryRead(ref rest, out _, out _, out _, out _));
         frame.Return();
     }
 

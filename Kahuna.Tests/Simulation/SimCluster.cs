@@ -122,7 +122,8 @@ internal sealed class SimCluster
     private void CheckHistory()
     {
         CheckerOptions options = new() { TtlSlack = TtlSlack() };
-        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.Select(CallHistory.Of), options);
+        EphemeralHistory ephemeral = new(Rules, Config.Groups);
+        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
         if (verdict.Verdict == Verdict.NotLinearizable)
         {
             Rules.Break("histories are linearizable", verdict.Findings());
@@ -131,7 +132,8 @@ internal sealed class SimCluster
         Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);
     }
 
-    private void RunUntil(long untilNs)
+    /// <summary>Runs until this moment. Throws at the first broken rule.</summary>
+    public void RunUntil(long untilNs)
     {
         while (Scheduler.RunNext(untilNs))
         {
@@ -153,10 +155,10 @@ internal sealed class SimCluster
     }
 
     /// <summary>How every node stands in every group.</summary>
-    private string Standing() => string.Join("; ", Nodes.Where(static node => node.Loops is not null).SelectMany(node => Enumerable.Range(0, Config.Groups).Select(group =>
+    private string Standing() => string.Join("; ", Nodes.Where(static node => node.Loops is not null).SelectMany(node => Enumerable.Range(0, Config.Layout.Slots).Select(slot =>
     {
-        Partition partition = node.Loops!.Partition(group);
-        return $"n{node.Id}/{group + 1} {partition.Core.Role} term {partition.Core.Term} leader {partition.Core.Leader} last {partition.Core.LastIndex} durable {partition.Core.DurableIndex} applied {partition.Applied} votes {partition.Core.IsVoting} rejoins {partition.Core.CanRejoin}";
+        Partition partition = node.Loops!.Partition(slot);
+        return $"n{node.Id} {Config.Layout.GroupOf(slot).Name} {partition.Stamp} {partition.Core.Role} term {partition.Core.Term} leader {partition.Core.Leader} last {partition.Core.LastIndex} durable {partition.Core.DurableIndex} applied {partition.Applied} votes {partition.Core.IsVoting} rejoins {partition.Core.CanRejoin}";
     })));
 
     /// <summary>What has not come to its end yet, or null.</summary>
@@ -176,20 +178,21 @@ internal sealed class SimCluster
             return $"{running} callers wait for {History.Open} operations";
         }
 
-        for (int group = 0; group < Config.Groups; group++)
+        for (int slot = 0; slot < Config.Layout.Slots; slot++)
         {
-            ulong committed = Rules.Committed(group);
-            if (!Nodes.Any(node => node.Loops!.Partition(group) is { IsLeader: true, Status.Serving: true }))
+            ulong committed = Rules.Committed(slot);
+            string name = Config.Layout.GroupOf(slot).Name;
+            if (!Nodes.Any(node => node.Loops!.Partition(slot) is { IsLeader: true, Status.Serving: true }))
             {
-                return $"group {group + 1} has no leader that serves: " + string.Join("; ", Nodes.Select(node => $"{node.Id} {node.Loops!.Partition(group).Status}"));
+                return $"{name} has no leader that serves: {Standing()}";
             }
 
             foreach (SimNode node in Nodes)
             {
-                ulong applied = node.Loops!.Partition(group).Applied.Value;
-                if (applied != committed || node.Loops.Partition(group).Core.LastIndex.Value != committed)
+                Partition partition = node.Loops!.Partition(slot);
+                if (partition.Applied.Value != committed || partition.Core.LastIndex.Value != committed || !partition.Core.IsVoting)
                 {
-                    return $"node {node.Id} has applied {applied} of {committed} entries of group {group + 1}, and its log ends at {node.Loops.Partition(group).Core.LastIndex}";
+                    return $"node {node.Id} has applied {partition.Applied} of {committed} entries of {name}, and its log ends at {partition.Core.LastIndex}; {partition.Stamp}, {(partition.Core.IsVoting ? "votes" : "without a vote")}";
                 }
             }
         }

@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
@@ -103,6 +104,17 @@ internal sealed record SimConfig
 
     public required IReadOnlySet<FaultClass> Classes { get; init; }
 
+    /// <summary>There are ephemeral groups and the meta group.</summary>
+    public bool HasEphemeral { get; init; }
+
+    /// <summary>Part of the calls that are for ephemeral keys.</summary>
+    public double Ephemeral { get; init; }
+
+    /// <summary>How long a member without an ephemeral group's data, and one with them, wait for a leader before they give an epoch up.</summary>
+    public (int AmnesiacMs, int OtherMs) Pledges { get; init; }
+
+    public GroupLayout Layout => new(Groups, HasEphemeral);
+
     /// <summary>How many nodes may be without their data at a time.</summary>
     public int Spare => (Nodes - 1) / 2;
 
@@ -112,6 +124,8 @@ internal sealed record SimConfig
     public static SimConfig Draw(ulong seed, double seconds)
     {
         SimRandom random = new SimRandom(seed).Fork(1);
+        SimRandom further = new SimRandom(seed).Fork(6);
+        bool hasEphemeral = further.Chance(0.7);
         HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(_ => random.Chance(0.5))];
         int nodes = random.Pick([3, 3, 3, 3, 3, 5, 5, 4, 2, 1, 6, 7]);
         int clients = random.Between(1, 15);
@@ -158,6 +172,9 @@ internal sealed record SimConfig
             FaultSeconds = storm ? 0.2 + random.Exponential(0.5) : 1 + random.Exponential(5),
             FaultLastsSeconds = storm ? 0.3 : 2,
             Classes = classes,
+            HasEphemeral = hasEphemeral,
+            Ephemeral = hasEphemeral ? further.Pick([0.3, 0.6, 0.9]) : 0,
+            Pledges = further.Pick([(1_000, 4_000), (3_000, 6_000), (10_000, 20_000)]),
             Unary = random.Pick([0, 0, 0.1, 0.5]),
             LargeValues = random.Pick([0.05, 0.05, 0.4]),
             Yields = random.Chance(0.3),

@@ -194,7 +194,7 @@ public sealed class PeerLinksTests : IDisposable
             await RawPeer.AssertEnds(tls);
         }
 
-        await one.Log.WaitFor("it speaks version 9 between nodes, this node version 3");
+        await one.Log.WaitFor("it speaks version 9 between nodes, this node version 4");
         await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
         one.Frames.WaitChanges(true);
     }

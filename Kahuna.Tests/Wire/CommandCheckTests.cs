@@ -24,7 +24,6 @@ public sealed class CommandCheckTests
 
     [Theory]
     [InlineData(0, OutcomeStatus.InvalidArgument, "durability is not set")]
-    [InlineData(2, OutcomeStatus.Unimplemented, "ephemeral, which this version does not serve")]
     [InlineData(3, OutcomeStatus.InvalidArgument, "durability is 3")]
     [InlineData(255, OutcomeStatus.InvalidArgument, "durability is 255")]
     internal void Durabilities_other_than_persistent_are_refused(int durability, OutcomeStatus expected, string words)

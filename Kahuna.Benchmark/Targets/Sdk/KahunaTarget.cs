@@ -73,6 +73,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private void Configure(KahunaClientOptions client)
     {
         client.Insecure = options.IsInsecure;
+        client.Durability = options.Durability == OptionTable.Ephemeral ? Durability.Ephemeral : Durability.Persistent;
         client.RequestTimeout = options.Timeout;
         client.ConnectTimeout = options.Timeout;
         client.MaxInFlight = Math.Clamp(options.Concurrency, client.MaxInFlight, InFlightMax);

@@ -55,13 +55,8 @@ internal static class CommandCheck
                 return false;
         }
 
-        if (command.Durability != CommandDurability.Persistent)
-        {
-            sentence = DurabilityRefusal(command.Durability, out status);
-            return false;
-        }
-
-        sentence = KeyRefusal(command.Key)
+        sentence = DurabilityRefusal(command.Durability)
+            ?? KeyRefusal(command.Key)
             ?? ((command.Flags & ~allowed) != 0 ? FlagRefusal(command.Kind, command.Flags & ~allowed) : null)
             ?? ValueRefusal(in command, carriesValue, valueBytesMax)
             ?? ConditionRefusal(in command, valueBytesMax)
@@ -82,16 +77,12 @@ internal static class CommandCheck
         _ => string.Create(CultureInfo.InvariantCulture, $"kind is {(byte)kind}, which is no operation of wire version {Limits.WireVersion}"),
     };
 
-    private static string DurabilityRefusal(CommandDurability durability, out OutcomeStatus status)
+    private static string? DurabilityRefusal(CommandDurability durability) => durability switch
     {
-        status = durability == CommandDurability.Ephemeral ? OutcomeStatus.Unimplemented : OutcomeStatus.InvalidArgument;
-        return durability switch
-        {
-            CommandDurability.Ephemeral => "durability is ephemeral, which this version does not serve; persistent is served",
-            CommandDurability.Unset => "durability is not set; it must be persistent or ephemeral",
-            _ => string.Create(CultureInfo.InvariantCulture, $"durability is {(byte)durability}; it must be 1 (persistent) or 2 (ephemeral)"),
-        };
-    }
+        CommandDurability.Persistent or CommandDurability.Ephemeral => null,
+        CommandDurability.Unset => "durability is not set; it must be persistent or ephemeral",
+        _ => string.Create(CultureInfo.InvariantCulture, $"durability is {(byte)durability}; it must be 1 (persistent) or 2 (ephemeral)"),
+    };
 
     private static string? KeyRefusal(ReadOnlySpan<byte> key)
     {

@@ -12,6 +12,21 @@ internal enum CommandKind : byte
 
     /// <summary>Removes at most <see cref="Command.Number"/> keys whose time to live has passed.</summary>
     ExpireSweep = 0x40,
+
+    /// <summary>Meta group: records partitions and voters, once.</summary>
+    Configure = 0x48,
+
+    /// <summary>Meta group: a node has started.</summary>
+    RegisterNode = 0x49,
+
+    /// <summary>Meta group: a node takes no more part in an epoch of an ephemeral group.</summary>
+    Pledge = 0x4A,
+
+    /// <summary>Meta group: gives a pledge back.</summary>
+    ReleasePledge = 0x4B,
+
+    /// <summary>Meta group: makes room for longer leases in an epoch.</summary>
+    RaiseCeiling = 0x4C,
     Get = 0x80,
     Exists = 0x81,
 }

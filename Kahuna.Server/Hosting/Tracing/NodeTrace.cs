@@ -38,6 +38,9 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
     /// <exception cref="IOException">The file cannot be written; one clear sentence.</exception>
     public static NodeTrace Open(string path, NodeId node) => new(TraceFile.Open(path), node);
 
+    /// <summary>The trace is of the groups of persistent keys.</summary>
+    public static bool Follows(GroupId group) => !group.IsMeta && !group.IsEphemeral && group != GroupId.Node;
+
     public ILogStore Around(ILogStore log) => new TracedLog(log, this);
 
     public IPeerTransport Around(IPeerTransport links) => new TracedTransport(links, this, _node);

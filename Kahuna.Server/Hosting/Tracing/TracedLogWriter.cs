@@ -26,7 +26,11 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
 
     public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
     {
-        trace.Appended(group, _batch, first, entries);
+        if (NodeTrace.Follows(group))
+        {
+            trace.Appended(group, _batch, first, entries);
+        }
+
         Touch(group, TailOf(group) with { Last = new LogIndex(first.Value + (ulong)count - 1), LastTerm = LastTermOf(entries) });
         _writer.Append(group, first, count, entries);
     }
@@ -39,7 +43,11 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
 
     public void Restart(GroupId group, LogIndex index, Term term)
     {
-        trace.LogRestarted(group, _batch, index, term);
+        if (NodeTrace.Follows(group))
+        {
+            trace.LogRestarted(group, _batch, index, term);
+        }
+
         Touch(group, TailOf(group) with { Last = index, LastTerm = term });
         _writer.Restart(group, index, term);
     }
@@ -108,7 +116,10 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
 
     private void Touch(GroupId group, in GroupTail tail)
     {
-        _tails[group] = tail;
-        _touched.Add(group);
+        if (NodeTrace.Follows(group))
+        {
+            _tails[group] = tail;
+            _touched.Add(group);
+        }
     }
 }

@@ -23,6 +23,11 @@ internal sealed class TracedTransport(IPeerTransport links, NodeTrace trace, Nod
         ReadOnlySpan<byte> rest = frame.Written[_headerBytes..];
         while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out _))
         {
+            if (!NodeTrace.Follows(group))
+            {
+                continue;
+            }
+
             if (message.Kind == RaftMessageKind.Vote)
             {
                 trace.Voted(group, message.Term, self);

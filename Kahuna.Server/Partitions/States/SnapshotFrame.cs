@@ -8,7 +8,8 @@ namespace Kahuna.Server.Partitions.States;
 /// <summary>
 /// Layout of a frame between nodes that belongs to a snapshot; its fifth byte tells it from frames of Raft messages (<see cref="PeerFrame"/>). Little-endian.
 /// <code>
-/// both:     u32 group, u8 kind (33 chunk, 34 answer), u8 flags, u16 zero, u64 term of the leader, u64 transfer, u64 chunk
+/// both:     u32 group, u8 kind (33 chunk, 34 answer), u8 flags, u16 zero, u64 term of the leader, u64 transfer, u64 chunk,
+///           u64 epoch (0 but for ephemeral groups)
 /// chunk:    flags 1: the last one; mark (StateMark), u32 length, u64 XXH64 of all before and of the records, records
 ///           (a row of records, each after its u32 length, cut anywhere; chunks count from 0)
 /// answer:   flags 1: the follower has the state, 2: it cannot take it; chunk: the next one it waits for
@@ -23,7 +24,7 @@ internal static class SnapshotFrame
     public const byte DoneFlag = 1;
     public const byte RefusedFlag = 2;
 
-    private const int HeaderBytes = 32;
+    private const int HeaderBytes = 40;
     private const int ChunkHeaderBytes = HeaderBytes + StateMark.Bytes + 4 + 8;
     private const int ChecksumOffset = ChunkHeaderBytes - 8;
 
@@ -48,7 +49,8 @@ internal static class SnapshotFrame
         frame[5],
         new Term(BinaryPrimitives.ReadUInt64LittleEndian(frame[8..])),
         BinaryPrimitives.ReadUInt64LittleEndian(frame[16..]),
-        BinaryPrimitives.ReadUInt64LittleEndian(frame[24..]));
+        BinaryPrimitives.ReadUInt64LittleEndian(frame[24..]),
+        BinaryPrimitives.ReadUInt64LittleEndian(frame[32..]));
 
     /// <summary>False when the frame is damaged.</summary>
     public static bool TryReadChunk(ReadOnlySpan<byte> frame, out StateMark mark, out ReadOnlySpan<byte> records)
@@ -75,6 +77,7 @@ internal static class SnapshotFrame
         BinaryPrimitives.WriteUInt64LittleEndian(span[8..], header.Term.Value);
         BinaryPrimitives.WriteUInt64LittleEndian(span[16..], header.Transfer);
         BinaryPrimitives.WriteUInt64LittleEndian(span[24..], header.Chunk);
+        BinaryPrimitives.WriteUInt64LittleEndian(span[32..], header.Epoch);
     }
 
     private static ulong Checksum(ReadOnlySpan<byte> frame, ReadOnlySpan<byte> records) => XxHash64.Hash(records, XxHash64.Hash(frame[..ChecksumOffset]));
@@ -86,4 +89,5 @@ internal static class SnapshotFrame
 /// <param name="Term">Term in which the sender of the state leads.</param>
 /// <param name="Transfer">Number of the transfer, drawn by the leader.</param>
 /// <param name="Chunk">Number of the chunk, or of the next one wanted.</param>
-internal readonly record struct SnapshotHeader(GroupId Group, byte Flags, Term Term, ulong Transfer, ulong Chunk);
+/// <param name="Epoch">Of an ephemeral group: the epoch that the state is of.</param>
+internal readonly record struct SnapshotHeader(GroupId Group, byte Flags, Term Term, ulong Transfer, ulong Chunk, ulong Epoch);

@@ -119,7 +119,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         }
         else
         {
-            ports.Report($"Partition {due.Group.Value - 1}: nothing more of the state from node {due.From} arrived for {options.GiveUpMs / 1000} s; what was received is dropped.");
+            ports.Report($"{due.Group.Title}: nothing more of the state from node {due.From} arrived for {options.GiveUpMs / 1000} s; what was received is dropped.");
             Remove(due);
         }
 
@@ -138,7 +138,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
     {
         GroupId group = header.Group;
         Remove(_receivings.Find(one => one.Group == group));
-        StateMark? own = ports.Store.Find(group);
+        StateMark? own = group.IsEphemeral ? null : ports.Store.Find(group);
         if (own is { } stored && stored.Index >= mark.Index)
         {
             Answer(from, header with { Flags = SnapshotFrame.DoneFlag });
@@ -148,10 +148,12 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         try
         {
             // Beside an own state of any size the other one must not be in memory; where nothing is stored there is next to none.
-            StateLoader? loader = own is null ? new StateLoader(options.StateLimits, mark.Summary) : null;
-            Receiving begun = new(from, header, mark, ports.Store.BeginWrite(group, mark, whole: true), loader) { DueMs = nowMs + options.GiveUpMs };
+            StateLimits limits = group.IsEphemeral ? options.StateLimits.InEpoch(header.Epoch) : options.StateLimits;
+            StateLoader? loader = own is null ? new StateLoader(limits, mark.Summary) : null;
+            IStateWriter? writer = group.IsEphemeral ? null : ports.Store.BeginWrite(group, mark, whole: true);
+            Receiving begun = new(from, header, mark, writer, loader) { DueMs = nowMs + options.GiveUpMs };
             _receivings.Add(begun);
-            ports.Report($"Partition {group.Value - 1}: receives the state up to entry {mark.Index} from node {from}.");
+            ports.Report($"{group.Title}: receives the state up to entry {mark.Index} from node {from}.");
             return begun;
         }
         catch (StateWriteException error) when (error.NoSpace)
@@ -195,7 +197,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
     {
         receiving.Asking = true;
         receiving.DueMs = long.MaxValue;
-        Loops!.Post(new PrepareInstall(receiving.Group, receiving.Mark));
+        Loops!.Post(new PrepareInstall(receiving.Group, receiving.Mark) { Epoch = receiving.Header.Epoch });
     }
 
     /// <summary>The partition stands still meanwhile, as in a pause of the process: its own state gives way before the new one is loaded, so that memory never holds both of any size.</summary>
@@ -204,7 +206,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         GroupId group = receiving.Group;
         try
         {
-            receiving.Writer.Commit();
+            receiving.Writer?.Commit();
         }
         catch (StateWriteException error) when (error.NoSpace)
         {
@@ -214,10 +216,11 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
             return;
         }
 
-        Loops!.Post(new DropState(group));
+        ulong epoch = receiving.Header.Epoch;
+        Loops!.Post(new DropState(group) { Epoch = epoch });
         StateMachine state = receiving.State ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits);
-        Loops!.Post(new Install(group, receiving.Mark, state));
-        ports.Report($"Partition {group.Value - 1}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
+        Loops!.Post(new Install(group, receiving.Mark, state) { Epoch = epoch });
+        ports.Report($"{group.Title}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
         Finish(receiving, SnapshotFrame.DoneFlag);
     }
 
@@ -229,7 +232,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
     private void Refuse(NodeId from, in SnapshotHeader header, string reason)
     {
-        ports.Report($"Partition {header.Group.Value - 1}: the state from node {from} cannot be taken: {reason}");
+        ports.Report($"{header.Group.Title}: the state from node {from} cannot be taken: {reason}");
         Answer(from, header with { Flags = SnapshotFrame.RefusedFlag });
     }
 
@@ -251,7 +254,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
     }
 
     /// <summary>One transfer. Memory: the bytes of one record at the most, and with a loader the state.</summary>
-    private sealed class Receiving(NodeId from, SnapshotHeader header, StateMark mark, IStateWriter writer, StateLoader? loader) : IDisposable
+    private sealed class Receiving(NodeId from, SnapshotHeader header, StateMark mark, IStateWriter? writer, StateLoader? loader) : IDisposable
     {
         private readonly ByteBuffer _records = ByteBuffer.Rent();
         private ulong _digest;
@@ -269,7 +272,8 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         public StateMark Mark => mark;
 
-        public IStateWriter Writer => writer;
+        /// <summary>Where it is stored; null for a group whose state is not.</summary>
+        public IStateWriter? Writer => writer;
 
         /// <summary>The whole state, when it was loaded as it came; once it is verified.</summary>
         public StateMachine? State { get; private set; }
@@ -297,7 +301,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
             int whole = _records.Length - rest.Length;
             if (whole > 0)
             {
-                writer.Add(_records.Array.AsSpan(0, whole));
+                writer?.Add(_records.Array.AsSpan(0, whole));
                 rest.CopyTo(_records.Array);
                 _records.Length = rest.Length;
             }
@@ -327,7 +331,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         public void Dispose()
         {
-            writer.Dispose();
+            writer?.Dispose();
             _records.Return();
         }
 

@@ -4,15 +4,17 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Partitions.States;
 
 /// <summary>
-/// The leader's side of snapshots: reads the stored state, which later writes do not change, and sends it in numbered chunks. A few are on their
-/// way at a time and are kept until the follower has them, so that a lost link costs no more than these. Owned by the <see cref="StateKeeper"/>.
+/// The leader's side of snapshots: reads a state as it was at one moment, the stored one or, of an ephemeral group, a view of the one in memory, and sends it in numbered chunks. A few are
+/// on their way at a time and are kept until the follower has them, so that a lost link costs no more than these. Owned by the <see cref="StateKeeper"/>.
 /// </summary>
 internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts ports) : IDisposable
 {
     private const int RetryMs = 5;
 
     private readonly List<Sending> _sendings = [];
+    private readonly Dictionary<ulong, (SnapshotWanted Wanted, BeginView View)> _opening = [];
     private readonly Pace _pace = new(options.BytesPerSecond);
+    private readonly Pace _volatilePace = new(options.VolatileBytesPerSecond);
     private ulong _transfers = options.FirstTransfer;
     private long _dueMs = long.MaxValue;
 
@@ -23,15 +25,47 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
     public void Begin(SnapshotWanted wanted, long nowMs)
     {
         Remove(_sendings.Find(sending => sending.Group == wanted.Group && sending.Follower == wanted.Follower));
-        if (Open(wanted, nowMs) is { } begun)
+        ulong transfer = ++_transfers;
+        if (wanted.Group.IsEphemeral)
         {
-            _sendings.Add(begun);
-            _dueMs = nowMs;
-            ports.Report($"Partition {wanted.Group.Value - 1}: the log does not reach back to node {wanted.Follower}; the state up to entry {begun.Mark.Index} is sent to it.");
+            BeginView view = new(wanted.Group, Whole: true, transfer) { Epoch = wanted.Epoch };
+            _opening[transfer] = (wanted, view);
+            Loops!.Post(view);
         }
         else
         {
-            Loops!.Post(new SnapshotSent(wanted.Group, wanted.Follower, default, Installed: false));
+            Send(wanted, transfer, ports.Store.OpenReader(wanted.Group) is { } reader ? new StoredRecords(reader) : null, nowMs);
+        }
+    }
+
+    /// <summary>The loop has begun a view of a state that is in memory only, or says that there is none now.</summary>
+    public void Begun(ViewBegun begun, long nowMs)
+    {
+        if (_opening.Remove(begun.Transfer, out (SnapshotWanted Wanted, BeginView View) opening))
+        {
+            Send(opening.Wanted, begun.Transfer, begun.Mark is { } mark ? new LiveRecords(opening.View, mark, Loops!) : null, nowMs);
+        }
+        else if (begun.Mark is not null)
+        {
+            Loops!.Post(new EndView(begun.Group, begun.Transfer));
+        }
+    }
+
+    /// <summary>The loop has handed out records of such a view.</summary>
+    public void Taken(RecordsTaken taken, long nowMs)
+    {
+        if (_sendings.Find(sending => sending.Transfer == taken.Transfer) is not { Records: LiveRecords records } sending)
+        {
+            taken.Slice.Clear();
+            taken.Slice.Rows.Return();
+            return;
+        }
+
+        records.Taken(taken);
+        _dueMs = nowMs;
+        if (taken.Ended)
+        {
+            Finish(sending, installed: false);
         }
     }
 
@@ -41,6 +75,11 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         foreach (Sending sending in _sendings.FindAll(sending => sending.Group == group))
         {
             Remove(sending);
+        }
+
+        foreach (ulong transfer in _opening.Keys.Where(transfer => _opening[transfer].Wanted.Group == group).ToArray())
+        {
+            _opening.Remove(transfer);
         }
     }
 
@@ -61,7 +100,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         {
             // The follower has lost what it had, by a restart: it gets the state as it is stored now, from the beginning.
             Remove(sending);
-            Begin(new SnapshotWanted(sending.Group, sending.Follower, sending.Term), nowMs);
+            Begin(sending.Wanted, nowMs);
         }
         else if (answer.Chunk > sending.FirstKept)
         {
@@ -96,16 +135,24 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         }
     }
 
-    private Sending? Open(SnapshotWanted wanted, long nowMs) =>
-        ports.Store.OpenReader(wanted.Group) is { } reader
-            ? new Sending(wanted, ++_transfers, reader) { ProgressMs = nowMs, SentMs = nowMs }
-            : null;
+    private void Send(SnapshotWanted wanted, ulong transfer, ISnapshotRecords? records, long nowMs)
+    {
+        if (records is null)
+        {
+            Loops!.Post(new SnapshotSent(wanted.Group, wanted.Follower, default, Installed: false) { Epoch = wanted.Epoch });
+            return;
+        }
+
+        _sendings.Add(new Sending(wanted, transfer, records) { ProgressMs = nowMs, SentMs = nowMs });
+        _dueMs = nowMs;
+        ports.Report($"{wanted.Group.Title}: the log does not reach back to node {wanted.Follower}; the state up to entry {records.Mark.Index} is sent to it.");
+    }
 
     private bool Step(Sending sending, long nowMs)
     {
         if (nowMs - sending.ProgressMs >= options.GiveUpMs)
         {
-            ports.Report($"Partition {sending.Group.Value - 1}: node {sending.Follower} has not answered for {options.GiveUpMs / 1000} s; sending the state to it ends, and begins anew when it answers again.");
+            ports.Report($"{sending.Group.Title}: node {sending.Follower} has not answered for {options.GiveUpMs / 1000} s; sending the state to it ends, and begins anew when it answers again.");
             Finish(sending, installed: false);
             return true;
         }
@@ -128,11 +175,18 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
         if (!sending.ReadToEnd && sending.NextRead - sending.FirstKept < (ulong)options.ChunksInFlight)
         {
-            long ready = _pace.ReadyMs(nowMs);
+            Pace pace = sending.Group.IsEphemeral ? _volatilePace : _pace;
+            long ready = pace.ReadyMs(nowMs);
             if (ready <= nowMs)
             {
-                _pace.Took(sending.ReadChunk(options.ChunkBytes));
-                return Send(sending, nowMs);
+                if (sending.TryReadChunk(options.ChunkBytes, out int length))
+                {
+                    pace.Took(length);
+                    return Send(sending, nowMs);
+                }
+
+                // The loop brings the records.
+                ready = sending.SentMs + options.ResendMs;
             }
 
             _dueMs = Math.Min(_dueMs, ready);
@@ -148,7 +202,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
     {
         ByteBuffer frame = ports.Transport.BeginFrame();
         bool last = sending.ReadToEnd && sending.NextSent + 1 == sending.NextRead;
-        SnapshotHeader header = new(sending.Group, last ? SnapshotFrame.LastFlag : (byte)0, sending.Term, sending.Transfer, sending.NextSent);
+        SnapshotHeader header = new(sending.Group, last ? SnapshotFrame.LastFlag : (byte)0, sending.Term, sending.Transfer, sending.NextSent, sending.Wanted.Epoch);
         SnapshotFrame.WriteChunk(frame, header, sending.Mark, sending.Unsent);
         if (!ports.Transport.TrySend(sending.Follower, frame))
         {
@@ -169,10 +223,10 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         Remove(sending);
         if (installed)
         {
-            ports.Report($"Partition {sending.Group.Value - 1}: node {sending.Follower} has the state up to entry {sending.Mark.Index}.");
+            ports.Report($"{sending.Group.Title}: node {sending.Follower} has the state up to entry {sending.Mark.Index}.");
         }
 
-        Loops!.Post(new SnapshotSent(sending.Group, sending.Follower, sending.Mark.Index, installed));
+        Loops!.Post(new SnapshotSent(sending.Group, sending.Follower, sending.Mark.Index, installed) { Epoch = sending.Wanted.Epoch });
     }
 
     private void Remove(Sending? sending)
@@ -184,12 +238,16 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
     }
 
     /// <summary>One transfer. Chunks [FirstKept, NextRead) are in memory, those below NextSent were sent, and nothing counts but the follower's answer.</summary>
-    private sealed class Sending(SnapshotWanted wanted, ulong transfer, IStateReader reader) : IDisposable
+    private sealed class Sending(SnapshotWanted wanted, ulong transfer, ISnapshotRecords records) : IDisposable
     {
         private readonly List<ByteBuffer> _kept = [];
         private readonly ByteBuffer _records = ByteBuffer.Rent();
         private int _cut;
         private bool _more = true;
+
+        public SnapshotWanted Wanted => wanted;
+
+        public ISnapshotRecords Records => records;
 
         public GroupId Group => wanted.Group;
 
@@ -199,7 +257,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
         public ulong Transfer => transfer;
 
-        public StateMark Mark { get; } = reader.Mark;
+        public StateMark Mark { get; } = records.Mark;
 
         public ulong FirstKept { get; private set; }
 
@@ -220,22 +278,29 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
         public ReadOnlySpan<byte> Unsent => _kept[(int)(NextSent - FirstKept)].Written;
 
-        /// <summary>Reads one more chunk: of about so many bytes, however long a record is.</summary>
-        public int ReadChunk(int bytes)
+        /// <summary>Reads one more chunk: of about so many bytes, however long a record is. False when it is not to be had yet.</summary>
+        public bool TryReadChunk(int bytes, out int length)
         {
+            length = 0;
             if (_more && _cut == _records.Length)
             {
                 _cut = _records.Length = 0;
-                _more = reader.TryRead(_records, bytes);
+                SnapshotRead read = records.Read(_records, bytes);
+                if (read == SnapshotRead.NotYet)
+                {
+                    return false;
+                }
+
+                _more = read == SnapshotRead.Some;
             }
 
-            int length = Math.Min(bytes * 2, _records.Length - _cut);
+            length = Math.Min(bytes * 2, _records.Length - _cut);
             ByteBuffer chunk = ByteBuffer.Rent(Math.Max(length, 1));
             chunk.Append(_records.Array.AsSpan(_cut, length));
             _cut += length;
             _kept.Add(chunk);
             NextRead++;
-            return length;
+            return true;
         }
 
         public void SendAgain() => NextSent = FirstKept;
@@ -255,7 +320,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
         public void Dispose()
         {
-            reader.Dispose();
+            records.Dispose();
             _records.Return();
             foreach (ByteBuffer chunk in _kept)
             {

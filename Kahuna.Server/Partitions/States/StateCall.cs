@@ -4,13 +4,23 @@ using Kahuna.Server.State;
 namespace Kahuna.Server.Partitions.States;
 
 /// <summary>What the state thread asks a partition's loop for, or tells it. Immutable, but for the buffers, which go over with it.</summary>
-internal abstract record StateCall(GroupId Group);
+internal abstract record StateCall(GroupId Group)
+{
+    /// <summary>The epoch that it is about; 0 but for ephemeral groups. In another epoch it is void.</summary>
+    public ulong Epoch { get; init; }
+}
 
-/// <summary>Begin a view of what changed (or of everything), and tell its mark: <see cref="ViewBegun"/>.</summary>
-internal sealed record BeginView(GroupId Group, bool Whole) : StateCall(Group);
+/// <summary>
+/// Begin a view of what changed (or of everything), and tell its mark: <see cref="ViewBegun"/>. Views that are stored have no transfer; one that is sent, because the group's state is
+/// not stored, is known by its transfer.
+/// </summary>
+internal sealed record BeginView(GroupId Group, bool Whole, ulong Transfer = 0) : StateCall(Group);
 
 /// <summary>Add the view's next records: <see cref="RecordsTaken"/>.</summary>
-internal sealed record TakeRecords(GroupId Group, StateSlice Slice, int BytesMax) : StateCall(Group);
+internal sealed record TakeRecords(GroupId Group, StateSlice Slice, int BytesMax, ulong Transfer = 0) : StateCall(Group);
+
+/// <summary>The view of a transfer that has ended is of no use any more.</summary>
+internal sealed record EndView(GroupId Group, ulong Transfer) : StateCall(Group);
 
 /// <summary>The state up to this entry is on stable storage.</summary>
 internal sealed record StateStored(GroupId Group, LogIndex Index) : StateCall(Group);

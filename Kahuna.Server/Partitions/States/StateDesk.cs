@@ -11,6 +11,7 @@ namespace Kahuna.Server.Partitions.States;
 internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts ports, StateMachine loaded)
 {
     private readonly Dictionary<NodeId, LogIndex> _sending = [];
+    private readonly Dictionary<ulong, StateView> _sent = [];
     private StateView? _view;
     private bool _asked;
     private bool _wholeNeeded;
@@ -53,6 +54,14 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// </summary>
     public void Tick(RaftCore core)
     {
+        if (group.IsEphemeral)
+        {
+            // A state that is sent is of use only if the log behind it is still there when it has arrived: it may grow as large as the state.
+            core.LogMemoryBytesMax = Math.Max(options.RaftLimits.CacheBytesMax, _sending.Count > 0 ? State.Counts.Bytes : 0);
+            ShowFigures(core);
+            return;
+        }
+
         long due = ports.States.TakesWholeStates ? Math.Max(options.FlushLogBytes, State.Counts.Bytes) : options.FlushLogBytes;
         if (!_asked && ports.Log.BytesSince(group, Stored) >= due)
         {
@@ -66,11 +75,58 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
             core.CutThrough(start);
         }
 
+        ShowFigures(core);
+    }
+
+    private void ShowFigures(RaftCore core)
+    {
         PartitionFigures figures = _figures;
         if (figures.Applied != Applied || figures.Stored != Stored || figures.LogStart != core.LogStart || figures.MayVote != core.IsVoting)
         {
             Volatile.Write(ref _figures, new PartitionFigures(Applied, State.Digest, State.Counts.Keys, Stored, core.LogStart, core.IsVoting));
         }
+    }
+
+    /// <summary>Begins a view for a transfer of a state that is in memory only, or says that there is none to be had now.</summary>
+    public void BeginSending(ulong transfer, bool mayBegin)
+    {
+        if (!mayBegin || IsStill)
+        {
+            ports.Keeper.Post(new ViewBegun(group, null, Whole: true, transfer));
+            return;
+        }
+
+        StateView view = State.ViewAll();
+        _sent[transfer] = view;
+        ports.Keeper.Post(new ViewBegun(group, new StateMark(Applied, AppliedTerm, view.Summary), Whole: true, transfer));
+    }
+
+    /// <summary>Fills a slice for a transfer. A view that is gone is told as ended.</summary>
+    public void TakeForSending(ulong transfer, StateSlice slice, int bytesMax)
+    {
+        bool ended = !_sent.TryGetValue(transfer, out StateView? view);
+        bool more = !ended && view!.TryTake(slice, bytesMax);
+        ports.Keeper.Post(new RecordsTaken(group, slice, more, ended, 0, transfer));
+    }
+
+    /// <summary>A transfer is over.</summary>
+    public void EndSending(ulong transfer)
+    {
+        if (_sent.Remove(transfer, out StateView? view))
+        {
+            view.Dispose();
+        }
+    }
+
+    /// <summary>Everything that was is void: goes on with an empty state.</summary>
+    public void BeginAnew(StateMachine state)
+    {
+        SendNothing();
+        EndSendings();
+        State = state;
+        Applied = default;
+        AppliedTerm = default;
+        IsStill = false;
     }
 
     /// <summary>Begins a view of what changed, or of everything, or says that there is none to be had now.</summary>
@@ -137,6 +193,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// <summary>Goes on with the state that has arrived and is in the store.</summary>
     public void Install(StateMachine state, in StateMark mark)
     {
+        EndSendings();
         State = state;
         MarkApplied(mark.Index, mark.Term);
         EndView();
@@ -148,10 +205,10 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     public void GoOn() => IsStill = false;
 
     /// <summary>A follower needs the state; the log from the stored state on is kept for it until that has ended.</summary>
-    public void Send(NodeId follower, Term term)
+    public void Send(NodeId follower, Term term, ulong epoch)
     {
         _sending[follower] = Stored;
-        ports.Keeper.Post(new SnapshotWanted(group, follower, term));
+        ports.Keeper.Post(new SnapshotWanted(group, follower, term, epoch));
     }
 
     public void Sent(NodeId follower)
@@ -183,8 +240,23 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         }
     }
 
+    private void EndSendings()
+    {
+        foreach (StateView view in _sent.Values)
+        {
+            view.Dispose();
+        }
+
+        _sent.Clear();
+    }
+
     private void Release()
     {
+        if (group.IsEphemeral)
+        {
+            return;
+        }
+
         LogIndex released = Stored;
         foreach (LogIndex needed in _sending.Values)
         {

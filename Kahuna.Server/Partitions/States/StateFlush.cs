@@ -237,7 +237,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         End();
         Loops!.Post(new StateNotStored(group));
         _notBeforeMs = NowAfterPause();
-        ports.Report($"State of partition {group.Value - 1} is not stored: {error.Message} The log keeps everything meanwhile; storing is tried again every {options.NoRoomPauseMs / 1000} s.");
+        ports.Report($"State of {group.Name} is not stored: {error.Message} The log keeps everything meanwhile; storing is tried again every {options.NoRoomPauseMs / 1000} s.");
     }
 
     private long NowAfterPause() => (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency) + options.NoRoomPauseMs;

@@ -154,15 +154,21 @@ internal sealed class StateKeeper : IDisposable
             case FlushDue due:
                 _flush.Want(due.Group);
                 break;
-            case ViewBegun begun:
+            case ViewBegun { Transfer: 0 } begun:
                 _flush.Begun(begun, now);
                 break;
-            case RecordsTaken taken:
+            case ViewBegun begun:
+                _source.Begun(begun, now);
+                break;
+            case RecordsTaken { Transfer: 0 } taken:
                 _flush.Taken(taken, now);
+                break;
+            case RecordsTaken taken:
+                _source.Taken(taken, now);
                 break;
             case SnapshotWanted wanted:
                 _freshening.RemoveAll(other => other.Group == wanted.Group && other.Follower == wanted.Follower);
-                if (_flush.Freshen(wanted.Group))
+                if (!wanted.Group.IsEphemeral && _flush.Freshen(wanted.Group))
                 {
                     _freshening.Add(wanted);
                 }

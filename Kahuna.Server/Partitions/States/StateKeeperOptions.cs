@@ -11,6 +11,9 @@ internal sealed record StateKeeperOptions
     /// <summary>Bytes per second that storing states may write, and that sending snapshots may send, each.</summary>
     public long BytesPerSecond { get; init; } = 32_000_000;
 
+    /// <summary>Bytes per second that sending the state of an ephemeral group may send: as fast as a link takes it, since the group lives on fewer members until that is done.</summary>
+    public long VolatileBytesPerSecond { get; init; } = 512_000_000;
+
     /// <summary>Log since the stored state at which storing is no longer held to its rate: the log must not outgrow its room.</summary>
     public long UrgentLogBytes { get; init; } = 512L << 20;
 

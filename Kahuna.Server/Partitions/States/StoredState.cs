@@ -31,7 +31,7 @@ internal static class StoredState
         }
         catch (InvalidDataException error)
         {
-            throw new StorageException($"The stored state of partition {group.Value - 1} cannot be used: {error.Message}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.", error);
+            throw new StorageException($"The stored state of {group.Name} cannot be used: {error.Message}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.", error);
         }
     }
 }

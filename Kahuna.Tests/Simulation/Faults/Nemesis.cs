@@ -178,7 +178,7 @@ internal sealed class Nemesis
     /// <summary>Some node, more often one that leads.</summary>
     private SimNode Choose(SimRandom random)
     {
-        int group = random.Next(_cluster.Config.Groups);
+        int group = random.Next(_cluster.Config.Layout.Slots);
         SimNode other = random.Pick(_cluster.Nodes);
         return random.Chance(0.5) ? LeaderOf(group) ?? other : other;
     }

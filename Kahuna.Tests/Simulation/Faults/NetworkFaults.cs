@@ -61,7 +61,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
 
     private SimNode Leader(SimRandom random)
     {
-        int group = random.Next(cluster.Config.Groups);
+        int group = random.Next(cluster.Config.Layout.Slots);
         return cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Partition(group).IsLeader) ?? random.Pick(cluster.Nodes);
     }
 

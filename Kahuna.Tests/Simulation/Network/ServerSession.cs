@@ -117,7 +117,7 @@ internal sealed class ServerSession : ReplySink
         {
             uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest[8..]);
-            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command) && command.Kind == CommandKind.Set)
+            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command) && command is { Kind: CommandKind.Set, Durability: CommandDurability.Persistent })
             {
                 _sets[number] = System.Text.Encoding.UTF8.GetString(command.Value);
             }

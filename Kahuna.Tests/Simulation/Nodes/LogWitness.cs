@@ -1,22 +1,28 @@
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>
 /// What a node's log was told and what it said is on stable storage, over all lives of the node: the measure for what it finds after a restart, and for what the rules
 /// count as durable. Owned by its node.
 /// </summary>
-internal sealed class LogWitness(int groups)
+internal sealed class LogWitness(GroupLayout layout)
 {
-    private readonly GroupImage[] _memory = Fresh(groups);
-    private readonly GroupImage[] _durable = Fresh(groups);
+    private readonly GroupImage[] _memory = Fresh(layout);
+    private readonly GroupImage[] _durable = Fresh(layout);
     private readonly Dictionary<int, Queue<(ulong Batch, List<LogOperation> Operations)>> _submitted = [];
 
-    /// <summary>What the node has written of a group, synced or not.</summary>
-    public GroupImage Memory(int group) => _memory[group];
+    /// <summary>What the node has written of the group in a slot, synced or not.</summary>
+    public GroupImage Memory(int slot) => _memory[slot];
 
-    /// <summary>What the node has on stable storage of a group.</summary>
-    public GroupImage Durable(int group) => _durable[group];
+    /// <summary>What the node has on stable storage of the group in a slot.</summary>
+    public GroupImage Durable(int slot) => _durable[slot];
 
-    public void Told(LogOperation operation) => operation.ApplyTo(_memory[(int)operation.Group.Value - 1]);
+    /// <summary>Everything that a log can hold: all groups, and behind them what belongs to the node itself.</summary>
+    public static IEnumerable<GroupId> All(GroupLayout layout) => Enumerable.Range(0, layout.Slots).Select(layout.GroupOf).Append(GroupId.Node);
+
+    public void Told(LogOperation operation) => operation.ApplyTo(_memory[IndexOf(operation.Group)]);
 
     public void Submitted(int loop, ulong batch, List<LogOperation> operations)
     {
@@ -49,7 +55,7 @@ internal sealed class LogWitness(int groups)
         }
 
         _submitted.Clear();
-        for (int i = 0; i < groups; i++)
+        for (int i = 0; i < found.Length; i++)
         {
             _memory[i] = found[i];
             _durable[i] = found[i].Copy();
@@ -59,15 +65,20 @@ internal sealed class LogWitness(int groups)
     }
 
     /// <summary>The disk is gone.</summary>
-    public void Forget() => Recovered(Fresh(groups), 0);
+    public void Forget() => Recovered(Fresh(layout), 0);
 
-    private static GroupImage[] Fresh(int groups) => [.. Enumerable.Range(0, groups).Select(_ => new GroupImage())];
+    private static GroupImage[] Fresh(GroupLayout layout) => [.. Enumerable.Range(0, layout.Slots + 1).Select(_ => new GroupImage())];
 
-    private static void Apply(List<LogOperation> operations, GroupImage[] images)
+    private int IndexOf(GroupId group) => group == GroupId.Node ? layout.Slots : layout.SlotOf(group);
+
+    /// <summary>The node's own record is written by the loop of the meta group.</summary>
+    private int LoopOf(int index, int loops) => index == layout.Slots ? 0 : layout.LoopOf(index, loops);
+
+    private void Apply(List<LogOperation> operations, GroupImage[] images)
     {
         foreach (LogOperation operation in operations)
         {
-            operation.ApplyTo(images[(int)operation.Group.Value - 1]);
+            operation.ApplyTo(images[IndexOf(operation.Group)]);
         }
     }
 
@@ -79,9 +90,12 @@ internal sealed class LogWitness(int groups)
         while (true)
         {
             string? wrong = null;
-            for (int group = loop; group < groups && wrong is null; group += loops)
+            for (int index = 0; index < found.Length && wrong is null; index++)
             {
-                wrong = images[group].Differs(found[group]) is { } difference ? $"group {group + 1}: {difference}" : null;
+                if (LoopOf(index, loops) == loop)
+                {
+                    wrong = images[index].Differs(found[index]) is { } difference ? $"{(index == layout.Slots ? "the node" : layout.GroupOf(index).Name)}: {difference}" : null;
+                }
             }
 
             if (wrong is null)

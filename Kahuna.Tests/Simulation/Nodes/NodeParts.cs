@@ -31,8 +31,8 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         IStateStore states = config.WholeStates ? files : new MergingStateStore(files);
         NodeId self = new((ushort)node.Id);
         NodeId[] voters = [.. Enumerable.Range(1, config.Nodes).Select(static id => new NodeId((ushort)id))];
-        ClusterView view = new(new ClusterIdentity("sim", self, "1", config.Groups, [.. voters.Zip(Addresses(config))]));
-        view.Failed += (partition, error) => node.Break($"partition {partition} has failed: {error}");
+        ClusterView view = new(new ClusterIdentity("sim", self, "1", config.Groups, [.. voters.Zip(Addresses(config))]), config.HasEphemeral);
+        view.Failed += (group, error) => node.Break($"{group.Name} has failed: {error}");
         view.StorageDead += node.Die;
         StateKeeper keeper = new(Keeping(config, self, start), new KeeperPorts(states, log, node, node.Clock, node.Say), node.Die);
         LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
@@ -69,6 +69,9 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         UncommittedBytesMax = config.UncommittedBytesMax,
         StateLimits = config.StateLimits,
         FlushLogBytes = config.FlushLogBytes,
+        HasEphemeral = config.HasEphemeral,
+        AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
+        PledgeTicks = config.Pledges.OtherMs / config.TickMs,
         Seed = start,
     };
 }

@@ -52,14 +52,14 @@ internal sealed class SimLog : ILogStore, ILogShell
     public ValueTask DisposeAsync() => _log.DisposeAsync();
 
     /// <summary>All that the log has, for the witness.</summary>
-    public GroupImage[] Images(int groups)
+    public GroupImage[] Images(GroupLayout layout)
     {
-        GroupImage[] images = new GroupImage[groups];
-        for (int i = 0; i < groups; i++)
+        List<GroupImage> images = [];
+        foreach (GroupId group in LogWitness.All(layout))
         {
-            GroupId group = new((uint)i + 1);
             RecoveredGroup found = _log.Recovered(group);
-            GroupImage image = images[i] = new GroupImage { HardState = found.HardState };
+            GroupImage image = new() { HardState = found.HardState };
+            images.Add(image);
             image.Restart(found.Start.Value);
             if (found.LastIndex > found.Start)
             {
@@ -67,7 +67,7 @@ internal sealed class SimLog : ILogStore, ILogShell
             }
         }
 
-        return images;
+        return [.. images];
     }
 
     void ILogShell.WakeCommit()

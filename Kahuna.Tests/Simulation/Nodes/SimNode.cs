@@ -37,7 +37,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _cluster = cluster;
         _config = cluster.Config;
         _random = new SimRandom(_config.Seed).Fork(100 + (ulong)id);
-        _witness = new LogWitness(_config.Groups);
+        _witness = new LogWitness(_config.Layout);
         _sourcesTaken = _config.Nodes;
         _held = new HeldActions(this, _random, _config.TurnNs);
         Id = id;
@@ -349,7 +349,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         ulong start = _random.Next();
         SegmentedLogOptions sizes = NodeParts.LogSizes(_config, start);
         SimLog log = new(this, SegmentedLog.Open(DataPath, sizes, Disk, Say));
-        GroupImage[] found = log.Images(_config.Groups);
+        GroupImage[] found = log.Images(_config.Layout);
         if (_witness.Recovered(found, _config.Loops) is { } wrong)
         {
             Rules.Break("a restart finds what was on stable storage", $"node {Id}: {wrong}");

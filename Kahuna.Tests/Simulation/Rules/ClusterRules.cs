@@ -4,9 +4,11 @@ using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State.Meta;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation.Rules;
@@ -18,20 +20,45 @@ internal sealed class ClusterRules
     private const int LoadedEvery = 8;
 
     private readonly SimConfig _config;
-    private readonly GroupRules[] _groups;
-    private readonly BeliefRules[] _beliefs;
+    private readonly GroupLayout _layout;
+    private readonly GroupRules?[] _groups;
+    private readonly BeliefRules?[] _beliefs;
+    private readonly VolatileRules?[] _volatiles;
     private readonly Dictionary<string, (int Group, ulong Index, ulong Term)> _values = [];
 
     public ClusterRules(SimConfig config, IReadOnlyList<SimNode> nodes)
     {
         _config = config;
-        _groups = [.. Enumerable.Range(0, config.Groups).Select(group => new GroupRules(group, config, nodes, Break))];
-        _beliefs = [.. Enumerable.Range(0, config.Groups).Select(group => new BeliefRules(group, nodes, Break))];
+        _layout = config.Layout;
+        _groups = new GroupRules?[_layout.Slots];
+        _beliefs = new BeliefRules?[_layout.Slots];
+        _volatiles = new VolatileRules?[_layout.Slots];
+        for (int slot = 0; slot < _layout.Slots; slot++)
+        {
+            if (_layout.GroupOf(slot).IsEphemeral)
+            {
+                _volatiles[slot] = new VolatileRules(slot, config, nodes, Break);
+            }
+            else
+            {
+                _groups[slot] = new GroupRules(slot, config, nodes, Break);
+                _beliefs[slot] = new BeliefRules(slot, nodes, Break);
+            }
+        }
     }
 
-    public int LeaderChanges => _groups.Sum(group => group.LeaderChanges);
+    public int LeaderChanges => _groups.Sum(static group => group?.LeaderChanges ?? 0) + _volatiles.Sum(static group => group?.LeaderChanges ?? 0);
 
-    public ulong Committed(int group) => _groups[group].Committed;
+    /// <summary>Epochs of ephemeral groups that were closed.</summary>
+    public int ClosedEpochs => _volatiles.Sum(static group => group?.Closed ?? 0);
+
+    /// <summary>Votes of nodes that had been restored.</summary>
+    public int Restored => _volatiles.Sum(static group => group?.Restored ?? 0);
+
+    /// <summary>The rules of the ephemeral group of a partition.</summary>
+    public VolatileRules Ephemeral(int partition) => _volatiles[_layout.SlotOf(partition, isEphemeral: true)]!;
+
+    public ulong Committed(int slot) => _groups[slot]?.Committed ?? _volatiles[slot]!.Committed;
 
     /// <summary>The first rule that was broken, also when shipped code has caught the exception.</summary>
     public RuleBrokenException? Broken { get; private set; }
@@ -46,22 +73,20 @@ internal sealed class ClusterRules
 
     public void Ended(SimNode node)
     {
-        foreach (GroupRules group in _groups)
+        for (int slot = 0; slot < _layout.Slots; slot++)
         {
-            group.Ended(node);
-        }
-
-        foreach (BeliefRules beliefs in _beliefs)
-        {
-            beliefs.Ended(node);
+            _groups[slot]?.Ended(node);
+            _beliefs[slot]?.Ended(node);
+            _volatiles[slot]?.Ended(node);
         }
     }
 
     public void Wiped(SimNode node)
     {
-        foreach (GroupRules group in _groups)
+        for (int slot = 0; slot < _layout.Slots; slot++)
         {
-            group.Wiped(node);
+            _groups[slot]?.Wiped(node);
+            _volatiles[slot]?.Wiped(node);
         }
     }
 
@@ -78,10 +103,11 @@ internal sealed class ClusterRules
         for (int i = 0; i < _groups.Length; i++)
         {
             Partition partition = loops.Partition(i);
-            _groups[i].Look(node, partition);
+            _volatiles[i]?.Look(node, partition);
+            _groups[i]?.Look(node, partition);
             if (between)
             {
-                _beliefs[i].Look(node, partition.Core);
+                _beliefs[i]?.Look(node, partition.Core);
             }
         }
     }
@@ -96,8 +122,8 @@ internal sealed class ClusterRules
 
         while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
         {
-            int number = (int)group.Value - 1;
-            _beliefs[number].Hears(node, message, loops.Partition(number).Core, loops.Loops[number % loops.Loops.Length].Turns);
+            int slot = _layout.SlotOf(group);
+            _beliefs[slot]?.Hears(node, message, loops.Partition(slot).Core, loops.Loops[_layout.LoopOf(slot, loops.Loops.Length)].Turns);
         }
     }
 
@@ -128,14 +154,15 @@ internal sealed class ClusterRules
 
     public void Appended(SimNode node, GroupId group, ulong first, IReadOnlyList<EntryId> entries, ReadOnlySpan<byte> bytes)
     {
-        int number = (int)group.Value - 1;
-        _groups[number].Appended(node, first, entries);
+        int number = _layout.SlotOf(group);
+        _groups[number]!.Appended(node, first, entries);
         ulong index = first;
         while (EntryCodec.TryRead(ref bytes, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
         {
             if (kind == EntryKind.Commands)
             {
                 NoteValues(payload, number, index, term.Value);
+                NoteMeta(node, group, payload);
             }
 
             index++;
@@ -159,10 +186,18 @@ internal sealed class ClusterRules
             return;
         }
 
-        while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
+        while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out MessageStamp stamp, out ReadOnlySpan<byte> beside))
         {
             message.To = to;
-            _groups[group.Value - 1].Left(node, message, loops.Partition((int)group.Value - 1).Core);
+            int slot = _layout.SlotOf(group);
+            if (message.Kind == RaftMessageKind.Forward)
+            {
+                NoteMeta(node, beside);
+                continue;
+            }
+
+            _groups[slot]?.Left(node, message, loops.Partition(slot).Core);
+            _volatiles[slot]?.Left(node, message, stamp, loops.Partition(slot));
         }
     }
 
@@ -192,7 +227,7 @@ internal sealed class ClusterRules
     public void Answered(SimNode node, ReadOnlySpan<byte> command, ReadOnlySpan<byte> answer)
     {
         Look(node, between: false);
-        if (Command.TryRead(command, out Command asked) && asked.Kind == CommandKind.Set && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
+        if (Command.TryRead(command, out Command asked) && asked is { Kind: CommandKind.Set, Durability: CommandDurability.Persistent } && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
         {
             CheckAcknowledged(node, Encoding.UTF8.GetString(asked.Value));
         }
@@ -210,6 +245,25 @@ internal sealed class ClusterRules
         }
     }
 
+    private void NoteMeta(SimNode node, GroupId group, ReadOnlySpan<byte> payload)
+    {
+        if (group.IsMeta && CommandEntry.TryReadHeader(payload, out _, out _, out ReadOnlySpan<byte> items))
+        {
+            while (CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes))
+            {
+                NoteMeta(node, bytes);
+            }
+        }
+    }
+
+    private void NoteMeta(SimNode node, ReadOnlySpan<byte> bytes)
+    {
+        if (Command.TryRead(bytes, out Command command) && MetaCommand.Read(in command) is { Group.IsEphemeral: true } said)
+        {
+            _volatiles[_layout.SlotOf(said.Group)]!.Said(node, said);
+        }
+    }
+
     /// <summary>Values are unique, so the entry of a set is known by its value.</summary>
     private void CheckAcknowledged(SimNode node, string value)
     {
@@ -218,7 +272,7 @@ internal sealed class ClusterRules
             Break("what is acknowledged is in a log", $"node {node.Id} acknowledges {value}");
         }
 
-        GroupRules group = _groups[place.Group];
+        GroupRules group = _groups[place.Group]!;
         bool committed = place.Index <= group.Committed && group.CommittedEntry(place.Index).Term == place.Term;
         int durable = committed ? group.Durable(place.Index, group.CommittedEntry(place.Index)) : 0;
         if (durable <= _config.Nodes / 2)

@@ -7,6 +7,12 @@ internal sealed class Call
 
     public required string Key { get; init; }
 
+    /// <summary>The key is an ephemeral one: another than the persistent one of this name.</summary>
+    public bool IsEphemeral { get; init; }
+
+    /// <summary>The key with its durability.</summary>
+    public string Name => IsEphemeral ? "ephemeral " + Key : Key;
+
     public required CallKind Kind { get; init; }
 
     public required long CallNs { get; init; }

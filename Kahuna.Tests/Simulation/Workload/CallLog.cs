@@ -25,8 +25,8 @@ internal sealed class CallLog(Func<ClusterRules> rules)
     public Call Begin(Call call, SimScheduler scheduler)
     {
         _calls.Add(call);
-        _floors[call] = _acknowledged.GetValueOrDefault(call.Key);
-        scheduler.Note(SimEvent.Call, 0, call.Process, (long)call.Kind, call.Key);
+        _floors[call] = _acknowledged.GetValueOrDefault(call.Name);
+        scheduler.Note(SimEvent.Call, 0, call.Process, (long)call.Kind, call.Name);
         return call;
     }
 
@@ -40,17 +40,17 @@ internal sealed class CallLog(Func<ClusterRules> rules)
             return;
         }
 
-        _latest[call.Key] = call;
+        _latest[call.Name] = call;
         if (call.Revision is { } revision && call.Done)
         {
             if (revision < floor)
             {
-                rules().Break("nobody reads what is older than acknowledged", $"{call.Kind} of {call.Key} by {call.Process} gives revision {revision}, and {floor} was acknowledged before it began");
+                rules().Break("nobody reads what is older than acknowledged", $"{call.Kind} of {call.Name} by {call.Process} gives revision {revision}, and {floor} was acknowledged before it began");
             }
 
-            if (revision > _acknowledged.GetValueOrDefault(call.Key))
+            if (revision > _acknowledged.GetValueOrDefault(call.Name))
             {
-                _acknowledged[call.Key] = revision;
+                _acknowledged[call.Name] = revision;
             }
         }
     }

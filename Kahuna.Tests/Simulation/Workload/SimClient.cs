@@ -85,7 +85,7 @@ internal sealed class SimClient
             while (!_cluster.LoadEnds)
             {
                 await PauseAsync(random, leased);
-                Call call = await CallAsync(process, random, leased?.Key);
+                Call call = await CallAsync(process, random, leased);
                 leased = leased is null && call.TtlMs <= AimedTtlMsMax && random.Chance(Aimed) ? call : null;
             }
         }
@@ -118,7 +118,7 @@ internal sealed class SimClient
         return over.Task;
     }
 
-    private async Task<Call> CallAsync(int process, SimRandom random, string? leased)
+    private async Task<Call> CallAsync(int process, SimRandom random, Call? leased)
     {
         Call call = _cluster.History.Begin(Draw(process, random, leased), _cluster.Scheduler);
         using CancellationTokenSource? abandoned = random.Chance(_config.Abandoned)
@@ -161,41 +161,43 @@ internal sealed class SimClient
     {
         KeyValues store = _client.KeyValues;
         TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
+        Durability durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
         KahunaValue? compared = call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
         switch (call.Kind)
         {
             case CallKind.Set:
-                SetOptions options = new() { OnlyIfAbsent = call.OnlyIfAbsent, OnlyIfPresent = call.OnlyIfPresent, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, Ttl = ttl };
+                SetOptions options = new() { Durability = durability, OnlyIfAbsent = call.OnlyIfAbsent, OnlyIfPresent = call.OnlyIfPresent, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, Ttl = ttl };
                 SetResult set = await store.SetAsync(call.Key, call.Value, options, ct);
                 (call.Done, call.Revision) = (set.Applied, set.Revision);
                 break;
             case CallKind.Get:
-                GetResult got = await store.GetAsync(call.Key, null, ct);
+                GetResult got = await store.GetAsync(call.Key, new ReadOptions { Durability = durability }, ct);
                 (call.Done, call.Revision) = (got.Found, got.Revision);
                 call.FoundValue = got.Found ? got.Value.ToString() : null;
                 break;
             case CallKind.Exists:
-                ExistsResult exists = await store.ExistsAsync(call.Key, null, ct);
+                ExistsResult exists = await store.ExistsAsync(call.Key, new ReadOptions { Durability = durability }, ct);
                 (call.Done, call.Revision) = (exists.Found, exists.Revision);
                 break;
             case CallKind.Delete:
-                DeleteResult deleted = await store.DeleteAsync(call.Key, new DeleteOptions { OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision }, ct);
+                DeleteResult deleted = await store.DeleteAsync(call.Key, new DeleteOptions { Durability = durability, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision }, ct);
                 (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision);
                 break;
             case CallKind.Extend:
-                ExtendResult extended = await store.ExtendAsync(call.Key, ttl!.Value, null, ct);
+                ExtendResult extended = await store.ExtendAsync(call.Key, ttl!.Value, new ExtendOptions { Durability = durability }, ct);
                 (call.Done, call.Revision) = (extended.Extended, extended.Revision);
                 break;
             case CallKind.Increment:
-                IncrementResult incremented = await store.IncrementAsync(call.Key, call.By, null, ct);
+                IncrementResult incremented = await store.IncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
                 (call.Done, call.Revision, call.Number) = (true, incremented.Revision, incremented.Value);
                 break;
         }
     }
 
-    private Call Draw(int process, SimRandom random, string? leased)
+    private Call Draw(int process, SimRandom random, Call? leased)
     {
-        string key = leased ?? _cluster.Keys.Take(random, IsHurried);
+        string key = leased?.Key ?? _cluster.Keys.Take(random, IsHurried);
+        bool isEphemeral = leased?.IsEphemeral ?? (_config.HasEphemeral && random.Chance(_config.Ephemeral));
         CallKind kind = leased is not null && random.Chance(0.5) ? CallKind.Extend : random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
         bool isCounter = key[1] is '0' or '3';
         if (isCounter && kind is CallKind.Set or CallKind.Extend)
@@ -205,11 +207,12 @@ internal sealed class SimClient
 
         bool isWrite = kind is CallKind.Set or CallKind.Delete;
         int condition = isWrite ? random.Next(8) : 7;
-        Call? seen = condition is 2 or 3 ? _cluster.History.LatestOf(key) : null;
+        Call? seen = condition is 2 or 3 ? _cluster.History.LatestOf(isEphemeral ? "ephemeral " + key : key) : null;
         return new Call
         {
             Process = process,
             Key = key,
+            IsEphemeral = isEphemeral,
             Kind = kind,
             CallNs = _cluster.Scheduler.NowNs,
             Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(IsHurried ? Math.Max(HurriedLarge, _config.LargeValues) : _config.LargeValues) ? new string('x', random.Next(3_000)) : "")}") : null,

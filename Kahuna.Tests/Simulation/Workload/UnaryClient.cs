@@ -63,7 +63,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         Command command = new()
         {
             Kind = Enum.Parse<CommandKind>(call.Kind.ToString()),
-            Durability = CommandDurability.Persistent,
+            Durability = call.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent,
             Key = Encoding.UTF8.GetBytes(call.Key),
             Value = call.Value is null ? default : Encoding.UTF8.GetBytes(call.Value),
             ComparedValue = call.OnlyIfValue is null ? default : Encoding.UTF8.GetBytes(call.OnlyIfValue),

@@ -1,0 +1,285 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions;
+
+/// <summary>
+/// What clients want of a partition, from its arrival to the answer: writes that wait to be proposed and then for their entry, reads that wait for their round. Everybody gets one answer,
+/// also when leadership is lost. Owned by one <see cref="Partition"/>; not thread-safe.
+/// </summary>
+internal sealed class ClientDesk
+{
+    private readonly GroupId _group;
+    private readonly LoopOptions _options;
+    private readonly TurnOutput _output;
+    private readonly StateDesk _states;
+    private readonly ProposalQueue _proposals;
+    private readonly ReadQueue _reads = new();
+    private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
+    private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
+    private ClusterClock _clock;
+    private ulong _openTicket;
+    private bool _hasOpenTicket;
+    private bool _sweeping;
+
+    public ClientDesk(GroupId group, LoopOptions options, TurnOutput output, StateDesk states)
+    {
+        _group = group;
+        _options = options;
+        _output = output;
+        _states = states;
+        _proposals = new ProposalQueue(options.EntryBytesMax);
+        _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, Core.Leader.Value);
+        _answerUnknown = reply => Answer(reply, OutcomeStatus.Unknown);
+    }
+
+    /// <summary>The group's core, once its log is recovered; another one in each epoch of an ephemeral group.</summary>
+    public RaftCore Core { get; set; } = null!;
+
+    /// <summary>This node leads and has applied an entry of its own term.</summary>
+    public bool IsServing { get; private set; }
+
+    /// <summary>The node stops, and takes nothing new.</summary>
+    public bool IsDraining { get; set; }
+
+    public bool HasQueued => _proposals.Queued > 0;
+
+    public bool IsIdle => _proposals.Queued == 0 && _proposals.Proposed == 0 && _reads.Count == 0;
+
+    /// <summary>Proposals wait, and may go.</summary>
+    public bool IsDue => _proposals.Queued > 0 && CanPropose;
+
+    /// <summary>One checked operation of a client. A read keeps the batch held until it is answered.</summary>
+    public void Accept(ClientBatch batch, int operation, bool hasFailed)
+    {
+        ref readonly ClientOperation op = ref batch.Operations[operation];
+        if (hasFailed)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Internal, "The partition has stopped on an internal error; see the node's log.");
+        }
+        else if (IsDraining)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unavailable, "The node is stopping.");
+        }
+        else if (Core.Role != RaftRole.Leader)
+        {
+            _output.Reply(batch.Sink, op.Number, new Outcome(OutcomeStatus.NotLeader, number: Core.Leader.Value));
+        }
+        else if (op.WaitMs != 0 && _output.NowMs - batch.ArrivalMs > op.WaitMs)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Expired, "The time limit passed before the operation was begun.");
+        }
+        else if (op.IsRead)
+        {
+            AcceptRead(batch, operation);
+        }
+        else
+        {
+            AcceptWrite(batch, op);
+        }
+    }
+
+    /// <summary>A write of the node itself, which nobody waits for.</summary>
+    public void Add(ReadOnlySpan<byte> command) => _proposals.Add(command, null, 0);
+
+    /// <summary>A turn begins: reads that come now need a round that begins after it.</summary>
+    public void BeginTurn() => _hasOpenTicket = false;
+
+    /// <summary>Proposes what waits, as far as it may.</summary>
+    public void Propose()
+    {
+        if (!IsDue)
+        {
+            return;
+        }
+
+        long timeMs = _clock.At(_output.NowMs);
+        while (_proposals.TryPeek(timeMs, out ReadOnlySpan<byte> payload))
+        {
+            if (!Core.TryPropose(EntryKind.Commands, payload, out LogIndex index))
+            {
+                // Leadership is being handed over; whoever leads next is told by the hint. A sweep that waited is gone, too.
+                _proposals.DropQueued(_answerNotLeader);
+                _sweeping = false;
+                return;
+            }
+
+            _proposals.MarkProposed(index, Core.Term);
+        }
+    }
+
+    /// <summary>A tick: proposes to remove keys whose time is over.</summary>
+    public void Tick()
+    {
+        if (!_sweeping && !IsDraining && _states.State.HasExpired(_clock.At(_output.NowMs)))
+        {
+            ProposeSweep();
+        }
+    }
+
+    /// <summary>An entry is committed: how many of its commands are awaited. What it takes the place of is answered.</summary>
+    public int Committed(LogIndex index, Term term)
+    {
+        _proposals.DropReplaced(index, term, _answerNotLeader);
+        return _proposals.TryTake(index, out int replies) ? replies : 0;
+    }
+
+    /// <summary>Applies one command of an entry, and answers whoever waits for it.</summary>
+    public void Apply(scoped in Command command, bool isAwaited)
+    {
+        if (command.Kind == CommandKind.ExpireSweep)
+        {
+            _sweeping = false;
+        }
+
+        ProposalQueue.PendingReply reply = isAwaited ? _proposals.TakeReply() : default;
+        if (reply.Sink is null)
+        {
+            _states.State.Apply(command, null);
+            return;
+        }
+
+        ByteBuffer frame = _output.BeginReply(reply.Sink, reply.Number, out int at);
+        _states.State.Apply(command, frame);
+        _output.EndReply(reply.Sink, frame, at);
+    }
+
+    /// <summary>An entry of this node's own leadership is applied: everything of earlier ones is, too.</summary>
+    public void BeginServing()
+    {
+        IsServing = true;
+        _clock.Anchor(_states.State.TimeMs, _output.NowMs);
+    }
+
+    /// <summary>A round has confirmed reads.</summary>
+    public void Confirm(in ReadState state) => _reads.Confirm(state);
+
+    /// <summary>Answers the reads whose round is confirmed and applied.</summary>
+    public void ServeReads()
+    {
+        long nowMs = _clock.At(_output.NowMs);
+        for (int i = 0; _reads.TryTake(_states.Applied, out ReadQueue.PendingRead read); i++)
+        {
+            if (i % Prefetcher.CommandsMax == 0)
+            {
+                CommandsAhead.OfReads(_states.State.Ahead, _reads);
+            }
+
+            ref readonly ClientOperation op = ref read.Batch.Operations[read.Operation];
+            bool decodes = Command.TryRead(read.Batch.Command(op), out Command command);
+            InvariantException.Require(decodes, "a read that passed the door decodes");
+            ByteBuffer frame = _output.BeginReply(read.Batch.Sink, op.Number, out int at);
+            _states.State.Read(command, nowMs, frame);
+            _output.EndReply(read.Batch.Sink, frame, at);
+            read.Batch.Release();
+        }
+    }
+
+    /// <summary>This node leads no more, or again: what is not proposed, and reads, did not happen. Proposed writes wait for what takes their place.</summary>
+    public void LoseLeadership()
+    {
+        IsServing = false;
+        _sweeping = false;
+        if (_proposals.Queued > 0)
+        {
+            _proposals.DropQueued(_answerNotLeader);
+        }
+
+        if (_reads.Count > 0)
+        {
+            DropReads(OutcomeStatus.NotLeader);
+        }
+    }
+
+    /// <summary>The log is replaced, or void: the end of what was proposed is not known any more.</summary>
+    public void LoseProposed() => _proposals.DropProposed(_answerUnknown);
+
+    /// <summary>Answers everything that still waits: what was proposed with "unknown", the rest with "did not happen".</summary>
+    public void Close()
+    {
+        LoseProposed();
+        _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
+        DropReads(OutcomeStatus.Unavailable);
+    }
+
+    /// <summary>A rule is broken: answers everything.</summary>
+    public void Fail()
+    {
+        _proposals.DropProposed(reply => Answer(reply, OutcomeStatus.Internal));
+        _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
+        DropReads(OutcomeStatus.Internal);
+    }
+
+    private bool CanPropose => IsServing && Core.Role == RaftRole.Leader && (_group.IsEphemeral || _output.LogBatchesPending < _options.LogBatchesInFlight);
+
+    private void AcceptRead(ClientBatch batch, int operation)
+    {
+        if (!_hasOpenTicket)
+        {
+            if (!Core.TryRead(out _openTicket))
+            {
+                _output.Reply(batch.Sink, batch.Operations[operation].Number, new Outcome(OutcomeStatus.NotLeader, number: Core.Leader.Value));
+                return;
+            }
+
+            _hasOpenTicket = true;
+        }
+
+        batch.Hold();
+        _reads.Add(batch, operation, _openTicket);
+    }
+
+    private void AcceptWrite(ClientBatch batch, in ClientOperation op)
+    {
+        if (_proposals.Bytes > _options.UncommittedBytesMax)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Busy, "The partition has more uncommitted writes than it may; try again later.");
+        }
+        else if (!_group.IsEphemeral && _output.RefuseWrites is { } reason)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.LogFull, reason);
+        }
+        else
+        {
+            _proposals.Add(batch.Command(op), batch.Sink, op.Number);
+        }
+    }
+
+    private void ProposeSweep()
+    {
+        Command sweep = new()
+        {
+            Kind = CommandKind.ExpireSweep,
+            Durability = _group.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent,
+            Flags = CommandFlags.Number,
+            Number = _options.SweepKeysMax,
+        };
+        ByteBuffer scratch = ByteBuffer.Rent(64);
+        sweep.Write(scratch);
+        _proposals.Add(scratch.Written, null, 0);
+        scratch.Return();
+        _sweeping = true;
+    }
+
+    private void DropReads(OutcomeStatus status)
+    {
+        while (_reads.TryDrop(out ReadQueue.PendingRead read))
+        {
+            _output.Reply(read.Batch.Sink, read.Batch.Operations[read.Operation].Number, new Outcome(status, number: status == OutcomeStatus.NotLeader ? Core.Leader.Value : 0));
+            read.Batch.Release();
+        }
+    }
+
+    private void Answer(ProposalQueue.PendingReply reply, OutcomeStatus status, long number = 0)
+    {
+        if (reply.Sink is not null)
+        {
+            _output.Reply(reply.Sink, reply.Number, new Outcome(status, number: number));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+using Kahuna.Server.State.Meta;
+
+namespace Kahuna.Server.Partitions.Ephemeral;
+
+/// <summary>
+/// What a node does for and with the meta group besides replicating it: gives this start a number that is on stable storage, has it recorded, records the cluster's configuration when
+/// it leads, and passes the records on. Owned by the meta group's partition; not thread-safe.
+/// </summary>
+internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard board)
+{
+    private readonly NodeId[] _voters = [.. options.Voters.Order()];
+    private ulong _incarnation = ports.Log.Recovered(GroupId.Node).HardState.Term.Value;
+    private bool _isStored;
+    private bool _isChanged = true;
+    private int _askTicks = options.AskMetaTicks;
+
+    /// <summary>Gives this start the next number; the caller stores it.</summary>
+    public HardState NextStart(ulong atLeast = 0)
+    {
+        _incarnation = Math.Max(_incarnation, atLeast) + 1;
+        _isStored = false;
+        return new HardState(new Term(_incarnation), default, default);
+    }
+
+    /// <summary>The number is on stable storage.</summary>
+    public void Stored() => _isStored = true;
+
+    /// <summary>A command was applied.</summary>
+    public void Changed() => _isChanged = true;
+
+    /// <summary>Passes the records on when they have changed.</summary>
+    public void Publish(StateMachine state)
+    {
+        if (_isChanged)
+        {
+            _isChanged = false;
+            board.Publish(state.Meta.View());
+        }
+    }
+
+    /// <summary>A tick. Returns a hard state to store when this start needs a higher number: the records know a later start of this node, from a directory that was lost.</summary>
+    public HardState? Tick(bool leads, Action<ByteBuffer> propose)
+    {
+        MetaView view = board.Latest;
+        if (++_askTicks < options.AskMetaTicks)
+        {
+            return null;
+        }
+
+        _askTicks = 0;
+        if (leads && view.Voters.Count == 0)
+        {
+            ByteBuffer bytes = ByteBuffer.Rent();
+            new MetaCommand(CommandKind.Configure) { Number = (ulong)ports.Partitions, Voters = _voters }.Write(bytes);
+            propose(bytes);
+            bytes.Return();
+        }
+
+        MetaNode self = view.Node(options.Self);
+        if (self.Incarnation > 0 && self.Nonce == options.Seed)
+        {
+            return null;
+        }
+
+        if (self.Incarnation >= _incarnation)
+        {
+            return NextStart(self.Incarnation);
+        }
+
+        if (_isStored)
+        {
+            board.Ask(new MetaCommand(CommandKind.RegisterNode) { Node = options.Self, Incarnation = _incarnation, Nonce = options.Seed });
+        }
+
+        return null;
+    }
+}

@@ -1,0 +1,151 @@
+using Kahuna.Client;
+using Kahuna.Server.Primitives;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>What survives what: the table of docs/guarantees.md, line by line, at both levels of durability.</summary>
+public sealed class GuaranteesTests
+{
+    [Theory]
+    [InlineData(3, true)]
+    [InlineData(3, false)]
+    [InlineData(5, true)]
+    public void A_minority_that_crashes_takes_nothing_with_it(int nodes, bool power) => Look(nodes, cluster =>
+    {
+        // The leader of the ephemeral keys among them.
+        SimNode[] minority = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral)).Take((nodes - 1) / 2)];
+        foreach (SimNode node in minority)
+        {
+            node.Crash(power);
+        }
+
+        cluster.Run(5);
+        AssertKept(cluster);
+        cluster.Start(minority);
+    }, kept: true);
+
+    [Fact]
+    public void Paused_nodes_take_nothing_with_them() => Look(3, cluster =>
+    {
+        foreach (SimNode node in cluster.Nodes)
+        {
+            node.Pause();
+        }
+
+        cluster.Run(300);
+        foreach (SimNode node in cluster.Nodes)
+        {
+            node.Resume();
+        }
+    }, kept: true);
+
+    [Fact]
+    public void A_rolling_restart_loses_nothing() => Look(3, cluster =>
+    {
+        foreach (SimNode node in cluster.Nodes)
+        {
+            node.Crash(power: false);
+            cluster.Run(1);
+            cluster.Start(node);
+            cluster.Settle();
+        }
+    }, kept: true);
+
+    [Fact]
+    public void A_lost_disk_loses_nothing() => Look(3, cluster =>
+    {
+        SimNode node = cluster.Leader(Durability.Ephemeral);
+        node.Crash(power: true);
+        node.Wipe();
+        cluster.Run(5);
+        cluster.Start(node);
+    }, kept: true);
+
+    [Theory]
+    [InlineData(3, 2)]
+    [InlineData(3, 3)]
+    [InlineData(5, 3)]
+    [InlineData(1, 1)]
+    public void What_a_majority_has_forgotten_is_lost_as_a_whole_and_a_new_epoch_begins(int nodes, int crashed) => Look(nodes, cluster =>
+    {
+        SimNode[] majority = [.. cluster.Nodes.Take(crashed)];
+        foreach (SimNode node in majority)
+        {
+            node.Crash(power: true);
+        }
+
+        cluster.Run(1);
+        cluster.Start(majority);
+    }, kept: false);
+
+    [Fact]
+    public void With_one_node_gone_and_one_that_has_nothing_the_third_gives_up_after_a_minute() => Look(3, cluster =>
+    {
+        cluster.Nodes[2].Crash(power: true);
+        cluster.Run(2);
+        cluster.Nodes[1].Crash(power: true);
+
+        // Long enough that the leader, which could restore it, has stepped down.
+        cluster.Run(3);
+        cluster.Start(cluster.Nodes[1]);
+        cluster.Run(50);
+        Assert.Equal(1UL, cluster.Epoch);
+        cluster.Run(60);
+        Assert.Equal(2UL, cluster.Epoch);
+        cluster.Start(cluster.Nodes[2]);
+    }, kept: false);
+
+    [Fact]
+    public void A_node_that_missed_the_end_of_an_epoch_learns_of_it_by_a_snapshot_too() => Look(3, cluster =>
+    {
+        SimNode missing = cluster.Nodes[2];
+        SimNode[] others = [.. cluster.Nodes.Take(2)];
+        missing.Crash(power: false);
+        cluster.Run(2);
+        foreach (SimNode node in others)
+        {
+            node.Crash(power: false);
+        }
+
+        cluster.Start(others);
+        cluster.Run(30);
+        for (int i = 0; i < 60; i++)
+        {
+            Assert.True(cluster.Set("long", new string('x', 500 + i), Durability.Persistent));
+            cluster.Run(0.2);
+        }
+
+        GroupId meta = GroupId.Meta;
+        Assert.All(others, node => Assert.True(node.Loops!.Partition(2).Group == meta && node.Loops.Partition(2).Core.LogStart.Value > 0));
+        cluster.Start(missing);
+    }, kept: false);
+
+    private static void Look(int nodes, Action<ScriptedCluster> happening, bool kept)
+    {
+        ScriptedCluster cluster = new(nodes);
+        for (int i = 0; i < 10; i++)
+        {
+            Assert.True(cluster.Set($"key{i}", $"persistent {i}", Durability.Persistent));
+            Assert.True(cluster.Set($"key{i}", $"ephemeral {i}", Durability.Ephemeral));
+        }
+
+        happening(cluster);
+        cluster.Settle();
+        Assert.Equal(kept ? 1UL : 2UL, cluster.Epoch);
+        for (int i = 0; i < 10; i++)
+        {
+            Assert.Equal($"persistent {i}", cluster.Get($"key{i}", Durability.Persistent));
+            Assert.Equal(kept ? $"ephemeral {i}" : null, cluster.Get($"key{i}", Durability.Ephemeral));
+        }
+
+        Assert.True(cluster.Set("key0", "later", Durability.Ephemeral));
+        Assert.Equal("later", cluster.Get("key0", Durability.Ephemeral));
+    }
+
+    private static void AssertKept(ScriptedCluster cluster)
+    {
+        Assert.Equal("persistent 3", cluster.Get("key3", Durability.Persistent));
+        Assert.Equal("ephemeral 3", cluster.Get("key3", Durability.Ephemeral));
+    }
+}

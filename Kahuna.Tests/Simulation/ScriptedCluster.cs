@@ -1,0 +1,126 @@
+using Kahuna.Client;
+using Kahuna.Client.Connection;
+using Kahuna.Client.KeyValues;
+using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
+using Microsoft.Extensions.Logging.Abstractions;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>A simulated cluster without faults of its own and with one client, which a test leads through what it wants to see. All rules hold meanwhile. Owned by one test, on one thread.</summary>
+internal sealed class ScriptedCluster
+{
+    private const long StepNs = 10_000_000;
+
+    private readonly SimCluster _cluster;
+    private readonly SimContext _context;
+    private readonly KahunaClient _client;
+
+    public ScriptedCluster(int nodes, ulong seed = 1)
+    {
+        SimConfig config = SimConfig.Draw(seed, seconds: 1) with
+        {
+            Nodes = nodes,
+            Groups = 1,
+            Loops = 1,
+            Clients = 0,
+            Classes = new HashSet<FaultClass>(),
+            Loss = 0,
+            Duplication = 0,
+            Reordering = 0,
+            DelayNs = 200_000,
+            SyncNs = 500_000,
+            TurnNs = 20_000,
+            TickMs = 50,
+            ElectionTicks = 16,
+            HeartbeatTicks = 2,
+            UncommittedBytesMax = 1 << 20,
+            SegmentBytes = 4096,
+            KeptSegments = 1,
+            FlushLogBytes = 1,
+            BackgroundBytesPerSecond = 100_000_000,
+            HasEphemeral = true,
+            Pledges = (10_000, 60_000),
+        };
+        _cluster = new SimCluster(config, [], trace: null);
+        _context = new SimContext(_cluster.Scheduler.After);
+        SimClock clock = new(_cluster.Scheduler, 7);
+        KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromSeconds(5), ConnectTimeout = TimeSpan.FromSeconds(1), TimeProvider = clock };
+        for (int i = 1; i <= nodes; i++)
+        {
+            options.Endpoints.Add(new Uri($"https://n{i}:1"));
+        }
+
+        _client = new KahunaClient(options, new ConnectionPorts(_cluster.Clients.Channel(1), clock, _context, 1), NullLoggerFactory.Instance);
+        _cluster.Faults.Begin();
+        Settle();
+    }
+
+    public IReadOnlyList<SimNode> Nodes => _cluster.Nodes;
+
+    /// <summary>The node that leads the persistent or the ephemeral keys.</summary>
+    public SimNode Leader(Durability durability) =>
+        Nodes.Single(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(Slot(durability)) is { IsLeader: true, Status.Serving: true });
+
+    /// <summary>Epoch that is open for the ephemeral keys.</summary>
+    public ulong Epoch => _cluster.Rules.Ephemeral(0).Newest;
+
+    /// <summary>Runs for a while.</summary>
+    public void Run(double seconds) => _cluster.RunUntil(_cluster.Scheduler.NowNs + (long)(seconds * 1e9));
+
+    /// <summary>Runs until every node serves, or three minutes.</summary>
+    public void Settle()
+    {
+        for (int i = 0; i < 18_000 && !Nodes.All(IsReady); i++)
+        {
+            _cluster.RunUntil(_cluster.Scheduler.NowNs + StepNs);
+        }
+
+        Assert.All(Nodes, node => Assert.True(IsReady(node)));
+    }
+
+    /// <summary>Writes; true when that was acknowledged.</summary>
+    public bool Set(string key, string value, Durability durability) => Call(async () =>
+    {
+        try
+        {
+            return (await _client.KeyValues.SetAsync(key, value, new SetOptions { Durability = durability })).Applied;
+        }
+        catch (KahunaException)
+        {
+            return false;
+        }
+    });
+
+    /// <summary>Reads; null when there is nothing.</summary>
+    public string? Get(string key, Durability durability) => Call(async () =>
+    {
+        var read = await _client.KeyValues.GetAsync(key, new ReadOptions { Durability = durability });
+        return read.Found ? read.Value.AsString() : null;
+    });
+
+    /// <summary>Starts nodes that do not run.</summary>
+    public void Start(params IEnumerable<SimNode> nodes)
+    {
+        foreach (SimNode node in nodes)
+        {
+            Assert.True(node.Start(out string? refusal), refusal);
+        }
+    }
+
+    private static bool IsReady(SimNode node) => node is { IsUp: true, IsPaused: false, IsRejoining: false, View: { } view } && view.IsReady(out _);
+
+    private int Slot(Durability durability) => _cluster.Config.Layout.SlotOf(0, durability == Durability.Ephemeral);
+
+    private T Call<T>(Func<Task<T>> call)
+    {
+        Task<T>? running = null;
+        _context.Post(_ => running = call(), null);
+        while (running is not { IsCompleted: true })
+        {
+            _cluster.RunUntil(_cluster.Scheduler.NowNs + StepNs);
+        }
+
+        return running.GetAwaiter().GetResult();
+    }
+}

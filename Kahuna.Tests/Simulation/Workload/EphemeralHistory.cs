@@ -1,0 +1,80 @@
+using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.State;
+using Kahuna.Tests.Linearizability;
+using Kahuna.Tests.Simulation.Rules;
+
+namespace Kahuna.Tests.Simulation.Workload;
+
+/// <summary>
+/// The calls for ephemeral keys as the checker takes them: each epoch begins empty, so that a key is another one in each. A revision says of which epoch an answer is; an answer without a
+/// revision counts where the times leave one epoch only, and a call whose end is unknown in every epoch that it can have happened in.
+/// </summary>
+internal sealed class EphemeralHistory(ClusterRules rules, int groups)
+{
+    private const int ProcessesMax = 100_000;
+
+    public IEnumerable<HistoryOperation> Of(Call call)
+    {
+        VolatileRules group = rules.Ephemeral(KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(call.Key), groups));
+        if (call.Outcome is CallOutcome.Unknown or CallOutcome.Open)
+        {
+            for (ulong epoch = 1; epoch <= group.Newest; epoch++)
+            {
+                if (call.CallNs < group.OpenedNs(epoch + 1))
+                {
+                    yield return In(call, epoch);
+                }
+            }
+        }
+        else if (call.Outcome == CallOutcome.Ok && EpochOf(call, group) is var found and not 0)
+        {
+            if (call.CallNs >= group.OpenedNs(found + 1))
+            {
+                rules.Break("nothing happens in a closed epoch", $"{call.Kind} of {call.Key} by {call.Process} was answered in epoch {found}, and began after epoch {found + 1}");
+            }
+
+            yield return In(call, found);
+        }
+    }
+
+    private static ulong EpochOf(Call call, VolatileRules group)
+    {
+        if (call.Revision is { } revision and > 0)
+        {
+            return StateLimits.EpochOf(revision);
+        }
+
+        ulong only = 0;
+        for (ulong epoch = 1; epoch <= group.Newest; epoch++)
+        {
+            if (call.CallNs < group.OpenedNs(epoch + 1) && call.ReturnNs >= group.OpenedNs(epoch))
+            {
+                if (only != 0)
+                {
+                    return 0;
+                }
+
+                only = epoch;
+            }
+        }
+
+        return only;
+    }
+
+    private static HistoryOperation In(Call call, ulong epoch)
+    {
+        long before = new StateLimits().InEpoch(epoch).FirstRevision - 1;
+        HistoryOperation operation = CallHistory.Of(call);
+        return operation with
+        {
+            // A call whose end is unknown is in several epochs, each with callers of its own.
+            Process = call.Process + (int)(epoch * ProcessesMax),
+            Key = $"{call.Name} in epoch {epoch}",
+            Arguments = operation.Arguments with
+            {
+                OnlyIfRevision = call.OnlyIfRevision is not { } compared ? null : StateLimits.EpochOf(compared) == epoch ? compared - before : long.MaxValue,
+            },
+            Result = operation.Result with { Revision = operation.Result.Revision is { } revision and > 0 ? revision - before : operation.Result.Revision },
+        };
+    }
+}
