@@ -47,4 +47,7 @@ public enum KahunaErrorCode
 
     /// <summary>The peer does not speak this client's wire version, or sent what the wire format does not allow.</summary>
     Protocol = 14,
+
+    /// <summary>The server's memory for ephemeral keys has reached its limit; reads and deletes still work. Did not happen.</summary>
+    MemoryFull = 15,
 }

@@ -74,6 +74,7 @@ internal static class Failures
         {
             OutcomeStatus.InvalidArgument => Make(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence, "The server refused the request as malformed."),
             OutcomeStatus.Unimplemented => Make(KahunaErrorCode.Unimplemented, OperationOutcome.DidNotHappen, sentence, "The server's version does not serve this operation."),
+            OutcomeStatus.MemoryFull => Make(KahunaErrorCode.MemoryFull, OperationOutcome.DidNotHappen, sentence, "The server's memory for ephemeral keys is full; delete keys, or let them expire."),
             OutcomeStatus.LogFull => Make(KahunaErrorCode.LogFull, OperationOutcome.DidNotHappen, sentence, "The server's log or disk is full; it accepts no writes."),
             OutcomeStatus.Unknown => Make(KahunaErrorCode.OutcomeUnknown, unknown, sentence, "The leader changed while the operation was under way; how it ended is not known."),
             OutcomeStatus.Internal => Make(KahunaErrorCode.Internal, unknown, sentence, "The partition stopped on a broken invariant."),

@@ -37,7 +37,7 @@ internal static class OutcomeErrors
         OutcomeStatus.Unimplemented => GrpcStatusCode.Unimplemented,
         OutcomeStatus.NotAnInteger => GrpcStatusCode.FailedPrecondition,
         OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted => GrpcStatusCode.OutOfRange,
-        OutcomeStatus.Busy or OutcomeStatus.LogFull => GrpcStatusCode.ResourceExhausted,
+        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull => GrpcStatusCode.ResourceExhausted,
         OutcomeStatus.Expired => GrpcStatusCode.DeadlineExceeded,
         OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => GrpcStatusCode.Unavailable,
         _ => GrpcStatusCode.Internal,

@@ -101,6 +101,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         KahunaErrorCode.Unimplemented => OutcomeStatus.Unimplemented,
         KahunaErrorCode.Overloaded => OutcomeStatus.Busy,
         KahunaErrorCode.LogFull => OutcomeStatus.LogFull,
+        KahunaErrorCode.MemoryFull => OutcomeStatus.MemoryFull,
         KahunaErrorCode.Internal => OutcomeStatus.Internal,
         _ when error.Outcome != OperationOutcome.DidNotHappen => OutcomeStatus.Unknown,
         KahunaErrorCode.DeadlineExceeded => OutcomeStatus.Expired,

@@ -8,6 +8,7 @@ using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Observability;
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
@@ -41,6 +42,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly HealthStatusBoard _health = new();
+    private readonly EphemeralMemory _memory;
     private Forwarder? _forwarder;
     private WebApplication? _app;
     private Timer? _ticker;
@@ -53,6 +55,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _storage = storage;
         _loggers = loggers;
         _log = loggers.CreateLogger("Kahuna.Node");
+        _memory = new EphemeralMemory(options.EphemeralBytesMax);
         NodeId[] voters = [.. options.Peers.Select(peer => peer.Id)];
         _view = new ClusterView(new ClusterIdentity(
             options.ClusterId,
@@ -98,6 +101,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _loops = new LoopSet(loopOptions, new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), log, links, _view)
         {
             States = storage.States,
+            Memory = _memory,
             Keeper = _keeper,
             Trace = storage.Trace,
             Report = line => LogProgress(_log, line),
@@ -221,7 +225,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(_app, _view, slot => _loops.Partition(slot).Figures, _storage);
+        StatusEndpoint.Map(_app, _view, slot => _loops.Partition(slot).Figures, _storage, () => _memory.Bytes);
         GrpcServer grpc = new(
             new GrpcServerOptions
             {

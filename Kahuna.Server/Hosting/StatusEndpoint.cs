@@ -15,14 +15,14 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 internal static class StatusEndpoint
 {
-    public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage) =>
+    public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, Func<long> ephemeralBytes) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return context.Response.Body.WriteAsync(Render(view, figures, storage)).AsTask();
+            return context.Response.Body.WriteAsync(Render(view, figures, storage, ephemeralBytes())).AsTask();
         });
 
-    private static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage)
+    private static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, long ephemeralBytes)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);
@@ -54,6 +54,7 @@ internal static class StatusEndpoint
             }
 
             json.WriteEndArray();
+            json.WriteNumber("ephemeralBytes", ephemeralBytes);
             json.WriteStartObject("storage");
             json.WriteString("stateStore", StateStoreSelection.NameOf(storage.Kind));
             json.WriteNumber("logBytes", storage.Log.Bytes);

@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
@@ -18,6 +19,7 @@ internal sealed class ClientDesk
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
     private readonly StateDesk _states;
+    private readonly EphemeralMemory _memory;
     private readonly ProposalQueue _proposals;
     private readonly ReadQueue _reads = new();
     private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
@@ -27,8 +29,9 @@ internal sealed class ClientDesk
     private bool _hasOpenTicket;
     private bool _sweeping;
 
-    public ClientDesk(GroupId group, LoopOptions options, TurnOutput output, StateDesk states)
+    public ClientDesk(GroupId group, LoopOptions options, TurnOutput output, StateDesk states, EphemeralMemory memory)
     {
+        _memory = memory;
         _group = group;
         _options = options;
         _output = output;
@@ -244,11 +247,18 @@ internal sealed class ClientDesk
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.LogFull, reason);
         }
+        else if (_group.IsEphemeral && MayGrow(batch.Command(op)) && _memory.RefuseWrites is { } full)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.MemoryFull, full);
+        }
         else
         {
             _proposals.Add(batch.Command(op), batch.Sink, op.Number);
         }
     }
+
+    /// <summary>What frees memory is taken also when it is full.</summary>
+    private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend);
 
     private void ProposeSweep()
     {

@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 
 namespace Kahuna.Server.Partitions;
@@ -16,6 +17,9 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
 
     /// <summary>The state thread's work.</summary>
     public required StateKeeper Keeper { get; init; }
+
+    /// <summary>What the node's ephemeral keys may take up.</summary>
+    public EphemeralMemory Memory { get; init; } = new(long.MaxValue);
 
     /// <summary>Which groups the node has.</summary>
     public GroupLayout Layout(LoopOptions options) => new(Partitions, options.HasEphemeral);

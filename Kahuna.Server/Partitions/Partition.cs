@@ -49,7 +49,7 @@ internal sealed class Partition
         _output = output;
         PartitionRecovery recovery = new(Group, options, ports);
         _states = new StateDesk(Group, options, ports, recovery.LoadState());
-        _clients = new ClientDesk(Group, options, output, _states);
+        _clients = new ClientDesk(Group, options, output, _states, ports.Memory);
         if (Group.IsEphemeral)
         {
             HardState found = ports.Log.Recovered(Group).HardState;

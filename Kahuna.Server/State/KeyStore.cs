@@ -36,6 +36,9 @@ internal sealed class KeyStore
     public StateCounts Counts =>
         new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
 
+    /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
+    public long BytesInUse => _slabs.BytesInUse + Keys.Bytes + History.Bytes + Expiry.Bytes;
+
     /// <summary>The revision that a key without a row gets when it is written; 1 but in later epochs of ephemeral groups.</summary>
     public long FirstRevision => _firstRevision;
 

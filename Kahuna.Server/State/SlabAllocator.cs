@@ -56,6 +56,9 @@ internal sealed class SlabAllocator
     /// <summary>Bytes of all slabs, large arrays and the page table.</summary>
     public long Bytes => _slotBytes + _pages.Bytes;
 
+    /// <summary>The same without slabs and arrays that nothing lies in: the next blocks use them again.</summary>
+    public long BytesInUse => Bytes - _largeBytesIdle - ((long)_idleSlabs * SlabBytes);
+
     /// <summary>Blocks handed out and not freed.</summary>
     public long Blocks { get; private set; }
 

@@ -42,6 +42,9 @@ internal sealed class StateMachine
 
     public StateCounts Counts => _store.Counts;
 
+    /// <summary>Bytes that the state takes up, without memory that is kept for what comes next.</summary>
+    public long BytesInUse => _store.BytesInUse;
+
     /// <summary>Keys that changed since the last view, so that the owner can tell when the next one is due.</summary>
     public int ChangedKeys => _store.Changed;
 

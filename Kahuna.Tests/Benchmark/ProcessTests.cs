@@ -25,13 +25,13 @@ public sealed class ProcessTests
     public async Task Json_on_standard_output_is_nothing_but_json()
     {
         await using FakeRedisServer server = new();
-        using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --duration 0.5 --warmup 0.2 --key-space 100 --format json");
+        using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --duration 2 --warmup 0.2 --key-space 100 --format json");
         BenchOutcome outcome = await process.WaitAsync();
         Assert.Equal(0, outcome.ExitCode);
         Assert.StartsWith("{", outcome.Output, StringComparison.Ordinal);
         Assert.True(outcome.Json.GetProperty("aggregate").GetProperty("count").GetInt64() > 0);
         Assert.True(outcome.Json.GetProperty("aggregate").GetProperty("p99Ms").GetDouble() > 0);
-        Assert.Contains("Running measurement for 0.5s…", outcome.Error, StringComparison.Ordinal);
+        Assert.Contains("Running measurement for 2s…", outcome.Error, StringComparison.Ordinal);
         Assert.Contains("TOTAL", outcome.Error, StringComparison.Ordinal);
         Assert.DoesNotContain("in flight", outcome.Error, StringComparison.Ordinal);
     }
@@ -79,7 +79,7 @@ public sealed class ProcessTests
     {
         await using FakeRedisServer server = new();
         using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --workload set --duration 300 --warmup 0 --format json");
-        await WaitUntilAsync(() => server.Commands > 500);
+        await WaitUntilAsync(() => server.Commands > 5_000);
         using (Process kill = Process.Start("kill", ["-INT", $"{process.Id}"]))
         {
             await kill.WaitForExitAsync();

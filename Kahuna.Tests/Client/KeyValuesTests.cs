@@ -90,6 +90,7 @@ public sealed class KeyValuesTests
     [InlineData(64, KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen)]
     [InlineData(65, KahunaErrorCode.Unimplemented, OperationOutcome.DidNotHappen)]
     [InlineData(68, KahunaErrorCode.LogFull, OperationOutcome.DidNotHappen)]
+    [InlineData(73, KahunaErrorCode.MemoryFull, OperationOutcome.DidNotHappen)]
     [InlineData(71, KahunaErrorCode.OutcomeUnknown, OperationOutcome.Unknown)]
     [InlineData(72, KahunaErrorCode.Internal, OperationOutcome.Unknown)]
     [InlineData(200, KahunaErrorCode.Protocol, OperationOutcome.Unknown)]

@@ -1,6 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
+using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -16,10 +17,12 @@ internal sealed class ScriptedCluster
     private readonly SimContext _context;
     private readonly KahunaClient _client;
 
-    public ScriptedCluster(int nodes, ulong seed = 1)
+    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue)
     {
-        SimConfig config = SimConfig.Draw(seed, seconds: 1) with
+        SimConfig config = SimConfig.Draw(seed: 1, seconds: 1) with
         {
+            EphemeralBytesMax = ephemeralBytesMax,
+            StateLimits = new StateLimits { HistoryBytes = 1000 },
             Nodes = nodes,
             Groups = 1,
             Loops = 1,
@@ -80,17 +83,25 @@ internal sealed class ScriptedCluster
     }
 
     /// <summary>Writes; true when that was acknowledged.</summary>
-    public bool Set(string key, string value, Durability durability) => Call(async () =>
+    public bool Set(string key, string value, Durability durability) => TrySet(key, value, durability) is null;
+
+    /// <summary>Writes; null when that was acknowledged, else the error.</summary>
+    public KahunaErrorCode? TrySet(string key, string value, Durability durability) => Call(async () =>
     {
         try
         {
-            return (await _client.KeyValues.SetAsync(key, value, new SetOptions { Durability = durability })).Applied;
+            await _client.KeyValues.SetAsync(key, value, new SetOptions { Durability = durability });
+            return default(KahunaErrorCode?);
         }
-        catch (KahunaException)
+        catch (KahunaException error)
         {
-            return false;
+            return error.Code;
         }
     });
+
+    /// <summary>Deletes; true when there was something.</summary>
+    public bool Delete(string key, Durability durability) =>
+        Call(async () => (await _client.KeyValues.DeleteAsync(key, new DeleteOptions { Durability = durability })).Deleted);
 
     /// <summary>Reads; null when there is nothing.</summary>
     public string? Get(string key, Durability durability) => Call(async () =>

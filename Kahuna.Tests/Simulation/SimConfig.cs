@@ -113,6 +113,9 @@ internal sealed record SimConfig
     /// <summary>How long a member without an ephemeral group's data, and one with them, wait for a leader before they give an epoch up.</summary>
     public (int AmnesiacMs, int OtherMs) Pledges { get; init; }
 
+    /// <summary>Memory that the ephemeral keys of a node may take up.</summary>
+    public long EphemeralBytesMax { get; init; } = long.MaxValue;
+
     public GroupLayout Layout => new(Groups, HasEphemeral);
 
     /// <summary>How many nodes may be without their data at a time.</summary>

@@ -26,7 +26,7 @@ public sealed class PeerAnswerTests : IDisposable
         byte[] hello = new PeerHello(PeerProtocol.Version, new NodeId(0x0201), new NodeId(3), 4, nonce, "test") { DirectoryId = 0x1122334455667788, Rebuilt = true }.Encode();
 
         Assert.Equal(
-            "4B504C48" + "0300" + "0102" + "0300" + "01" + "00" + "04000000" + "8877665544332211"
+            "4B504C48" + "0400" + "0102" + "0300" + "01" + "00" + "04000000" + "8877665544332211"
             + "A0A1A2A3A4A5A6A7A8A9AAABACADAEAFB0B1B2B3B4B5B6B7B8B9BABBBCBDBEBF" + "04" + "74657374",
             Convert.ToHexString(hello));
         hello[10] = 2;

@@ -56,4 +56,7 @@ internal enum OutcomeStatus : byte
 
     /// <summary>The partition stopped on a broken invariant. Happened: unknown. gRPC INTERNAL.</summary>
     Internal = 72,
+
+    /// <summary>The node's memory for ephemeral keys has reached its limit. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    MemoryFull = 73,
 }

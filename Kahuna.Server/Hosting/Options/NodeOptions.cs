@@ -21,6 +21,9 @@ internal sealed record NodeOptions
     /// <summary>Log that is kept for nodes that lag: seconds of writing at full speed, so that a restarted node needs no snapshot.</summary>
     public const long LogKeepBytesDefault = 512L * 1000 * 1000;
 
+    /// <summary>Memory of ephemeral keys by default.</summary>
+    public const long EphemeralBytesDefault = 1000L * 1000 * 1000;
+
     /// <summary>12 MB for each processor, but at least 24 and at most 128: a small machine has its processors' time to save, a large one its administrators'.</summary>
     public static readonly long BackgroundBytesPerSecondDefault = Math.Clamp(12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000);
 
@@ -46,6 +49,9 @@ internal sealed record NodeOptions
 
     /// <summary>Full path of the directory that holds everything this node keeps.</summary>
     public required string DataDirectory { get; init; }
+
+    /// <summary>Bytes that ephemeral keys may take up on this node, their logs included.</summary>
+    public long EphemeralBytesMax { get; init; } = EphemeralBytesDefault;
 
     /// <summary>Number of partitions. When <see cref="PartitionsGiven"/> is false, what the data directory records goes before it.</summary>
     public int Partitions { get; init; } = PartitionsDefault;

@@ -13,6 +13,9 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
     /// <summary>Less would be gone in the time that a node takes to restart.</summary>
     private const long LogKeepBytesMin = 16_000_000;
 
+    /// <summary>Less than what the tables of some partitions take up when they hold next to nothing is a mistake.</summary>
+    private const long EphemeralBytesMin = 16_000_000;
+
     /// <summary>Less could never keep up with a cluster that is used at all.</summary>
     private const long BackgroundRateMin = 1_000_000;
 
@@ -48,6 +51,7 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             StateStore = ReadName(OptionSetting.StateStore, StateStoreChoice.Auto),
             LogLimitBytes = logLimit,
             LogKeepBytes = ReadLogKeep(logLimit),
+            EphemeralBytesMax = ReadSize(OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),
             BackgroundBytesPerSecond = ReadSize(OptionSetting.BackgroundRate, BackgroundRateMin, long.MaxValue, NodeOptions.BackgroundBytesPerSecondDefault),
             ValueBytesMax = (int)ReadSize(OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
             CertificatePath = ReadFile(OptionSetting.Certificate),

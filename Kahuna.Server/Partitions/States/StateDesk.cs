@@ -15,6 +15,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     private StateView? _view;
     private bool _asked;
     private bool _wholeNeeded;
+    private long _bytes;
     private PartitionFigures _figures = PartitionFigures.None;
 
     public StateMachine State { get; private set; } = loaded;
@@ -58,6 +59,9 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         {
             // A state that is sent is of use only if the log behind it is still there when it has arrived: it may grow as large as the state.
             core.LogMemoryBytesMax = Math.Max(options.RaftLimits.CacheBytesMax, _sending.Count > 0 ? State.Counts.Bytes : 0);
+            long bytes = State.BytesInUse + core.LogMemoryBytes;
+            ports.Memory.Changed(bytes - _bytes);
+            _bytes = bytes;
             ShowFigures(core);
             return;
         }

@@ -1,3 +1,6 @@
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Raft;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 
@@ -9,6 +12,9 @@ namespace Kahuna.Tests.Simulation.Network;
 /// </summary>
 internal sealed class PeerNetwork
 {
+    private const double ForwardsAgain = 0.3;
+    private const long ForwardedAgainNs = 1_000_000_000;
+
     private readonly SimScheduler _scheduler;
     private readonly SimConfig _config;
     private readonly SimRandom _random;
@@ -115,6 +121,13 @@ internal sealed class PeerNetwork
             Deliver(from, to, link, frame, at + (long)_random.Exponential(_config.DelayNs * 3));
         }
 
+        if (!_healed && _config.Duplication > 0 && HasForward(frame) && _random.Chance(ForwardsAgain))
+        {
+            // What is said to the meta group is said again and again anyway; some of it comes when it has been taken back.
+            Duplicated++;
+            Deliver(from, to, link, frame, at + (long)_random.Exponential(ForwardedAgainNs));
+        }
+
         return true;
     }
 
@@ -171,6 +184,19 @@ internal sealed class PeerNetwork
             link.Up = false;
             _nodes[self - 1].LinkChanged(peer, up: false);
         }
+    }
+
+    private static bool HasForward(ReadOnlySpan<byte> frame)
+    {
+        while (!SnapshotFrame.Is(frame) && PeerFrame.TryRead(ref frame, out _, out RaftMessage message, out _))
+        {
+            if (message.Kind == RaftMessageKind.Forward)
+            {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     private bool IsOpen(int from, int to, int epoch) =>
