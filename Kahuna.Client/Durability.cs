@@ -9,6 +9,9 @@ public enum Durability
     /// <summary>On stable storage of a majority of the nodes before the write is acknowledged. Survives the crash of all nodes at once.</summary>
     Persistent = 1,
 
-    /// <summary>In memory of a majority of the nodes. Servers of this version refuse it with <see cref="KahunaErrorCode.Unimplemented"/>.</summary>
+    /// <summary>
+    /// In memory of a majority of the nodes before the write is acknowledged. Survives the crash of any minority, the leader included; when a majority has forgotten it, everything of this level
+    /// is gone, and revisions go on above those of before (docs/guarantees.md).
+    /// </summary>
     Ephemeral = 2,
 }

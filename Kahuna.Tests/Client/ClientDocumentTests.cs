@@ -21,7 +21,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(8, shown.Length);
+        Assert.Equal(9, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -78,6 +78,13 @@ public sealed partial class ClientDocumentTests
         ExtendResult kept = await kv.ExtendAsync("session/42", TimeSpan.Zero);
         #endregion
         Assert.True(extended.Extended && kept.Extended);
+
+        #region in memory
+        SetOptions inMemory = new() { Durability = Durability.Ephemeral, Ttl = TimeSpan.FromMinutes(5) };
+        await kv.SetAsync("sessions/17", "alice", inMemory);
+        GetResult session = await kv.GetAsync("sessions/17", new ReadOptions { Durability = Durability.Ephemeral });
+        #endregion
+        Assert.Equal("alice", session.Value.AsString());
 
         #region failures
         try
