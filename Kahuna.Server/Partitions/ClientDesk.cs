@@ -218,7 +218,9 @@ internal sealed class ClientDesk
         DropReads(OutcomeStatus.Internal);
     }
 
-    private bool CanPropose => IsServing && Core.Role == RaftRole.Leader && (_group.IsEphemeral || _output.LogBatchesPending < _options.LogBatchesInFlight);
+    private bool CanPropose => IsServing && Core.Role == RaftRole.Leader && (_group.IsEphemeral ? HasRoom : _output.LogBatchesPending < _options.LogBatchesInFlight);
+
+    private bool HasRoom => Core.LastIndex.Value - Core.CommitIndex.Value < (ulong)_options.EphemeralEntriesInFlight;
 
     private void AcceptRead(ClientBatch batch, int operation)
     {

@@ -48,6 +48,9 @@ internal sealed record LoopOptions
     /// <summary>Ticks between looks at whether leadership should move to the preferred node.</summary>
     public int PlacementTicks { get; init; } = 20;
 
+    /// <summary>Entries of an ephemeral group that may wait for a majority before proposals wait and so grow into larger entries (two keep the links busy).</summary>
+    public int EphemeralEntriesInFlight { get; init; } = 2;
+
     /// <summary>There are ephemeral groups, and the meta group that keeps their epochs.</summary>
     public bool HasEphemeral { get; init; }
 

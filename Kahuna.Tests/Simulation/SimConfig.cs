@@ -113,6 +113,8 @@ internal sealed record SimConfig
     /// <summary>How long a member without an ephemeral group's data, and one with them, wait for a leader before they give an epoch up.</summary>
     public (int AmnesiacMs, int OtherMs) Pledges { get; init; }
 
+    public int EphemeralEntriesInFlight { get; init; } = 2;
+
     /// <summary>Memory that the ephemeral keys of a node may take up.</summary>
     public long EphemeralBytesMax { get; init; } = long.MaxValue;
 
@@ -177,6 +179,7 @@ internal sealed record SimConfig
             Classes = classes,
             HasEphemeral = hasEphemeral,
             Ephemeral = hasEphemeral ? further.Pick([0.3, 0.6, 0.9]) : 0,
+            EphemeralEntriesInFlight = further.Pick([1, 2, 100]),
             Pledges = further.Pick([(1_000, 4_000), (3_000, 6_000), (10_000, 20_000)]),
             Unary = random.Pick([0, 0, 0.1, 0.5]),
             LargeValues = random.Pick([0.05, 0.05, 0.4]),

@@ -71,6 +71,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         StateLimits = config.StateLimits,
         FlushLogBytes = config.FlushLogBytes,
         HasEphemeral = config.HasEphemeral,
+        EphemeralEntriesInFlight = config.EphemeralEntriesInFlight,
         AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
         PledgeTicks = config.Pledges.OtherMs / config.TickMs,
         Seed = start,
