@@ -28,10 +28,14 @@ public sealed class KahunaClient : IAsyncDisposable
         Checked(options, []);
         _connection = new ClusterConnection(ConnectionSettings.From(options), ports, loggerFactory.CreateLogger("Kahuna.Client"));
         KeyValues = new KeyValues.KeyValues(_connection, options.Durability);
+        Sequences = new Sequences.Sequences(_connection, options.TimeProvider);
     }
 
     /// <summary>Set, get, exists, delete, extend, increment.</summary>
     public KeyValues.KeyValues KeyValues { get; }
+
+    /// <summary>Numbers without duplicates and gaps: create, next, reserve, get, update, delete, list.</summary>
+    public Sequences.Sequences Sequences { get; }
 
     /// <summary>Makes a client for a list of endpoints. No I/O takes place before the first operation.</summary>
     /// <param name="endpoints">Comma-separated: <c>https://a:8082,https://b:8084</c>. One that answers is enough.</param>

@@ -24,10 +24,10 @@ public enum KahunaErrorCode
     /// <summary>The request timeout passed first. <see cref="KahunaException.Outcome"/> says whether a change is possible.</summary>
     DeadlineExceeded = 6,
 
-    /// <summary>The connection was lost after a mutation had been sent. Outcome unknown.</summary>
+    /// <summary>The connection was lost after a mutation had been sent, and none of the attempts that followed was answered before the request timeout. Outcome unknown.</summary>
     ConnectionLost = 7,
 
-    /// <summary>The mutation was proposed, and the leader that proposed it cannot tell how it ended (it lost its leadership). Outcome unknown.</summary>
+    /// <summary>The cluster has forgotten the client's session, so that it cannot tell whether an earlier attempt was applied. Outcome unknown. Only after an ephemeral partition has lost its data, or a client has stood still for long.</summary>
     OutcomeUnknown = 8,
 
     /// <summary>The server found a broken invariant and stopped the partition. Outcome unknown.</summary>
@@ -50,4 +50,13 @@ public enum KahunaErrorCode
 
     /// <summary>The server's memory for ephemeral keys has reached its limit; reads and deletes still work. Did not happen.</summary>
     MemoryFull = 15,
+
+    /// <summary>The partition remembers as many client sessions as it may, and all of them may still be needed. Did not happen; try again in a few minutes, and share one client within a process.</summary>
+    SessionsFull = 16,
+
+    /// <summary>There is no sequence of this name. Did not happen.</summary>
+    SequenceNotFound = 17,
+
+    /// <summary>The sequence has not so many values left before its bound, and does not begin again there. Did not happen.</summary>
+    SequenceExhausted = 18,
 }

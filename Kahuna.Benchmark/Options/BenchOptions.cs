@@ -32,7 +32,7 @@ internal sealed record BenchOptions
     public int? SeedKeysAsked { get; init; }
 
     /// <summary>Keys that are written before the load.</summary>
-    public int SeedKeys => SeedKeysAsked ?? (Workload == WorkloadKind.Set ? 0 : Math.Min(KeySpace, DefaultSeedKeysMax));
+    public int SeedKeys => SeedKeysAsked ?? (Workload is WorkloadKind.Set or WorkloadKind.Sequence ? 0 : Math.Min(KeySpace, DefaultSeedKeysMax));
 
     public int ValueSize { get; init; } = 128;
 
@@ -59,6 +59,9 @@ internal sealed record BenchOptions
 
     /// <summary>Connections to the target; 0 leaves the choice to the target.</summary>
     public int Connections { get; init; }
+
+    /// <summary>Everything that the workload promises is checked over all answers, and the report says so.</summary>
+    public bool IsVerified { get; init; }
 
     /// <summary>File for the histogram log.</summary>
     public string? HistogramLog { get; init; }

@@ -25,7 +25,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
     private const int KeySpaceMax = 1_000_000_000;
     private const int ConnectionsMax = 10_000;
 
-    private static readonly string[] s_unavailableWorkloads = ["lock", "sequence", "script"];
+    private static readonly string[] s_unavailableWorkloads = ["lock", "script"];
 
     /// <summary>The options, or an <see cref="OptionException"/>.</summary>
     public BenchOptions Read()
@@ -57,6 +57,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             Connections = ReadNumber(table.Connections, 0, ConnectionsMax),
             HistogramLog = ReadPath(table.HistogramLog),
             Buckets = ReadNumber(table.Buckets, 0, KeySpaceMax),
+            IsVerified = parsed.GetValue(table.Verify),
             SeedKeysAsked = parsed.GetValue(table.SeedKeys) is null ? null : ReadNumber(table.SeedKeys, 0, KeySpaceMax),
         };
         RefuseContradictions(options);
@@ -73,6 +74,21 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         if (options.SeedKeys > options.KeySpace)
         {
             throw new OptionException($"--seed-keys: there are only {options.KeySpace} keys (--key-space).");
+        }
+
+        if (options.Workload == WorkloadKind.Sequence && options.Target != TargetKind.Kahuna)
+        {
+            throw new OptionException("--workload: 'sequence' is a workload of Kahuna; with another --target use set, get or mixed.");
+        }
+
+        if (options.Workload == WorkloadKind.Sequence && options.Durability == OptionTable.Ephemeral)
+        {
+            throw new OptionException("--durability: sequences are persistent only.");
+        }
+
+        if (options.IsVerified && options.Workload != WorkloadKind.Sequence)
+        {
+            throw new OptionException("--verify needs --workload sequence.");
         }
 
         if (options.Output is not null && options.Format == ReportFormat.Console)
@@ -97,7 +113,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         string name = Text(table.Workload);
         if (s_unavailableWorkloads.Contains(name))
         {
-            throw new OptionException($"--workload: '{name}' is not available in this version yet; use set, get or mixed.");
+            throw new OptionException($"--workload: '{name}' is not available in this version yet; use set, get, mixed or sequence.");
         }
 
         return name switch
@@ -105,7 +121,8 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             "set" => WorkloadKind.Set,
             "get" => WorkloadKind.Get,
             "mixed" => WorkloadKind.Mixed,
-            _ => throw Wrong(table.Workload, name, "set, get or mixed"),
+            "sequence" => WorkloadKind.Sequence,
+            _ => throw Wrong(table.Workload, name, "set, get, mixed or sequence"),
         };
     }
 

@@ -20,7 +20,7 @@ internal sealed class OptionTable
         Root = new RootCommand("Sends sustained load to a Kahuna cluster through its client and reports what the client saw.")
         {
             Source, Workload, Duration, Warmup, Concurrency, Rate, KeySpace, ValueSize, ReadPct, Durability, Script, Timeout, Format, Output,
-            Insecure, Seed, Target, Connections, HistogramLog, Buckets, SeedKeys,
+            Insecure, Seed, Target, Connections, HistogramLog, Buckets, SeedKeys, Verify,
         };
         Root.Options.OfType<VersionOption>().Single().Action = new VersionLine();
         Root.Options.OfType<HelpOption>().Single().Description = "Show this help and exit";
@@ -38,7 +38,7 @@ internal sealed class OptionTable
         Required = true,
     };
 
-    public Option<string> Workload { get; } = Create("--workload", "name", "mixed", "set, get or mixed");
+    public Option<string> Workload { get; } = Create("--workload", "name", "mixed", "set, get, mixed or sequence");
 
     public Option<string> Duration { get; } = Create("--duration", "seconds", "30", "Measured seconds, warmup not counted");
 
@@ -81,6 +81,11 @@ internal sealed class OptionTable
 
     public Option<string> SeedKeys { get; } =
         CreateOptional("--seed-keys", "n", $"Keys that are written before the load, from bench:0 on [default: for get and mixed all, but at most {BenchOptions.DefaultSeedKeysMax}; for set none]");
+
+    public Option<bool> Verify { get; } = new("--verify")
+    {
+        Description = "Check every answer of the workload sequence: no value twice, none missing, all in order; a violation exits with 3",
+    };
 
     public static string NameOf(TargetKind target) => target switch
     {

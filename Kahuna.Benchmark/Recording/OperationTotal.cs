@@ -22,7 +22,7 @@ internal sealed record OperationTotal(string Name, HdrHistogram Latencies, long 
             misses += tally.Misses;
         }
 
-        return new OperationTotal(operation == Operation.Get ? "get" : "set", latencies, errors, timeouts, misses);
+        return new OperationTotal(operation.ToString().ToLowerInvariant(), latencies, errors, timeouts, misses);
     }
 
     public static OperationTotal Aggregate(IReadOnlyList<OperationTotal> rows)

@@ -10,7 +10,7 @@ namespace Kahuna.Benchmark.Recording;
 /// </summary>
 internal sealed class WorkerRecorder
 {
-    private readonly OperationTally[] _tallies = [new OperationTally(), new OperationTally()];
+    private readonly OperationTally[] _tallies = [.. Enum.GetValues<Operation>().Select(static _ => new OperationTally())];
     private long _started;
     private long _finished;
 

@@ -2,6 +2,7 @@ using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Recording;
 using Kahuna.Benchmark.Running;
 using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Verification;
 
 namespace Kahuna.Benchmark.Reporting;
 
@@ -45,6 +46,9 @@ internal sealed class BenchReport
     public DateTimeOffset StartedAt { get; init; }
 
     public IReadOnlyList<(string Message, long Count)> Failures { get; init; } = [];
+
+    /// <summary>What <c>--verify</c> has shown; null without.</summary>
+    public SequenceFindings? Verified { get; init; }
 
     /// <summary>Requests per second that ended in any way, up to the last answer.</summary>
     public double AchievedRate => Result.ElapsedSec > 0 ? Result.Recorded / Result.ElapsedSec : 0;

@@ -50,6 +50,12 @@ internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
             writer.WriteLine(string.Join("   ", cells).TrimEnd());
         }
 
+        if (report.Verified is { } verified)
+        {
+            writer.WriteLine();
+            Line($"{verified}");
+        }
+
         WriteFindings(report);
         writer.Flush();
     }

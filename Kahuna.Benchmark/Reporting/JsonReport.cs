@@ -32,6 +32,7 @@ internal static class JsonReport
             WriteMode(json, report);
             WriteGenerator(json, report);
             WriteFailures(json, report);
+            WriteVerified(json, report);
             WriteHistograms(json, report);
             json.WriteEndObject();
         }
@@ -71,10 +72,29 @@ internal static class JsonReport
         json.WriteString("hlog", options.HistogramLog);
         json.WriteNumber("buckets", options.Buckets);
         json.WriteNumber("seedKeys", options.SeedKeys);
+        json.WriteBoolean("verify", options.IsVerified);
         json.WriteString("toolVersion", OptionTable.ToolVersion);
         json.WriteString("server", report.Description.Server);
         json.WriteString("serverVersion", report.Description.ServerVersion);
         WriteMachine(json, report.Machine);
+        json.WriteEndObject();
+    }
+
+    private static void WriteVerified(Utf8JsonWriter json, BenchReport report)
+    {
+        if (report.Verified is not { } verified)
+        {
+            return;
+        }
+
+        json.WriteStartObject("verified");
+        json.WriteBoolean("good", verified.IsGood);
+        json.WriteNumber("values", verified.Values);
+        json.WriteNumber("duplicates", verified.Duplicates);
+        json.WriteNumber("gaps", verified.Gaps);
+        json.WriteNumber("outOfOrder", verified.Disorder);
+        json.WriteNumber("unknownCalls", verified.Unknown);
+        json.WriteNumber("excused", verified.Excused);
         json.WriteEndObject();
     }
 

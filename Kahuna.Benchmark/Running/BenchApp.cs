@@ -70,10 +70,13 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
                 await seeding.RunAsync(stop).ConfigureAwait(false);
             }
 
+            await target.PrepareAsync(stop).ConfigureAwait(false);
             BenchReport report = await MeasureAsync(load, description, lines, stop).ConfigureAwait(false);
             lines.WriteTable(report);
             Write(report);
-            return report.Result.IsInterrupted ? ExitCode.Interrupted : ExitCode.Finished;
+            return report.Verified is { IsGood: false } ? ExitCode.Violation
+                : report.Result.IsInterrupted ? ExitCode.Interrupted
+                : ExitCode.Finished;
         }
         finally
         {
@@ -122,7 +125,7 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
             result = await running.ConfigureAwait(false);
         }
 
-        return new BenchReport(load.Options, description, result) { StartedAt = startedAt, Failures = load.Failures.ToList() };
+        return new BenchReport(load.Options, description, result) { StartedAt = startedAt, Failures = load.Failures.ToList(), Verified = await load.Target.VerifyAsync().ConfigureAwait(false) };
     }
 
     private LiveLine? CreateLiveLine(LoadRun run)

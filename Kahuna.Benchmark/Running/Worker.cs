@@ -94,9 +94,12 @@ internal sealed class Worker
         Recorder.Start();
         try
         {
-            return operation == Operation.Get
-                ? await _session.GetAsync(key).ConfigureAwait(false)
-                : await _session.SetAsync(key, payload).ConfigureAwait(false);
+            return operation switch
+            {
+                Operation.Get => await _session.GetAsync(key).ConfigureAwait(false),
+                Operation.Set => await _session.SetAsync(key, payload).ConfigureAwait(false),
+                _ => await _session.NextAsync(key).ConfigureAwait(false),
+            };
         }
         catch (Exception failure)
         {

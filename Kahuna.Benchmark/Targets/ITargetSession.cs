@@ -9,4 +9,7 @@ internal interface ITargetSession
     ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value);
 
     ValueTask<OperationResult> GetAsync(string key);
+
+    /// <summary>Takes the next value of a sequence. Only of targets that have sequences; the options refuse others.</summary>
+    ValueTask<OperationResult> NextAsync(string name) => throw new NotSupportedException("The target has no sequences.");
 }

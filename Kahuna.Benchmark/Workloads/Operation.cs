@@ -5,4 +5,5 @@ internal enum Operation
 {
     Get,
     Set,
+    Sequence,
 }

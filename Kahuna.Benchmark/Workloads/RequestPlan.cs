@@ -5,16 +5,21 @@ namespace Kahuna.Benchmark.Workloads;
 /// </summary>
 internal sealed class RequestPlan
 {
+    /// <summary>The sequence that the workload of this name takes values from.</summary>
+    public const string SequenceName = "bench:seq:0";
+
     private readonly KeySpace _keys;
     private readonly PayloadPool _payloads;
 
     /// <summary>Share of reads in percent: 0 and 100 are the pure workloads.</summary>
     private readonly int _readPct;
+    private readonly bool _isSequence;
 
     public RequestPlan(WorkloadKind workload, KeySpace keys, PayloadPool payloads, int readPct)
     {
         _keys = keys;
         _payloads = payloads;
+        _isSequence = workload == WorkloadKind.Sequence;
         _readPct = workload switch
         {
             WorkloadKind.Get => 100,
@@ -25,6 +30,7 @@ internal sealed class RequestPlan
         {
             WorkloadKind.Get => [Operation.Get],
             WorkloadKind.Set => [Operation.Set],
+            WorkloadKind.Sequence => [Operation.Sequence],
             _ => [Operation.Get, Operation.Set],
         };
     }
@@ -40,6 +46,11 @@ internal sealed class RequestPlan
         ulong choice = random.Next();
         key = _keys[SplitMix.Below(choice, _keys.Count)];
         payload = _payloads.Choose(random.Next());
+        if (_isSequence)
+        {
+            key = SequenceName;
+            return Operation.Sequence;
+        }
 
         // The key used the upper half of the number; the lower half decides between read and write.
         bool isRead = (choice & uint.MaxValue) * 100 >> 32 < (ulong)_readPct;

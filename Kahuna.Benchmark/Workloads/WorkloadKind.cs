@@ -6,4 +6,5 @@ internal enum WorkloadKind
     Set,
     Get,
     Mixed,
+    Sequence,
 }

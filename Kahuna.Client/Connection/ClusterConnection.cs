@@ -80,6 +80,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return task;
     }
 
+    /// <summary>Code after an await goes on in the context that the ports name.</summary>
+    public bool CapturesContext => _ports.Context is not null;
+
     /// <summary>The cluster as the connected nodes see it; waits for the first node for at most the connect timeout.</summary>
     public async ValueTask<ClusterDescription> DescribeAsync(CancellationToken ct)
     {
@@ -100,7 +103,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         Task ended = _links.StopAsync("the client was disposed");
         foreach (OperationRef reference in _parked.Close())
         {
-            End(reference, static () => Failures.Disposed(mayHaveHappened: false));
+            End(reference, () => Failures.Disposed(reference.Operation.MayHaveHappened));
         }
 
         await _timer.DisposeAsync().ConfigureAwait(_ports.Context is not null);
@@ -111,7 +114,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>A node came or a leader changed: what waits for either is tried again.</summary>
     public void OnRoutesChanged() => SendDue(isRouteNew: true);
 
-    /// <summary>An operation did not happen and goes out again: at once where another way is known, else after a pause.</summary>
+    /// <summary>An operation goes out again, under the number that it has: at once where another way is known, else after a pause.</summary>
     public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId)
     {
         if (!reference.TryHold())
@@ -120,13 +123,17 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         Operation operation = reference.Operation;
+        if (status == OutcomeStatus.SessionUnknown && !TryRenumber(reference))
+        {
+            return;
+        }
+
         operation.Attempts++;
         operation.LastRefusal = status;
         bool isElsewhere = hintedNodeId != 0 && hintedNodeId != from.NodeId && operation.Attempts <= 3;
         operation.HintedNodeId = isElsewhere ? hintedNodeId : 0;
-        bool atOnce = isElsewhere || (status == OutcomeStatus.Unavailable && operation.Attempts == 1);
-        RouteTable routes = _links.Routes;
-        int route = routes.Map.RouteOf(operation.Key, operation.Durability);
+        bool atOnce = isElsewhere || (status is OutcomeStatus.Unavailable or OutcomeStatus.SessionUnknown && operation.Attempts == 1);
+        int route = operation.Route;
         reference.Release();
         if (status == OutcomeStatus.NotLeader && route >= 0)
         {
@@ -142,6 +149,26 @@ internal sealed class ClusterConnection : IAsyncDisposable
         Arm();
     }
 
+    /// <summary>The session is forgotten: another one takes over what surely did not happen. False, and ended, when an earlier attempt may have; the reference is then held no more.</summary>
+    private static bool TryRenumber(OperationRef reference)
+    {
+        Operation operation = reference.Operation;
+        operation.Session?.Forget();
+        if (!operation.MayHaveHappened && operation.Session is not null)
+        {
+            operation.DropNumber();
+            return true;
+        }
+
+        reference.Release();
+        if (reference.TryEnd())
+        {
+            operation.Complete(new Outcome(OutcomeStatus.SessionUnknown));
+        }
+
+        return false;
+    }
+
     private static void End(OperationRef reference, Func<Exception> failure)
     {
         if (reference.TryEnd())
@@ -154,6 +181,8 @@ internal sealed class ClusterConnection : IAsyncDisposable
     private NodeStream? Choose(Operation operation, long now)
     {
         RouteTable routes = _links.Routes;
+        operation.Route = routes.Map.Partitions == 0 ? -1 : operation.FixedRoute ?? routes.Map.RouteOf(operation.Key, operation.Durability);
+        operation.Epoch = operation.Route < 0 ? 0 : routes.Map[operation.Route].Epoch;
         if (operation.HintedNodeId != 0)
         {
             NodeStream? hinted = routes.Link(operation.HintedNodeId)?.Ready;
@@ -169,7 +198,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return null;
         }
 
-        NodeStream? leader = routes.Leader(routes.Map.RouteOf(operation.Key, operation.Durability))?.Ready;
+        NodeStream? leader = routes.Leader(operation.Route)?.Ready;
         return leader is not null && !(leader.IsSuspect && IsProbeDue(now)) ? leader : routes.AnyReady(operation.Attempts, leader) ?? leader;
     }
 
@@ -185,6 +214,13 @@ internal sealed class ClusterConnection : IAsyncDisposable
         if (!reference.TryHold())
         {
             return true;
+        }
+
+        if (reference.Operation.Deadline <= now)
+        {
+            // This process may have stood still: what is sent now could arrive after everybody has forgotten the earlier attempts.
+            reference.Release();
+            return false;
         }
 
         NodeStream? stream = Choose(reference.Operation, now);
@@ -203,7 +239,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         reference.Release();
         if (!_parked.TryAdd(reference))
         {
-            End(reference, static () => Failures.Disposed(mayHaveHappened: false));
+            End(reference, () => Failures.Disposed(reference.Operation.MayHaveHappened));
         }
     }
 
@@ -254,8 +290,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         string? unreachable = expired.Count > 0 && !_links.Routes.IsAnyReady ? _links.Reachability() : null;
         foreach (OperationRef reference in expired)
         {
-            OutcomeStatus last = reference.Operation.LastRefusal;
-            End(reference, () => Failures.GaveUp(last, unreachable));
+            End(reference, () => Failures.GaveUp(reference.Operation, unreachable));
         }
 
         foreach (OperationRef reference in due)

@@ -1,3 +1,4 @@
+using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Client.Wire.Protos;
 using Microsoft.Extensions.Logging;
@@ -32,10 +33,14 @@ internal sealed class ClusterLinks
         _ports = ports;
         _logger = logger;
         _loops = new Loops(ports.Context);
+        Sessions = new SessionPool(ports.NewSessionId, () => _routes.Map.Routes);
     }
 
     /// <summary>The map and the links, as of now.</summary>
     public RouteTable Routes => _routes;
+
+    /// <summary>What numbers mutations.</summary>
+    public SessionPool Sessions { get; }
 
     public bool IsStopped => _isStopped;
 

@@ -94,12 +94,12 @@ internal sealed class ClusterMap
 
             int route = first + (int)seen.Partition;
             PartitionRoute known = merged.Length == Routes ? _routes[route] : default;
-            PartitionRoute reported = new((int)seen.LeaderNodeId, seen.Term);
+            PartitionRoute reported = new((int)seen.LeaderNodeId, seen.Term, Math.Max(seen.Epoch, known.Epoch));
 
             // A term has one leader, so that the first report of it stands; hearsay gives way to any report.
             bool isOpen = known.LeaderNodeId == 0 || known.IsHearsay;
             bool isNews = reported.Term > known.Term || (reported.Term == known.Term && reported.LeaderNodeId != 0 && isOpen);
-            merged[route] = isNews ? reported : known;
+            merged[route] = isNews ? reported : known with { Epoch = reported.Epoch };
         }
     }
 }
@@ -110,5 +110,6 @@ internal readonly record struct MemberNode(int Id, Uri Endpoint);
 /// <summary>Where a partition's operations go. A value.</summary>
 /// <param name="LeaderNodeId">The leader; 0 when none is known.</param>
 /// <param name="Term">The newest term that was heard of.</param>
+/// <param name="Epoch">The newest epoch of an ephemeral partition that was heard of; 0 of others.</param>
 /// <param name="IsHearsay">The leader was named by a refusal and not by a map.</param>
-internal readonly record struct PartitionRoute(int LeaderNodeId, ulong Term, bool IsHearsay = false);
+internal readonly record struct PartitionRoute(int LeaderNodeId, ulong Term, ulong Epoch = 0, bool IsHearsay = false);

@@ -1,3 +1,5 @@
+using System.Security.Cryptography;
+
 namespace Kahuna.Client.Connection;
 
 /// <summary>
@@ -10,6 +12,9 @@ namespace Kahuna.Client.Connection;
 /// <param name="Seed">Seed of the generator that spreads pauses.</param>
 internal sealed record ConnectionPorts(IFrameChannel Channel, TimeProvider Time, SynchronizationContext? Context, int Seed)
 {
+    /// <summary>Gives ids for sessions, no two alike in the world.</summary>
+    public Func<ulong> NewSessionId { get; init; } = static () => BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong)));
+
     /// <summary>The real network.</summary>
     public static ConnectionPorts ForNetwork(KahunaClientOptions options) =>
         new(new GrpcFrameChannel(options), options.TimeProvider, Context: null, Guid.NewGuid().GetHashCode());

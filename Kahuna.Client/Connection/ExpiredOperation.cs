@@ -5,5 +5,5 @@ namespace Kahuna.Client.Connection;
 /// <param name="WasSent">Its request had been handed to the writer.</param>
 internal readonly record struct ExpiredOperation(Operation Operation, bool WasSent)
 {
-    public void Fail() => Operation.Fail(WasSent ? Failures.NoReply(Operation.IsRead) : Failures.NotSent());
+    public void Fail() => Operation.Fail(WasSent || Operation.MayHaveHappened ? Failures.NoReply(Operation) : Failures.NotSent());
 }

@@ -27,23 +27,40 @@ internal static class Failures
         OperationOutcome.DidNotHappen,
         string.Create(CultureInfo.InvariantCulture, $"The history of \"{KeyText(answered)}\" no longer holds the revision that was asked for; the latest is {answered.ReplyRevision:N0}."));
 
+    public static KahunaException BadKey(string sentence) => Refused(sentence);
+
+    public static KahunaException NoSequence(Operation answered) => new(
+        KahunaErrorCode.SequenceNotFound, OperationOutcome.DidNotHappen, $"There is no sequence \"{KeyText(answered)}\"; create it first.");
+
+    public static KahunaException Exhausted(Operation answered) => new(
+        KahunaErrorCode.SequenceExhausted,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"The sequence \"{KeyText(answered)}\" has {(answered.ReplyNumber == 0 ? "no value" : $"only {answered.ReplyNumber:N0} values")} left before its bound; none was taken."));
+
+    public static KahunaException OutOfBounds(Operation answered) => new(
+        KahunaErrorCode.InvalidArgument,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"The sequence \"{KeyText(answered)}\" is at {answered.ReplyNumber}, which the change would leave outside of its bounds; nothing was changed."));
+
     public static KahunaException UnexpectedStatus(Operation answered) => new(
         KahunaErrorCode.Protocol,
         answered.IsRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown,
         string.Create(CultureInfo.InvariantCulture, $"The server answered with status {(byte)answered.ReplyStatus}, which does not belong to this operation."));
 
-    /// <summary>The request timeout passed while a reply was awaited.</summary>
-    public static KahunaException NoReply(bool isRead) => isRead
-        ? new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "No reply came before the request timeout.")
-        : new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown, "The write was sent, and no reply came before the request timeout; whether it is applied is not known.");
+    /// <summary>The request timeout passed while a reply was awaited, or after an attempt that was never answered.</summary>
+    public static KahunaException NoReply(Operation operation) => operation switch
+    {
+        { IsRead: true } => new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "No reply came before the request timeout."),
+        { LostWith: { } node } => new(
+            KahunaErrorCode.ConnectionLost,
+            OperationOutcome.Unknown,
+            $"The connection to {node} was lost after the write had been sent, and no further attempt was answered before the request timeout; whether it is applied is not known."),
+        _ => new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown, "The write was sent, and no reply came before the request timeout; whether it is applied is not known."),
+    };
 
     /// <summary>The request timeout passed before the operation was written to any stream.</summary>
     public static KahunaException NotSent() => new(
         KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "The request timeout passed before the operation could be sent.");
-
-    /// <summary>The stream broke after a mutation had been written to it.</summary>
-    public static KahunaException Lost(string node, string reason) => new(
-        KahunaErrorCode.ConnectionLost, OperationOutcome.Unknown, $"The connection to {node} was lost after the write had been sent, so that its end is not known: {reason}.");
 
     public static KahunaException Unreachable(string reasons, TimeSpan waited) => new(
         KahunaErrorCode.Unavailable,
@@ -55,9 +72,10 @@ internal static class Failures
         mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen,
         mayHaveHappened ? "The client was disposed after the write had been sent; whether it is applied is not known." : "The client was disposed before the operation was answered.");
 
-    /// <summary>The deadline passed while the operation waited to be sent again; <paramref name="last"/> says why it had to.</summary>
-    public static KahunaException GaveUp(OutcomeStatus last, string? unreachable) => last switch
+    /// <summary>The deadline passed while the operation waited to be sent again; its last refusal says why it had to.</summary>
+    public static KahunaException GaveUp(Operation operation, string? unreachable) => operation.LastRefusal switch
     {
+        _ when operation.MayHaveHappened => NoReply(operation),
         OutcomeStatus.Busy => new(KahunaErrorCode.Overloaded, OperationOutcome.DidNotHappen, "The leader was overloaded and refused the operation until the request timeout."),
         OutcomeStatus.Expired => new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "The operation waited in the server until the request timeout and was dropped before anything was done."),
         _ when unreachable is not null => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, $"No node of the cluster could be reached until the request timeout: {unreachable}."),
@@ -66,16 +84,21 @@ internal static class Failures
     };
 
     /// <summary>For replies that end an operation with an error.</summary>
-    public static KahunaException FromOutcome(scoped in Outcome outcome, bool isRead)
+    public static KahunaException FromOutcome(scoped in Outcome outcome, bool isRead, bool mayHaveHappened)
     {
+        OperationOutcome refused = mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen;
         string sentence = outcome.Value.Length > 0 ? Sentence(Encoding.UTF8.GetString(outcome.Value)) : "";
         OperationOutcome unknown = isRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown;
         return outcome.Status switch
         {
             OutcomeStatus.InvalidArgument => Make(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence, "The server refused the request as malformed."),
             OutcomeStatus.Unimplemented => Make(KahunaErrorCode.Unimplemented, OperationOutcome.DidNotHappen, sentence, "The server's version does not serve this operation."),
-            OutcomeStatus.MemoryFull => Make(KahunaErrorCode.MemoryFull, OperationOutcome.DidNotHappen, sentence, "The server's memory for ephemeral keys is full; delete keys, or let them expire."),
-            OutcomeStatus.LogFull => Make(KahunaErrorCode.LogFull, OperationOutcome.DidNotHappen, sentence, "The server's log or disk is full; it accepts no writes."),
+            OutcomeStatus.MemoryFull => Make(KahunaErrorCode.MemoryFull, refused, sentence, "The server's memory for ephemeral keys is full; delete keys, or let them expire."),
+            OutcomeStatus.LogFull => Make(KahunaErrorCode.LogFull, refused, sentence, "The server's log or disk is full; it accepts no writes."),
+            OutcomeStatus.SessionsFull => Make(KahunaErrorCode.SessionsFull, refused, sentence, "The partition remembers as many client sessions as it may; try again in a few minutes."),
+            OutcomeStatus.NumberReused => Make(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence, "Another command has this number, or this idempotency key."),
+            OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => Make(
+                KahunaErrorCode.OutcomeUnknown, unknown, sentence, "The cluster has forgotten this client's session, so that it is not known whether an earlier attempt of the write was applied."),
             OutcomeStatus.Unknown => Make(KahunaErrorCode.OutcomeUnknown, unknown, sentence, "The leader changed while the operation was under way; how it ended is not known."),
             OutcomeStatus.Internal => Make(KahunaErrorCode.Internal, unknown, sentence, "The partition stopped on a broken invariant."),
             _ => Make(KahunaErrorCode.Protocol, unknown, sentence, string.Create(CultureInfo.InvariantCulture, $"The server answered with status {(byte)outcome.Status}, which this client does not know.")),

@@ -15,9 +15,9 @@ internal interface IStreamOwner
     /// <summary>The stream has ended and takes nothing any more; what it held is given back after this.</summary>
     void OnEnded(NodeStream stream);
 
-    /// <summary>An operation did not happen and may be sent again; <paramref name="status"/> says why.</summary>
+    /// <summary>An operation is to be sent again; <paramref name="status"/> says why.</summary>
     void OnRefused(OperationRef reference, OutcomeStatus status, int hintedNodeId);
 
-    /// <summary>What a mutation ends with whose stream ended before its reply.</summary>
-    KahunaException LostMutation(string reason);
+    /// <summary>Names the node and why its stream ended, for whoever reads a failure.</summary>
+    string NameLoss(string reason);
 }

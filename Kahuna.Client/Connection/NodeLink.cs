@@ -114,8 +114,7 @@ internal sealed class NodeLink : IStreamOwner
         _links.OnRefused(this, reference, status, hintedNodeId);
 
     /// <inheritdoc/>
-    public KahunaException LostMutation(string reason) =>
-        _links.IsStopped ? Failures.Disposed(mayHaveHappened: true) : Failures.Lost(Endpoint.Authority, reason);
+    public string NameLoss(string reason) => $"{Endpoint.Authority} ({reason})";
 
     private async Task RunAsync(Loops loops)
     {
@@ -157,7 +156,7 @@ internal sealed class NodeLink : IStreamOwner
         {
             using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(timeout.Token, _stop.Token);
             bytes = await _ports.Channel.OpenAsync(Endpoint, limit.Token);
-            NodeStream stream = new(this, bytes, _clock, _settings.MaxInFlight, _ports.Context);
+            NodeStream stream = new(this, bytes, _clock, _settings.MaxInFlight, _links.Sessions, _ports.Context);
             _current = stream;
             Interlocked.MemoryBarrier();
             if (_isRetired)

@@ -1,3 +1,4 @@
+using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
@@ -29,12 +30,12 @@ internal sealed class NodeStream
     private bool _isClosed;
     private string? _failure;
 
-    public NodeStream(IStreamOwner owner, IFrameStream bytes, ConnectionClock clock, int maxInFlight, SynchronizationContext? context)
+    public NodeStream(IStreamOwner owner, IFrameStream bytes, ConnectionClock clock, int maxInFlight, SessionPool sessions, SynchronizationContext? context)
     {
         _owner = owner;
         _bytes = bytes;
         _clock = clock;
-        _requests = new RequestQueue(clock, maxInFlight);
+        _requests = new RequestQueue(clock, maxInFlight, sessions);
         _wake = new WakeSignal(context);
         _replies = new ReplyReader(this, owner);
     }
@@ -303,17 +304,16 @@ internal sealed class NodeStream
         Refuse(unsent);
     }
 
-    /// <summary>After the end: what was not written, and every read, goes elsewhere; a mutation that was written has an unknown end.</summary>
+    /// <summary>After the end: everything goes elsewhere, under the numbers that it has.</summary>
     private void Close(string reason)
     {
         List<OperationRef> again = [];
-        List<OperationRef> lost = [];
         bool wake;
         lock (_lock)
         {
             _isClosed = true;
             _requests.TakeUnsent(again);
-            _requests.TakeSent(again, lost);
+            _requests.TakeSent(again, _owner.NameLoss(reason));
             wake = !_isWriting;
             _isWriting = true;
         }
@@ -324,14 +324,6 @@ internal sealed class NodeStream
         }
 
         _owner.OnEnded(this);
-        foreach (OperationRef reference in lost)
-        {
-            if (reference.TryEnd())
-            {
-                reference.Operation.Fail(_owner.LostMutation(reason));
-            }
-        }
-
         Refuse(again);
     }
 }

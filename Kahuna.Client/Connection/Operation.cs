@@ -1,4 +1,5 @@
 using System.Text;
+using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
@@ -31,6 +32,7 @@ internal abstract class Operation
     private long _ttlMs;
     private long _atRevision;
     private long _number;
+    private ushort _lag;
 
     // Four times the generation, plus the state: a holder of an older generation can therefore never end a newer one.
     private int _tag = Ended;
@@ -61,8 +63,34 @@ internal abstract class Operation
     /// <summary>How the last attempt was refused; <see cref="OutcomeStatus.Unset"/> when none was.</summary>
     public OutcomeStatus LastRefusal { get; set; }
 
+    /// <summary>The partition and level that it is for; -1 while nothing is known of the cluster.</summary>
+    public int Route { get; set; } = -1;
+
+    /// <summary>The route of a read that is about a partition and not about a name; null for others.</summary>
+    public int? FixedRoute { get; set; }
+
+    /// <summary>The number that the call carries.</summary>
+    public long Number => _number;
+
+    /// <summary>The epoch that the next attempt is for: an attempt that is late is not to be carried out in another one. 0 for persistent keys.</summary>
+    public ulong Epoch { get; set; }
+
+    /// <summary>The session that has numbered it; null before the first attempt, and when the number came with the call.</summary>
+    public ClientSession? Session { get; set; }
+
+    public ulong SessionId { get; set; }
+
+    /// <summary>Its number within the session; 0: none yet.</summary>
+    public ulong Sequence { get; set; }
+
+    /// <summary>An attempt of this mutation ended without an answer: it may have been carried out.</summary>
+    public bool MayHaveHappened { get; set; }
+
+    /// <summary>The node that was lost with that attempt and why, for whoever reads the failure; null when that was not the reason.</summary>
+    public string? LostWith { get; set; }
+
     /// <summary>It waits for a node or a leader rather than for an overloaded one to recover.</summary>
-    public bool WaitsForRoute => LastRefusal is OutcomeStatus.Unset or OutcomeStatus.NotLeader or OutcomeStatus.Unavailable;
+    public bool WaitsForRoute => LastRefusal is OutcomeStatus.Unset or OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown;
 
     /// <summary>
     /// The last stream that took it; null before the first. Written under a hold and the stream's lock, and read by a
@@ -238,15 +266,46 @@ internal abstract class Operation
         _number = number;
     }
 
-    /// <summary>
-    /// The request as the wire has it; its spans point into this operation. Session id and sequence number belong here too
-    /// (with <see cref="CommandFlags.Session"/>): they must be the same for every attempt.
-    /// </summary>
+    /// <summary>A number that came with the call, from a caller who keeps a session of his own.</summary>
+    public void SetNumber(ulong sessionId, ulong sequence, ushort lag, bool mayHaveHappened)
+    {
+        SessionId = sessionId;
+        Sequence = sequence;
+        _lag = lag;
+        MayHaveHappened = mayHaveHappened;
+    }
+
+    /// <summary>An idempotency key instead of a number of the client's session.</summary>
+    public void SetKey(string key)
+    {
+        if (!IdempotencyKey.TryHash(key, out ulong session, out string? sentence))
+        {
+            Refusal ??= Failures.BadKey(sentence);
+            return;
+        }
+
+        _flags |= CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed;
+        SetNumber(session, 1, 0, mayHaveHappened: false);
+    }
+
+    /// <summary>Gives the number up: it goes out under another one. Only when no attempt can have been carried out.</summary>
+    public void DropNumber()
+    {
+        Session?.End(Sequence);
+        Session = null;
+        Sequence = 0;
+    }
+
+    /// <summary>The request as the wire has it; its spans point into this operation. Session and number are the same for every attempt.</summary>
     public Command ToCommand() => new()
     {
         Kind = _kind,
         Durability = _durability,
-        Flags = _flags,
+        Flags = _flags | SessionFlags,
+        SessionId = SessionId,
+        Sequence = Sequence,
+        Lag = Session?.LagOf(Sequence) ?? _lag,
+        Epoch = Sequence == 0 || _durability != CommandDurability.Ephemeral ? (ushort)0 : (ushort)Epoch,
         Key = Key,
         Value = _value.Span,
         ComparedValue = _compared.Span,
@@ -256,15 +315,24 @@ internal abstract class Operation
         Number = _number,
     };
 
+    private CommandFlags SessionFlags => Sequence == 0 ? CommandFlags.None
+        : Session is null || Session.IsOpen(Route) ? CommandFlags.Session
+        : CommandFlags.Session | CommandFlags.Opening;
+
     /// <summary>Ends it with a reply. The caller has won <see cref="TryEnd"/> and holds no lock, as continuations may run before this returns.</summary>
     public void Complete(scoped in Outcome outcome)
     {
+        if (Session is not null && outcome.Status < OutcomeStatus.InvalidArgument)
+        {
+            Session.Opened(Route);
+        }
+
         ReplyStatus = outcome.Status;
         ReplyRevision = outcome.Revision;
         ReplyNumber = outcome.Number;
         if (outcome.Status >= OutcomeStatus.InvalidArgument)
         {
-            Fail(Failures.FromOutcome(in outcome, IsRead));
+            Fail(Failures.FromOutcome(in outcome, IsRead, MayHaveHappened));
             return;
         }
 
@@ -273,13 +341,20 @@ internal abstract class Operation
             ReplyValue = outcome.ValueIsNull ? KahunaValue.Null : new KahunaValue(outcome.Value.Length == 0 ? ReadOnlyMemory<byte>.Empty : outcome.Value.ToArray());
         }
 
+        Session?.End(Sequence);
         Succeed();
     }
 
     /// <summary>Ends it with an exception; the caller's code never runs inside this call. The caller has won <see cref="TryEnd"/>.</summary>
-    public abstract void Fail(Exception failure);
+    public void Fail(Exception failure)
+    {
+        Session?.End(Sequence);
+        SetFailure(failure);
+    }
 
     protected abstract void Succeed();
+
+    protected abstract void SetFailure(Exception failure);
 
     /// <summary>Makes it pending in a new generation.</summary>
     protected void Renew() => Volatile.Write(ref _tag, ((Volatile.Read(ref _tag) / States) + 1) % (int.MaxValue / States) * States);
@@ -299,6 +374,15 @@ internal abstract class Operation
         LastRefusal = OutcomeStatus.Unset;
         Stream = null;
         RequestNumber = 0;
+        Route = -1;
+        FixedRoute = null;
+        Epoch = 0;
+        Session = null;
+        SessionId = 0;
+        Sequence = 0;
+        _lag = 0;
+        MayHaveHappened = false;
+        LostWith = null;
         IsCancelable = false;
         ReplyValue = null;
     }

@@ -56,7 +56,7 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
     }
 
     /// <inheritdoc/>
-    public override void Fail(Exception failure)
+    protected override void SetFailure(Exception failure)
     {
         _core.RunContinuationsAsynchronously = true;
         _core.SetException(failure);
@@ -98,6 +98,7 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
         if (reference.TryEnd())
         {
             OperationOutcome outcome = Stream?.Withdraw(this) ?? OperationOutcome.DidNotHappen;
+            outcome = MayHaveHappened ? OperationOutcome.Unknown : outcome;
             Fail(new KahunaCanceledException(outcome, token));
         }
     }

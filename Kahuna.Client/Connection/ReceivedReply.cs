@@ -8,6 +8,9 @@ internal struct ReceivedReply
     public int Offset;
     public int Length;
 
-    /// <summary>The operation did not happen and may be sent again.</summary>
+    /// <summary>The operation is sent again: this attempt did not happen, or its number makes a second one harmless.</summary>
     public bool IsRefusal;
+
+    /// <summary>Whether this attempt was carried out is not known.</summary>
+    public bool IsUnknown;
 }

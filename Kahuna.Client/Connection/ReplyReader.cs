@@ -135,7 +135,9 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
                 Number = BinaryPrimitives.ReadUInt32LittleEndian(body[at..]),
                 Offset = at + Frame.ReplyHeaderBytes,
                 Length = (int)length,
-                IsRefusal = outcome.Status is OutcomeStatus.NotLeader or OutcomeStatus.Busy or OutcomeStatus.Unavailable or OutcomeStatus.Expired,
+                IsRefusal = outcome.Status is OutcomeStatus.NotLeader or OutcomeStatus.Busy or OutcomeStatus.Unavailable or OutcomeStatus.Expired
+                    or OutcomeStatus.Unknown or OutcomeStatus.SessionUnknown,
+                IsUnknown = outcome.Status == OutcomeStatus.Unknown,
             };
             at += Frame.ReplyHeaderBytes + (int)length;
         }

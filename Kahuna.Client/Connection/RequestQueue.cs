@@ -1,3 +1,4 @@
+using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Client.Connection;
@@ -7,7 +8,7 @@ namespace Kahuna.Client.Connection;
 /// that were handed to the writer and wait for their reply. Owned by a <see cref="NodeStream"/> and guarded by its lock,
 /// which a cancellation takes before it lets an operation go: what is pending under the lock therefore stays the same call.
 /// </summary>
-internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight)
+internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, SessionPool sessions)
 {
     private readonly SlotTable _slots = new(maxInFlight);
     private readonly RequestFrame _open = new();
@@ -63,6 +64,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight)
             {
                 // From here on it counts as not sent, also for a cancellation that comes while it is passed on.
                 reply.Reference.Operation.RequestNumber = 0;
+                reply.Reference.Operation.MayHaveHappened |= reply.IsUnknown;
             }
         }
 
@@ -140,8 +142,8 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight)
         _open.Clear();
     }
 
-    /// <summary>Removes what was sent: reads, which may be sent again, and mutations, whose end nobody knows any more.</summary>
-    public void TakeSent(List<OperationRef> reads, List<OperationRef> mutations)
+    /// <summary>Removes what was sent: it goes out again, and what is a mutation may have happened by then.</summary>
+    public void TakeSent(List<OperationRef> sent, string lostWith)
     {
         int place = -1;
         while (_slots.Next(ref place, out uint number, out OperationRef reference, out _))
@@ -149,7 +151,14 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight)
             _slots.TryRelease(number, out _);
             if (reference.IsPending)
             {
-                (reference.Operation.IsRead ? reads : mutations).Add(reference);
+                if (!reference.Operation.IsRead)
+                {
+                    reference.Operation.MayHaveHappened = true;
+                    reference.Operation.LostWith = lostWith;
+                }
+
+                reference.Operation.RequestNumber = 0;
+                sent.Add(reference);
             }
         }
     }
@@ -184,6 +193,11 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight)
         if (_slots.Count == 0)
         {
             BusySince = now;
+        }
+
+        if (operation.Sequence == 0 && !operation.IsRead)
+        {
+            sessions.Number(operation);
         }
 
         operation.RequestNumber = _slots.Take(reference, _framesTaken);

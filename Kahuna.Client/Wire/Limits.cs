@@ -19,7 +19,7 @@ internal static class Limits
     public static ReadOnlySpan<byte> ReservedPrefix => "__kahuna"u8;
 
     /// <summary>Version of the frame, command and outcome layouts; stated by both sides in the stream's handshake.</summary>
-    public const int WireVersion = 1;
+    public const int WireVersion = 2;
 
     /// <summary>A writer closes a frame at this size: large enough that headers vanish, small enough that a frame does not hold up its successor.</summary>
     public const int FrameBytesTarget = 256 * 1024;
@@ -30,6 +30,9 @@ internal static class Limits
     /// <summary>Operations that one stream may have in flight; more wait in the client.</summary>
     public const int InFlightPerStreamMax = 16 * 1024;
 
-    /// <summary>Longest time that a command may wait on its way to the log (issue of at-most-once calls depends on it): five minutes.</summary>
+    /// <summary>Longest life of a command, from the call to the last attempt, and so also the longest that an attempt may wait on its way to the log: five minutes. Sessions are remembered for longer.</summary>
     public const int CommandWaitMsMax = 300_000;
+
+    /// <summary>Numbers of one session that may be without an answer at a time: the width of its window.</summary>
+    public const int SessionWindow = 4096;
 }

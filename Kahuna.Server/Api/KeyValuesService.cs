@@ -25,7 +25,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
                 | (request.HasTtlMs ? CommandFlags.Ttl : 0),
             TtlMs = request.TtlMs,
         };
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new SetKeyValueResponse
         {
@@ -74,7 +74,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
             Kind = CommandKind.Delete,
             Flags = (request.WithoutHistory ? CommandFlags.WithoutHistory : 0) | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0),
         };
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new DeleteKeyValueResponse
         {
@@ -89,7 +89,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
     public async Task<ExtendKeyValueResponse> ExtendKeyValue(ExtendKeyValueRequest request, CallContext context)
     {
         Command command = new() { Kind = CommandKind.Extend, Flags = CommandFlags.Ttl, TtlMs = request.TtlMs };
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new ExtendKeyValueResponse
         {
@@ -102,7 +102,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
     public async Task<IncrementKeyValueResponse> IncrementKeyValue(IncrementKeyValueRequest request, CallContext context)
     {
         Command command = new() { Kind = CommandKind.Increment, Flags = CommandFlags.Number, Number = request.Amount };
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new IncrementKeyValueResponse { Value = outcome.Number, Revision = outcome.Revision };
     }
@@ -110,10 +110,10 @@ internal sealed class KeyValuesService(UnaryCalls calls)
     private Task<byte[]> ReadAsync(CommandKind kind, string key, Durability durability, long? atRevision, CallContext context)
     {
         Command command = new() { Kind = kind, Flags = atRevision is null ? 0 : CommandFlags.AtRevision, AtRevision = atRevision ?? 0 };
-        return calls.ExecuteAsync(Encode(ref command, key, durability, null), context.TimeLeft, context.CancellationToken);
+        return calls.ExecuteAsync(Encode(ref command, key, durability, null, null), context.TimeLeft, context.CancellationToken);
     }
 
-    private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions)
+    private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions, CallContext? numbered)
     {
         if (Encoding.UTF8.GetByteCount(key) > ushort.MaxValue)
         {
@@ -138,6 +138,11 @@ internal sealed class KeyValuesService(UnaryCalls calls)
                 command.Flags |= CommandFlags.IfValue | (compared.HasData ? 0 : CommandFlags.NullCompared);
                 command.ComparedValue = compared.HasData ? compared.Data.Span : default;
             }
+        }
+
+        if (numbered is not null)
+        {
+            CallNumbers.AddTo(ref command, numbered);
         }
 
         ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);

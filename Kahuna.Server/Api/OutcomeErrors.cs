@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
@@ -18,12 +19,15 @@ internal static class OutcomeErrors
     /// <summary>The exception that ends a call with this outcome.</summary>
     public static GrpcException ToException(scoped in Outcome outcome)
     {
-        string sentence = outcome.HasValue && !outcome.Value.IsEmpty ? Encoding.UTF8.GetString(outcome.Value) : Sentence(outcome.Status);
+        string sentence = outcome.HasValue && !outcome.Value.IsEmpty ? Encoding.UTF8.GetString(outcome.Value)
+            : outcome.Status == OutcomeStatus.Exhausted ? string.Create(CultureInfo.InvariantCulture, $"The sequence has {(outcome.Number == 0 ? "no value" : $"only {outcome.Number:N0} values")} left before its bound; none was taken.")
+            : outcome.Status == OutcomeStatus.OutOfBounds ? string.Create(CultureInfo.InvariantCulture, $"The sequence is at {outcome.Number}, which the change would leave outside of its bounds; nothing was changed.")
+            : Sentence(outcome.Status);
         return ToException(outcome.Status, sentence);
     }
 
     public static GrpcException ToException(OutcomeStatus status, string sentence) =>
-        Build(Code(status), sentence, status is OutcomeStatus.Unknown or OutcomeStatus.Internal ? Unknown : DidNotHappen);
+        Build(Code(status), sentence, status is OutcomeStatus.Unknown or OutcomeStatus.Internal or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten ? Unknown : DidNotHappen);
 
     public static GrpcException Build(GrpcStatusCode code, string sentence, string outcome)
     {
@@ -33,11 +37,11 @@ internal static class OutcomeErrors
 
     private static GrpcStatusCode Code(OutcomeStatus status) => status switch
     {
-        OutcomeStatus.InvalidArgument => GrpcStatusCode.InvalidArgument,
+        OutcomeStatus.InvalidArgument or OutcomeStatus.NumberReused => GrpcStatusCode.InvalidArgument,
         OutcomeStatus.Unimplemented => GrpcStatusCode.Unimplemented,
-        OutcomeStatus.NotAnInteger => GrpcStatusCode.FailedPrecondition,
-        OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted => GrpcStatusCode.OutOfRange,
-        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull => GrpcStatusCode.ResourceExhausted,
+        OutcomeStatus.NotAnInteger or OutcomeStatus.OutOfBounds or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => GrpcStatusCode.FailedPrecondition,
+        OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted or OutcomeStatus.Exhausted => GrpcStatusCode.OutOfRange,
+        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull or OutcomeStatus.SessionsFull => GrpcStatusCode.ResourceExhausted,
         OutcomeStatus.Expired => GrpcStatusCode.DeadlineExceeded,
         OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => GrpcStatusCode.Unavailable,
         _ => GrpcStatusCode.Internal,
@@ -50,6 +54,10 @@ internal static class OutcomeErrors
         OutcomeStatus.RevisionCompacted => "The key's history no longer holds this revision.",
         OutcomeStatus.NotLeader => "The partition has no leader that is known here; nothing was done. Try again.",
         OutcomeStatus.Unknown => "The leader of the partition changed while the operation was under way; it may or may not have been done.",
+        OutcomeStatus.SessionUnknown => "The partition does not know the session; whether an earlier attempt of this number was carried out is not known.",
+        OutcomeStatus.NumberForgotten => "The session has confirmed this number, so that its outcome is forgotten; this attempt did nothing.",
+        OutcomeStatus.NumberReused => "Another command has this number, or this idempotency key; nothing was done.",
+        OutcomeStatus.SessionsFull => "The partition remembers as many sessions as it may; nothing was done. Try again in a few minutes.",
         _ => "The operation ended with " + status + ".",
     };
 }

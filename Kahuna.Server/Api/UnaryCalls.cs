@@ -35,9 +35,10 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
             ByteBuffer frame = await call.ReplyAsync(ct);
             outcome = frame.Written[UnaryCall.OutcomeAt..].ToArray();
             frame.Return();
-            if ((OutcomeStatus)outcome[0] == OutcomeStatus.NotLeader)
+            OutcomeStatus first = (OutcomeStatus)outcome[0];
+            if (first == OutcomeStatus.NotLeader || (first == OutcomeStatus.Unknown && IsNumbered(copy)))
             {
-                outcome = await forwarder.ForwardAsync(copy, ct);
+                outcome = await forwarder.ForwardAsync(copy, mayHaveHappened: first == OutcomeStatus.Unknown, ct);
             }
         }
         catch (OperationCanceledException)
@@ -57,6 +58,8 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
         return outcome;
     }
 
+    private static bool IsNumbered(byte[] bytes) => Command.TryRead(bytes, out Command command) && command.Has(CommandFlags.Session);
+
     private static uint WaitMs(TimeSpan? timeLeft) =>
-        timeLeft is { } left ? (uint)Math.Clamp(left.TotalMilliseconds, 1, Client.Wire.Limits.CommandWaitMsMax) : 0;
+        (uint)Math.Clamp(timeLeft?.TotalMilliseconds ?? double.MaxValue, 1, Client.Wire.Limits.CommandWaitMsMax);
 }

@@ -188,6 +188,7 @@ internal sealed class ClusterView : ILeadershipSink
         Term = _groups[slot].Term.Value,
         CommitIndex = _commitIndex(slot),
         Role = RoleName(_groups[slot].Role),
+        Epoch = _groups[slot].Epoch,
     };
 
     private void Tell()

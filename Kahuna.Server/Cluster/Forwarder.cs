@@ -40,11 +40,11 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
             new ClusterConnection(ConnectionSettings.From(options), ports(options), loggers.CreateLogger("Kahuna.Forwarder")));
     }
 
-    public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, CancellationToken cancellationToken)
+    public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, CancellationToken cancellationToken)
     {
         try
         {
-            ForwardedOutcome outcome = await _connection.Value.Run(ToOperation(command), cancellationToken);
+            ForwardedOutcome outcome = await _connection.Value.Run(ToOperation(command, mayHaveHappened), cancellationToken);
             return outcome.Bytes;
         }
         catch (KahunaException error)
@@ -59,12 +59,12 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
 
     public ValueTask DisposeAsync() => _connection.IsValueCreated ? _connection.Value.DisposeAsync() : ValueTask.CompletedTask;
 
-    private static Operation<ForwardedOutcome> ToOperation(ReadOnlyMemory<byte> bytes)
+    private static Operation<ForwardedOutcome> ToOperation(ReadOnlyMemory<byte> bytes, bool mayHaveHappened)
     {
         Command.TryRead(bytes.Span, out Command command);
         Operation<ForwardedOutcome> operation = Operation<ForwardedOutcome>.Rent();
         operation.Begin(command.Kind, command.Durability, Encoding.UTF8.GetString(command.Key));
-        operation.AddFlag(command.Flags & ~CommandFlags.Session, true);
+        operation.AddFlag(command.Flags, true);
         int comparedAt = bytes.Length - command.ComparedValue.Length;
         operation.SetValue(bytes.Slice(comparedAt - command.Value.Length, command.Value.Length));
         if (command.Has(CommandFlags.IfValue))
@@ -92,16 +92,23 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
             operation.AddNumber(command.Number);
         }
 
+        if (command.Has(CommandFlags.Session))
+        {
+            operation.SetNumber(command.SessionId, command.Sequence, command.Lag, mayHaveHappened);
+        }
+
         return operation;
     }
 
     private static OutcomeStatus Status(KahunaException error) => error.Code switch
     {
+        KahunaErrorCode.OutcomeUnknown => OutcomeStatus.NumberForgotten,
         KahunaErrorCode.InvalidArgument => OutcomeStatus.InvalidArgument,
         KahunaErrorCode.Unimplemented => OutcomeStatus.Unimplemented,
         KahunaErrorCode.Overloaded => OutcomeStatus.Busy,
-        KahunaErrorCode.LogFull => OutcomeStatus.LogFull,
-        KahunaErrorCode.MemoryFull => OutcomeStatus.MemoryFull,
+        KahunaErrorCode.LogFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.LogFull,
+        KahunaErrorCode.MemoryFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.MemoryFull,
+        KahunaErrorCode.SessionsFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.SessionsFull,
         KahunaErrorCode.Internal => OutcomeStatus.Internal,
         _ when error.Outcome != OperationOutcome.DidNotHappen => OutcomeStatus.Unknown,
         KahunaErrorCode.DeadlineExceeded => OutcomeStatus.Expired,

@@ -7,5 +7,8 @@ internal interface IForwarder
     /// The bytes of the outcome. A command that surely did not happen is tried again until <paramref name="cancellationToken"/> ends; what may have happened
     /// ends with the status Unknown.
     /// </summary>
-    Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, CancellationToken cancellationToken);
+    /// <param name="command">The encoded command.</param>
+    /// <param name="mayHaveHappened">An earlier attempt may have been carried out; the command has a number that makes a further one harmless.</param>
+    /// <param name="cancellationToken">Ends the attempts.</param>
+    Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, CancellationToken cancellationToken);
 }

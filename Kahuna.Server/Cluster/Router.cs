@@ -15,7 +15,11 @@ internal sealed class Router(LoopSet loops, ClusterView view)
 
     /// <summary>The slot of the group that a command is for (<see cref="GroupLayout"/>).</summary>
     public ushort SlotOf(scoped in Command command) =>
-        (ushort)loops.Layout.SlotOf(KeyRouting.Partition(command.Key, view.Partitions), command.Durability == CommandDurability.Ephemeral);
+        (ushort)loops.Layout.SlotOf(PartitionOf(in command), command.Durability == CommandDurability.Ephemeral);
+
+    /// <summary>A page of a list is of the partition that it names, counted anew from the last one on.</summary>
+    private int PartitionOf(scoped in Command command) =>
+        command.Kind == CommandKind.SequenceList ? (int)(command.Number % view.Partitions) : KeyRouting.Partition(command.Key, view.Partitions);
 
     /// <summary>Hands the batch, which it takes over, to the loops of its partitions. Every operation gets exactly one reply; NotLeader names whom to ask instead.</summary>
     public void Route(ClientBatch batch) => loops.Post(batch);

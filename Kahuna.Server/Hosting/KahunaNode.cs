@@ -233,7 +233,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
                 StopToken = _stopping.Token,
             },
             _loggers.CreateLogger("Kahuna.Grpc"));
-        NodeServices.Bind(grpc, new KeyValuesService(new UnaryCalls(door, _forwarder)), new ClusterService(_view, door, _stopping.Token));
+        UnaryCalls calls = new(door, _forwarder);
+        NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), new ClusterService(_view, door, _stopping.Token));
         HealthHandlers.AddTo(grpc, _health);
         ReflectionHandlers.AddTo(grpc);
         TellHealth();

@@ -10,9 +10,9 @@ internal static class NodeServices
     /// <summary>What the health service speaks of: the node as a whole (the empty name) and its services.</summary>
     public static ReadOnlySpan<string> Names => s_names;
 
-    private static readonly string[] s_names = ["", "kahuna.v1.KeyValues", "kahuna.v1.Cluster"];
+    private static readonly string[] s_names = ["", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Cluster"];
 
-    public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, ClusterService cluster) => server
+    public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, SequencesService sequences, ClusterService cluster) => server
         .AddService(KeyValuesReflection.Descriptor.Services[0], service => service
             .Unary<SetKeyValueRequest, SetKeyValueResponse>(nameof(keys.SetKeyValue), keys.SetKeyValue)
             .Unary<GetKeyValueRequest, GetKeyValueResponse>(nameof(keys.GetKeyValue), keys.GetKeyValue)
@@ -20,6 +20,14 @@ internal static class NodeServices
             .Unary<DeleteKeyValueRequest, DeleteKeyValueResponse>(nameof(keys.DeleteKeyValue), keys.DeleteKeyValue)
             .Unary<ExtendKeyValueRequest, ExtendKeyValueResponse>(nameof(keys.ExtendKeyValue), keys.ExtendKeyValue)
             .Unary<IncrementKeyValueRequest, IncrementKeyValueResponse>(nameof(keys.IncrementKeyValue), keys.IncrementKeyValue))
+        .AddService(SequencesReflection.Descriptor.Services[0], service => service
+            .Unary<CreateSequenceRequest, CreateSequenceResponse>(nameof(sequences.CreateSequence), sequences.CreateSequence)
+            .Unary<NextSequenceValueRequest, NextSequenceValueResponse>(nameof(sequences.NextSequenceValue), sequences.NextSequenceValue)
+            .Unary<ReserveSequenceRangeRequest, ReserveSequenceRangeResponse>(nameof(sequences.ReserveSequenceRange), sequences.ReserveSequenceRange)
+            .Unary<GetSequenceRequest, GetSequenceResponse>(nameof(sequences.GetSequence), sequences.GetSequence)
+            .Unary<UpdateSequenceRequest, UpdateSequenceResponse>(nameof(sequences.UpdateSequence), sequences.UpdateSequence)
+            .Unary<DeleteSequenceRequest, DeleteSequenceResponse>(nameof(sequences.DeleteSequence), sequences.DeleteSequence)
+            .Unary<ListSequencesRequest, ListSequencesResponse>(nameof(sequences.ListSequences), sequences.ListSequences))
         .AddService(ClusterReflection.Descriptor.Services[0], service => service
             .Unary<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.DescribeCluster), cluster.DescribeCluster)
             .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.WatchCluster), cluster.WatchCluster)

@@ -96,5 +96,12 @@ internal static class StatusEndpoint
         json.WriteNumber("storedIndex", figures.Stored.Value);
         json.WriteNumber("logStart", figures.LogStart.Value);
         json.WriteBoolean("mayVote", figures.MayVote);
+        json.WriteStartObject("sessions");
+        json.WriteNumber("count", figures.Sessions.Count);
+        json.WriteNumber("bytes", figures.Sessions.Bytes);
+        json.WriteNumber("repeats", figures.Sessions.Repeats);
+        json.WriteNumber("refusals", figures.Sessions.Refusals);
+        json.WriteNumber("forgotten", figures.Sessions.Forgotten);
+        json.WriteEndObject();
     }
 }

@@ -1,3 +1,4 @@
+using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
@@ -6,6 +7,7 @@ using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Sessions;
 
 namespace Kahuna.Server.Partitions;
 
@@ -28,6 +30,9 @@ internal sealed class ClientDesk
     private ulong _openTicket;
     private bool _hasOpenTicket;
     private bool _sweeping;
+    private bool _forgetting;
+    private long _tickedMs;
+    private long _steadySinceMs;
 
     public ClientDesk(GroupId group, LoopOptions options, TurnOutput output, StateDesk states, EphemeralMemory memory)
     {
@@ -43,6 +48,9 @@ internal sealed class ClientDesk
 
     /// <summary>The group's core, once its log is recovered; another one in each epoch of an ephemeral group.</summary>
     public RaftCore Core { get; set; } = null!;
+
+    /// <summary>The epoch of an ephemeral group.</summary>
+    public ulong Epoch { get; set; }
 
     /// <summary>This node leads and has applied an entry of its own term.</summary>
     public bool IsServing { get; private set; }
@@ -73,7 +81,7 @@ internal sealed class ClientDesk
         {
             _output.Reply(batch.Sink, op.Number, new Outcome(OutcomeStatus.NotLeader, number: Core.Leader.Value));
         }
-        else if (op.WaitMs != 0 && _output.NowMs - batch.ArrivalMs > op.WaitMs)
+        else if (_output.NowMs - batch.ArrivalMs > (op.WaitMs is 0 or > Limits.CommandWaitMsMax ? Limits.CommandWaitMsMax : op.WaitMs))
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Expired, "The time limit passed before the operation was begun.");
         }
@@ -109,6 +117,7 @@ internal sealed class ClientDesk
                 // Leadership is being handed over; whoever leads next is told by the hint. A sweep that waited is gone, too.
                 _proposals.DropQueued(_answerNotLeader);
                 _sweeping = false;
+                _forgetting = false;
                 return;
             }
 
@@ -116,12 +125,33 @@ internal sealed class ClientDesk
         }
     }
 
-    /// <summary>A tick: proposes to remove keys whose time is over.</summary>
+    /// <summary>A tick: proposes to remove keys whose time is over, and to forget sessions that nobody can need.</summary>
     public void Tick()
     {
-        if (!_sweeping && !IsDraining && _states.State.HasExpired(_clock.At(_output.NowMs)))
+        long nowMs = _output.NowMs;
+        if (nowMs - _tickedMs > _options.StandstillMs)
         {
-            ProposeSweep();
+            // What this node was sent meanwhile may have waited just as long, and must find its session.
+            _steadySinceMs = nowMs;
+        }
+
+        _tickedMs = nowMs;
+        if (!_sweeping && !IsDraining && _states.State.HasExpired(_clock.At(nowMs)))
+        {
+            ProposeSweep(CommandKind.ExpireSweep, _options.SweepKeysMax);
+            _sweeping = true;
+        }
+
+        StateLimits limits = _options.StateLimits;
+        if (!_forgetting && !IsDraining && nowMs - _steadySinceMs >= limits.CommandLifeMs)
+        {
+            SessionTable sessions = _states.State.Sessions;
+            long idleMs = sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
+            if (sessions.HasForgettable(_clock.At(nowMs), idleMs))
+            {
+                ProposeSweep(CommandKind.SessionSweep, idleMs);
+                _forgetting = true;
+            }
         }
     }
 
@@ -135,10 +165,8 @@ internal sealed class ClientDesk
     /// <summary>Applies one command of an entry, and answers whoever waits for it.</summary>
     public void Apply(scoped in Command command, bool isAwaited)
     {
-        if (command.Kind == CommandKind.ExpireSweep)
-        {
-            _sweeping = false;
-        }
+        _sweeping &= command.Kind != CommandKind.ExpireSweep;
+        _forgetting &= command.Kind != CommandKind.SessionSweep;
 
         ProposalQueue.PendingReply reply = isAwaited ? _proposals.TakeReply() : default;
         if (reply.Sink is null)
@@ -157,6 +185,8 @@ internal sealed class ClientDesk
     {
         IsServing = true;
         _clock.Anchor(_states.State.TimeMs, _output.NowMs);
+        _tickedMs = _output.NowMs;
+        _steadySinceMs = _output.NowMs;
     }
 
     /// <summary>A round has confirmed reads.</summary>
@@ -188,6 +218,7 @@ internal sealed class ClientDesk
     {
         IsServing = false;
         _sweeping = false;
+        _forgetting = false;
         if (_proposals.Queued > 0)
         {
             _proposals.DropQueued(_answerNotLeader);
@@ -245,6 +276,10 @@ internal sealed class ClientDesk
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Busy, "The partition has more uncommitted writes than it may; try again later.");
         }
+        else if (_group.IsEphemeral && Command.EpochOf(batch.Command(op)) is var epoch and not 0 && epoch != (ushort)Epoch)
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unavailable, "The partition has begun another epoch than the one that the command is for.");
+        }
         else if (!_group.IsEphemeral && _output.RefuseWrites is { } reason)
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.LogFull, reason);
@@ -262,20 +297,19 @@ internal sealed class ClientDesk
     /// <summary>What frees memory is taken also when it is full.</summary>
     private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend);
 
-    private void ProposeSweep()
+    private void ProposeSweep(CommandKind kind, long number)
     {
         Command sweep = new()
         {
-            Kind = CommandKind.ExpireSweep,
+            Kind = kind,
             Durability = _group.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent,
             Flags = CommandFlags.Number,
-            Number = _options.SweepKeysMax,
+            Number = number,
         };
         ByteBuffer scratch = ByteBuffer.Rent(64);
         sweep.Write(scratch);
         _proposals.Add(scratch.Written, null, 0);
         scratch.Return();
-        _sweeping = true;
     }
 
     private void DropReads(OutcomeStatus status)

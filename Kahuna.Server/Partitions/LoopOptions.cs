@@ -45,6 +45,9 @@ internal sealed record LoopOptions
     /// <summary>Keys that one sweep removes: bounded work per entry.</summary>
     public int SweepKeysMax { get; init; } = 512;
 
+    /// <summary>A leader that does not tick for so long has stood still: what is forgotten by age waits for as long as commands live from then on. Less than what commands are remembered for beyond their life.</summary>
+    public int StandstillMs { get; init; } = 10_000;
+
     /// <summary>Ticks between looks at whether leadership should move to the preferred node.</summary>
     public int PlacementTicks { get; init; } = 20;
 

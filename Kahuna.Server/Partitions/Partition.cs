@@ -63,6 +63,7 @@ internal sealed class Partition
         }
 
         _clients.Core = _core;
+        _clients.Epoch = _life?.Epoch ?? 0;
         if (Group.IsMeta)
         {
             _meta = new MetaDesk(options, ports, board);
@@ -102,7 +103,7 @@ internal sealed class Partition
     /// <summary>Nothing waits here, and leadership is with somebody else where there is one.</summary>
     public bool IsDrained => Failed || (_clients.IsIdle && (!IsLeader || _options.Voters.Count == 1));
 
-    public PartitionStatus Status => new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _clients.IsServing : !_core.Leader.IsNone && (_life is null || (_life.IsTakingPart && _core.IsVoting)));
+    public PartitionStatus Status => new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _clients.IsServing : !_core.Leader.IsNone && (_life is null || (_life.IsTakingPart && _core.IsVoting)), _life?.Epoch ?? 0);
 
     /// <summary>Nothing goes in or out: a state is being put in place, or the node does not take part in the epoch.</summary>
     private bool IsStill => _states.IsStill || _life is { IsTakingPart: false };
@@ -509,6 +510,7 @@ internal sealed class Partition
         _core = new PartitionRecovery(Group, _options, _ports).EmptyCore(promises, voting);
         _core.SaveAgain();
         _clients.Core = _core;
+        _clients.Epoch = _life.Epoch;
         _term = default;
         Volatile.Write(ref _commit, 0);
         _ports.Report($"{Group.Title}: epoch {_life.Epoch} begins on this node{(voting == VotingRight.Full ? ", empty" : ", which waits to be restored")}.");

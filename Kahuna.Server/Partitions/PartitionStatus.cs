@@ -8,4 +8,5 @@ namespace Kahuna.Server.Partitions;
 /// <param name="Leader">The leader as far as known.</param>
 /// <param name="Term">The current term.</param>
 /// <param name="Serving">This node leads and has applied an entry of its own term, or follows a known leader.</param>
-internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving);
+/// <param name="Epoch">The epoch of an ephemeral group; 0 for others.</param>
+internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, ulong Epoch);

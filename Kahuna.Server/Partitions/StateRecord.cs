@@ -9,10 +9,7 @@ internal readonly ref struct StateRecord(ReadOnlySpan<byte> bytes)
     /// <summary>The whole record, without its length.</summary>
     public ReadOnlySpan<byte> Bytes { get; } = bytes;
 
-    /// <summary>The key's name; the record must be whole.</summary>
-    public ReadOnlySpan<byte> Key => KeyRecord.Key(Bytes);
-
-    /// <summary>Number of the key's row in its state, by which stores tell keys apart; the record must be whole.</summary>
+    /// <summary>Number of the key's row in its state, by which stores tell records apart: a row may stand for another key later; the record must be whole.</summary>
     public uint Row => KeyRecord.Row(Bytes);
 
     /// <summary>Takes the next record off a row of records, each of which is preceded by its length (u32). False when the rest is no record.</summary>

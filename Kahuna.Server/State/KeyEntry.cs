@@ -41,6 +41,12 @@ internal struct KeyEntry
     /// <summary>The value is null, not empty.</summary>
     public readonly bool IsNull => (Flags & KeyEntryFlags.Null) != 0;
 
+    /// <summary>The row stands for nothing.</summary>
+    public readonly bool IsFree => (Flags & KeyEntryFlags.Free) != 0;
+
+    /// <summary>The row is a client session.</summary>
+    public readonly bool IsSession => (Flags & KeyEntryFlags.Session) != 0;
+
     /// <summary>Length for which <see cref="Block"/> was allocated.</summary>
     public readonly int BlockLength => KeyLength + ValueLength;
 }

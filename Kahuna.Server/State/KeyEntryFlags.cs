@@ -11,4 +11,13 @@ internal enum KeyEntryFlags : byte
 
     /// <summary>The value is null, not empty.</summary>
     Null = 2,
+
+    /// <summary>The row stands for nothing and is used again; it has neither name nor value.</summary>
+    Free = 4,
+
+    /// <summary>The row is the system's own and no key: its name begins with a byte that no key does.</summary>
+    System = 8,
+
+    /// <summary>With <see cref="System"/>: the value is a client session (<see cref="Sessions.SessionWindow"/>), which is changed in place.</summary>
+    Session = 16,
 }

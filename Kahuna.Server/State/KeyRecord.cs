@@ -6,7 +6,8 @@ namespace Kahuna.Server.State;
 /// <summary>
 /// One key with everything that is kept of it, as views write it and stores and snapshots hold it: <c>u16 key length, u8 flags, u8 zero, u32 row, i64 revision, i64 deadline in
 /// ms (-1: none), u32 value length, u32 count of replaced revisions, key, value</c>, then each replaced revision, the oldest first: <c>i64 revision, i64 replaced at in ms,
-/// i64 number, u8 flags, u32 value length, value</c>. Little endian. Stateless.
+/// i64 number, u8 flags, u32 value length, value</c>. A row that
+/// stands for nothing has a record without key, value and revisions. Little endian. Stateless.
 /// </summary>
 internal static class KeyRecord
 {
@@ -31,9 +32,14 @@ internal static class KeyRecord
         header[3] = 0;
         BinaryPrimitives.WriteInt32LittleEndian(header[4..], key);
         BinaryPrimitives.WriteInt64LittleEndian(header[8..], entry.Revision);
-        BinaryPrimitives.WriteInt64LittleEndian(header[16..], entry.ExpirySlot == 0 ? NoDeadline : store.Expiry.DeadlineOf(in entry));
+        BinaryPrimitives.WriteInt64LittleEndian(header[16..], entry.ExpirySlot == 0 ? NoDeadline : store.DeadlineOf(in entry));
         BinaryPrimitives.WriteInt32LittleEndian(header[24..], entry.ValueLength);
         BinaryPrimitives.WriteInt32LittleEndian(header[28..], entry.HistoryCount);
+        if (entry.IsFree)
+        {
+            return;
+        }
+
         target.Append(store.Keys.Key(in entry));
         target.Append(store.Keys.Value(in entry));
         int index = entry.HistoryCount == 0 ? 0 : store.History[entry.NewestHistory].Newer;
@@ -84,7 +90,12 @@ internal static class KeyRecord
             return false;
         }
 
-        digest = unchecked(digest + StateDigest.OfRevision(reader.Key, reader.Value, reader.Revision, reader.Flags));
+        if ((reader.Flags & KeyEntryFlags.Free) != 0)
+        {
+            return reader.IsWhole;
+        }
+
+        digest = unchecked(digest + StateDigest.OfRow(reader.Key, reader.Value, reader.Revision, reader.Flags));
         if (reader.DeadlineMs is { } deadline)
         {
             digest = unchecked(digest + StateDigest.OfDeadline(KeyTable.HashOf(reader.Key), deadline));

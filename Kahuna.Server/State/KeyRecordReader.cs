@@ -44,7 +44,13 @@ internal ref struct KeyRecordReader
         uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(record[24..]);
         ReadOnlySpan<byte> rest = record[KeyRecord.HeaderBytes..];
         int row = BinaryPrimitives.ReadInt32LittleEndian(record[4..]);
-        if (row <= 0 || keyLength == 0 || rest.Length < keyLength || (uint)(rest.Length - keyLength) < valueLength)
+        bool isFree = ((KeyEntryFlags)record[2] & KeyEntryFlags.Free) != 0;
+        if (row <= 0 || (keyLength == 0) != isFree || (isFree && rest.Length > 0) || rest.Length < keyLength || (uint)(rest.Length - keyLength) < valueLength)
+        {
+            return false;
+        }
+
+        if (((KeyEntryFlags)record[2] & KeyEntryFlags.Session) != 0 && !Sessions.SessionWindow.IsWellFormed(rest[..keyLength], (int)valueLength))
         {
             return false;
         }

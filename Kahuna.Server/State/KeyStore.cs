@@ -14,6 +14,7 @@ internal sealed class KeyStore
     private readonly RowSet _changed = new();
     private readonly long _firstRevision;
     private long _deleted;
+    private long _system;
     private ulong _digest;
 
     public KeyStore(StateLimits limits)
@@ -22,6 +23,8 @@ internal sealed class KeyStore
         Keys = new KeyTable(_slabs);
         History = new HistoryTable(limits, Keys, _slabs, BeforeChange);
         Expiry = new ExpiryHeap(Keys);
+        LiveSessions = new ExpiryHeap(Keys);
+        IdleSessions = new ExpiryHeap(Keys);
     }
 
     public KeyTable Keys { get; }
@@ -30,14 +33,20 @@ internal sealed class KeyStore
 
     public ExpiryHeap Expiry { get; }
 
+    /// <summary>Sessions that remember outcomes, by the time of their last command.</summary>
+    public ExpiryHeap LiveSessions { get; }
+
+    /// <summary>Sessions that have no more than their number left, by the time of their last command.</summary>
+    public ExpiryHeap IdleSessions { get; }
+
     /// <summary>Digest of everything that is stored, kept up with each change.</summary>
     public ulong Digest => unchecked(_digest + History.Digest);
 
     public StateCounts Counts =>
-        new(Keys.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes);
+        new(Keys.Count - Keys.FreeCount - _system - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes);
 
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
-    public long BytesInUse => _slabs.BytesInUse + Keys.Bytes + History.Bytes + Expiry.Bytes;
+    public long BytesInUse => _slabs.BytesInUse + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes;
 
     /// <summary>The revision that a key without a row gets when it is written; 1 but in later epochs of ephemeral groups.</summary>
     public long FirstRevision => _firstRevision;
@@ -77,17 +86,80 @@ internal sealed class KeyStore
     public void EvictAged(long timeMs) => History.EvictAged(timeMs, AgedPerCommand);
 
     /// <summary>Adds a key that has no row, at the first revision.</summary>
-    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
+    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull) =>
+        Create(name, hash, value, isNull ? KeyEntryFlags.Null : KeyEntryFlags.None);
+
+    /// <summary>Adds a row of the system's own, whose name no key has.</summary>
+    public int CreateSystem(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, KeyEntryFlags kind)
     {
-        int key = Keys.Insert(name, hash, value.Length);
-        ref KeyEntry entry = ref Keys[key];
-        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
-        entry.Revision = _firstRevision;
-        entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
-        AddDigest(ref entry);
-        _changed.Add(key);
-        return key;
+        _system++;
+        return Create(name, KeyTable.HashOf(name), value, KeyEntryFlags.System | kind);
     }
+
+    /// <summary>Frees a row of the system's own.</summary>
+    public void FreeSystem(int row)
+    {
+        BeginChange(row);
+        ref KeyEntry entry = ref Keys[row];
+        if (entry.ExpirySlot != 0)
+        {
+            _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, DeadlineOf(in entry)));
+            HeapOf(in entry).Remove(row);
+        }
+
+        _digest = unchecked(_digest - entry.Digest);
+        _system--;
+        Keys.Free(row);
+    }
+
+    /// <summary>Gives a system row another value of the same length.</summary>
+    public void RewriteSystem(int row, ReadOnlySpan<byte> value)
+    {
+        BeginChange(row);
+        ref KeyEntry entry = ref Keys[row];
+        _digest = unchecked(_digest - entry.Digest);
+        value.CopyTo(Keys.Writable(in entry));
+        AddDigest(ref entry);
+    }
+
+    /// <summary>A system row's value, to be changed in place; afterwards <see cref="EndSystemChange"/>.</summary>
+    public Span<byte> BeginSystemChange(int row)
+    {
+        BeginChange(row);
+        return Keys.Writable(in Keys[row]);
+    }
+
+    /// <summary>What the change made of the row's digest: so much more than before.</summary>
+    public void EndSystemChange(int row, ulong difference)
+    {
+        Keys[row].Digest = unchecked(Keys[row].Digest + difference);
+        _digest = unchecked(_digest + difference);
+    }
+
+    /// <summary>Puts a session at its time among those that remember outcomes or those that do not, whichever its value says. It is in <paramref name="from"/> until then; null: in none.</summary>
+    public void PlaceSession(int row, ExpiryHeap? from, long timeMs)
+    {
+        ref KeyEntry entry = ref Keys[row];
+        ExpiryHeap to = HeapOf(in entry);
+        if (from is not null)
+        {
+            _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, from.DeadlineOf(in entry)));
+            if (from != to)
+            {
+                from.Remove(row);
+            }
+        }
+
+        to.Set(row, timeMs);
+        _digest = unchecked(_digest + StateDigest.OfDeadline(entry.Hash, timeMs));
+    }
+
+    /// <summary>The time that goes with a row that has one: a key's deadline, a session's last command.</summary>
+    public long DeadlineOf(in KeyEntry entry) => HeapOf(in entry).DeadlineOf(in entry);
+
+    /// <summary>Where the row's time stands, or would.</summary>
+    public ExpiryHeap HeapOf(in KeyEntry entry) =>
+        !entry.IsSession ? Expiry : entry.ValueLength > Sessions.SessionWindow.HeaderBytes ? LiveSessions : IdleSessions;
 
     /// <summary>
     /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>, and
@@ -158,6 +230,12 @@ internal sealed class KeyStore
     /// </summary>
     public bool TryLoad(int key, ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, long revision, KeyEntryFlags flags, long? deadlineMs)
     {
+        if ((flags & KeyEntryFlags.Free) != 0)
+        {
+            Loaded++;
+            return Keys.TryFreeAt(key);
+        }
+
         uint hash = KeyTable.HashOf(name);
         if (Keys.Find(name, hash) != 0 || !Keys.TryInsertAt(key, name, hash, value.Length))
         {
@@ -165,6 +243,7 @@ internal sealed class KeyStore
         }
 
         Loaded++;
+        _system += (flags & KeyEntryFlags.System) != 0 ? 1 : 0;
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Revision = revision;
@@ -173,7 +252,7 @@ internal sealed class KeyStore
         AddDigest(ref entry);
         if (deadlineMs is { } deadline)
         {
-            Expiry.Set(key, deadline);
+            HeapOf(in entry).Set(key, deadline);
             _digest = unchecked(_digest + StateDigest.OfDeadline(hash, deadline));
         }
 
@@ -207,6 +286,23 @@ internal sealed class KeyStore
 
     /// <summary>Everything was loaded: history is put in its order.</summary>
     public void FinishLoading(long nextHistoryNumber) => History.FinishLoading(nextHistoryNumber);
+
+    private int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, KeyEntryFlags flags)
+    {
+        if (Keys.FirstFree is var reused and not 0)
+        {
+            BeforeChange(reused);
+        }
+
+        int key = Keys.Insert(name, hash, value.Length);
+        ref KeyEntry entry = ref Keys[key];
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Revision = _firstRevision;
+        entry.Flags = flags;
+        AddDigest(ref entry);
+        _changed.Add(key);
+        return key;
+    }
 
     private void BeginChange(int key)
     {
@@ -253,7 +349,7 @@ internal sealed class KeyStore
     /// <summary>After the row and its bytes are as they are to be.</summary>
     private void AddDigest(ref KeyEntry entry)
     {
-        entry.Digest = StateDigest.OfRevision(Keys.Key(in entry), Keys.Value(in entry), entry.Revision, entry.Flags);
+        entry.Digest = StateDigest.OfRow(Keys.Key(in entry), Keys.Value(in entry), entry.Revision, entry.Flags);
         _digest = unchecked(_digest + entry.Digest);
     }
 }

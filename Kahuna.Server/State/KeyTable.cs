@@ -30,8 +30,14 @@ internal sealed class KeyTable
         }
     }
 
-    /// <summary>Rows; the last one's index is this number.</summary>
+    /// <summary>Rows, free ones included; the last one's index is this number.</summary>
     public int Count => _entries.Count - 1;
+
+    /// <summary>Rows that stand for nothing.</summary>
+    public int FreeCount { get; private set; }
+
+    /// <summary>The row that the next key gets, where one is free; 0 when a new row is added.</summary>
+    public int FirstFree { get; private set; }
 
     /// <summary>Bytes of rows and buckets.</summary>
     public long Bytes => _entries.Bytes + _buckets.Bytes;
@@ -49,6 +55,9 @@ internal sealed class KeyTable
     /// <summary>The key's bytes, valid until its block changes.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public ReadOnlySpan<byte> Key(in KeyEntry entry) => _slabs.Span(entry.Block, 0, entry.KeyLength);
+
+    /// <summary>The value's bytes, to be written by the owner.</summary>
+    public Span<byte> Writable(in KeyEntry entry) => _slabs.Span(entry.Block, entry.KeyLength, entry.ValueLength);
 
     /// <summary>The value's bytes, valid until its block changes.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
@@ -86,7 +95,7 @@ internal sealed class KeyTable
     /// <summary>Asks for the first lines of a row's key and value, and for the next row of its bucket.</summary>
     public void PrefetchBlock(int index, int linesMax)
     {
-        if (index != 0)
+        if (index != 0 && !_entries[index].IsFree)
         {
             ref readonly KeyEntry entry = ref _entries[index];
             CacheLines.Prefetch(_slabs.Span(entry.Block, 0, entry.BlockLength), linesMax);
@@ -97,26 +106,91 @@ internal sealed class KeyTable
     /// <summary>Adds a row for a key that has none, at revision 0, with a block for the key and <paramref name="valueLength"/> bytes of value, which the caller writes.</summary>
     public int Insert(ReadOnlySpan<byte> key, uint hash, int valueLength)
     {
-        int index = _entries.Add();
+        int index = FirstFree;
+        if (index != 0)
+        {
+            FirstFree = _entries[index].Next;
+            FreeCount--;
+        }
+        else
+        {
+            index = _entries.Add();
+        }
+
         Fill(index, key, hash, valueLength);
         return index;
     }
 
-    /// <summary>The same in a given row; rows up to it that nobody filled are not to be used until somebody does. False when the row is taken.</summary>
-    public bool TryInsertAt(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)
+    /// <summary>Takes a key's row and block away; the row is used again for a key to come.</summary>
+    public void Free(int index)
     {
-        while (_entries.Count <= index)
+        ref KeyEntry entry = ref _entries[index];
+        ref int link = ref _buckets[BucketOf(entry.Hash)];
+        while (link != index)
         {
-            _entries.Add();
+            link = ref _entries[link].Next;
         }
 
-        if (_entries[index].KeyLength != 0)
+        link = entry.Next;
+        _slabs.Free(entry.Block, entry.BlockLength);
+        AddFree(index);
+    }
+
+    /// <summary>Gives a row's block another length for the value; the key's bytes and as many of the value's as fit are kept, the rest is undefined.</summary>
+    public void Resize(int index, int valueLength)
+    {
+        ref KeyEntry entry = ref _entries[index];
+        if (SizeClasses.Of(entry.KeyLength + valueLength) != SizeClasses.Of(entry.BlockLength))
+        {
+            uint old = entry.Block;
+            int kept = entry.KeyLength + Math.Min(entry.ValueLength, valueLength);
+            entry.Block = _slabs.Allocate(entry.KeyLength + valueLength);
+            _slabs.Span(old, 0, kept).CopyTo(_slabs.Span(entry.Block, 0, kept));
+            _slabs.Free(old, entry.BlockLength);
+        }
+
+        entry.ValueLength = valueLength;
+    }
+
+    /// <summary>The same as <see cref="Insert"/> in a given row; rows up to it that nobody filled are not to be used until somebody does. False when the row is taken.</summary>
+    public bool TryInsertAt(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)
+    {
+        if (!TryReach(index))
         {
             return false;
         }
 
         Fill(index, key, hash, valueLength);
         return true;
+    }
+
+    /// <summary>The same for a row that stands for nothing.</summary>
+    public bool TryFreeAt(int index)
+    {
+        if (!TryReach(index))
+        {
+            return false;
+        }
+
+        AddFree(index);
+        return true;
+    }
+
+    private bool TryReach(int index)
+    {
+        while (_entries.Count <= index)
+        {
+            _entries.Add();
+        }
+
+        return _entries[index].KeyLength == 0 && !_entries[index].IsFree;
+    }
+
+    private void AddFree(int index)
+    {
+        _entries[index] = new KeyEntry { Flags = KeyEntryFlags.Free, Block = SlabAllocator.None, Next = FirstFree };
+        FirstFree = index;
+        FreeCount++;
     }
 
     private void Fill(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)

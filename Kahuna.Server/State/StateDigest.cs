@@ -15,6 +15,12 @@ internal static class StateDigest
     public static ulong OfRevision(ReadOnlySpan<byte> key, ReadOnlySpan<byte> value, long revision, KeyEntryFlags flags) =>
         XxHash64.Hash(value, XxHash64.Hash(key, unchecked(((ulong)revision * Odd1) + (ulong)flags)));
 
+    /// <summary>Digest of what a row holds now. A session changes with every command, and so has one that is kept up in parts.</summary>
+    public static ulong OfRow(ReadOnlySpan<byte> key, ReadOnlySpan<byte> value, long revision, KeyEntryFlags flags) =>
+        (flags & KeyEntryFlags.Session) != 0
+            ? unchecked(Sessions.SessionWindow.DigestOf(key, value) + Mix(((ulong)revision * Odd1) + (ulong)flags))
+            : OfRevision(key, value, revision, flags);
+
     /// <summary>What a replaced revision adds to the sum.</summary>
     public static ulong OfRecord(in HistoryRecord record) =>
         Mix(unchecked(record.Digest + ((ulong)record.ReplacedAtMs * Odd1) + ((ulong)record.Number * Odd2)));
@@ -29,11 +35,16 @@ internal static class StateDigest
         for (int key = 1; key <= store.Keys.Count; key++)
         {
             ref readonly KeyEntry entry = ref store.Keys[key];
+            if (entry.IsFree)
+            {
+                continue;
+            }
+
             ReadOnlySpan<byte> name = store.Keys.Key(in entry);
-            sum = unchecked(sum + OfRevision(name, store.Keys.Value(in entry), entry.Revision, entry.Flags));
+            sum = unchecked(sum + OfRow(name, store.Keys.Value(in entry), entry.Revision, entry.Flags));
             if (entry.ExpirySlot != 0)
             {
-                sum = unchecked(sum + OfDeadline(entry.Hash, store.Expiry.DeadlineOf(in entry)));
+                sum = unchecked(sum + OfDeadline(entry.Hash, store.DeadlineOf(in entry)));
             }
 
             int index = entry.NewestHistory;
@@ -50,7 +61,7 @@ internal static class StateDigest
     }
 
     /// <summary>The last steps of XXH64: every bit of the sum depends on every bit of the input.</summary>
-    private static ulong Mix(ulong hash)
+    public static ulong Mix(ulong hash)
     {
         hash = unchecked((hash ^ (hash >> 33)) * Odd2);
         hash = unchecked((hash ^ (hash >> 29)) * Odd1);

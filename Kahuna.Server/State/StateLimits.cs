@@ -15,6 +15,21 @@ internal sealed record StateLimits
     /// <summary>Bytes of history of one partition; the oldest revisions go first. It bounds memory when a large key space is overwritten at full speed.</summary>
     public long HistoryBytes { get; init; } = 8 << 20;
 
+    /// <summary>Client sessions that are remembered.</summary>
+    public int SessionsMax { get; init; } = 1_000_000;
+
+    /// <summary>Bytes that they may take up, outcomes included; then no further ones are taken.</summary>
+    public long SessionBytesMax { get; init; } = 256L << 20;
+
+    /// <summary>For so long after its first attempt was carried out a command may come again, in cluster time: the longest request timeout of a client, and a minute for what it was on its way.</summary>
+    public long CommandLifeMs { get; init; } = Client.Wire.Limits.CommandWaitMsMax + 60_000;
+
+    /// <summary>A session is forgotten that was idle for so long, in cluster time: an hour.</summary>
+    public long SessionIdleMs { get; init; } = 3_600_000;
+
+    /// <summary>How exactly the time of a session's last command is kept.</summary>
+    public long SessionTouchMs { get; init; } = 1000;
+
     /// <summary>The revision that the first write of a key gets.</summary>
     public long FirstRevision { get; private init; } = 1;
 

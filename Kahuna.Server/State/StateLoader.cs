@@ -6,6 +6,7 @@ namespace Kahuna.Server.State;
 /// </summary>
 internal sealed class StateLoader(StateLimits limits, StateSummary summary)
 {
+    private readonly StateLimits _limits = limits;
     private readonly KeyStore _store = new(limits);
     private readonly StateSummary _summary = summary;
 
@@ -34,6 +35,6 @@ internal sealed class StateLoader(StateLimits limits, StateSummary summary)
             throw new InvalidDataException($"the stored state is damaged: its digest is {_store.Digest:x16}, and {_summary.Digest:x16} was stored with it");
         }
 
-        return new StateMachine(_store, _summary.TimeMs);
+        return new StateMachine(_store, _summary.TimeMs, _limits);
     }
 }

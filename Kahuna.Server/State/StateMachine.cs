@@ -3,6 +3,8 @@ using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Meta;
+using Kahuna.Server.State.Sequences;
+using Kahuna.Server.State.Sessions;
 
 namespace Kahuna.Server.State;
 
@@ -12,21 +14,27 @@ namespace Kahuna.Server.State;
 /// </summary>
 internal sealed class StateMachine
 {
-    private const long NoTimeToLive = -1;
+    /// <summary>Sessions that one sweep forgets: bounded work per entry.</summary>
+    private const int SessionsPerSweep = 512;
 
     private readonly KeyStore _store;
 
+    /// <summary>The command that is being carried out has a number, under which its outcome is to be remembered.</summary>
+    private bool _isNumbered;
+
     /// <summary>An empty state.</summary>
     public StateMachine(StateLimits limits)
-        : this(new KeyStore(limits), timeMs: 0)
+        : this(new KeyStore(limits), timeMs: 0, limits)
     {
     }
 
     /// <summary>A loaded one (<see cref="StateLoader"/>).</summary>
-    public StateMachine(KeyStore store, long timeMs)
+    public StateMachine(KeyStore store, long timeMs, StateLimits limits)
     {
         _store = store;
+        Sessions = new SessionTable(store, limits);
         Ahead = new Prefetcher(store);
+        Sequences = new SequenceTable(store);
         Meta = new MetaTable(store);
         TimeMs = timeMs;
     }
@@ -36,6 +44,11 @@ internal sealed class StateMachine
 
     /// <summary>For whoever has many commands at hand.</summary>
     public Prefetcher Ahead { get; }
+
+    /// <summary>What makes a command that comes twice take effect once.</summary>
+    public SessionTable Sessions { get; }
+
+    public SequenceTable Sequences { get; }
 
     /// <summary>The records of the meta group; only that one has any.</summary>
     public MetaTable Meta { get; }
@@ -70,6 +83,12 @@ internal sealed class StateMachine
             return;
         }
 
+        if (command.Kind == CommandKind.SessionSweep)
+        {
+            Sessions.Sweep(TimeMs, command.Number, SessionsPerSweep);
+            return;
+        }
+
         if (MetaCommand.IsMeta(command.Kind))
         {
             Meta.Apply(in command, TimeMs);
@@ -77,6 +96,21 @@ internal sealed class StateMachine
         }
 
         uint hash = KeyTable.HashOf(command.Key);
+        if (!BeginNumber(in command, hash, outcome))
+        {
+            return;
+        }
+
+        if (SequenceCheck.IsSequence(command.Kind))
+        {
+            Outcome taken = Sequences.Apply(in command);
+
+            // A key that got nothing may ask again.
+            _isNumbered &= taken.Status == OutcomeStatus.Applied || !command.Has(CommandFlags.Keyed);
+            Answer(outcome, in taken);
+            return;
+        }
+
         int key = _store.Keys.Find(command.Key, hash);
         if (key != 0)
         {
@@ -102,37 +136,21 @@ internal sealed class StateMachine
         }
     }
 
-    /// <summary>
-    /// Answers one read (Get, Exists) and appends its encoded outcome. What has expired by the time of the latest entry is hidden, and nothing else: a leader's clock may be
-    /// ahead of what the next leader's goes on from, and a key that was gone must not come back. <paramref name="nowMs"/>, by that clock, is what the remaining time is counted from.
-    /// </summary>
+    /// <summary>Answers one read and appends its encoded outcome. Of keys: <see cref="KeyReader.Read"/>.</summary>
     public void Read(scoped in Command command, long nowMs, ByteBuffer outcome)
     {
-        InvariantException.Require(command.Kind is CommandKind.Get or CommandKind.Exists, "only get and exists are read");
-        int key = _store.Keys.Find(command.Key, KeyTable.HashOf(command.Key));
-        if (key == 0)
+        switch (command.Kind)
         {
-            new Outcome(OutcomeStatus.NotFound).Write(outcome);
-            return;
+            case CommandKind.SequenceGet:
+                Sequences.Get(command.Key, outcome);
+                break;
+            case CommandKind.SequenceList:
+                Sequences.List(command.Key, command.AtRevision, outcome);
+                break;
+            default:
+                KeyReader.Read(_store, in command, TimeMs, nowMs, outcome);
+                break;
         }
-
-        ref KeyEntry entry = ref _store.Keys[key];
-        bool expired = _store.Expiry.HasPassed(in entry, TimeMs);
-        long current = entry.Revision + (expired ? 1 : 0);
-        if (command.Has(CommandFlags.AtRevision) && command.AtRevision < current)
-        {
-            ReadReplaced(in command, in entry, expired, outcome);
-            return;
-        }
-
-        if (expired || entry.IsDeleted || (command.Has(CommandFlags.AtRevision) && command.AtRevision > current))
-        {
-            new Outcome(OutcomeStatus.NotFound, current).Write(outcome);
-            return;
-        }
-
-        long remaining = entry.ExpirySlot == 0 || command.Has(CommandFlags.AtRevision) ? NoTimeToLive : Math.Max(0, _store.Expiry.DeadlineOf(in entry) - Math.Max(nowMs, TimeMs));
-        Found(in command, current, remaining, entry.IsNull, _store.Keys.Value(in entry), outcome);
     }
 
     /// <summary>True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then proposes an ExpireSweep.</summary>
@@ -148,43 +166,34 @@ internal sealed class StateMachine
     /// <summary>The digest computed anew from every byte; differs from <see cref="Digest"/> when something is damaged. Linear in the state's size.</summary>
     public ulong RecomputeDigest() => StateDigest.Recompute(_store);
 
-    private static void Found(scoped in Command command, long revision, long remaining, bool isNull, ReadOnlySpan<byte> value, ByteBuffer outcome)
+    /// <summary>A command that has a number is carried out if the number is new. False when it is not, and answered.</summary>
+    private bool BeginNumber(scoped in Command command, uint hash, ByteBuffer? outcome)
     {
-        Outcome found = new(OutcomeStatus.Found, revision, remaining);
-        if (command.Kind == CommandKind.Get)
+        if (!command.Has(CommandFlags.Session))
         {
-            found.HasValue = true;
-            found.ValueIsNull = isNull;
-            found.Value = value;
+            return true;
         }
 
-        found.Write(outcome);
-    }
-
-    /// <summary>A revision below the current one: in history, still in the row of a key that has expired unswept, or gone.</summary>
-    private void ReadReplaced(scoped in Command command, in KeyEntry entry, bool expired, ByteBuffer outcome)
-    {
-        if (expired && command.AtRevision == entry.Revision && _store.History.Keeps(in entry))
+        Command numbered = command;
+        if (command.Has(CommandFlags.Keyed))
         {
-            Found(in command, entry.Revision, NoTimeToLive, entry.IsNull, _store.Keys.Value(in entry), outcome);
-            return;
+            ulong incarnation = Sequences.IncarnationOf(command.Key);
+            if (incarnation == 0)
+            {
+                return true;
+            }
+
+            numbered.SessionId = StateDigest.Mix(command.SessionId ^ StateDigest.Mix(incarnation));
         }
 
-        int index = _store.History.Find(in entry, command.AtRevision);
-        if (index == 0)
+        SessionStanding standing = Sessions.Begin(in numbered, hash, TimeMs);
+        _isNumbered = standing == SessionStanding.New;
+        if (!_isNumbered)
         {
-            new Outcome(OutcomeStatus.RevisionCompacted, entry.Revision + (expired ? 1 : 0)).Write(outcome);
-            return;
+            Sessions.Answer(standing, outcome);
         }
 
-        ref readonly HistoryRecord record = ref _store.History[index];
-        if ((record.Flags & KeyEntryFlags.Deleted) != 0)
-        {
-            new Outcome(OutcomeStatus.NotFound, record.Revision).Write(outcome);
-            return;
-        }
-
-        Found(in command, record.Revision, NoTimeToLive, (record.Flags & KeyEntryFlags.Null) != 0, _store.History.Value(in record), outcome);
+        return _isNumbered;
     }
 
     private void Set(scoped in Command command, int key, uint hash, ByteBuffer? outcome)
@@ -256,10 +265,7 @@ internal sealed class StateMachine
             _store.SetDeadline(key, DeadlineAfter(command.TtlMs));
         }
 
-        if (outcome is not null)
-        {
-            new Outcome(OutcomeStatus.Applied, _store.Keys[key].Revision).Write(outcome);
-        }
+        Answer(outcome, new Outcome(OutcomeStatus.Applied, _store.Keys[key].Revision));
     }
 
     private void Increment(scoped in Command command, int key, uint hash, ByteBuffer? outcome)
@@ -343,22 +349,21 @@ internal sealed class StateMachine
     /// <summary>Encodes the outcome of a set or delete that is about to take effect, while the previous value is still there.</summary>
     private void Written(scoped in Command command, int key, ByteBuffer? outcome)
     {
-        if (outcome is not null)
+        if (outcome is not null || _isNumbered)
         {
-            long revision = RevisionBefore(key);
-            WithPrevious(in command, key, new Outcome(OutcomeStatus.Applied, revision + 1), outcome);
+            WithPrevious(in command, key, new Outcome(OutcomeStatus.Applied, RevisionBefore(key) + 1), outcome);
         }
     }
 
     private void ConditionFailed(scoped in Command command, int key, ByteBuffer? outcome)
     {
-        if (outcome is not null)
+        if (outcome is not null || _isNumbered)
         {
             WithPrevious(in command, key, new Outcome(OutcomeStatus.ConditionFailed, _store.Exists(key) ? _store.Keys[key].Revision : 0), outcome);
         }
     }
 
-    private void WithPrevious(scoped in Command command, int key, Outcome answer, ByteBuffer outcome)
+    private void WithPrevious(scoped in Command command, int key, Outcome answer, ByteBuffer? outcome)
     {
         if (_store.Exists(key))
         {
@@ -372,13 +377,20 @@ internal sealed class StateMachine
             }
         }
 
-        answer.Write(outcome);
+        Answer(outcome, in answer);
     }
 
-    private static void NotFound(ByteBuffer? outcome) => Answer(outcome, new Outcome(OutcomeStatus.NotFound));
+    private void NotFound(ByteBuffer? outcome) => Answer(outcome, new Outcome(OutcomeStatus.NotFound));
 
-    private static void Answer(ByteBuffer? outcome, scoped in Outcome answer)
+    /// <summary>The one place where a command's outcome is known: it is remembered under the command's number, and encoded for whoever waits for it.</summary>
+    private void Answer(ByteBuffer? outcome, scoped in Outcome answer)
     {
+        if (_isNumbered)
+        {
+            _isNumbered = false;
+            Sessions.Remember(in answer);
+        }
+
         if (outcome is not null)
         {
             answer.Write(outcome);

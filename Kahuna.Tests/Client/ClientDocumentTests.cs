@@ -5,6 +5,7 @@ using Kahuna.Client.Connection;
 using Kahuna.Client.DependencyInjection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Results;
+using Kahuna.Client.Sequences;
 using Kahuna.Server.Hosting;
 using Kahuna.Tests.Tidy;
 using Microsoft.Extensions.DependencyInjection;
@@ -21,7 +22,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(9, shown.Length);
+        Assert.Equal(10, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -85,6 +86,17 @@ public sealed partial class ClientDocumentTests
         GetResult session = await kv.GetAsync("sessions/17", new ReadOptions { Durability = Durability.Ephemeral });
         #endregion
         Assert.Equal("alice", session.Value.AsString());
+
+        #region sequences
+        await client.Sequences.CreateAsync("orders", new SequenceDefinition { Initial = 1000 });
+        long order = await client.Sequences.NextAsync("orders");
+        SequenceRange block = await client.Sequences.ReserveAsync("orders", 50, new SequenceOptions { IdempotencyKey = "import 2026-11-22" });
+        foreach (long number in block.Values)
+        {
+            Console.WriteLine($"order {number}");
+        }
+        #endregion
+        Assert.Equal((1000, 1001, 1050), (order, block.First, block.Last));
 
         #region failures
         try

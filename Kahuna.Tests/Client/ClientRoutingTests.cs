@@ -116,7 +116,7 @@ public sealed class ClientRoutingTests
         await Wait.UntilAsync(() => cluster[1].Connects == 1);
         Assert.False(set.IsCompleted);
         cluster[1].Answer = static _ => FakeReply.Applied();
-        cluster[1].Connection.SendEmpty(FrameKind.Hello, 1);
+        cluster[1].Connection.SendEmpty(FrameKind.Hello, Kahuna.Client.Wire.Limits.WireVersion);
         cluster[1].Connection.SendMap();
         Assert.True((await set).Applied);
     }
@@ -197,7 +197,7 @@ public sealed class ClientRoutingTests
         Task<ClusterDescription> describe = Wait.ForAsync(client.DescribeAsync());
         await Wait.UntilAsync(time, () => describe.IsCompleted);
         KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => describe);
-        Assert.Contains("the node speaks wire version 9, this client 1", failure.Message, StringComparison.Ordinal);
+        Assert.Contains("the node speaks wire version 9, this client 2", failure.Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -33,9 +33,9 @@ public sealed class KeyValuesTests
 
         FakeRequest[] sent = [.. node.Received];
         Assert.Equal([CommandKind.Set, CommandKind.Delete, CommandKind.Get, CommandKind.Exists, CommandKind.Extend, CommandKind.Increment], sent.Select(request => request.Kind));
-        Assert.Equal(CommandFlags.IfPresent | CommandFlags.Ttl | CommandFlags.ReturnPrevious, sent[0].Flags);
+        Assert.Equal(CommandFlags.IfPresent | CommandFlags.Ttl | CommandFlags.ReturnPrevious, sent[0].Options);
         Assert.Equal(1, Read(sent[0]).TtlMs);
-        Assert.Equal(CommandFlags.IfRevision | CommandFlags.WithoutHistory, sent[1].Flags);
+        Assert.Equal(CommandFlags.IfRevision | CommandFlags.WithoutHistory, sent[1].Options);
         Assert.Equal(7, Read(sent[2]).AtRevision);
         Assert.Equal(0, Read(sent[4]).TtlMs);
         Assert.Equal(-4, Read(sent[5]).Number);
@@ -60,7 +60,7 @@ public sealed class KeyValuesTests
                 CommandFlags.NullValue, CommandFlags.NullValue, CommandFlags.NullValue, CommandFlags.None, CommandFlags.None,
                 CommandFlags.IfValue | CommandFlags.NullCompared, CommandFlags.IfValue,
             ],
-            cluster[1].Received.Select(request => request.Flags));
+            cluster[1].Received.Select(request => request.Options));
 
         cluster[1].Answer = static _ => new FakeReply(OutcomeStatus.Found, 1, -1, []);
         GetResult empty = await Wait.ForAsync(client.KeyValues.GetAsync("k"));
@@ -91,7 +91,9 @@ public sealed class KeyValuesTests
     [InlineData(65, KahunaErrorCode.Unimplemented, OperationOutcome.DidNotHappen)]
     [InlineData(68, KahunaErrorCode.LogFull, OperationOutcome.DidNotHappen)]
     [InlineData(73, KahunaErrorCode.MemoryFull, OperationOutcome.DidNotHappen)]
-    [InlineData(71, KahunaErrorCode.OutcomeUnknown, OperationOutcome.Unknown)]
+    [InlineData(75, KahunaErrorCode.OutcomeUnknown, OperationOutcome.Unknown)]
+    [InlineData(76, KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen)]
+    [InlineData(77, KahunaErrorCode.SessionsFull, OperationOutcome.DidNotHappen)]
     [InlineData(72, KahunaErrorCode.Internal, OperationOutcome.Unknown)]
     [InlineData(200, KahunaErrorCode.Protocol, OperationOutcome.Unknown)]
     [InlineData(60, KahunaErrorCode.Protocol, OperationOutcome.Unknown)]

@@ -31,14 +31,14 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
     private sealed class Writer(FileStateStore files, GroupId group, StateMark mark, bool whole) : IStateWriter
     {
         private readonly IStateWriter _writer = files.BeginWrite(group, mark, whole: true);
-        private readonly HashSet<string> _written = [];
+        private readonly HashSet<uint> _written = [];
 
         public void Add(ReadOnlySpan<byte> records, bool scattered = false)
         {
             _writer.Add(records);
             while (StateRecord.TryTake(ref records, out StateRecord record))
             {
-                Assert.True(_written.Add(Convert.ToHexString(record.Key)), "each key comes once");
+                Assert.True(_written.Add(record.Row), "each row comes once");
             }
         }
 
@@ -49,7 +49,7 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
                 ByteBuffer buffer = ByteBuffer.Rent();
                 files.Load(group, record =>
                 {
-                    if (!_written.Contains(Convert.ToHexString(record.Key)))
+                    if (!_written.Contains(record.Row))
                     {
                         buffer.Length = 0;
                         buffer.Append(BitConverter.GetBytes(record.Bytes.Length));

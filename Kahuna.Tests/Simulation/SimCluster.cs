@@ -123,10 +123,15 @@ internal sealed class SimCluster
     {
         CheckerOptions options = new() { TtlSlack = TtlSlack() };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
-        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
+        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.Where(static call => call.Kind != CallKind.Next).SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
         if (verdict.Verdict == Verdict.NotLinearizable)
         {
             Rules.Break("histories are linearizable", verdict.Findings());
+        }
+
+        if (SequenceHistory.Check(History.Calls) is { } wrong)
+        {
+            Rules.Break("sequences hand out every value once and in order", wrong);
         }
 
         Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);

@@ -8,6 +8,9 @@ namespace Kahuna.Tests.Simulation;
 /// <summary>What a seed draws for its cluster, its clients and its faults. Immutable.</summary>
 internal sealed record SimConfig
 {
+    /// <summary>Clocks of nodes run faster than those of clients by this at most.</summary>
+    private const double CommandLifeSlack = Faults.Nemesis.RateMax + 0.1;
+
     public required ulong Seed { get; init; }
 
     /// <summary>Virtual seconds of load and faults; the healing comes after.</summary>
@@ -110,6 +113,9 @@ internal sealed record SimConfig
     /// <summary>Part of the calls that are for ephemeral keys.</summary>
     public double Ephemeral { get; init; }
 
+    /// <summary>Part of the calls that take values of a sequence.</summary>
+    public double Sequences { get; init; }
+
     /// <summary>How long a member without an ephemeral group's data, and one with them, wait for a leader before they give an epoch up.</summary>
     public (int AmnesiacMs, int OtherMs) Pledges { get; init; }
 
@@ -117,6 +123,24 @@ internal sealed record SimConfig
 
     /// <summary>Memory that the ephemeral keys of a node may take up.</summary>
     public long EphemeralBytesMax { get; init; } = long.MaxValue;
+
+    /// <summary>A connection over which nothing comes for so long is given up: well before what is on its way could outlive the memory of it.</summary>
+    public long SilenceNs => SessionLimits ? 2_000_000_000 : long.MaxValue;
+
+    /// <summary>What is remembered of clients goes as early as it may.</summary>
+    public bool SessionLimits { get; init; }
+
+    /// <summary>Sessions that a partition remembers.</summary>
+    public int SessionsMax { get; init; } = int.MaxValue;
+
+    /// <summary>A leader that does not tick for so long has stood still.</summary>
+    public int StandstillMs => SessionLimits ? 1_000 : 10_000;
+
+    /// <summary>The limits of the state, with those of sessions: as they are, or as short as the times of this run allow.</summary>
+    public StateLimits AllStateLimits => (SessionLimits
+        ? StateLimits with { CommandLifeMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 4_000, SessionIdleMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 9_000 }
+        : StateLimits) with
+    { SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax) };
 
     public GroupLayout Layout => new(Groups, HasEphemeral);
 
@@ -181,6 +205,9 @@ internal sealed record SimConfig
             Ephemeral = hasEphemeral ? further.Pick([0.3, 0.6, 0.9]) : 0,
             EphemeralEntriesInFlight = further.Pick([1, 2, 100]),
             Pledges = further.Pick([(1_000, 4_000), (3_000, 6_000), (10_000, 20_000)]),
+            Sequences = further.Pick([0, 0.1, 0.4]),
+            SessionLimits = further.Chance(0.6),
+            SessionsMax = further.Chance(0.1) ? further.Between(2, 60) : int.MaxValue,
             Unary = random.Pick([0, 0, 0.1, 0.5]),
             LargeValues = random.Pick([0.05, 0.05, 0.4]),
             Yields = random.Chance(0.3),

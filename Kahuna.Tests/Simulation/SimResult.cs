@@ -1,3 +1,4 @@
+using Kahuna.Server.State.Sessions;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Workload;
 
@@ -58,6 +59,9 @@ internal sealed record SimResult
                 ["ok"] = calls.LongCount(static call => call.Outcome == CallOutcome.Ok),
                 ["fail"] = calls.LongCount(static call => call.Outcome == CallOutcome.Fail),
                 ["unknown"] = calls.LongCount(static call => call.Outcome is CallOutcome.Unknown or CallOutcome.Open),
+                ["repeats"] = Sessions(cluster).Sum(static figures => figures.Repeats),
+                ["forgottenSessions"] = Sessions(cluster).Sum(static figures => figures.Forgotten),
+                ["sequences"] = calls.LongCount(static call => call is { Kind: CallKind.Next, Outcome: CallOutcome.Ok }),
                 ["readsWithData"] = calls.LongCount(static call => call is { Kind: CallKind.Get, Outcome: CallOutcome.Ok, Done: true }),
                 ["closedEpochs"] = cluster.Rules.ClosedEpochs,
                 ["restored"] = cluster.Rules.Restored,
@@ -67,6 +71,10 @@ internal sealed record SimResult
             Violation = violation,
         };
     }
+
+    private static IEnumerable<SessionFigures> Sessions(SimCluster cluster) => cluster.Nodes
+        .Where(static node => node.Loops is not null)
+        .SelectMany(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Select(slot => node.Loops!.Partition(slot).State.Sessions.Figures));
 }
 
 /// <summary>A rule that was broken: where, and what had happened before.</summary>

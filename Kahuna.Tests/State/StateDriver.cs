@@ -32,6 +32,9 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
 
     public long Number { get; init; }
 
+    /// <summary>Session, number and lag, with <see cref="CommandFlags.Session"/>.</summary>
+    public (ulong Session, ulong Sequence, ushort Lag) Call { get; init; }
+
     /// <summary>Encodes the command, as it would arrive from a client.</summary>
     public byte[] Encode()
     {
@@ -59,6 +62,9 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
             TtlMs = TtlMs,
             AtRevision = AtRevision,
             Number = Number,
+            SessionId = Call.Session,
+            Sequence = Call.Sequence,
+            Lag = Call.Lag,
         }.Write(buffer);
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
@@ -108,6 +114,21 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     public Answer Exists(string key, long atRevision = 0) => Read(CommandKind.Exists, key, atRevision);
 
     public Answer Sweep(long countMax) => Do(new TestCommand(CommandKind.ExpireSweep, string.Empty) { Flags = CommandFlags.Number, Number = countMax });
+
+    /// <summary>A command under a number of a session.</summary>
+    public Answer Numbered(TestCommand test, ulong session, ulong sequence, ushort lag = 0, bool opening = true) =>
+        Do(test with { Flags = test.Flags | CommandFlags.Session | (opening ? CommandFlags.Opening : 0), Call = (session, sequence, lag) });
+
+    /// <summary>Carries out a command without wanting its outcome, as followers do.</summary>
+    public void Follow(TestCommand test)
+    {
+        Assert.True(Command.TryRead(test.Encode(), out Command command));
+        Machine.BeginEntry(Now);
+        Machine.Apply(command, null);
+    }
+
+    /// <summary>Forgets sessions that were idle for so long.</summary>
+    public void SweepSessions(long idleMs) => Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number, Number = idleMs });
 
     private Answer Read(CommandKind kind, string key, long atRevision) =>
         Do(new TestCommand(kind, key) { Flags = atRevision != 0 ? CommandFlags.AtRevision : CommandFlags.None, AtRevision = atRevision });

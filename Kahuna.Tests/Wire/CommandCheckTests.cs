@@ -14,10 +14,10 @@ public sealed class CommandCheckTests
 
     [Theory]
     [InlineData(0, "kind is not set")]
-    [InlineData(5, "kind is 5")]
+    [InlineData(9, "kind is 9")]
     [InlineData(0x40, "only the servers")]
     [InlineData(0x7F, "only the servers")]
-    [InlineData(0x82, "kind is 130")]
+    [InlineData(0x84, "kind is 132")]
     [InlineData(0xFF, "kind is 255")]
     public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
         Refused(Of((CommandKind)kind), words);
@@ -163,15 +163,15 @@ public sealed class CommandCheckTests
     {
         Dictionary<CommandKind, CommandFlags> allowed = new()
         {
-            [CommandKind.Set] = CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number),
+            [CommandKind.Set] = CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number | CommandFlags.Keyed),
             [CommandKind.Delete] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.Session,
+                | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.Session | CommandFlags.Opening,
             [CommandKind.Extend] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.Ttl | CommandFlags.Session,
+                | CommandFlags.Ttl | CommandFlags.Session | CommandFlags.Opening,
             [CommandKind.Increment] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.Number | CommandFlags.WithoutHistory | CommandFlags.Session,
-            [CommandKind.Get] = CommandFlags.AtRevision | CommandFlags.Session,
-            [CommandKind.Exists] = CommandFlags.AtRevision | CommandFlags.Session,
+                | CommandFlags.Number | CommandFlags.WithoutHistory | CommandFlags.Session | CommandFlags.Opening,
+            [CommandKind.Get] = CommandFlags.AtRevision,
+            [CommandKind.Exists] = CommandFlags.AtRevision,
         };
         foreach ((CommandKind kind, CommandFlags flags) in allowed)
         {
@@ -184,7 +184,13 @@ public sealed class CommandCheckTests
             for (int bit = 0; bit < 16; bit++)
             {
                 CommandFlags flag = (CommandFlags)(1 << bit);
-                Command command = Of(kind, needed | flag | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : CommandFlags.None));
+                Command command = Of(kind, needed | flag | flag switch
+                {
+                    CommandFlags.NullCompared => CommandFlags.IfValue,
+                    CommandFlags.Opening => CommandFlags.Session,
+                    _ => CommandFlags.None,
+                });
+                command.Sequence = 1;
                 command.TtlMs = command.AtRevision = command.ComparedRevision = 1;
                 bool good = CommandCheck.IsGood(command, ValueMax, out _, out string? sentence);
                 Assert.True(good == ((flags & flag) != 0), $"{kind} with {flag}: {sentence}");
@@ -194,6 +200,26 @@ public sealed class CommandCheckTests
         Command get = Of(CommandKind.Get);
         get.Value = "v"u8;
         Refused(get, "value is 1 bytes; only set carries a value");
+    }
+
+    [Fact]
+    public void Numbers_that_make_no_sense_are_refused()
+    {
+        Command command = Of(CommandKind.Set, CommandFlags.Session);
+        Refused(command, "sequence is 0; a session numbers its commands from 1 on");
+        command.Sequence = 1;
+        Good(command);
+        command.Lag = 1;
+        Refused(command, "sequence is not above the number that it confirms");
+        command.Sequence = 10_000;
+        command.Lag = 4095;
+        Good(command);
+        command.Lag = 4096;
+        Refused(command, "sequence is 4,096 above the lowest that is not confirmed; the limit is 4,095");
+        command.Epoch = 1;
+        Refused(command with { Lag = 0 }, "epoch is set; only ephemeral keys have one");
+        Refused(Of(CommandKind.Set, CommandFlags.Opening), "opening is set, but no session is named");
+        Refused(Of(CommandKind.Get, CommandFlags.Session), "session is no option of get");
     }
 
     [Fact]

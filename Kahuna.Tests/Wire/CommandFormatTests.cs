@@ -48,7 +48,7 @@ public sealed class CommandFormatTests
             Command command = default;
             fill(ref command);
             bool good = CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out string? sentence);
-            Assert.True(good || command.Kind == CommandKind.ExpireSweep, $"{name}: {sentence}");
+            Assert.True(good || command.Kind is CommandKind.ExpireSweep or CommandKind.SessionSweep, $"{name}: {sentence}");
         }
     }
 
@@ -88,7 +88,7 @@ public sealed class CommandFormatTests
             if (random.Next(2) == 0 && length >= Command.HeaderBytes)
             {
                 // Nearly well-formed: small flags and lengths, so that the deeper checks are reached.
-                bytes[3] &= 0x0F;
+                bytes[3] &= 0x3F;
                 bytes[4] &= 0x3F;
                 bytes[5] = bytes[6] = bytes[7] = bytes[9] = bytes[10] = bytes[11] = 0;
                 bytes[8] = (byte)Math.Max(0, length - Command.HeaderBytes - bytes[4]);
@@ -132,7 +132,7 @@ public sealed class CommandFormatTests
     [Theory]
     [InlineData(6, 1)]
     [InlineData(7, 1)]
-    [InlineData(3, 0x10)]
+    [InlineData(3, 0x40)]
     [InlineData(3, 0x80)]
     public void Reserved_bits_must_be_zero(int offset, byte bits)
     {
@@ -170,14 +170,25 @@ public sealed class CommandFormatTests
             c.TtlMs = 30_000;
         }
         );
-        yield return ("set: if present, if value old, if revision 7, without history, return previous, session 0x0102030405060708 sequence 9, value new", (ref Command c) =>
+        yield return ("set: if present, if value old, if revision 7, without history, return previous, session 0x0102030405060708 sequence 9 lag 3, opening, value new", (ref Command c) =>
         {
-            Of(ref c, CommandKind.Set, CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Session | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious);
+            Of(ref c, CommandKind.Set, CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Session | CommandFlags.Opening | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious);
             c.Value = "new"u8;
             c.ComparedValue = "old"u8;
             c.ComparedRevision = 7;
             c.SessionId = 0x0102030405060708;
             c.Sequence = 9;
+            c.Lag = 3;
+        }
+        );
+        yield return ("set: ephemeral, session 1 sequence 2 lag 1 epoch 3", (ref Command c) =>
+        {
+            Of(ref c, CommandKind.Set, CommandFlags.Session);
+            c.Durability = CommandDurability.Ephemeral;
+            c.SessionId = 1;
+            c.Sequence = 2;
+            c.Lag = 1;
+            c.Epoch = 3;
         }
         );
         yield return ("set: if value null, value x", (ref Command c) =>
@@ -218,6 +229,44 @@ public sealed class CommandFormatTests
             c.Key = "é/鍵"u8;
         }
         );
+        yield return ("sequence create: from 5 by -2 between -100 and 9, cycles", (ref Command c) =>
+        {
+            Of(ref c, CommandKind.SequenceCreate);
+            byte[] form = new byte[SequenceForm.Bytes];
+            new SequenceForm { Initial = 5, Increment = -2, Min = -100, Max = 9, Cycles = true }.Write(form);
+            c.Value = form;
+        }
+        );
+        yield return ("sequence update: max 7", (ref Command c) =>
+        {
+            Of(ref c, CommandKind.SequenceUpdate);
+            byte[] form = new byte[SequenceForm.Bytes];
+            new SequenceForm { Max = 7, Mask = SequenceForm.ChangesMax }.Write(form);
+            c.Value = form;
+        }
+        );
+        yield return ("sequence next: 3 values under the idempotency key 0x0807060504030201", (ref Command c) =>
+        {
+            Of(ref c, CommandKind.SequenceNext, CommandFlags.Number | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed);
+            c.Number = 3;
+            c.SessionId = 0x0807060504030201;
+            c.Sequence = 1;
+        }
+        );
+        yield return ("sequence list: partition 2, from place 8193", (ref Command c) =>
+        {
+            Of(ref c, CommandKind.SequenceList, CommandFlags.Number | CommandFlags.AtRevision);
+            c.Number = 2;
+            c.AtRevision = 8193;
+        }
+        );
+        yield return ("session sweep: idle for 3,600,000 ms", (ref Command c) => c = new Command
+        {
+            Kind = CommandKind.SessionSweep,
+            Durability = CommandDurability.Persistent,
+            Flags = CommandFlags.Number,
+            Number = 3_600_000,
+        });
         yield return ("expire sweep: at most 64 keys", (ref Command c) => c = new Command
         {
             Kind = CommandKind.ExpireSweep,
@@ -252,7 +301,7 @@ public sealed class CommandFormatTests
         {
             Kind = (CommandKind)random.Next(256),
             Durability = (CommandDurability)random.Next(256),
-            Flags = (CommandFlags)random.Next(1 << 12),
+            Flags = (CommandFlags)random.Next(1 << 14),
             Key = bytes[..random.Next(1025)],
             Value = bytes.Slice(1025, random.Next(2000)),
         };
@@ -262,6 +311,8 @@ public sealed class CommandFormatTests
         command.Number = command.Has(CommandFlags.Number) ? -random.NextInt64() : 0;
         command.SessionId = command.Has(CommandFlags.Session) ? (ulong)random.NextInt64() : 0;
         command.Sequence = command.Has(CommandFlags.Session) ? ulong.MaxValue - (ulong)random.NextInt64() : 0;
+        command.Lag = command.Has(CommandFlags.Session) ? (ushort)random.Next(1 << 16) : (ushort)0;
+        command.Epoch = command.Has(CommandFlags.Session) ? (ushort)random.Next(1 << 16) : (ushort)0;
         if (command.Has(CommandFlags.IfValue))
         {
             command.ComparedValue = bytes.Slice(3100, random.Next(900));
@@ -279,7 +330,7 @@ public sealed class CommandFormatTests
         Assert.True(expected.Value.SequenceEqual(read.Value));
         Assert.True(expected.ComparedValue.SequenceEqual(read.ComparedValue));
         Assert.Equal(
-            (expected.ComparedRevision, expected.TtlMs, expected.AtRevision, expected.Number, expected.SessionId, expected.Sequence),
-            (read.ComparedRevision, read.TtlMs, read.AtRevision, read.Number, read.SessionId, read.Sequence));
+            (expected.ComparedRevision, expected.TtlMs, expected.AtRevision, expected.Number, expected.SessionId, expected.Sequence, expected.Lag, expected.Epoch),
+            (read.ComparedRevision, read.TtlMs, read.AtRevision, read.Number, read.SessionId, read.Sequence, read.Lag, read.Epoch));
     }
 }

@@ -38,9 +38,9 @@ public sealed class WireFormatDocumentTests
         {
             string number = (byte)kind < 0x80 ? ((int)kind).ToString(CultureInfo.InvariantCulture) : $"0x{(int)kind:x2}";
             string row = _page.Split('\n').Single(line => line.StartsWith($"| {number} | {kind.ToString().ToLowerInvariant()} |", StringComparison.Ordinal));
-            for (int bit = 0; bit < 12; bit++)
+            for (int bit = 0; bit < 14; bit++)
             {
-                Assert.Equal(Takes(kind, (CommandFlags)(1 << bit)), row.Contains($"0x{1 << bit:x3}", StringComparison.Ordinal));
+                Assert.Equal(Takes(kind, (CommandFlags)(1 << bit)), row.Replace("*", "", StringComparison.Ordinal).Split(' ').Contains($"0x{1 << bit:x3}"));
             }
         }
     }
@@ -72,14 +72,23 @@ public sealed class WireFormatDocumentTests
         CommandFlags flags = flag | kind switch
         {
             CommandKind.Extend => CommandFlags.Ttl,
-            CommandKind.Increment => CommandFlags.Number,
+            CommandKind.Increment or CommandKind.SequenceNext => CommandFlags.Number,
             _ => CommandFlags.None,
         };
+        byte[] form = kind is CommandKind.SequenceCreate or CommandKind.SequenceUpdate ? new byte[SequenceForm.Bytes] : [];
+        if (form.Length > 0)
+        {
+            new SequenceForm { Increment = 1, Mask = kind == CommandKind.SequenceUpdate ? SequenceForm.ChangesIncrement : (byte)0 }.Write(form);
+        }
+
         Command command = new()
         {
             Kind = kind,
             Durability = CommandDurability.Persistent,
-            Flags = flag == CommandFlags.NullCompared ? flags | CommandFlags.IfValue : flags,
+            Flags = flags | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : 0) | (flag is CommandFlags.Opening or CommandFlags.Keyed ? CommandFlags.Session : 0),
+            Value = form,
+            Number = 1,
+            Sequence = 1,
             Key = "k"u8,
             TtlMs = 1,
             AtRevision = 1,

@@ -1,5 +1,8 @@
 using Kahuna.Benchmark.Options;
+using Kahuna.Benchmark.Verification;
+using Kahuna.Benchmark.Workloads;
 using Kahuna.Client;
+using Kahuna.Client.Sequences;
 
 namespace Kahuna.Benchmark.Targets.Sdk;
 
@@ -12,6 +15,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private const int InFlightMax = 16 * 1024;
 
     private readonly List<KahunaClient> _clients = [];
+    private readonly SequenceLedger? _ledger = options.IsVerified ? new SequenceLedger() : null;
     private EmbeddedNodes? _nodes;
 
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
@@ -38,7 +42,54 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         }
     }
 
-    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count].KeyValues);
+    public async Task PrepareAsync(CancellationToken cancellationToken)
+    {
+        if (options.Workload != WorkloadKind.Sequence)
+        {
+            return;
+        }
+
+        try
+        {
+            Sequences sequences = _clients[0].Sequences;
+            await sequences.CreateAsync(RequestPlan.SequenceName, ct: cancellationToken).ConfigureAwait(false);
+            SequenceDescription? found = await sequences.GetAsync(RequestPlan.SequenceName, cancellationToken).ConfigureAwait(false);
+            if (options.IsVerified && found is not { Increment: 1, Cycle: false })
+            {
+                throw new TargetException($"--verify: the sequence {RequestPlan.SequenceName} is there already and does not count by ones; delete it first.");
+            }
+
+            if (_ledger is not null)
+            {
+                _ledger.Before = found?.Latest ?? (found?.Initial - 1) ?? 0;
+            }
+        }
+        catch (KahunaException failure)
+        {
+            throw new TargetException($"Seeding failed: the sequence {RequestPlan.SequenceName} cannot be created: {failure.Message}", failure);
+        }
+    }
+
+    public async Task<SequenceFindings?> VerifyAsync()
+    {
+        if (_ledger is null)
+        {
+            return null;
+        }
+
+        try
+        {
+            _ledger.After = (await _clients[0].Sequences.GetAsync(RequestPlan.SequenceName).ConfigureAwait(false))?.Latest;
+        }
+        catch (KahunaException)
+        {
+            // The cluster is gone: what the workers have seen is all the evidence there is.
+        }
+
+        return _ledger.Check();
+    }
+
+    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count], _ledger?.Open());
 
     public bool IsTimeout(Exception failure) => failure is KahunaException { Code: KahunaErrorCode.DeadlineExceeded };
 

@@ -19,7 +19,8 @@ namespace Kahuna.Client.Wire.Commands;
 ///              Ttl         i64  milliseconds
 ///              AtRevision  i64  revision
 ///              Number      i64  amount
-///              Session     u64  session id, u64 sequence number
+///              Session     u64  session id, u64 sequence number, u16 lag: the number less the lowest that is not confirmed,
+///                          u16 epoch: of an ephemeral key, the lower half of the epoch that the command is for; 0 for any
 ///         …  key, value, compared value
 /// </code>
 /// All numbers are little-endian.
@@ -28,6 +29,8 @@ internal ref struct Command
 {
     /// <summary>Length of the fixed header.</summary>
     public const int HeaderBytes = 12;
+
+    private const int SessionBytes = 20;
 
     public CommandKind Kind;
     public CommandDurability Durability;
@@ -41,6 +44,8 @@ internal ref struct Command
     public long Number;
     public ulong SessionId;
     public ulong Sequence;
+    public ushort Lag;
+    public ushort Epoch;
 
     /// <summary>True for kinds that do not change anything.</summary>
     public readonly bool IsRead => (byte)Kind >= 0x80;
@@ -108,7 +113,9 @@ internal ref struct Command
         {
             command.SessionId = BinaryPrimitives.ReadUInt64LittleEndian(source[at..]);
             command.Sequence = BinaryPrimitives.ReadUInt64LittleEndian(source[(at + 8)..]);
-            at += 16;
+            command.Lag = BinaryPrimitives.ReadUInt16LittleEndian(source[(at + 16)..]);
+            command.Epoch = BinaryPrimitives.ReadUInt16LittleEndian(source[(at + 18)..]);
+            at += SessionBytes;
         }
 
         if ((long)at + keyLength + valueLength + comparedLength != source.Length)
@@ -133,6 +140,13 @@ internal ref struct Command
         int at = HeaderBytes + OptionalBytes((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]));
         int length = BinaryPrimitives.ReadUInt16LittleEndian(source[4..]);
         return at + length <= source.Length ? source.Slice(at, length) : default;
+    }
+
+    /// <summary>The epoch that a command which was checked before is for; 0 for any.</summary>
+    public static ushort EpochOf(ReadOnlySpan<byte> source)
+    {
+        CommandFlags flags = (CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]);
+        return (flags & CommandFlags.Session) == 0 ? (ushort)0 : BinaryPrimitives.ReadUInt16LittleEndian(source[(HeaderBytes + OptionalBytes(flags) - sizeof(ushort))..]);
     }
 
     /// <summary>Appends the encoded command to <paramref name="target"/>. The flags decide which optional fields are written.</summary>
@@ -181,7 +195,9 @@ internal ref struct Command
         {
             BinaryPrimitives.WriteUInt64LittleEndian(span[at..], SessionId);
             BinaryPrimitives.WriteUInt64LittleEndian(span[(at + 8)..], Sequence);
-            at += 16;
+            BinaryPrimitives.WriteUInt16LittleEndian(span[(at + 16)..], Lag);
+            BinaryPrimitives.WriteUInt16LittleEndian(span[(at + 18)..], Epoch);
+            at += SessionBytes;
         }
 
         Key.CopyTo(span[at..]);
@@ -195,5 +211,5 @@ internal ref struct Command
         + ((flags & CommandFlags.Ttl) != 0 ? 8 : 0)
         + ((flags & CommandFlags.AtRevision) != 0 ? 8 : 0)
         + ((flags & CommandFlags.Number) != 0 ? 8 : 0)
-        + ((flags & CommandFlags.Session) != 0 ? 16 : 0);
+        + ((flags & CommandFlags.Session) != 0 ? SessionBytes : 0);
 }

@@ -10,17 +10,19 @@ internal static class CommandCheck
 {
     private const CommandFlags Conditions = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared;
 
+    private const CommandFlags Numbered = CommandFlags.Session | CommandFlags.Opening;
+
     private const CommandFlags SetFlags =
-        Conditions | CommandFlags.IfAbsent | CommandFlags.Ttl | CommandFlags.Session
+        Conditions | CommandFlags.IfAbsent | CommandFlags.Ttl | Numbered
         | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.NullValue;
 
-    private const CommandFlags DeleteFlags = Conditions | CommandFlags.Session | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious;
+    private const CommandFlags DeleteFlags = Conditions | Numbered | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious;
 
-    private const CommandFlags ExtendFlags = Conditions | CommandFlags.Session | CommandFlags.Ttl;
+    private const CommandFlags ExtendFlags = Conditions | Numbered | CommandFlags.Ttl;
 
-    private const CommandFlags IncrementFlags = Conditions | CommandFlags.Session | CommandFlags.Number | CommandFlags.WithoutHistory;
+    private const CommandFlags IncrementFlags = Conditions | Numbered | CommandFlags.Number | CommandFlags.WithoutHistory;
 
-    private const CommandFlags ReadFlags = CommandFlags.AtRevision | CommandFlags.Session;
+    private const CommandFlags ReadFlags = CommandFlags.AtRevision;
 
     /// <summary>
     /// True when the command may be proposed or read. Otherwise the status (InvalidArgument or Unimplemented) and a
@@ -50,17 +52,35 @@ internal static class CommandCheck
             case CommandKind.Exists:
                 allowed = ReadFlags;
                 break;
+            case CommandKind.SequenceCreate:
+            case CommandKind.SequenceUpdate:
+                allowed = Numbered;
+                carriesValue = true;
+                break;
+            case CommandKind.SequenceDelete:
+                allowed = Numbered;
+                break;
+            case CommandKind.SequenceNext:
+                allowed = Numbered | CommandFlags.Number | CommandFlags.Keyed;
+                break;
+            case CommandKind.SequenceGet:
+                allowed = CommandFlags.None;
+                break;
+            case CommandKind.SequenceList:
+                allowed = CommandFlags.Number | CommandFlags.AtRevision;
+                break;
             default:
                 sentence = KindRefusal(command.Kind);
                 return false;
         }
 
         sentence = DurabilityRefusal(command.Durability)
-            ?? KeyRefusal(command.Key)
+            ?? KeyRefusal(in command)
             ?? ((command.Flags & ~allowed) != 0 ? FlagRefusal(command.Kind, command.Flags & ~allowed) : null)
-            ?? ValueRefusal(in command, carriesValue, valueBytesMax)
+            ?? (SequenceCheck.IsSequence(command.Kind) ? SequenceCheck.Refusal(in command) : ValueRefusal(in command, carriesValue, valueBytesMax))
             ?? ConditionRefusal(in command, valueBytesMax)
-            ?? NumberRefusal(in command);
+            ?? NumberRefusal(in command)
+            ?? SessionRefusal(in command);
         if (sentence is not null)
         {
             return false;
@@ -84,24 +104,26 @@ internal static class CommandCheck
         _ => string.Create(CultureInfo.InvariantCulture, $"durability is {(byte)durability}; it must be 1 (persistent) or 2 (ephemeral)"),
     };
 
-    private static string? KeyRefusal(ReadOnlySpan<byte> key)
+    private static string? KeyRefusal(scoped in Command command)
     {
+        ReadOnlySpan<byte> key = command.Key;
+        string field = SequenceCheck.IsSequence(command.Kind) ? "name" : "key";
         if (key.IsEmpty)
         {
-            return "key is empty; it must have 1 to 1,024 bytes";
+            return command.Kind == CommandKind.SequenceList ? null : $"{field} is empty; it must have 1 to 1,024 bytes";
         }
 
         if (key.Length > Limits.KeyBytesMax)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"key is {key.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
+            return string.Create(CultureInfo.InvariantCulture, $"{field} is {key.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
         }
 
         if (!Utf8.IsValid(key))
         {
-            return string.Create(CultureInfo.InvariantCulture, $"key is not valid UTF-8: the byte at offset {FirstInvalidOffset(key):N0} begins no character");
+            return string.Create(CultureInfo.InvariantCulture, $"{field} is not valid UTF-8: the byte at offset {FirstInvalidOffset(key):N0} begins no character");
         }
 
-        return key.StartsWith(Limits.ReservedPrefix) ? "key begins with __kahuna, which is reserved for the system" : null;
+        return key.StartsWith(Limits.ReservedPrefix) ? $"{field} begins with __kahuna, which is reserved for the system" : null;
     }
 
     private static int FirstInvalidOffset(ReadOnlySpan<byte> key)
@@ -124,7 +146,8 @@ internal static class CommandCheck
             CommandKind.Extend => "extend",
             CommandKind.Increment => "increment",
             CommandKind.Get => "get",
-            _ => "exists",
+            CommandKind.Exists => "exists",
+            _ => "this operation on a sequence",
         };
         if ((refused & CommandFlags.IfAbsent) != 0 && kind is CommandKind.Delete or CommandKind.Extend or CommandKind.Increment)
         {
@@ -147,6 +170,8 @@ internal static class CommandCheck
             CommandFlags.ReturnPrevious => "return_previous",
             CommandFlags.NullValue => "value",
             CommandFlags.NullCompared => "if_value",
+            CommandFlags.Session or CommandFlags.Opening => "session",
+            CommandFlags.Keyed => "keyed",
             _ => string.Create(CultureInfo.InvariantCulture, $"flag {lowest}"),
         };
         return $"{option} is no option of {operation}";
@@ -232,8 +257,33 @@ internal static class CommandCheck
             }
         }
 
-        return command.Has(CommandFlags.AtRevision) && command.AtRevision < 1
+        return command.Has(CommandFlags.AtRevision) && command.AtRevision < 1 && command.Kind != CommandKind.SequenceList
             ? string.Create(CultureInfo.InvariantCulture, $"at_revision is {command.AtRevision:N0}; it must be 1 or greater")
             : null;
+    }
+
+    private static string? SessionRefusal(scoped in Command command)
+    {
+        if (!command.Has(CommandFlags.Session))
+        {
+            return command.Has(CommandFlags.Opening) ? "opening is set, but no session is named" : null;
+        }
+
+        if (command.Sequence == 0)
+        {
+            return "sequence is 0; a session numbers its commands from 1 on";
+        }
+
+        if (command.Lag >= Limits.SessionWindow)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"sequence is {command.Lag:N0} above the lowest that is not confirmed; the limit is {Limits.SessionWindow - 1:N0}");
+        }
+
+        if (command.Epoch != 0 && command.Durability != CommandDurability.Ephemeral)
+        {
+            return "epoch is set; only ephemeral keys have one";
+        }
+
+        return command.Lag >= command.Sequence ? "sequence is not above the number that it confirms" : null;
     }
 }

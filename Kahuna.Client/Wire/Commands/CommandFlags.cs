@@ -27,7 +27,7 @@ internal enum CommandFlags : ushort
     /// <summary>A signed number is carried (the amount of an increment, the bound of a sweep).</summary>
     Number = 1 << 6,
 
-    /// <summary>Session id and sequence number are carried.</summary>
+    /// <summary>Session id, sequence number and what the client confirms are carried.</summary>
     Session = 1 << 7,
 
     /// <summary>The replaced revision is not kept in history.</summary>
@@ -42,6 +42,12 @@ internal enum CommandFlags : ushort
     /// <summary>The compared value is null, not empty.</summary>
     NullCompared = 1 << 11,
 
+    /// <summary>With <see cref="Session"/>: the partition may not know the session yet, and takes it on.</summary>
+    Opening = 1 << 12,
+
+    /// <summary>With <see cref="Session"/>: the session is an idempotency key, and counts for what the name stands for now and not for what it stands for after it was deleted and created again.</summary>
+    Keyed = 1 << 13,
+
     /// <summary>All bits that this version knows.</summary>
-    All = (1 << 12) - 1,
+    All = (1 << 14) - 1,
 }

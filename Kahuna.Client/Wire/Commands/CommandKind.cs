@@ -9,9 +9,18 @@ internal enum CommandKind : byte
     Delete = 2,
     Extend = 3,
     Increment = 4,
+    SequenceCreate = 5,
+    SequenceUpdate = 6,
+    SequenceDelete = 7,
+
+    /// <summary>Takes the next <see cref="Command.Number"/> values of a sequence.</summary>
+    SequenceNext = 8,
 
     /// <summary>Removes at most <see cref="Command.Number"/> keys whose time to live has passed.</summary>
     ExpireSweep = 0x40,
+
+    /// <summary>Forgets a bounded number of client sessions that were idle for <see cref="Command.Number"/> ms of cluster time, and outcomes that nobody can ask for any more.</summary>
+    SessionSweep = 0x41,
 
     /// <summary>Meta group: records partitions and voters, once.</summary>
     Configure = 0x48,
@@ -29,4 +38,8 @@ internal enum CommandKind : byte
     RaiseCeiling = 0x4C,
     Get = 0x80,
     Exists = 0x81,
+    SequenceGet = 0x82,
+
+    /// <summary>A page of the sequences of the partition <see cref="Command.Number"/> whose names begin with the key, from the place <see cref="Command.AtRevision"/> on.</summary>
+    SequenceList = 0x83,
 }

@@ -30,6 +30,12 @@ internal enum OutcomeStatus : byte
     /// <summary>History no longer holds the revision. gRPC OUT_OF_RANGE.</summary>
     RevisionCompacted = 7,
 
+    /// <summary>The sequence has not so many values left within its bounds; nothing was taken. The number says how many are. gRPC OUT_OF_RANGE.</summary>
+    Exhausted = 8,
+
+    /// <summary>The change would leave the sequence's latest value outside of its bounds, or the bounds crossed; nothing was changed. The number is that value. gRPC FAILED_PRECONDITION.</summary>
+    OutOfBounds = 9,
+
     /// <summary>A field is outside its limits. Did not happen. The value is the sentence. gRPC INVALID_ARGUMENT.</summary>
     InvalidArgument = 64,
 
@@ -59,4 +65,16 @@ internal enum OutcomeStatus : byte
 
     /// <summary>The node's memory for ephemeral keys has reached its limit. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
     MemoryFull = 73,
+
+    /// <summary>The partition does not know the session, and the command did not open it. This attempt did not happen; whether an earlier one of the same number did is not known. gRPC FAILED_PRECONDITION.</summary>
+    SessionUnknown = 74,
+
+    /// <summary>The session has confirmed the number, so that its outcome is forgotten. This attempt did not happen; whether an earlier one did is not known. gRPC FAILED_PRECONDITION.</summary>
+    NumberForgotten = 75,
+
+    /// <summary>Another command has the number, or the idempotency key. Did not happen. gRPC INVALID_ARGUMENT.</summary>
+    NumberReused = 76,
+
+    /// <summary>The partition remembers as many sessions as it may, and all of them may still be needed. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    SessionsFull = 77,
 }

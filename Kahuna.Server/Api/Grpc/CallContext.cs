@@ -219,6 +219,9 @@ internal sealed class CallContext
         _bodyWritten = true;
     }
 
+    /// <summary>One header of the request; null when it was not sent. Of several, the last counts.</summary>
+    public string? Header(string name) => Http.Request.Headers.TryGetValue(name, out StringValues values) && values.Count > 0 ? values[^1] : null;
+
     private GrpcMetadata ReadRequestHeaders()
     {
         GrpcMetadata metadata = [];

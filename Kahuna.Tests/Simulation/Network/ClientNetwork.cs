@@ -10,7 +10,11 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     /// <summary>A node is a client too, when it forwards; its number as such is this and its own.</summary>
     private const int FirstNode = 1_000;
 
+    /// <summary>How long what a client has sent survives its connection: less than anybody remembers a call for.</summary>
+    private const long LateNsMax = 2_000_000_000;
+
     private readonly SimRandom _random = new SimRandom(config.Seed).Fork(4);
+    private readonly SimRandom _sessionIds = new SimRandom(config.Seed).Fork(9);
     private readonly HashSet<(int Client, int Node)> _cut = [];
     private long _meanNs = config.DelayNs;
 
@@ -43,11 +47,21 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
 
     public long DelayNs() => (_meanNs / 10) + (long)_random.Exponential(_meanNs);
 
+    /// <summary>Whether what was on its way over a connection that is lost arrives nevertheless, and when.</summary>
+    public bool IsLate(out long delayNs)
+    {
+        delayNs = Math.Min(LateNsMax, (long)_random.Exponential(LateNsMax / 4));
+        return _random.Chance(0.5);
+    }
+
     /// <summary>A client's way to the nodes.</summary>
     public ClientChannel Channel(int client) => new(this, client);
 
     /// <summary>The way of one life of a node to the others, for what it forwards.</summary>
     public ClientChannel ChannelOfNode(int node) => new(this, FirstNode + node);
+
+    /// <summary>A session's id, drawn for this run.</summary>
+    public ulong NewSessionId() => _sessionIds.Next();
 
     /// <summary>
     /// One request and one answer. The answer comes to <paramref name="answered"/>, or never: when the way there or back is cut, or the power of the node fails.

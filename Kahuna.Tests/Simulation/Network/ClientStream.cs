@@ -5,7 +5,7 @@ using Kahuna.Tests.Simulation.Nodes;
 namespace Kahuna.Tests.Simulation.Network;
 
 /// <summary>
-/// One connection between a client and a node, seen from the client; the node's end is its <see cref="ServerSession"/>. While the way is cut bytes wait, as TCP's do. Owned by one run.
+/// One connection between a client and a node, seen from the client; the node's end is its <see cref="ServerSession"/>. While the way is cut bytes wait, as TCP's do, until the side that hears nothing gives it up. Owned by one run.
 /// </summary>
 internal sealed class ClientStream : IFrameStream
 {
@@ -90,14 +90,31 @@ internal sealed class ClientStream : IFrameStream
     /// <summary>By the session: the node ends the stream, or is gone.</summary>
     public void EndFromNode(string? reason) => Carry(_toClient, () => End(reason));
 
-    /// <summary>The connection is lost: what is on its way is lost with it.</summary>
+    /// <summary>The connection is lost: what is on its way is lost with it, or what the client had sent still comes, when nobody expects it any more.</summary>
     public void Reset()
     {
-        if (!_ended)
+        if (_ended)
         {
-            End("connection reset");
-            _session.End();
+            return;
         }
+
+        End("connection reset");
+        if (_toNode.Waiting.Count == 0 || !_network.IsLate(out long delayNs))
+        {
+            _session.End();
+            return;
+        }
+
+        Action[] late = [.. _toNode.Waiting];
+        Scheduler.After(delayNs, () =>
+        {
+            foreach (Action arrive in late)
+            {
+                arrive();
+            }
+
+            Scheduler.After(_network.DelayNs(), _session.End);
+        });
     }
 
     private Task<T> Later<T>(Func<T> result)
@@ -124,6 +141,13 @@ internal sealed class ClientStream : IFrameStream
         {
             if (_network.IsCut(_client, _node.Id))
             {
+                way.CutSinceNs = way.CutSinceNs == 0 ? Scheduler.NowNs : way.CutSinceNs;
+                if (Scheduler.NowNs - way.CutSinceNs > _network.Config.SilenceNs)
+                {
+                    Reset();
+                    return;
+                }
+
                 if (!way.Retrying)
                 {
                     way.Retrying = true;
@@ -137,6 +161,7 @@ internal sealed class ClientStream : IFrameStream
                 return;
             }
 
+            way.CutSinceNs = 0;
             way.Due--;
             way.Waiting.Dequeue()();
         }
@@ -194,5 +219,8 @@ internal sealed class ClientStream : IFrameStream
         public int Due { get; set; }
 
         public bool Retrying { get; set; }
+
+        /// <summary>Since when the first byte waits for the way to be whole; 0: it does not.</summary>
+        public long CutSinceNs { get; set; }
     }
 }

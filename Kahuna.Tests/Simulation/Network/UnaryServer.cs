@@ -18,13 +18,13 @@ internal sealed class UnaryServer
     private readonly UnaryCalls _calls;
     private readonly HashSet<Action<UnaryAnswer>> _waiting = [];
 
-    public UnaryServer(SimNode node, RequestDoor door, ClientNetwork.ClientChannel channel, IReadOnlyList<Uri> nodes)
+    public UnaryServer(SimNode node, RequestDoor door, ClientNetwork.ClientChannel channel, IReadOnlyList<Uri> nodes, Func<ulong> newSessionId)
     {
         _node = node;
         int life = node.Life;
         _context = new SimContext((ns, action) => node.Scheduler.After(ns, () => node.Do(life, action)));
         _channel = channel;
-        Forwarder forwarder = new(nodes, null, _ => new ConnectionPorts(channel, node.Clock, _context, node.Id), NullLoggerFactory.Instance);
+        Forwarder forwarder = new(nodes, null, _ => new ConnectionPorts(channel, node.Clock, _context, node.Id) { NewSessionId = newSessionId }, NullLoggerFactory.Instance);
         _calls = new UnaryCalls(door, forwarder);
     }
 

@@ -51,7 +51,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         ChunkBytes = config.SliceBytes,
         ChunksInFlight = config.ChunksInFlight,
         FreshLogBytes = config.FlushLogBytes / 4,
-        StateLimits = config.StateLimits,
+        StateLimits = config.AllStateLimits,
         FirstTransfer = start,
     };
 
@@ -68,9 +68,10 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         EntryBytesMax = config.EntryBytesMax,
         LogBatchesInFlight = config.LogBatchesInFlight,
         UncommittedBytesMax = config.UncommittedBytesMax,
-        StateLimits = config.StateLimits,
+        StateLimits = config.AllStateLimits,
         FlushLogBytes = config.FlushLogBytes,
         HasEphemeral = config.HasEphemeral,
+        StandstillMs = config.StandstillMs,
         EphemeralEntriesInFlight = config.EphemeralEntriesInFlight,
         AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
         PledgeTicks = config.Pledges.OtherMs / config.TickMs,

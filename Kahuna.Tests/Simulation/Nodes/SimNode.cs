@@ -361,7 +361,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Keeper.Attach(new StoredWitness(this, Loops, parts.States), new KeeperSteps(this, Keeper, _random, _config.TurnNs).Wake);
         View = parts.View;
         _door = parts.Door;
-        _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config));
+        _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config), _cluster.Clients.NewSessionId);
     }
 
     private void EndDisk(bool power)

@@ -24,7 +24,7 @@ internal sealed class ClusterRules
     private readonly GroupRules?[] _groups;
     private readonly BeliefRules?[] _beliefs;
     private readonly VolatileRules?[] _volatiles;
-    private readonly Dictionary<string, (int Group, ulong Index, ulong Term)> _values = [];
+    private readonly Dictionary<string, List<(int Group, ulong Index, ulong Term)>> _values = [];
 
     public ClusterRules(SimConfig config, IReadOnlyList<SimNode> nodes)
     {
@@ -144,7 +144,7 @@ internal sealed class ClusterRules
         try
         {
             // Its digest is among what is stored.
-            StoredState.Load(store, stored.Group, mark, _config.StateLimits);
+            StoredState.Load(store, stored.Group, mark, _config.AllStateLimits);
         }
         catch (StorageException error)
         {
@@ -240,7 +240,16 @@ internal sealed class ClusterRules
         {
             if (Command.TryRead(bytes, out Command command) && command.Kind == CommandKind.Set)
             {
-                _values[Encoding.UTF8.GetString(command.Value)] = (group, index, term);
+                string value = Encoding.UTF8.GetString(command.Value);
+                if (!_values.TryGetValue(value, out List<(int Group, ulong Index, ulong Term)>? places))
+                {
+                    _values[value] = places = [];
+                }
+
+                if (!places.Contains((group, index, term)))
+                {
+                    places.Add((group, index, term));
+                }
             }
         }
     }
@@ -264,20 +273,26 @@ internal sealed class ClusterRules
         }
     }
 
-    /// <summary>Values are unique, so the entry of a set is known by its value.</summary>
+    /// <summary>Values are unique, so the entries of a set, one for each attempt, are known by its value.</summary>
     private void CheckAcknowledged(SimNode node, string value)
     {
-        if (!_values.TryGetValue(value, out (int Group, ulong Index, ulong Term) place))
+        if (!_values.TryGetValue(value, out List<(int Group, ulong Index, ulong Term)>? places))
         {
             Break("what is acknowledged is in a log", $"node {node.Id} acknowledges {value}");
+            return;
         }
 
-        GroupRules group = _groups[place.Group]!;
-        bool committed = place.Index <= group.Committed && group.CommittedEntry(place.Index).Term == place.Term;
-        int durable = committed ? group.Durable(place.Index, group.CommittedEntry(place.Index)) : 0;
-        if (durable <= _config.Nodes / 2)
+        int most = 0;
+        foreach ((int number, ulong index, ulong term) in places)
         {
-            Break("an acknowledged write is on the disks of a majority", $"node {node.Id} acknowledges {value}, entry {place.Index} of term {place.Term}, durable on {durable} of {_config.Nodes}, committed {committed}");
+            GroupRules group = _groups[number]!;
+            bool committed = index <= group.Committed && group.CommittedEntry(index).Term == term;
+            most = Math.Max(most, committed ? group.Durable(index, group.CommittedEntry(index)) : 0);
+        }
+
+        if (most <= _config.Nodes / 2)
+        {
+            Break("an acknowledged write is on the disks of a majority", $"node {node.Id} acknowledges {value}, entries {string.Join(", ", places)}, durable on {most} of {_config.Nodes}");
         }
     }
 }

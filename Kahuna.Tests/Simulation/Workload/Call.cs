@@ -44,6 +44,21 @@ internal sealed class Call
 
     public long? Number { get; set; }
 
+    /// <summary>The idempotency key of an allocation.</summary>
+    public string? SequenceKey { get; init; }
+
+    /// <summary>A value of a block that its client has taken.</summary>
+    public bool IsFast { get; init; }
+
+    /// <summary>The greatest value of the sequence.</summary>
+    public long Bound { get; init; } = long.MaxValue;
+
+    /// <summary>The values that were taken.</summary>
+    public long First { get; set; }
+
+    /// <inheritdoc cref="First"/>
+    public long Last { get; set; }
+
     /// <summary>Name of the error, when there was one.</summary>
     public string? Error { get; set; }
 }
@@ -56,6 +71,9 @@ internal enum CallKind
     Delete,
     Extend,
     Increment,
+
+    /// <summary>Takes <see cref="Call.By"/> values of a sequence.</summary>
+    Next,
 }
 
 internal enum CallOutcome

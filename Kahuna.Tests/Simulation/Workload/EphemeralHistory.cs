@@ -26,8 +26,25 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
                 }
             }
         }
-        else if (call.Outcome == CallOutcome.Ok && EpochOf(call, group) is var found and not 0)
+        else if (call.Outcome == CallOutcome.Ok)
         {
+            ulong found = EpochOf(call, group);
+
+            // What was carried out in an epoch that was closed before its answer came is carried out again in the next: the number went with everything else.
+            ulong last = found == 0 ? group.Newest : found - 1;
+            for (ulong epoch = 1; epoch <= last && call.Kind is not (CallKind.Get or CallKind.Exists); epoch++)
+            {
+                if (call.CallNs < group.OpenedNs(epoch + 1) && call.ReturnNs >= group.OpenedNs(epoch))
+                {
+                    yield return In(call, epoch) with { Outcome = HistoryOutcome.Unknown, Result = OperationResult.Unconstrained };
+                }
+            }
+
+            if (found == 0)
+            {
+                yield break;
+            }
+
             if (call.CallNs >= group.OpenedNs(found + 1))
             {
                 rules.Break("nothing happens in a closed epoch", $"{call.Kind} of {call.Key} by {call.Process} was answered in epoch {found}, and began after epoch {found + 1}");

@@ -3,6 +3,7 @@ using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Results;
+using Kahuna.Client.Sequences;
 using Kahuna.Tests.Simulation.Engine;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -23,9 +24,20 @@ internal sealed class SimClient
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
 
+    private static readonly SequenceOptions s_fast = new() { Mode = SequenceMode.Fast, BlockSize = 4 };
+
+    /// <summary>The last value of one of the sequences.</summary>
+    private const long SmallBound = 60;
+
+    /// <summary>For so long callers use the same idempotency keys: less than anybody remembers them.</summary>
+    private const long KeyNs = 2_000_000_000;
+
     /// <summary>Callers that hurry ask any node more often: some of them know another leader than others do.</summary>
     private const double HurriedUnary = 0.6;
     private const double HurriedTo = 0.8;
+
+    /// <summary>Callers without the client that number their calls, and repeat them.</summary>
+    private const double NumberedUnary = 0.5;
 
     /// <summary>And write more: what a leader that is cut off writes in vain then fills segments of its log.</summary>
     private const double HurriedLarge = 0.5;
@@ -56,9 +68,9 @@ internal sealed class SimClient
             options.Endpoints.Add(new Uri($"https://n{((i + number) % _config.Nodes) + 1}:1"));
         }
 
-        ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919);
+        ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919) { NewSessionId = cluster.Clients.NewSessionId };
         _client = new KahunaClient(options, ports, NullLoggerFactory.Instance);
-        _unary = new UnaryClient(cluster.Clients, number, _clock, options.RequestTimeout);
+        _unary = new UnaryClient(cluster.Clients, number, _clock, options.RequestTimeout, _config.Nodes);
     }
 
     /// <summary>Callers that have not ended.</summary>
@@ -126,9 +138,14 @@ internal sealed class SimClient
             : null;
         try
         {
-            if (random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
+            if (call.Kind == CallKind.Next)
             {
-                await _unary.RunAsync(call, random.Between(1, _config.Nodes) is var node && IsHurried && _cluster.HurryTo is { } cutOff && random.Chance(HurriedTo) ? cutOff : node, abandoned?.Token ?? default);
+                await TakeAsync(call, abandoned?.Token ?? default);
+                call.Outcome = CallOutcome.Ok;
+            }
+            else if (random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
+            {
+                await _unary.RunAsync(call, random.Between(1, _config.Nodes) is var node && IsHurried && _cluster.HurryTo is { } cutOff && random.Chance(HurriedTo) ? cutOff : node, random.Chance(NumberedUnary), abandoned?.Token ?? default);
             }
             else
             {
@@ -155,6 +172,40 @@ internal sealed class SimClient
 
         _cluster.History.End(call, _cluster.Scheduler);
         return call;
+    }
+
+    private async Task TakeAsync(Call call, CancellationToken ct)
+    {
+        Sequences sequences = _client.Sequences;
+        try
+        {
+            if (call.IsFast)
+            {
+                call.First = call.Last = await sequences.NextAsync(call.Key, s_fast, ct);
+                return;
+            }
+
+            SequenceRange range = await sequences.ReserveAsync(call.Key, call.By, call.SequenceKey is null ? null : new SequenceOptions { IdempotencyKey = call.SequenceKey }, ct);
+            (call.First, call.Last) = (range.First, range.Last);
+        }
+        catch (KahunaException missing) when (missing.Code == KahunaErrorCode.SequenceNotFound)
+        {
+            _ = CreateAsync(call);
+            throw;
+        }
+    }
+
+    /// <summary>For the calls that follow; nobody waits for it.</summary>
+    private async Task CreateAsync(Call call)
+    {
+        try
+        {
+            await _client.Sequences.CreateAsync(call.Key, new SequenceDefinition { Max = call.Bound });
+        }
+        catch (KahunaException)
+        {
+            // The next one tries again.
+        }
     }
 
     private async Task RunAsync(Call call, CancellationToken ct)
@@ -194,8 +245,29 @@ internal sealed class SimClient
         }
     }
 
+    private Call DrawNext(int process, SimRandom random)
+    {
+        int number = random.Next(4);
+        return new Call
+        {
+            Process = process,
+            Key = $"sequence {number}",
+            Kind = CallKind.Next,
+            CallNs = _cluster.Scheduler.NowNs,
+            By = number == 3 ? 1 : random.Between(1, 3),
+            Bound = number == 2 ? SmallBound : long.MaxValue,
+            IsFast = number == 3,
+            SequenceKey = number != 3 && random.Chance(0.3) ? $"key {random.Next(3)} of {_cluster.Scheduler.NowNs / KeyNs}" : null,
+        };
+    }
+
     private Call Draw(int process, SimRandom random, Call? leased)
     {
+        if (leased is null && random.Chance(_config.Sequences))
+        {
+            return DrawNext(process, random);
+        }
+
         string key = leased?.Key ?? _cluster.Keys.Take(random, IsHurried);
         bool isEphemeral = leased?.IsEphemeral ?? (_config.HasEphemeral && random.Chance(_config.Ephemeral));
         CallKind kind = leased is not null && random.Chance(0.5) ? CallKind.Extend : random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);

@@ -8,35 +8,62 @@ using Kahuna.Tests.Simulation.Network;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>Calls as a client in any language makes them: one request to one node, a deadline, no retries. Owned by one client.</summary>
-internal sealed class UnaryClient(ClientNetwork network, int number, SimClock clock, TimeSpan timeout)
+/// <summary>Calls as a client in any language makes them: one request to one node, with a deadline; some with a number, so that they can be made again. Owned by one client.</summary>
+internal sealed class UnaryClient(ClientNetwork network, int number, SimClock clock, TimeSpan timeout, int nodes)
 {
     /// <summary>How much longer the client waits than it tells the node, so that what the node says at the deadline is heard.</summary>
     private static readonly TimeSpan s_grace = TimeSpan.FromMilliseconds(300);
 
-    /// <summary>Makes a call and fills in what came back.</summary>
-    public async Task RunAsync(Call call, int node, CancellationToken ct)
+    /// <summary>Time that is worth another attempt, and the pause before it.</summary>
+    private static readonly TimeSpan s_least = TimeSpan.FromMilliseconds(100);
+    private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(20);
+
+    /// <summary>Makes a call and fills in what came back. One with a number is made again, at another node, as long as its end is not known and there is time.</summary>
+    public async Task RunAsync(Call call, int node, bool isNumbered, CancellationToken ct)
     {
-        TaskCompletionSource<UnaryAnswer> answered = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        using CancellationTokenSource limit = new(timeout + s_grace, clock);
-        using CancellationTokenRegistration late = limit.Token.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Late), null);
-        using CancellationTokenRegistration abandoned = ct.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Lost), null);
-        network.Call(number, node, Encode(call), timeout, answer => answered.TrySetResult(answer));
-        UnaryAnswer answer = await answered.Task;
-        if (answer.Error is { } error)
+        isNumbered &= !call.IsEphemeral && call.Kind is not (CallKind.Get or CallKind.Exists);
+        byte[] command = Encode(call, isNumbered ? network.NewSessionId() : 0);
+        long begun = clock.GetTimestamp();
+        bool mayHaveHappened = false;
+        while (true)
         {
+            TimeSpan left = timeout - clock.GetElapsedTime(begun);
+            UnaryAnswer answer = await AttemptAsync(command, node, isNumbered ? Min(left, timeout / 3) : left, ct);
+            if (answer.Error is not { } error)
+            {
+                Fill(call, answer.Outcome);
+                call.Outcome = CallOutcome.Ok;
+                return;
+            }
+
             if (error.Code == GrpcStatusCode.InvalidArgument)
             {
                 throw error;
             }
 
-            call.Error = error.Code.ToString();
-            call.Outcome = answer.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
-            return;
-        }
+            mayHaveHappened |= !answer.DidNotHappen;
+            if (!isNumbered || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
+            {
+                call.Error = error.Code.ToString();
+                call.Outcome = mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
+                return;
+            }
 
-        Fill(call, answer.Outcome);
-        call.Outcome = CallOutcome.Ok;
+            node = (node % nodes) + 1;
+            await Task.Delay(s_pause, clock, CancellationToken.None);
+        }
+    }
+
+    private static TimeSpan Min(TimeSpan left, TimeSpan right) => left < right ? left : right;
+
+    private async Task<UnaryAnswer> AttemptAsync(byte[] command, int node, TimeSpan timeLeft, CancellationToken ct)
+    {
+        TaskCompletionSource<UnaryAnswer> answered = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        using CancellationTokenSource limit = new(timeLeft + s_grace, clock);
+        using CancellationTokenRegistration late = limit.Token.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Late), null);
+        using CancellationTokenRegistration abandoned = ct.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Lost), null);
+        network.Call(number, node, command, timeLeft, answer => answered.TrySetResult(answer));
+        return await answered.Task;
     }
 
     private static void Fill(Call call, ReadOnlySpan<byte> bytes)
@@ -58,7 +85,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         }
     }
 
-    private static byte[] Encode(Call call)
+    private static byte[] Encode(Call call, ulong session)
     {
         Command command = new()
         {
@@ -70,12 +97,15 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             ComparedRevision = call.OnlyIfRevision ?? 0,
             TtlMs = call.TtlMs ?? 0,
             Number = call.By,
+            SessionId = session,
+            Sequence = 1,
             Flags = (call.OnlyIfAbsent ? CommandFlags.IfAbsent : 0)
                 | (call.OnlyIfPresent ? CommandFlags.IfPresent : 0)
                 | (call.OnlyIfValue is null ? 0 : CommandFlags.IfValue)
                 | (call.OnlyIfRevision is null ? 0 : CommandFlags.IfRevision)
                 | (call.TtlMs is null ? 0 : CommandFlags.Ttl)
-                | (call.Kind == CallKind.Increment ? CommandFlags.Number : 0),
+                | (call.Kind == CallKind.Increment ? CommandFlags.Number : 0)
+                | (session == 0 ? 0 : CommandFlags.Session | CommandFlags.Opening),
         };
         ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
         command.Write(buffer);

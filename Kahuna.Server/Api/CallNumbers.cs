@@ -1,0 +1,83 @@
+using System.Globalization;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>
+/// What makes a unary call happen once however often it is sent: headers with a session of the caller's own and the call's number in it, or an idempotency key, which is a session of one
+/// number. Reads ignore them. Stateless.
+/// </summary>
+internal static class CallNumbers
+{
+    public const string SessionHeader = "x-kahuna-session";
+    public const string SequenceHeader = "x-kahuna-sequence";
+    public const string ConfirmedHeader = "x-kahuna-confirmed";
+    public const string IdempotencyHeader = "x-kahuna-idempotency-key";
+
+    /// <summary>Adds the number that the headers give, if they do.</summary>
+    /// <exception cref="GrpcException">INVALID_ARGUMENT: they contradict each other or cannot be read.</exception>
+    public static void AddTo(ref Command command, CallContext call)
+    {
+        string? session = call.Header(SessionHeader);
+        string? sequence = call.Header(SequenceHeader);
+        string? confirmed = call.Header(ConfirmedHeader);
+        string? key = call.Header(IdempotencyHeader);
+        if (key is not null)
+        {
+            if ((session ?? sequence ?? confirmed) is not null)
+            {
+                throw Invalid($"{IdempotencyHeader} and {SessionHeader} contradict each other; send one of them.");
+            }
+
+            AddKey(ref command, key);
+        }
+        else if (session is not null && sequence is not null)
+        {
+            AddSession(ref command, Read(SessionHeader, session), Read(SequenceHeader, sequence), confirmed is null ? null : Read(ConfirmedHeader, confirmed, least: 0));
+        }
+        else if ((session ?? sequence ?? confirmed) is not null)
+        {
+            throw Invalid($"{(session is null ? SessionHeader : SequenceHeader)} is missing; a numbered call has {SessionHeader} and {SequenceHeader}.");
+        }
+    }
+
+    private static void AddSession(ref Command command, ulong session, ulong sequence, ulong? confirmed)
+    {
+        // Without a word about it, everything that leaves the window counts as confirmed.
+        ulong low = confirmed is { } given ? given + 1 : sequence < Client.Wire.Limits.SessionWindow ? 1 : sequence - Client.Wire.Limits.SessionWindow + 1;
+        if (low > sequence || sequence - low >= Client.Wire.Limits.SessionWindow)
+        {
+            throw Invalid(string.Create(
+                CultureInfo.InvariantCulture,
+                $"{SequenceHeader} is {sequence}; it must be 1 to {Client.Wire.Limits.SessionWindow:N0} above {ConfirmedHeader}, which is {low - 1}."));
+        }
+
+        command.Flags |= CommandFlags.Session | CommandFlags.Opening;
+        command.SessionId = session;
+        command.Sequence = sequence;
+        command.Lag = (ushort)(sequence - low);
+    }
+
+    private static void AddKey(ref Command command, string key)
+    {
+        if (!IdempotencyKey.TryHash(key, out ulong session, out string? sentence))
+        {
+            throw Invalid($"{IdempotencyHeader}: {sentence}.");
+        }
+
+        command.Flags |= CommandFlags.Session | CommandFlags.Opening | (command.Kind == CommandKind.SequenceNext ? CommandFlags.Keyed : 0);
+        command.SessionId = session;
+        command.Sequence = 1;
+        command.Lag = 0;
+    }
+
+    private static ulong Read(string header, string text, ulong least = 1) =>
+        ulong.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out ulong number) && number >= least && number < long.MaxValue
+            ? number
+            : throw Invalid($"{header} is \"{text}\"; it must be a whole number from {least} to {long.MaxValue - 1}.");
+
+    private static GrpcException Invalid(string sentence) =>
+        OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
+}

@@ -1,0 +1,165 @@
+using System.Buffers.Binary;
+using System.Globalization;
+using System.Text;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>The unary methods of sequences for any gRPC client: each turns its message into the one command encoding and the outcome into its reply. Stateless, any thread.</summary>
+internal sealed class SequencesService(UnaryCalls calls, int partitions)
+{
+    public async Task<CreateSequenceResponse> CreateSequence(CreateSequenceRequest request, CallContext context)
+    {
+        Client.Sequences.SequenceDefinition definition = new()
+        {
+            Initial = request.HasInitial ? request.Initial : null,
+            Increment = request.HasIncrement ? request.Increment : 1,
+            Min = request.HasMin ? request.Min : null,
+            Max = request.HasMax ? request.Max : null,
+            Cycle = request.Cycle,
+        };
+        return new CreateSequenceResponse { Created = await ChangeAsync(CommandKind.SequenceCreate, request.Name, definition.ToForm(), context).ConfigureAwait(false) == OutcomeStatus.Applied };
+    }
+
+    public async Task<NextSequenceValueResponse> NextSequenceValue(NextSequenceValueRequest request, CallContext context) =>
+        new() { Value = (await TakeAsync(request.Name, 1, context).ConfigureAwait(false)).First };
+
+    public async Task<ReserveSequenceRangeResponse> ReserveSequenceRange(ReserveSequenceRangeRequest request, CallContext context)
+    {
+        (long first, long last) = await TakeAsync(request.Name, request.Count, context).ConfigureAwait(false);
+        return new ReserveSequenceRangeResponse { First = first, Last = last };
+    }
+
+    public async Task<GetSequenceResponse> GetSequence(GetSequenceRequest request, CallContext context)
+    {
+        Command command = new() { Kind = CommandKind.SequenceGet };
+        byte[] bytes = await ExecuteAsync(ref command, request.Name, context, isNumbered: false).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        return outcome.Status == OutcomeStatus.Found ? new GetSequenceResponse { Sequence = ToInfo(request.Name, outcome.Value) } : new GetSequenceResponse();
+    }
+
+    public async Task<UpdateSequenceResponse> UpdateSequence(UpdateSequenceRequest request, CallContext context)
+    {
+        Client.Sequences.SequenceChange change = new()
+        {
+            Increment = request.HasIncrement ? request.Increment : null,
+            Min = request.HasMin ? request.Min : null,
+            Max = request.HasMax ? request.Max : null,
+            Cycle = request.HasCycle ? request.Cycle : null,
+        };
+        return new UpdateSequenceResponse { Updated = await ChangeAsync(CommandKind.SequenceUpdate, request.Name, change.ToForm(), context).ConfigureAwait(false) == OutcomeStatus.Applied };
+    }
+
+    public async Task<DeleteSequenceResponse> DeleteSequence(DeleteSequenceRequest request, CallContext context)
+    {
+        Command command = new() { Kind = CommandKind.SequenceDelete };
+        byte[] bytes = await ExecuteAsync(ref command, request.Name, context).ConfigureAwait(false);
+        return new DeleteSequenceResponse { Deleted = (OutcomeStatus)bytes[0] == OutcomeStatus.Applied };
+    }
+
+    /// <summary>Pages go through one partition after the other; a page may be empty and not be the last.</summary>
+    public async Task<ListSequencesResponse> ListSequences(ListSequencesRequest request, CallContext context)
+    {
+        (int partition, long cursor) = ReadToken(request.PageToken);
+        Command command = new()
+        {
+            Kind = CommandKind.SequenceList,
+            Flags = CommandFlags.Number | CommandFlags.AtRevision,
+            Number = partition,
+            AtRevision = cursor,
+        };
+        byte[] bytes = await ExecuteAsync(ref command, request.Prefix, context, isNumbered: false).ConfigureAwait(false);
+        return ToPage(bytes, partition);
+    }
+
+    private ListSequencesResponse ToPage(byte[] bytes, int partition)
+    {
+        Outcome.TryRead(bytes, out Outcome outcome);
+        ListSequencesResponse page = new();
+        ReadOnlySpan<byte> rest = outcome.Value;
+        while (!rest.IsEmpty)
+        {
+            int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
+            rest = rest[sizeof(ushort)..];
+            page.Sequences.Add(ToInfo(Encoding.UTF8.GetString(rest[..length]), rest.Slice(length, Client.Sequences.SequenceDescription.Bytes)));
+            rest = rest[(length + Client.Sequences.SequenceDescription.Bytes)..];
+        }
+
+        (int next, long row) = outcome.Number == 0 ? (partition + 1, 0) : (partition, outcome.Number);
+        page.NextPageToken = next < partitions ? string.Create(CultureInfo.InvariantCulture, $"{next}:{row}") : "";
+        return page;
+    }
+
+    private (int Partition, long Cursor) ReadToken(string token)
+    {
+        if (token.Length == 0)
+        {
+            return (0, 0);
+        }
+
+        string[] parts = token.Split(':');
+        return parts.Length == 2
+            && int.TryParse(parts[0], NumberStyles.None, CultureInfo.InvariantCulture, out int partition) && partition < partitions
+            && long.TryParse(parts[1], NumberStyles.None, CultureInfo.InvariantCulture, out long cursor)
+            ? (partition, cursor)
+            : throw OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, "page_token is none that a server gave.", OutcomeErrors.DidNotHappen);
+    }
+
+    private async Task<OutcomeStatus> ChangeAsync(CommandKind kind, string name, SequenceForm form, CallContext context)
+    {
+        byte[] value = new byte[SequenceForm.Bytes];
+        form.Write(value);
+        Command command = new() { Kind = kind, Value = value };
+        byte[] bytes = await ExecuteAsync(ref command, name, context).ConfigureAwait(false);
+        return (OutcomeStatus)bytes[0];
+    }
+
+    private async Task<(long First, long Last)> TakeAsync(string name, long count, CallContext context)
+    {
+        Command command = new() { Kind = CommandKind.SequenceNext, Flags = CommandFlags.Number, Number = count };
+        byte[] bytes = await ExecuteAsync(ref command, name, context).ConfigureAwait(false);
+        Outcome.TryRead(bytes, out Outcome outcome);
+        return outcome.Status == OutcomeStatus.NotFound
+            ? throw OutcomeErrors.Build(GrpcStatusCode.NotFound, $"There is no sequence \"{name}\"; create it first.", OutcomeErrors.DidNotHappen)
+            : (outcome.Number, outcome.Revision);
+    }
+
+    private Task<byte[]> ExecuteAsync(ref Command command, string name, CallContext context, bool isNumbered = true)
+    {
+        if (Encoding.UTF8.GetByteCount(name) > ushort.MaxValue)
+        {
+            throw OutcomeErrors.Build(
+                GrpcStatusCode.InvalidArgument,
+                string.Create(CultureInfo.InvariantCulture, $"name is {Encoding.UTF8.GetByteCount(name):N0} bytes; the limit is {Client.Wire.Limits.KeyBytesMax:N0}."),
+                OutcomeErrors.DidNotHappen);
+        }
+
+        command.Key = Encoding.UTF8.GetBytes(name);
+        command.Durability = CommandDurability.Persistent;
+        if (isNumbered)
+        {
+            CallNumbers.AddTo(ref command, context);
+        }
+
+        ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
+        command.Write(buffer);
+        return calls.ExecuteAsync(buffer, context.TimeLeft, context.CancellationToken);
+    }
+
+    private static SequenceDescription ToInfo(string name, ReadOnlySpan<byte> told)
+    {
+        Client.Sequences.SequenceDescription read = Client.Sequences.SequenceDescription.Read(name, told);
+        SequenceDescription info = new() { Name = name, Initial = read.Initial, Increment = read.Increment, Min = read.Min, Max = read.Max, Cycle = read.Cycle };
+        if (read.Latest is { } latest)
+        {
+            info.Latest = latest;
+        }
+
+        return info;
+    }
+}

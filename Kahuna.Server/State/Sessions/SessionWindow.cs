@@ -1,0 +1,145 @@
+using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Server.State.Sessions;
+
+/// <summary>
+/// The value of a session's row: which numbers are confirmed, and the outcomes of those that are not. Little endian.
+/// <code>
+/// offset  0  u64  low: every number below it is confirmed, and refused from now on
+///         8  u64  high: the highest number that was carried out
+///        16  room × 24 bytes, where room is 0 or a power of two; number n stands at place n modulo room:
+///              0  u8   status of its outcome (0: the number was not carried out here)
+///              1  u8   1: the outcome has a value, which has a row of its own; 2: that value is null
+///              2  u16  zero
+///              4  u32  check of the command
+///              8  i64  revision
+///             16  i64  number of the outcome
+/// </code>
+/// A view on a row's bytes; valid until the row changes otherwise.
+/// </summary>
+internal readonly ref struct SessionWindow(Span<byte> bytes)
+{
+    /// <summary>Bytes before the first place, and of a session that remembers no outcome.</summary>
+    public const int HeaderBytes = 16;
+
+    public const int PlaceBytes = 24;
+
+    private const byte FlagValue = 1;
+    private const byte FlagNull = 2;
+    private const ulong Odd1 = 0x9E3779B185EBCA87;
+    private const ulong Odd2 = 0xC2B2AE3D27D4EB4F;
+
+    private readonly Span<byte> _bytes = bytes;
+
+    /// <summary>The lowest number that is not confirmed.</summary>
+    public ulong Low
+    {
+        get => BinaryPrimitives.ReadUInt64LittleEndian(_bytes);
+        set => BinaryPrimitives.WriteUInt64LittleEndian(_bytes, value);
+    }
+
+    /// <summary>The highest number that was carried out.</summary>
+    public ulong High
+    {
+        get => BinaryPrimitives.ReadUInt64LittleEndian(_bytes[8..]);
+        set => BinaryPrimitives.WriteUInt64LittleEndian(_bytes[8..], value);
+    }
+
+    /// <summary>Numbers from <see cref="Low"/> on that have a place.</summary>
+    public int Room => (_bytes.Length - HeaderBytes) / PlaceBytes;
+
+    /// <summary>Bytes of a window with so much room.</summary>
+    public static int BytesOf(int room) => HeaderBytes + (room * PlaceBytes);
+
+    /// <summary>True when the number was carried out and its outcome is still here. It must be within the room.</summary>
+    public bool IsTaken(ulong number) => Place(number)[0] != 0;
+
+    /// <summary>The check of the command that had the number.</summary>
+    public uint Check(ulong number) => BinaryPrimitives.ReadUInt32LittleEndian(Place(number)[4..]);
+
+    /// <summary>The outcome has a value, which is kept elsewhere.</summary>
+    public bool HasValue(ulong number) => (Place(number)[1] & FlagValue) != 0;
+
+    /// <summary>The outcome without its value.</summary>
+    public Outcome Read(ulong number)
+    {
+        ReadOnlySpan<byte> place = Place(number);
+        return new Outcome((OutcomeStatus)place[0], BinaryPrimitives.ReadInt64LittleEndian(place[8..]), BinaryPrimitives.ReadInt64LittleEndian(place[16..]))
+        {
+            HasValue = (place[1] & FlagValue) != 0,
+            ValueIsNull = (place[1] & FlagNull) != 0,
+        };
+    }
+
+    /// <summary>Writes an outcome without its value to a place that is empty.</summary>
+    public void Write(ulong number, uint check, scoped in Outcome outcome)
+    {
+        Span<byte> place = Place(number);
+        place[0] = (byte)outcome.Status;
+        place[1] = (byte)((outcome.HasValue ? FlagValue : 0) | (outcome.ValueIsNull ? FlagNull : 0));
+        BinaryPrimitives.WriteUInt16LittleEndian(place[2..], 0);
+        BinaryPrimitives.WriteUInt32LittleEndian(place[4..], check);
+        BinaryPrimitives.WriteInt64LittleEndian(place[8..], outcome.Revision);
+        BinaryPrimitives.WriteInt64LittleEndian(place[16..], outcome.Number);
+    }
+
+    /// <summary>Empties a place.</summary>
+    public void Clear(ulong number) => Place(number).Clear();
+
+    /// <summary>Moves every outcome to a window with more room, whose places are empty.</summary>
+    public void MoveTo(SessionWindow larger)
+    {
+        larger.Low = Low;
+        larger.High = High;
+        for (int i = 0; i < Room; i++)
+        {
+            ulong number = Low + (uint)i;
+            Place(number).CopyTo(larger.Place(number));
+        }
+    }
+
+    /// <summary>What the two numbers at the front add to the digest of a session.</summary>
+    public ulong HeaderDigest(ulong id) => StateDigest.Mix(unchecked((id * Odd1) + (Low * Odd2) + BitRotate(High)));
+
+    /// <summary>What a number's outcome adds to it; 0 for an empty place.</summary>
+    public ulong PlaceDigest(ulong id, ulong number)
+    {
+        ReadOnlySpan<byte> place = Place(number);
+        if (place[0] == 0)
+        {
+            return 0;
+        }
+
+        ulong sum = unchecked((id + (number * Odd1)) ^ (BinaryPrimitives.ReadUInt64LittleEndian(place) * Odd2));
+        sum = unchecked((StateDigest.Mix(sum) + BinaryPrimitives.ReadUInt64LittleEndian(place[8..])) * Odd1);
+        return StateDigest.Mix(unchecked(sum ^ (BinaryPrimitives.ReadUInt64LittleEndian(place[16..]) * Odd2)));
+    }
+
+    /// <summary>Digest of a whole session, computed anew: the sum of its parts.</summary>
+    public static ulong DigestOf(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
+    {
+        byte[] copy = value.ToArray();
+        SessionWindow window = new(copy);
+        ulong id = SessionTable.IdOf(name);
+        ulong sum = window.HeaderDigest(id);
+        for (int i = 0; i < window.Room; i++)
+        {
+            ulong number = window.Low + (uint)i;
+            sum = unchecked(sum + window.PlaceDigest(id, number));
+        }
+
+        return sum;
+    }
+
+    /// <summary>True when a row with this name may have a value of so many bytes.</summary>
+    public static bool IsWellFormed(ReadOnlySpan<byte> name, int bytes) =>
+        name.Length == SessionTable.NameBytes && bytes >= HeaderBytes && (bytes - HeaderBytes) % PlaceBytes == 0
+        && ((bytes - HeaderBytes) / PlaceBytes is 0 || System.Numerics.BitOperations.IsPow2((bytes - HeaderBytes) / PlaceBytes));
+
+    private static ulong BitRotate(ulong value) => System.Numerics.BitOperations.RotateLeft(value, 32);
+
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private Span<byte> Place(ulong number) => _bytes.Slice(HeaderBytes + ((int)(number & (uint)(Room - 1)) * PlaceBytes), PlaceBytes);
+}
