@@ -16,12 +16,14 @@ Usage: scripts/compare.sh [options]
   --only LIST      of kahuna,etcd,redis; default all
   --json FILE      writes medians, spread and ratios there as well
 
-Kahuna: three processes, TLS and fsync on. etcd: three processes, its defaults, no TLS. Redis:
+Kahuna: three processes, TLS and fsync on; "kahuna_ephemeral" is the same cluster with ephemeral
+keys, and its workload sequence takes values from one sequence; "kahuna_standalone" is one process
+under a mixed load of ephemeral keys at 64 workers. etcd: three processes, its defaults, no TLS. Redis:
 one process, appendfsync always, no TLS; "redis" has a connection per worker, as redis-benchmark
 and as many application processes have, "redis_pipelined" lets 128 workers share one. Keys bench:N
 of 10,000, values of 128 bytes. The data of all three lies in one directory under .kahuna/, on the
 disk of this clone.
-With the defaults it takes under eight minutes and leaves nothing running.
+With the defaults it takes about eleven minutes and leaves nothing running.
 USAGE
 }
 
@@ -84,6 +86,7 @@ kahuna_ports="18482 18484 18486"
 etcd_client_ports=(18581 18583 18585)
 etcd_peer_ports=(18582 18584 18586)
 redis_port=18681
+standalone_port=18491
 # Nodes and generator share the machine: the client's timeout is no part of the measurement.
 work="$(make_work_dir)"
 export KAHUNA_CLUSTER_DIR="$work/kahuna" KAHUNA_CLUSTER_PORTS="$kahuna_ports"
@@ -123,6 +126,17 @@ start_kahuna() {
   endpoints="https://127.0.0.1:${ports[0]},https://127.0.0.1:${ports[1]},https://127.0.0.1:${ports[2]}"
 }
 
+start_standalone() {
+  "$KAHUNA_ROOT/scripts/node.sh" --listen "https://127.0.0.1:$standalone_port" --data "$work/standalone" >"$work/standalone.log" 2>&1 </dev/null &
+  pids+=("$!")
+  endpoints="https://127.0.0.1:$standalone_port"
+  wait_until 60 standalone_ready || { tail -n 20 "$work/standalone.log" >&2; die "the standalone node does not start"; }
+}
+
+standalone_ready() {
+  curl --silent --fail --insecure --max-time 2 "$endpoints/readyz" >/dev/null 2>&1
+}
+
 start_etcd() {
   local i cluster="" client peer
   endpoints=
@@ -158,9 +172,12 @@ start_redis() {
 
 # run_point SYSTEM WORKLOAD WORKERS SECONDS FILE
 run_point() {
-  local errors="$work/bench.log" target="${1%_pipelined}" connections=()
-  [[ "$1" == redis ]] && connections=(--connections "$3")
-  run_bench --target "$target" ${connections[@]+"${connections[@]}"} -c "$endpoints" --workload "$2" --concurrency "$3" --duration "$4" --warmup "$warmup" \
+  local errors="$work/bench.log" target="${1%%_*}" further=()
+  case "$1" in
+    redis) further=(--connections "$3") ;;
+    kahuna_ephemeral | kahuna_standalone) further=(--durability ephemeral) ;;
+  esac
+  run_bench --target "$target" ${further[@]+"${further[@]}"} -c "$endpoints" --workload "$2" --concurrency "$3" --duration "$4" --warmup "$warmup" \
     --key-space 10000 --value-size 128 --format json --output "$5" >"$errors" 2>&1 ||
     { tail -n 20 "$errors" >&2; die "kahuna-bench --target $1 --workload $2 --concurrency $3 failed"; }
 }
@@ -185,10 +202,23 @@ for ((round = 1; round <= rounds; round++)); do
     for workload in "${workload_list[@]}"; do
       for worker_count in "${worker_list[@]}"; do
         measure "$system"
+        [[ "$system" == kahuna ]] && measure kahuna_ephemeral
         # With one worker there is nothing to share a connection with.
         [[ "$system" == redis && "$worker_count" -gt 1 ]] && measure redis_pipelined
       done
     done
+    if [[ "$system" == kahuna ]]; then
+      workload=sequence
+      for worker_count in "${worker_list[@]}"; do
+        measure kahuna
+      done
+      stop_all
+      rm -rf "$work/standalone"
+      start_standalone
+      workload=mixed worker_count=64
+      run_point kahuna_standalone mixed 64 2 "$work/heat.json"
+      measure kahuna_standalone
+    fi
     stop_all
   done
 done

@@ -19,7 +19,17 @@ FLOORS = [
     ("set", 64, "etcd", "p99Ms", "at most", 1.0),
     ("set", 1, "etcd", "p50Ms", "at most", 0.8),
 ]
-SYSTEMS = ["kahuna", "etcd", "redis", "redis_pipelined"]
+SYSTEMS = ["kahuna", "kahuna_ephemeral", "kahuna_standalone", "etcd", "redis", "redis_pipelined"]
+
+# What Kahuna must reach against itself: (workload, workers, system, and the workload of the
+# cluster with persistent keys that it is compared with, at least). Without a workload the floor
+# is requests per second.
+OWN_FLOORS = [
+    ("set", 64, "kahuna_ephemeral", "set", 1.2),
+    ("set", 256, "kahuna_ephemeral", "set", 1.0),
+    ("sequence", 64, "kahuna", "set", 0.5),
+    ("mixed", 64, "kahuna_standalone", None, 248_010),
+]
 
 
 def read(path):
@@ -62,7 +72,7 @@ def summarise(points):
             "p99Ms": statistics.median(row["p99Ms"] for row in rows),
             "faults": sum(faults(row) for row in rows),
         }
-    order = {"set": 0, "get": 1, "mixed": 2}
+    order = {"set": 0, "get": 1, "mixed": 2, "sequence": 3}
     keys = sorted(summary, key=lambda k: (order.get(k[0], 9), k[1], SYSTEMS.index(k[2])))
     return {key: summary[key] for key in keys}
 
@@ -70,7 +80,7 @@ def summarise(points):
 def ratios(summary):
     for (workload, workers, system), point in summary.items():
         ours = summary.get((workload, workers, "kahuna"))
-        if system != "kahuna" and ours and point["rps"] > 0:
+        if not system.startswith("kahuna") and ours and point["rps"] > 0:
             yield {
                 "workload": workload,
                 "workers": workers,
@@ -100,6 +110,25 @@ def check_floors(ratio_rows):
         }
 
 
+def check_own_floors(summary):
+    for workload, workers, system, other, factor in OWN_FLOORS:
+        point = summary.get((workload, workers, system))
+        base = summary.get((other, workers, "kahuna")) if other else {"rps": 1}
+        if point is None or base is None or base["rps"] == 0:
+            continue
+        yield {
+            "workload": workload,
+            "workers": workers,
+            "peer": f"{other} of kahuna" if other else "req/s",
+            "system": system,
+            "field": "rps",
+            "direction": "at least",
+            "factor": factor,
+            "ratio": point["rps"] / base["rps"],
+            "ok": point["rps"] >= factor * base["rps"],
+        }
+
+
 def print_report(report):
     host = report["machine"]
     print(machine_line(host))
@@ -122,8 +151,9 @@ def print_report(report):
     if report["floors"]:
         print("\nfloors")
         for f in report["floors"]:
-            what = f"{f['field']} of {f['workload']} at {f['workers']}, {f['direction']} {f['factor']:g} x {f['peer']}"
-            print(f"  {what:<45} {f['ratio']:>7.2f}  {'ok' if f['ok'] else 'below'}")
+            system = f" ({f['system']})" if "system" in f else ""
+            what = f"{f['field']} of {f['workload']}{system} at {f['workers']}, {f['direction']} {f['factor']:,} x {f['peer']}"
+            print(f"  {what:<75} {f['ratio']:>10,.2f}  {'ok' if f['ok'] else 'below'}")
 
 
 def main():
@@ -146,7 +176,7 @@ def main():
         "warmup": arguments.warmup,
         "points": list(summary.values()),
         "ratios": ratio_rows,
-        "floors": list(check_floors(ratio_rows)),
+        "floors": [*check_floors(ratio_rows), *check_own_floors(summary)],
     }
     print_report(report)
     if arguments.json:

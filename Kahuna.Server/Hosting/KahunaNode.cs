@@ -55,7 +55,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _storage = storage;
         _loggers = loggers;
         _log = loggers.CreateLogger("Kahuna.Node");
-        _memory = new EphemeralMemory(options.EphemeralBytesMax);
+        _memory = new EphemeralMemory(options.EphemeralBytesMax, options.EphemeralPolicy == EphemeralPolicy.Evict);
         NodeId[] voters = [.. options.Peers.Select(peer => peer.Id)];
         _view = new ClusterView(new ClusterIdentity(
             options.ClusterId,

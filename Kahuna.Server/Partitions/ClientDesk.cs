@@ -17,6 +17,9 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class ClientDesk
 {
+    /// <summary>Where keys have to go, it is looked after so many turns how much room there is: a few ms of a busy partition.</summary>
+    private const int TurnsBetweenWeighings = 32;
+
     private readonly GroupId _group;
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
@@ -31,6 +34,7 @@ internal sealed class ClientDesk
     private bool _hasOpenTicket;
     private bool _sweeping;
     private bool _forgetting;
+    private int _turnsUntilWeighed;
     private long _tickedMs;
     private long _steadySinceMs;
 
@@ -104,6 +108,14 @@ internal sealed class ClientDesk
     /// <summary>Proposes what waits, as far as it may.</summary>
     public void Propose()
     {
+        // A busy partition takes in more between two ticks than is kept free.
+        if (_group.IsEphemeral && _memory.Evicts && IsServing && !IsDraining && --_turnsUntilWeighed < 0)
+        {
+            _turnsUntilWeighed = TurnsBetweenWeighings;
+            _states.Weigh(Core);
+            Evict();
+        }
+
         if (!IsDue)
         {
             return;
@@ -142,6 +154,7 @@ internal sealed class ClientDesk
             _sweeping = true;
         }
 
+        _turnsUntilWeighed = 0;
         StateLimits limits = _options.StateLimits;
         if (!_forgetting && !IsDraining && nowMs - _steadySinceMs >= limits.CommandLifeMs)
         {
@@ -172,6 +185,12 @@ internal sealed class ClientDesk
         if (reply.Sink is null)
         {
             _states.State.Apply(command, null);
+            if (command.Kind == CommandKind.Evict)
+            {
+                // There is room again, before the next tick says so.
+                _states.Weigh(Core);
+            }
+
             return;
         }
 
@@ -296,6 +315,25 @@ internal sealed class ClientDesk
 
     /// <summary>What frees memory is taken also when it is full.</summary>
     private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend);
+
+    /// <summary>Proposes keys that have to go: this partition's share of what is too much on the node.</summary>
+    private void Evict()
+    {
+        long bytes = _memory.BytesToEvict;
+        bytes = bytes == 0 ? 0 : (long)((double)bytes * _states.State.BytesInUse / Math.Max(1, _memory.Bytes)) + 1;
+        ByteBuffer names = ByteBuffer.Rent();
+        while (bytes > 0 && _states.State.TryChooseVictims(names, _options.EvictNamesBytesMax, ref bytes))
+        {
+            Command evict = new() { Kind = CommandKind.Evict, Durability = CommandDurability.Ephemeral, Value = names.Written };
+            ByteBuffer command = ByteBuffer.Rent(evict.EncodedBytes);
+            evict.Write(command);
+            _proposals.Add(command.Written, null, 0);
+            command.Return();
+            names.Length = 0;
+        }
+
+        names.Return();
+    }
 
     private void ProposeSweep(CommandKind kind, long number)
     {

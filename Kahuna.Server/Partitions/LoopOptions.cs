@@ -42,6 +42,9 @@ internal sealed record LoopOptions
     /// <summary>Peer bytes that may wait in one loop's inbox; more is dropped, as on a network.</summary>
     public long PeerInboxBytesMax { get; init; } = 128 << 20;
 
+    /// <summary>Bytes of names in one command that evicts keys: bounded work per entry.</summary>
+    public int EvictNamesBytesMax { get; init; } = 64 * 1024;
+
     /// <summary>Keys that one sweep removes: bounded work per entry.</summary>
     public int SweepKeysMax { get; init; } = 512;
 

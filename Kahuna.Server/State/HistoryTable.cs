@@ -139,6 +139,15 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         }
     }
 
+    /// <summary>Drops everything that is kept of a key.</summary>
+    public void Forget(int key)
+    {
+        while (keys[key].HistoryCount > 0)
+        {
+            Evict(keys[key].NewestHistory);
+        }
+    }
+
     /// <summary>The record of one revision of a key; 0 when it is not kept.</summary>
     public int Find(in KeyEntry entry, long revision)
     {

@@ -24,6 +24,7 @@ internal static class KeyReader
             return;
         }
 
+        store.Uses?.Touch(key);
         ref KeyEntry entry = ref store.Keys[key];
         bool expired = store.Expiry.HasPassed(in entry, timeMs);
         long current = entry.Revision + (expired ? 1 : 0);

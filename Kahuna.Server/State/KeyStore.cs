@@ -1,3 +1,5 @@
+using System.Buffers.Binary;
+
 namespace Kahuna.Server.State;
 
 /// <summary>
@@ -9,12 +11,13 @@ internal sealed class KeyStore
     /// <summary>Aged records dropped with one command: more than one command can add, so that the history of a busy partition shrinks to its limit.</summary>
     private const int AgedPerCommand = 4;
 
+    private static readonly byte[] s_firstRevisionName = [0xFF, (byte)'F'];
+
     private readonly SlabAllocator _slabs = new();
     private readonly List<StateView> _views = [];
     private readonly RowSet _changed = new();
-    private readonly long _firstRevision;
+    private long _firstRevision;
     private long _deleted;
-    private long _system;
     private ulong _digest;
 
     public KeyStore(StateLimits limits)
@@ -23,6 +26,7 @@ internal sealed class KeyStore
         Keys = new KeyTable(_slabs);
         History = new HistoryTable(limits, Keys, _slabs, BeforeChange);
         Expiry = new ExpiryHeap(Keys);
+        System = new SystemRows(this);
         LiveSessions = new ExpiryHeap(Keys);
         IdleSessions = new ExpiryHeap(Keys);
     }
@@ -32,6 +36,9 @@ internal sealed class KeyStore
     public HistoryTable History { get; }
 
     public ExpiryHeap Expiry { get; }
+
+    /// <summary>Rows that are no keys.</summary>
+    public SystemRows System { get; }
 
     /// <summary>Sessions that remember outcomes, by the time of their last command.</summary>
     public ExpiryHeap LiveSessions { get; }
@@ -43,12 +50,18 @@ internal sealed class KeyStore
     public ulong Digest => unchecked(_digest + History.Digest);
 
     public StateCounts Counts =>
-        new(Keys.Count - Keys.FreeCount - _system - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes);
+        new(Keys.Count - Keys.FreeCount - System.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes);
 
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
     public long BytesInUse => _slabs.BytesInUse + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes;
 
-    /// <summary>The revision that a key without a row gets when it is written; 1 but in later epochs of ephemeral groups.</summary>
+    /// <summary>Bytes in use that nothing lies in, and free rows: what comes next may take their place.</summary>
+    public long FreeBytes => _slabs.FreeBytes + ((long)Keys.FreeCount * KeyTable.RowBytes);
+
+    /// <summary>Which keys go when there is no room; null on nodes that refuse instead.</summary>
+    public EvictionQueue? Uses { get; private set; }
+
+    /// <summary>The revision that a key without a row gets when it is written: 1 but in later epochs of ephemeral groups, and above that of every key that had to go.</summary>
     public long FirstRevision => _firstRevision;
 
     /// <summary>Keys that were there from the start, because they were loaded.</summary>
@@ -89,69 +102,36 @@ internal sealed class KeyStore
     public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull) =>
         Create(name, hash, value, isNull ? KeyEntryFlags.Null : KeyEntryFlags.None);
 
-    /// <summary>Adds a row of the system's own, whose name no key has.</summary>
-    public int CreateSystem(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, KeyEntryFlags kind)
+    /// <summary>Begins to note which keys are used.</summary>
+    public void TrackUses()
     {
-        _system++;
-        return Create(name, KeyTable.HashOf(name), value, KeyEntryFlags.System | kind);
-    }
-
-    /// <summary>Frees a row of the system's own.</summary>
-    public void FreeSystem(int row)
-    {
-        BeginChange(row);
-        ref KeyEntry entry = ref Keys[row];
-        if (entry.ExpirySlot != 0)
+        Uses = new EvictionQueue();
+        for (int row = 1; row <= Keys.Count; row++)
         {
-            _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, DeadlineOf(in entry)));
-            HeapOf(in entry).Remove(row);
-        }
-
-        _digest = unchecked(_digest - entry.Digest);
-        _system--;
-        Keys.Free(row);
-    }
-
-    /// <summary>Gives a system row another value of the same length.</summary>
-    public void RewriteSystem(int row, ReadOnlySpan<byte> value)
-    {
-        BeginChange(row);
-        ref KeyEntry entry = ref Keys[row];
-        _digest = unchecked(_digest - entry.Digest);
-        value.CopyTo(Keys.Writable(in entry));
-        AddDigest(ref entry);
-    }
-
-    /// <summary>A system row's value, to be changed in place; afterwards <see cref="EndSystemChange"/>.</summary>
-    public Span<byte> BeginSystemChange(int row)
-    {
-        BeginChange(row);
-        return Keys.Writable(in Keys[row]);
-    }
-
-    /// <summary>What the change made of the row's digest: so much more than before.</summary>
-    public void EndSystemChange(int row, ulong difference)
-    {
-        Keys[row].Digest = unchecked(Keys[row].Digest + difference);
-        _digest = unchecked(_digest + difference);
-    }
-
-    /// <summary>Puts a session at its time among those that remember outcomes or those that do not, whichever its value says. It is in <paramref name="from"/> until then; null: in none.</summary>
-    public void PlaceSession(int row, ExpiryHeap? from, long timeMs)
-    {
-        ref KeyEntry entry = ref Keys[row];
-        ExpiryHeap to = HeapOf(in entry);
-        if (from is not null)
-        {
-            _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, from.DeadlineOf(in entry)));
-            if (from != to)
+            if ((Keys[row].Flags & (KeyEntryFlags.Free | KeyEntryFlags.System)) == 0)
             {
-                from.Remove(row);
+                Uses.Add(row);
             }
         }
+    }
 
-        to.Set(row, timeMs);
-        _digest = unchecked(_digest + StateDigest.OfDeadline(entry.Hash, timeMs));
+    /// <summary>Forgets a key with its history and its deadline, as if it had never been, but for this: revisions of keys without a row begin above its own from now on.</summary>
+    public void Forget(int key)
+    {
+        ClearDeadline(key);
+        History.Forget(key);
+        BeginChange(key);
+        ref KeyEntry entry = ref Keys[key];
+        long revision = entry.Revision;
+        _deleted -= entry.IsDeleted ? 1 : 0;
+        _digest = unchecked(_digest - entry.Digest);
+        Uses?.Remove(key);
+        Keys.Free(key);
+        if (revision >= _firstRevision)
+        {
+            _firstRevision = revision + 1;
+            SaveFirstRevision();
+        }
     }
 
     /// <summary>The time that goes with a row that has one: a key's deadline, a session's last command.</summary>
@@ -168,6 +148,7 @@ internal sealed class KeyStore
     public void Write(int key, ReadOnlySpan<byte> value, bool isNull, HistoryChoice keep)
     {
         ref KeyEntry entry = ref Keys[key];
+        Uses?.Touch(key);
         if (entry.IsDeleted)
         {
             _deleted--;
@@ -243,7 +224,7 @@ internal sealed class KeyStore
         }
 
         Loaded++;
-        _system += (flags & KeyEntryFlags.System) != 0 ? 1 : 0;
+        System.Count += (flags & KeyEntryFlags.System) != 0 ? 1 : 0;
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Revision = revision;
@@ -285,9 +266,30 @@ internal sealed class KeyStore
     }
 
     /// <summary>Everything was loaded: history is put in its order.</summary>
-    public void FinishLoading(long nextHistoryNumber) => History.FinishLoading(nextHistoryNumber);
+    public void FinishLoading(long nextHistoryNumber)
+    {
+        History.FinishLoading(nextHistoryNumber);
+        int row = Keys.Find(s_firstRevisionName, KeyTable.HashOf(s_firstRevisionName));
+        _firstRevision = row == 0 ? _firstRevision : BinaryPrimitives.ReadInt64LittleEndian(Keys.Value(in Keys[row]));
+    }
 
-    private int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, KeyEntryFlags flags)
+    private void SaveFirstRevision()
+    {
+        Span<byte> value = stackalloc byte[sizeof(long)];
+        BinaryPrimitives.WriteInt64LittleEndian(value, _firstRevision);
+        int row = Keys.Find(s_firstRevisionName, KeyTable.HashOf(s_firstRevisionName));
+        if (row == 0)
+        {
+            System.Create(s_firstRevisionName, value, KeyEntryFlags.None);
+        }
+        else
+        {
+            System.Rewrite(row, value);
+        }
+    }
+
+    /// <summary>Adds a row of any kind.</summary>
+    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, KeyEntryFlags flags)
     {
         if (Keys.FirstFree is var reused and not 0)
         {
@@ -301,10 +303,16 @@ internal sealed class KeyStore
         entry.Flags = flags;
         AddDigest(ref entry);
         _changed.Add(key);
+        if ((flags & KeyEntryFlags.System) == 0)
+        {
+            Uses?.Add(key);
+        }
+
         return key;
     }
 
-    private void BeginChange(int key)
+    /// <summary>A row is about to change: who has to know is told.</summary>
+    public void BeginChange(int key)
     {
         BeforeChange(key);
         _changed.Add(key);
@@ -346,8 +354,11 @@ internal sealed class KeyStore
         entry.Revision++;
     }
 
+    /// <summary>The digest of everything grows by so much.</summary>
+    public void AddToDigest(ulong difference) => _digest = unchecked(_digest + difference);
+
     /// <summary>After the row and its bytes are as they are to be.</summary>
-    private void AddDigest(ref KeyEntry entry)
+    public void AddDigest(ref KeyEntry entry)
     {
         entry.Digest = StateDigest.OfRow(Keys.Key(in entry), Keys.Value(in entry), entry.Revision, entry.Flags);
         _digest = unchecked(_digest + entry.Digest);

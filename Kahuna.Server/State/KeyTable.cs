@@ -11,6 +11,9 @@ namespace Kahuna.Server.State;
 /// </summary>
 internal sealed class KeyTable
 {
+    /// <summary>Bytes of a row.</summary>
+    public const int RowBytes = 48;
+
     private const int InitialBucketsLog2 = 8;
 
     private readonly SlabAllocator _slabs;

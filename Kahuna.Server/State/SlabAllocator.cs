@@ -26,6 +26,7 @@ internal sealed class SlabAllocator
     private const int PageUnitsLog2 = 12;
     private const int PageUnits = 1 << PageUnitsLog2;
     private const int SlabUnits = 1 << SlotUnitsLog2;
+    private const int PageBytes = PageUnits << UnitShift;
     private const int PagesPerSlab = SlabUnits / PageUnits;
     private const int PagesPerSlabLog2 = SlotUnitsLog2 - PageUnitsLog2;
 
@@ -62,6 +63,9 @@ internal sealed class SlabAllocator
     /// <summary>Blocks handed out and not freed.</summary>
     public long Blocks { get; private set; }
 
+    /// <summary>Bytes of slabs in use that lie free for blocks to come.</summary>
+    public long FreeBytes { get; private set; }
+
     /// <summary>A block of at least <paramref name="bytes"/>; its content is whatever was there before.</summary>
     public uint Allocate(int bytes)
     {
@@ -77,8 +81,10 @@ internal sealed class SlabAllocator
         {
             number = sizeClass < SizeClasses.FirstMedium ? TakePage() : TakeSlab();
             LinkFirst(ref _partial[sizeClass], number);
+            FreeBytes += RoomOf(sizeClass);
         }
 
+        FreeBytes -= SizeClasses.BytesOf(sizeClass);
         ref Page page = ref _pages[number - 1];
         uint first = (uint)(number - 1) << PageUnitsLog2;
         uint block;
@@ -113,6 +119,7 @@ internal sealed class SlabAllocator
             return;
         }
 
+        FreeBytes += SizeClasses.BytesOf(sizeClass);
         bool small = sizeClass < SizeClasses.FirstMedium;
         int number = 1 + (small ? (int)(block >> PageUnitsLog2) : (int)(block >> SlotUnitsLog2) << PagesPerSlabLog2);
         ref Page page = ref _pages[number - 1];
@@ -134,6 +141,7 @@ internal sealed class SlabAllocator
             if (_partial[sizeClass] != number || page.Next != 0)
             {
                 Unlink(ref _partial[sizeClass], number);
+                FreeBytes -= RoomOf(sizeClass);
                 if (small)
                 {
                     GivePage(number);
@@ -152,6 +160,10 @@ internal sealed class SlabAllocator
         _slots[block >> SlotUnitsLog2].AsSpan((int)((block & (SlabUnits - 1)) << UnitShift) + offset, length);
 
     private static int UnitsOf(int sizeClass) => SizeClasses.BytesOf(sizeClass) >> UnitShift;
+
+    /// <summary>Bytes of all blocks of a class that fit a page, or a slab.</summary>
+    private static int RoomOf(int sizeClass) =>
+        (sizeClass < SizeClasses.FirstMedium ? PageUnits : SlabUnits) / UnitsOf(sizeClass) * SizeClasses.BytesOf(sizeClass);
 
     private static bool IsFull(in Page page, int sizeClass) =>
         page.Free == 0 && page.Untouched + UnitsOf(sizeClass) > (sizeClass < SizeClasses.FirstMedium ? PageUnits : SlabUnits);
@@ -174,9 +186,11 @@ internal sealed class SlabAllocator
             }
 
             _pages[first - 1].FreePagesOfSlab = PagesPerSlab;
+            FreeBytes += SlabBytes;
         }
 
         int number = _freePage;
+        FreeBytes -= PageBytes;
         Unlink(ref _freePage, number);
         _pages[FirstPageOf(SlotOf(number)) - 1].FreePagesOfSlab--;
         return number;
@@ -185,6 +199,7 @@ internal sealed class SlabAllocator
     private void GivePage(int number)
     {
         LinkFirst(ref _freePage, number);
+        FreeBytes += PageBytes;
         int first = FirstPageOf(SlotOf(number));
         if (++_pages[first - 1].FreePagesOfSlab == PagesPerSlab)
         {
@@ -193,6 +208,7 @@ internal sealed class SlabAllocator
                 Unlink(ref _freePage, first + i);
             }
 
+            FreeBytes -= SlabBytes;
             GiveSlab(first);
         }
     }

@@ -58,6 +58,15 @@ internal sealed class StateMachine
     /// <summary>Bytes that the state takes up, without memory that is kept for what comes next.</summary>
     public long BytesInUse => _store.BytesInUse;
 
+    /// <summary>Bytes of them in which nothing lies: what comes next may take their place.</summary>
+    public long FreeBytes => _store.FreeBytes;
+
+    /// <summary>Begins to note which keys are used, so that others can go when there is no room.</summary>
+    public void TrackUses() => _store.TrackUses();
+
+    /// <inheritdoc cref="Eviction.TryChoose"/>
+    public bool TryChooseVictims(ByteBuffer names, int namesBytesMax, ref long bytes) => Eviction.TryChoose(_store, names, namesBytesMax, ref bytes);
+
     /// <summary>Keys that changed since the last view, so that the owner can tell when the next one is due.</summary>
     public int ChangedKeys => _store.Changed;
 
@@ -77,21 +86,9 @@ internal sealed class StateMachine
     public void Apply(scoped in Command command, ByteBuffer? outcome)
     {
         _store.EvictAged(TimeMs);
-        if (command.Kind == CommandKind.ExpireSweep)
+        if (IsOfLeader(command.Kind))
         {
-            Sweep(command.Number, outcome);
-            return;
-        }
-
-        if (command.Kind == CommandKind.SessionSweep)
-        {
-            Sessions.Sweep(TimeMs, command.Number, SessionsPerSweep);
-            return;
-        }
-
-        if (MetaCommand.IsMeta(command.Kind))
-        {
-            Meta.Apply(in command, TimeMs);
+            ApplyOfLeader(in command, outcome);
             return;
         }
 
@@ -133,6 +130,28 @@ internal sealed class StateMachine
                 break;
             default:
                 throw new InvariantException($"Invariant broken: the log holds only commands that this version applies; kind {(byte)command.Kind} is none.");
+        }
+    }
+
+    private static bool IsOfLeader(CommandKind kind) => (byte)kind is >= 0x40 and < 0x80;
+
+    /// <summary>What leaders propose and clients do not.</summary>
+    private void ApplyOfLeader(scoped in Command command, ByteBuffer? outcome)
+    {
+        switch (command.Kind)
+        {
+            case CommandKind.ExpireSweep:
+                Sweep(command.Number, outcome);
+                break;
+            case CommandKind.SessionSweep:
+                Sessions.Sweep(TimeMs, command.Number, SessionsPerSweep);
+                break;
+            case CommandKind.Evict:
+                Eviction.Apply(_store, in command);
+                break;
+            default:
+                Meta.Apply(in command, TimeMs);
+                break;
         }
     }
 
@@ -319,25 +338,7 @@ internal sealed class StateMachine
         Answer(outcome, new Outcome(OutcomeStatus.Applied, 0, removed));
     }
 
-    private bool ConditionsHold(scoped in Command command, int key)
-    {
-        const CommandFlags Conditions = CommandFlags.IfAbsent | CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision;
-        if (!command.Has(Conditions))
-        {
-            return true;
-        }
-
-        if (!_store.Exists(key))
-        {
-            return !command.Has(CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision);
-        }
-
-        ref KeyEntry entry = ref _store.Keys[key];
-        return !command.Has(CommandFlags.IfAbsent)
-            && (!command.Has(CommandFlags.IfRevision) || entry.Revision == command.ComparedRevision)
-            && (!command.Has(CommandFlags.IfValue)
-                || (entry.IsNull == command.Has(CommandFlags.NullCompared) && _store.Keys.Value(in entry).SequenceEqual(command.ComparedValue)));
-    }
+    private bool ConditionsHold(scoped in Command command, int key) => KeyConditions.Hold(_store, in command, key);
 
     private HistoryChoice HistoryOf(scoped in Command command) => new(!command.Has(CommandFlags.WithoutHistory), TimeMs);
 

@@ -80,6 +80,9 @@ public sealed class ProcessTests
         await using FakeRedisServer server = new();
         using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --workload set --duration 300 --warmup 0 --format json");
         await WaitUntilAsync(() => server.Commands > 5_000);
+
+        // On a busy machine that many can have come before the first answer was taken.
+        await Task.Delay(500);
         using (Process kill = Process.Start("kill", ["-INT", $"{process.Id}"]))
         {
             await kill.WaitForExitAsync();

@@ -55,8 +55,13 @@ internal sealed class History
 
         _outcomes[(int)operation.Outcome]++;
         List<HistoryOperation> ofKey = ListOf(_keys, operation.Key);
+        if (ofKey.Count > 0 && (ofKey[0].Kind == OperationKind.Next) != (operation.Kind == OperationKind.Next))
+        {
+            throw new HistoryException(operation.Line, $"{operation.Key} is a key and a sequence; give them different names");
+        }
+
         ofKey.Add(operation);
-        if (ofKey.Count > OperationsPerKeyMax && ofKey.Count(one => one.Outcome != HistoryOutcome.Fail) > OperationsPerKeyMax)
+        if (operation.Kind != OperationKind.Next && ofKey.Count > OperationsPerKeyMax && ofKey.Count(one => one.Outcome != HistoryOutcome.Fail) > OperationsPerKeyMax)
         {
             throw new HistoryException(operation.Line, $"key {operation.Key} has more than {OperationsPerKeyMax} operations; retire a key after so many and go on with a new one");
         }
@@ -81,6 +86,7 @@ internal sealed class History
         : operation.ReturnNs < operation.CallNs ? $"return is {operation.ReturnNs}, before the call at {operation.CallNs}"
         : operation is { Outcome: HistoryOutcome.Ok, ReturnNs: null } ? "the outcome is ok, so return must be given"
         : operation.Arguments.OnlyIfRevision < 1 ? $"cmpRev is {operation.Arguments.OnlyIfRevision}; it must be 1 or greater"
+        : operation.Kind == OperationKind.Next && operation.Arguments.Count < 1 ? $"count is {operation.Arguments.Count}; it must be 1 or greater"
         : TtlRefusal(operation) ?? ResultRefusal(operation);
 
     private static string? TtlRefusal(HistoryOperation operation)

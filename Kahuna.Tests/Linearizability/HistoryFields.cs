@@ -11,6 +11,7 @@ internal static class HistoryFields
         (OperationKind.Delete, "delete", "deleted"),
         (OperationKind.Extend, "extend", "extended"),
         (OperationKind.Increment, "increment", "incremented"),
+        (OperationKind.Next, "next", "taken"),
     ];
 
     private static readonly (HistoryOutcome Outcome, string Name)[] s_outcomes =
@@ -19,6 +20,9 @@ internal static class HistoryFields
         (HistoryOutcome.Fail, "fail"),
         (HistoryOutcome.Unknown, "unknown"),
     ];
+
+    /// <summary>The kinds of operations that a key has; others are of sequences.</summary>
+    public static IEnumerable<OperationKind> KeyKinds => s_kinds.Select(row => row.Kind).Where(kind => kind != OperationKind.Next);
 
     public static string Kinds => string.Join(", ", s_kinds.Select(row => row.Name));
 

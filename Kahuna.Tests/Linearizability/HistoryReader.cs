@@ -81,6 +81,12 @@ internal static class HistoryReader
             OperationKind.Set => ReadConditions(args) with { Value = args.Text("value"), OnlyIfAbsent = args.Flag("nx") ?? false, TtlMs = args.Integer("ttlMs") },
             OperationKind.Extend => ReadConditions(args) with { TtlMs = args.Require("ttlMs", args.Integer("ttlMs")) },
             OperationKind.Increment => ReadConditions(args) with { By = args.Require("by", args.Integer("by")) },
+            OperationKind.Next => new OperationArguments
+            {
+                Count = args.Require("count", args.Integer("count")),
+                IdempotencyKey = args.Text("idempotencyKey"),
+                IsFast = args.Flag("fast") ?? false,
+            },
             _ => ReadConditions(args),
         };
         args.RequireNothingElse();
@@ -103,6 +109,13 @@ internal static class HistoryReader
     private static OperationResult ReadResult(HistoryObject fields, OperationKind kind)
     {
         bool? affirmed = fields.Flag(HistoryFields.AffirmedOf(kind));
+        if (kind == OperationKind.Next)
+        {
+            OperationResult taken = new() { Affirmed = affirmed, First = fields.Integer("first"), Last = fields.Integer("last") };
+            fields.RequireNothingElse();
+            return taken;
+        }
+
         OperationResult result = new() { Affirmed = affirmed, Revision = fields.Integer("revision") };
         if (kind == OperationKind.Get && fields.Has("value"))
         {

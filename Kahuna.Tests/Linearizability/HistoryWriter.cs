@@ -59,6 +59,17 @@ internal sealed class HistoryWriter(TextWriter target)
             json.WriteNumber("by", arguments.By);
         }
 
+        if (kind == OperationKind.Next)
+        {
+            json.WriteNumber("count", arguments.Count);
+        }
+
+        if (arguments.IdempotencyKey is { } key)
+        {
+            json.WriteString("idempotencyKey", key);
+        }
+
+        WriteTrue(json, "fast", arguments.IsFast);
         WriteGiven(json, "ttlMs", arguments.TtlMs);
         WriteTrue(json, "nx", arguments.OnlyIfAbsent);
         WriteTrue(json, "xx", arguments.OnlyIfPresent);
@@ -88,6 +99,8 @@ internal sealed class HistoryWriter(TextWriter target)
         }
 
         WriteGiven(json, "revision", result.Revision);
+        WriteGiven(json, "first", result.First);
+        WriteGiven(json, "last", result.Last);
     }
 
     private static void WriteTrue(Utf8JsonWriter json, string name, bool given)

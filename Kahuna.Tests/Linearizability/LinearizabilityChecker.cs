@@ -2,7 +2,7 @@ namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
 /// Tells whether a history is linearizable: whether there is an order of its operations, true to the times of calls and returns, in
-/// which every answer is what a single register would have given. Key by key, because keys do not depend on each other.
+/// which every answer is what a single register, or a single sequence, would have given. Key by key, because keys do not depend on each other.
 /// Stateless; any thread.
 /// </summary>
 internal static class LinearizabilityChecker
@@ -17,6 +17,12 @@ internal static class LinearizabilityChecker
         List<KeyVerdict> verdicts = [];
         foreach ((string key, List<HistoryOperation> operations) in history.Keys)
         {
+            if (operations[0].Kind == OperationKind.Next)
+            {
+                verdicts.Add(SequenceChecker.Check(key, operations));
+                continue;
+            }
+
             Verdict verdict = Search(operations, options, options.StatesMax, out int states);
             Contradiction? contradiction = verdict == Verdict.NotLinearizable ? finder.Find(operations) : null;
             verdicts.Add(new KeyVerdict(key, verdict, states, contradiction));

@@ -25,4 +25,13 @@ internal sealed record OperationArguments
 
     /// <summary>Increment: the amount.</summary>
     public long By { get; init; }
+
+    /// <summary>Next: how many values.</summary>
+    public long Count { get; init; }
+
+    /// <summary>Next: the key that names the allocation; null for none.</summary>
+    public string? IdempotencyKey { get; init; }
+
+    /// <summary>Next: the value is from a block that the client has taken.</summary>
+    public bool IsFast { get; init; }
 }

@@ -9,4 +9,7 @@ internal enum OperationKind
     Delete,
     Extend,
     Increment,
+
+    /// <summary>Takes values of a sequence.</summary>
+    Next,
 }

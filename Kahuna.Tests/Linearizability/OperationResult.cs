@@ -14,4 +14,10 @@ internal sealed record OperationResult
     public string? Value { get; init; }
 
     public long? Revision { get; init; }
+
+    /// <summary>The first value that a sequence gave.</summary>
+    public long? First { get; init; }
+
+    /// <summary>The last one.</summary>
+    public long? Last { get; init; }
 }

@@ -32,4 +32,28 @@ public sealed class EphemeralMemoryTests
         cluster.Run(1);
         Assert.Null(cluster.TrySet("key0", value, Durability.Ephemeral));
     }
+
+    [Fact]
+    public void With_eviction_writes_go_on_and_keys_in_use_stay()
+    {
+        ScriptedCluster cluster = new(nodes: 3, Limit, evicts: true);
+        string value = new('x', 20_000);
+        string hot = new('h', 20_000);
+        Assert.Null(cluster.TrySet("hot", hot, Durability.Ephemeral));
+        Assert.Null(cluster.TrySet("cold", value, Durability.Persistent));
+        int refused = 0;
+        for (int i = 0; i < 3_000; i++)
+        {
+            refused += cluster.TrySet($"key{i}", value, Durability.Ephemeral) is null ? 0 : 1;
+            if (i % 20 == 0)
+            {
+                Assert.Equal(hot, cluster.Get("hot", Durability.Ephemeral));
+            }
+        }
+
+        Assert.Equal(0, refused);
+        Assert.Null(cluster.Get("key0", Durability.Ephemeral));
+        Assert.Equal(value, cluster.Get("key2999", Durability.Ephemeral));
+        Assert.Equal(value, cluster.Get("cold", Durability.Persistent));
+    }
 }

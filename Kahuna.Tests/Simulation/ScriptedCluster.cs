@@ -17,11 +17,14 @@ internal sealed class ScriptedCluster
     private readonly SimContext _context;
     private readonly KahunaClient _client;
 
-    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue)
+    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false)
     {
         SimConfig config = SimConfig.Draw(seed: 1, seconds: 1) with
         {
             EphemeralBytesMax = ephemeralBytesMax,
+            Evicts = evicts,
+            SessionLimits = false,
+            SessionsMax = int.MaxValue,
             StateLimits = new StateLimits { HistoryBytes = 1000 },
             Nodes = nodes,
             Groups = 1,
@@ -54,7 +57,7 @@ internal sealed class ScriptedCluster
             options.Endpoints.Add(new Uri($"https://n{i}:1"));
         }
 
-        _client = new KahunaClient(options, new ConnectionPorts(_cluster.Clients.Channel(1), clock, _context, 1), NullLoggerFactory.Instance);
+        _client = new KahunaClient(options, new ConnectionPorts(_cluster.Clients.Channel(1), clock, _context, 1) { NewSessionId = _cluster.Clients.NewSessionId }, NullLoggerFactory.Instance);
         _cluster.Faults.Begin();
         Settle();
     }

@@ -129,12 +129,26 @@ internal sealed class SimCluster
             Rules.Break("histories are linearizable", verdict.Findings());
         }
 
-        if (SequenceHistory.Check(History.Calls) is { } wrong)
-        {
-            Rules.Break("sequences hand out every value once and in order", wrong);
-        }
-
+        CheckSequences();
         Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);
+    }
+
+    private void CheckSequences()
+    {
+        const string Rule = "sequences hand out every value once and in order";
+        foreach (IGrouping<string, Call> sequence in History.Calls.Where(static call => call.Kind == CallKind.Next).GroupBy(static call => call.Key))
+        {
+            KeyVerdict verdict = SequenceChecker.Check(sequence.Key, [.. sequence.Select(CallHistory.Of)], sequence.First().IsFast ? null : 1);
+            if (verdict.Verdict != Verdict.Linearizable)
+            {
+                Rules.Break(Rule, new HistoryVerdict([verdict]).Findings());
+            }
+
+            if (sequence.FirstOrDefault(static call => call.Last > call.Bound) is { } over)
+            {
+                Rules.Break(Rule, $"{over.Key} gave {over.First} to {over.Last}, and ends at {over.Bound}");
+            }
+        }
     }
 
     /// <summary>Runs until this moment. Throws at the first broken rule.</summary>

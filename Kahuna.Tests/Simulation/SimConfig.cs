@@ -127,6 +127,9 @@ internal sealed record SimConfig
     /// <summary>A connection over which nothing comes for so long is given up: well before what is on its way could outlive the memory of it.</summary>
     public long SilenceNs => SessionLimits ? 2_000_000_000 : long.MaxValue;
 
+    /// <summary>Keys that were not used for long go at that size.</summary>
+    public bool Evicts { get; init; }
+
     /// <summary>What is remembered of clients goes as early as it may.</summary>
     public bool SessionLimits { get; init; }
 

@@ -22,6 +22,9 @@ internal enum CommandKind : byte
     /// <summary>Forgets a bounded number of client sessions that were idle for <see cref="Command.Number"/> ms of cluster time, and outcomes that nobody can ask for any more.</summary>
     SessionSweep = 0x41,
 
+    /// <summary>Forgets the keys that the value names, because there is no room for them.</summary>
+    Evict = 0x42,
+
     /// <summary>Meta group: records partitions and voters, once.</summary>
     Configure = 0x48,
 

@@ -53,6 +53,9 @@ internal sealed record NodeOptions
     /// <summary>Bytes that ephemeral keys may take up on this node, their logs included.</summary>
     public long EphemeralBytesMax { get; init; } = EphemeralBytesDefault;
 
+    /// <summary>What happens at that size.</summary>
+    public EphemeralPolicy EphemeralPolicy { get; init; }
+
     /// <summary>Number of partitions. When <see cref="PartitionsGiven"/> is false, what the data directory records goes before it.</summary>
     public int Partitions { get; init; } = PartitionsDefault;
 

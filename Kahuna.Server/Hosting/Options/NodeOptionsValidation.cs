@@ -52,6 +52,7 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             LogLimitBytes = logLimit,
             LogKeepBytes = ReadLogKeep(logLimit),
             EphemeralBytesMax = ReadSize(OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),
+            EphemeralPolicy = ReadName(OptionSetting.EphemeralPolicy, EphemeralPolicy.Refuse),
             BackgroundBytesPerSecond = ReadSize(OptionSetting.BackgroundRate, BackgroundRateMin, long.MaxValue, NodeOptions.BackgroundBytesPerSecondDefault),
             ValueBytesMax = (int)ReadSize(OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
             CertificatePath = ReadFile(OptionSetting.Certificate),

@@ -18,6 +18,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly OptionSetting LogLimit = new("log-limit", "size", "Size of the log above which writes are refused, as 500MB, 16GB or 16GiB. Default: 16GB.");
     public static readonly OptionSetting LogKeep = new("log-keep", "size", "Log that is kept for nodes that lag behind; below it nothing is cut. Less than --log-limit. Default: 512MB.");
     public static readonly OptionSetting EphemeralLimit = new("ephemeral-limit", "size", "Memory that ephemeral keys may take up on this node, their logs included; above it, writes of them are refused. Default: 1GB.");
+    public static readonly OptionSetting EphemeralPolicy = new("ephemeral-policy", "refuse|evict", "At --ephemeral-limit: refuse writes, or evict keys that were not used for long. The same on all nodes. Default: refuse.");
     public static readonly OptionSetting BackgroundRate = new("background-rate", "size", "Bytes per second that storing states and sending snapshots may each write or send. Default: 12MB for each processor, from 24MB to 128MB.");
     public static readonly OptionSetting StateStore = new("state-store", "auto|rocksdb|files", "Where the state lies on disk, fixed when the data directory is created. Default: auto, RocksDB when its library is found, else files.");
     public static readonly OptionSetting MaxValueBytes = new("max-value-bytes", "size", "Largest value that a client may write, up to 16MiB. Default: 1MiB.");
@@ -36,7 +37,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     /// <summary>The options that take a value.</summary>
     public static readonly IReadOnlyList<OptionSetting> All =
     [
-        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, EphemeralLimit, BackgroundRate, MaxValueBytes,
+        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, EphemeralLimit, EphemeralPolicy, BackgroundRate, MaxValueBytes,
         Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, Trace, Config,
     ];
 

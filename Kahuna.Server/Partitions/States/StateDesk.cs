@@ -16,9 +16,10 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     private bool _asked;
     private bool _wholeNeeded;
     private long _bytes;
+    private long _free;
     private PartitionFigures _figures = PartitionFigures.None;
 
-    public StateMachine State { get; private set; } = loaded;
+    public StateMachine State { get; private set; } = Tracked(group, ports, loaded);
 
     /// <summary>Last entry in the state.</summary>
     public LogIndex Applied { get; private set; }
@@ -59,9 +60,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         {
             // A state that is sent is of use only if the log behind it is still there when it has arrived: it may grow as large as the state.
             core.LogMemoryBytesMax = Math.Max(options.RaftLimits.CacheBytesMax, _sending.Count > 0 ? State.Counts.Bytes : 0);
-            long bytes = State.BytesInUse + core.LogMemoryBytes;
-            ports.Memory.Changed(bytes - _bytes);
-            _bytes = bytes;
+            Weigh(core);
             ShowFigures(core);
             return;
         }
@@ -80,6 +79,16 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         }
 
         ShowFigures(core);
+    }
+
+    /// <summary>Says how much memory the state and the log of an ephemeral group take up.</summary>
+    public void Weigh(RaftCore core)
+    {
+        long bytes = State.BytesInUse + core.LogMemoryBytes;
+        long free = State.FreeBytes;
+        ports.Memory.Changed(bytes - _bytes, free - _free);
+        _bytes = bytes;
+        _free = free;
     }
 
     private void ShowFigures(RaftCore core)
@@ -127,7 +136,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     {
         SendNothing();
         EndSendings();
-        State = state;
+        State = Tracked(group, ports, state);
         Applied = default;
         AppliedTerm = default;
         IsStill = false;
@@ -198,7 +207,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     public void Install(StateMachine state, in StateMark mark)
     {
         EndSendings();
-        State = state;
+        State = Tracked(group, ports, state);
         MarkApplied(mark.Index, mark.Term);
         EndView();
         StoredThrough(mark.Index);
@@ -242,6 +251,17 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
             _wholeNeeded = true;
             _asked = false;
         }
+    }
+
+    /// <summary>Where keys may have to go, it is noted which are used.</summary>
+    private static StateMachine Tracked(GroupId group, LoopPorts ports, StateMachine state)
+    {
+        if (group.IsEphemeral && ports.Memory.Evicts)
+        {
+            state.TrackUses();
+        }
+
+        return state;
     }
 
     private void EndSendings()

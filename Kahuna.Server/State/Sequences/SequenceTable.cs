@@ -47,7 +47,7 @@ internal sealed class SequenceTable(KeyStore store)
 
         if (command.Kind == CommandKind.SequenceDelete)
         {
-            store.FreeSystem(row);
+            store.System.Free(row);
             return new Outcome(OutcomeStatus.Applied);
         }
 
@@ -102,7 +102,7 @@ internal sealed class SequenceTable(KeyStore store)
         value.Clear();
         command.Value.CopyTo(value);
         BinaryPrimitives.WriteUInt64LittleEndian(value[IncarnationAt..], NextIncarnation());
-        store.CreateSystem(name, value, KeyEntryFlags.None);
+        store.System.Create(name, value, KeyEntryFlags.None);
         return new Outcome(OutcomeStatus.Applied);
     }
 
@@ -123,7 +123,7 @@ internal sealed class SequenceTable(KeyStore store)
         }
 
         form.Write(value);
-        store.RewriteSystem(row, value);
+        store.System.Rewrite(row, value);
         return new Outcome(OutcomeStatus.Applied);
     }
 
@@ -153,7 +153,7 @@ internal sealed class SequenceTable(KeyStore store)
         value.CopyTo(changed);
         BinaryPrimitives.WriteInt64LittleEndian(changed[LatestAt..], latest);
         changed[StartedAt] = 1;
-        store.RewriteSystem(row, changed);
+        store.System.Rewrite(row, changed);
         return new Outcome(OutcomeStatus.Applied, latest, (long)first);
     }
 
@@ -173,11 +173,11 @@ internal sealed class SequenceTable(KeyStore store)
         BinaryPrimitives.WriteUInt64LittleEndian(value, next);
         if (row == 0)
         {
-            store.CreateSystem(name, value, KeyEntryFlags.None);
+            store.System.Create(name, value, KeyEntryFlags.None);
         }
         else
         {
-            store.RewriteSystem(row, value);
+            store.System.Rewrite(row, value);
         }
 
         return next;

@@ -116,15 +116,15 @@ internal sealed class SessionTable
         {
             Span<byte> name = stackalloc byte[ValueNameBytes];
             WriteValueName(name, _number);
-            int row = _store.CreateSystem(name, outcome.Value, KeyEntryFlags.None);
+            int row = _store.System.Create(name, outcome.Value, KeyEntryFlags.None);
             Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
         }
 
-        SessionWindow window = new(_store.BeginSystemChange(_row));
+        SessionWindow window = new(_store.System.BeginChange(_row));
         ulong before = window.HeaderDigest(_id);
         window.Write(_number, _check, in outcome);
         window.High = Math.Max(window.High, _number);
-        _store.EndSystemChange(_row, unchecked(window.HeaderDigest(_id) - before + window.PlaceDigest(_id, _number)));
+        _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before + window.PlaceDigest(_id, _number)));
     }
 
     /// <summary>Answers the command that has begun and is not carried out.</summary>
@@ -186,7 +186,7 @@ internal sealed class SessionTable
         {
             Bytes -= RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
             Count--;
-            _store.FreeSystem(row);
+            _store.System.Free(row);
             steps++;
             gone++;
         }
@@ -243,7 +243,7 @@ internal sealed class SessionTable
     /// <summary>Every number below <paramref name="low"/> is confirmed: their outcomes go.</summary>
     private void Confirm(ulong low)
     {
-        SessionWindow window = new(_store.BeginSystemChange(_row));
+        SessionWindow window = new(_store.System.BeginChange(_row));
         ulong difference = unchecked(0 - window.HeaderDigest(_id));
         ulong end = Math.Min(low, window.Low + (uint)window.Room);
         for (ulong number = window.Low; number < end; number++)
@@ -261,7 +261,7 @@ internal sealed class SessionTable
         }
 
         window.Low = low;
-        _store.EndSystemChange(_row, unchecked(difference + window.HeaderDigest(_id)));
+        _store.System.EndChange(_row, unchecked(difference + window.HeaderDigest(_id)));
     }
 
     private void Open(ulong low, long timeMs)
@@ -271,8 +271,8 @@ internal sealed class SessionTable
         Span<byte> value = stackalloc byte[SessionWindow.HeaderBytes];
         value.Clear();
         new SessionWindow(value).Low = low;
-        _row = _store.CreateSystem(name, value, KeyEntryFlags.Session);
-        _store.PlaceSession(_row, null, timeMs);
+        _row = _store.System.Create(name, value, KeyEntryFlags.Session);
+        _store.System.PlaceSession(_row, null, timeMs);
         Count++;
         Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[_row].BlockLength));
     }
@@ -283,15 +283,15 @@ internal sealed class SessionTable
         ref readonly KeyEntry entry = ref _store.Keys[_row];
         if (timeMs - _store.DeadlineOf(in entry) >= _limits.SessionTouchMs)
         {
-            _store.BeginSystemChange(_row);
-            _store.PlaceSession(_row, _store.HeapOf(in entry), timeMs);
+            _store.System.BeginChange(_row);
+            _store.System.PlaceSession(_row, _store.HeapOf(in entry), timeMs);
         }
     }
 
     private void Grow(int row, int room)
     {
         ref KeyEntry entry = ref _store.Keys[row];
-        _store.BeginSystemChange(row);
+        _store.System.BeginChange(row);
         byte[] copy = _store.Keys.Value(in entry).ToArray();
         Resize(row, SessionWindow.BytesOf(room));
         Span<byte> value = _store.Keys.Writable(in entry);
@@ -318,14 +318,14 @@ internal sealed class SessionTable
         Bytes -= SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
         _store.Keys.Resize(row, bytes);
         Bytes += SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
-        _store.PlaceSession(row, from, timeMs);
+        _store.System.PlaceSession(row, from, timeMs);
     }
 
     private void ForgetValue(ulong number)
     {
         int row = FindValue(number);
         Bytes -= RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
-        _store.FreeSystem(row);
+        _store.System.Free(row);
     }
 
     private int Find(ulong id)

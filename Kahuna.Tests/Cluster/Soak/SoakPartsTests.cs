@@ -107,7 +107,7 @@ public sealed class SoakPartsTests : IDisposable
         }
 
         History history = History.Of(drawn);
-        Assert.Equal(Enum.GetValues<OperationKind>(), history.Keys["soak/1"].Select(static operation => operation.Kind).Distinct().Order());
+        Assert.Equal(HistoryFields.KeyKinds, history.Keys["soak/1"].Select(static operation => operation.Kind).Distinct().Order());
         string[] values = [.. drawn.Select(static operation => operation.Arguments.Value).OfType<string>()];
         Assert.Equal(values.Length, values.Distinct().Count());
     }

@@ -25,7 +25,7 @@ internal sealed class SoakTally
 
     public string Outcomes => Text($"{Operations:N0} operations ({Count(HistoryOutcome.Ok):N0} ok, {Count(HistoryOutcome.Fail):N0} fail, {Count(HistoryOutcome.Unknown):N0} unknown)");
 
-    public string AnsweredKinds => Words(Enum.GetValues<OperationKind>().Select(kind => (kind.ToString(), Volatile.Read(ref _answeredKinds[(int)kind]))));
+    public string AnsweredKinds => Words(HistoryFields.KeyKinds.Select(kind => (kind.ToString(), Volatile.Read(ref _answeredKinds[(int)kind]))));
 
     public string Faults => Text($"{Words(Enum.GetValues<SoakFault>().Select(fault => (fault.ToString(), Count(fault))))}; {_leaders:N0} of a leader");
 
@@ -84,7 +84,7 @@ internal sealed class SoakTally
             yield return Text($"only {Count(HistoryOutcome.Ok):N0} operations were answered, and {AnswersMin:N0} are wanted");
         }
 
-        foreach (OperationKind kind in Enum.GetValues<OperationKind>().Where(kind => Volatile.Read(ref _answeredKinds[(int)kind]) == 0))
+        foreach (OperationKind kind in HistoryFields.KeyKinds.Where(kind => Volatile.Read(ref _answeredKinds[(int)kind]) == 0))
         {
             yield return $"no {kind} was answered";
         }

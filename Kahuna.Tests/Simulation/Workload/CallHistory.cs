@@ -29,12 +29,20 @@ internal static class CallHistory
             OnlyIfRevision = call.OnlyIfRevision,
             TtlMs = call.TtlMs,
             By = call.By,
+            Count = call.Kind == CallKind.Next ? call.By : 0,
+            IdempotencyKey = call.SequenceKey,
+            IsFast = call.IsFast,
         },
         Result = call.Outcome == CallOutcome.Ok ? Result(call) : OperationResult.Unconstrained,
     };
 
     private static OperationResult Result(Call call)
     {
+        if (call.Kind == CallKind.Next)
+        {
+            return new OperationResult { Affirmed = true, First = call.First, Last = call.Last };
+        }
+
         string? value = call.Kind == CallKind.Increment ? call.Number?.ToString(CultureInfo.InvariantCulture) : call.FoundValue;
         return new OperationResult
         {

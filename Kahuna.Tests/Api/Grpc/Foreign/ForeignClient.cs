@@ -16,7 +16,8 @@ internal static class ForeignClient
     /// <summary>What the client printed, and its exit code; 0 when every check held.</summary>
     /// <param name="address">https://host:port of the server.</param>
     /// <param name="trustedPem">The authority that the client shall trust.</param>
-    public static async Task<(int ExitCode, string Output)> RunAsync(Uri address, string trustedPem)
+    /// <param name="protocolOnly">The server tries the protocol, and is not the product.</param>
+    public static async Task<(int ExitCode, string Output)> RunAsync(Uri address, string trustedPem, bool protocolOnly = false)
     {
         if (!File.Exists(Python))
         {
@@ -30,7 +31,8 @@ internal static class ForeignClient
             string descriptors = Path.Combine(folder, "kahuna.pb");
             await File.WriteAllTextAsync(trusted, trustedPem);
             await File.WriteAllBytesAsync(descriptors, DescriptorSet().ToByteArray());
-            return await RunAsync([Script(), address.Authority, trusted, descriptors]);
+            string[] arguments = [Script(), address.Authority, trusted, descriptors];
+            return await RunAsync(protocolOnly ? [.. arguments, "--protocol-only"] : arguments);
         }
         finally
         {
@@ -62,6 +64,7 @@ internal static class ForeignClient
         File =
         {
             FileDescriptorProto.Parser.ParseFrom(KeyValuesReflection.Descriptor.SerializedData),
+            FileDescriptorProto.Parser.ParseFrom(SequencesReflection.Descriptor.SerializedData),
             FileDescriptorProto.Parser.ParseFrom(ClusterReflection.Descriptor.SerializedData),
         },
     };

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Calls a Kahuna server with Google's gRPC for Python: another implementation of the protocol than ours.
 
-Usage: foreign_client.py ADDRESS CA_FILE DESCRIPTOR_SET
+Usage: foreign_client.py ADDRESS CA_FILE DESCRIPTOR_SET [--protocol-only]
 
 ADDRESS is host:port, CA_FILE holds the trusted certificates in PEM, DESCRIPTOR_SET is a serialized
 google.protobuf.FileDescriptorSet with the kahuna.v1 files. Every check prints one line; the exit
@@ -212,16 +212,94 @@ class Checks:
         return self.stubs.method("KeyValues", "GetKeyValue")(request, timeout=PATIENCE)
 
 
+class ProductChecks(Checks):
+    """What only the product serves, and a server that tries the protocol alone does not."""
+
+    def repeated_calls_happen_once(self):
+        session = str(int.from_bytes(os.urandom(7), "big") + 1)
+        for number in ("1", "2", "2", "1", "3"):
+            metadata = (("x-kahuna-session", session), ("x-kahuna-sequence", number))
+            assert self._increment(self.key + "-once", metadata=metadata).value == int(number)
+        by_key = (("x-kahuna-idempotency-key", self.key),)
+        assert self._increment(self.key + "-once", metadata=by_key).value == 4
+        assert self._increment(self.key + "-once", metadata=by_key).value == 4
+
+    def numbers_that_are_none(self):
+        for metadata, words in [
+                ((("x-kahuna-session", "1"),), "x-kahuna-sequence is missing"),
+                ((("x-kahuna-session", "a"), ("x-kahuna-sequence", "1")), "x-kahuna-session"),
+                ((("x-kahuna-session", "1"), ("x-kahuna-sequence", "0")), "x-kahuna-sequence"),
+                ((("x-kahuna-idempotency-key", "k" * 257),), "257 bytes")]:
+            self._refused(grpc.StatusCode.INVALID_ARGUMENT, words, lambda: self._increment(self.key + "-none", metadata=metadata))
+
+    def sequences(self):
+        name = self.key + "-sequence"
+        self._refused(grpc.StatusCode.NOT_FOUND, "create it first", lambda: self._sequence("NextSequenceValue", name=name))
+        assert self._sequence("CreateSequence", name=name, max=5).created
+        assert not self._sequence("CreateSequence", name=name).created
+        assert self._sequence("NextSequenceValue", name=name).value == 1
+        reserved = self._sequence("ReserveSequenceRange", name=name, count=3)
+        assert (reserved.first, reserved.last) == (2, 4), reserved
+        self._refused(grpc.StatusCode.OUT_OF_RANGE, "only 1 values", lambda: self._sequence("ReserveSequenceRange", name=name, count=2))
+        assert self._sequence("GetSequence", name=name).sequence.latest == 4
+        listed, token = [], None
+        while token != "":
+            page = self._sequence("ListSequences", prefix=name, page_token=token or "")
+            listed += [each.name for each in page.sequences]
+            token = page.next_page_token
+        assert listed == [name], listed
+        assert self._sequence("UpdateSequence", name=name, cycle=True).updated
+        assert [self._sequence("NextSequenceValue", name=name).value for _ in range(3)] == [5, 1, 2]
+        self._refused(grpc.StatusCode.FAILED_PRECONDITION, "is at 2", lambda: self._sequence("UpdateSequence", name=name, max=1))
+        assert self._sequence("DeleteSequence", name=name).deleted
+        assert not self._sequence("GetSequence", name=name).HasField("sequence")
+
+    def sequences_that_cannot_be(self):
+        name = self.key + "-bad"
+        for method, fields, words in [
+                ("CreateSequence", {"increment": 0}, "increment is 0"),
+                ("CreateSequence", {"min": 2, "max": 1}, "min is 2"),
+                ("CreateSequence", {"initial": 0}, "initial is 0"),
+                ("CreateSequence", {"name": ""}, "name is empty"),
+                ("CreateSequence", {"name": "n" * 1025}, "1,025 bytes"),
+                ("CreateSequence", {"name": "__kahuna"}, "reserved"),
+                ("ReserveSequenceRange", {"count": 0}, "count is 0"),
+                ("ReserveSequenceRange", {"count": -5}, "count is -5"),
+                ("UpdateSequence", {}, "nothing is changed"),
+                ("ListSequences", {"prefix": "", "page_token": "?"}, "page_token")]:
+            given = fields if "prefix" in fields or "name" in fields else {"name": name, **fields}
+            self._refused(grpc.StatusCode.INVALID_ARGUMENT, words, lambda: self._sequence(method, **given))
+
+    def _refused(self, code, words, call):
+        try:
+            call()
+            raise AssertionError(f"what should end with {code} was taken")
+        except grpc.RpcError as error:
+            assert error.code() == code, error
+            assert words in error.details(), error.details()
+            assert ("kahuna-outcome", "did-not-happen") in [(key, value) for key, value in error.trailing_metadata()], error.trailing_metadata()
+
+    def _sequence(self, method, **fields):
+        request = self.stubs.message(method + "Request")(**fields)
+        return self.stubs.method("Sequences", method)(request, timeout=PATIENCE)
+
+    def _increment(self, key, **options):
+        request = self.stubs.message("IncrementKeyValueRequest")(key=key, durability=PERSISTENT, amount=1)
+        return self.stubs.method("KeyValues", "IncrementKeyValue")(request, timeout=PATIENCE, **options)
+
+
 def main():
-    if len(sys.argv) != 4:
+    arguments = [each for each in sys.argv[1:] if each != "--protocol-only"]
+    if len(arguments) != 3:
         sys.exit(__doc__)
-    address, ca_file, descriptor_set = sys.argv[1:]
+    address, ca_file, descriptor_set = arguments
+    kinds = [Checks] if "--protocol-only" in sys.argv else [Checks, ProductChecks]
     with open(ca_file, "rb") as file:
         credentials = grpc.ssl_channel_credentials(file.read())
     failed = 0
     with grpc.secure_channel(address, credentials, options=[("grpc.max_receive_message_length", 8 * MIB)]) as channel:
-        checks = Checks(Stubs(channel, descriptor_set))
-        for name in [name for name in vars(Checks) if not name.startswith("_")]:
+        checks = kinds[-1](Stubs(channel, descriptor_set))
+        for name in [name for kind in kinds for name in vars(kind) if not name.startswith("_")]:
             try:
                 getattr(checks, name)()
                 print(f"ok      {name.replace('_', ' ')}", flush=True)

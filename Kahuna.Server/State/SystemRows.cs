@@ -1,0 +1,76 @@
+namespace Kahuna.Server.State;
+
+/// <summary>
+/// Rows that are no keys: what the state remembers of clients, sequences and itself, under names that begin with a byte that no key does. They are stored, sent and digested like keys, are changed in place, and
+/// are freed when they end. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// </summary>
+internal sealed class SystemRows(KeyStore store)
+{
+    /// <summary>How many there are.</summary>
+    public int Count { get; set; }
+
+    /// <summary>Adds a row.</summary>
+    public int Create(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, KeyEntryFlags kind)
+    {
+        Count++;
+        return store.Create(name, KeyTable.HashOf(name), value, KeyEntryFlags.System | kind);
+    }
+
+    /// <summary>Frees a row.</summary>
+    public void Free(int row)
+    {
+        store.BeginChange(row);
+        ref KeyEntry entry = ref store.Keys[row];
+        if (entry.ExpirySlot != 0)
+        {
+            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(entry.Hash, store.DeadlineOf(in entry))));
+            store.HeapOf(in entry).Remove(row);
+        }
+
+        store.AddToDigest(unchecked(0 - entry.Digest));
+        Count--;
+        store.Keys.Free(row);
+    }
+
+    /// <summary>Gives a row another value of the same length.</summary>
+    public void Rewrite(int row, ReadOnlySpan<byte> value)
+    {
+        store.BeginChange(row);
+        ref KeyEntry entry = ref store.Keys[row];
+        store.AddToDigest(unchecked(0 - entry.Digest));
+        value.CopyTo(store.Keys.Writable(in entry));
+        store.AddDigest(ref entry);
+    }
+
+    /// <summary>A row's value, to be changed in place; afterwards <see cref="EndChange"/>.</summary>
+    public Span<byte> BeginChange(int row)
+    {
+        store.BeginChange(row);
+        return store.Keys.Writable(in store.Keys[row]);
+    }
+
+    /// <summary>What the change made of the row's digest: so much more than before.</summary>
+    public void EndChange(int row, ulong difference)
+    {
+        store.Keys[row].Digest = unchecked(store.Keys[row].Digest + difference);
+        store.AddToDigest(difference);
+    }
+
+    /// <summary>Puts a session at its time among those that remember outcomes or those that do not, whichever its value says. It is in <paramref name="from"/> until then; null: in none.</summary>
+    public void PlaceSession(int row, ExpiryHeap? from, long timeMs)
+    {
+        ref KeyEntry entry = ref store.Keys[row];
+        ExpiryHeap to = store.HeapOf(in entry);
+        if (from is not null)
+        {
+            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(entry.Hash, from.DeadlineOf(in entry))));
+            if (from != to)
+            {
+                from.Remove(row);
+            }
+        }
+
+        to.Set(row, timeMs);
+        store.AddToDigest(StateDigest.OfDeadline(entry.Hash, timeMs));
+    }
+}
