@@ -132,7 +132,8 @@ internal sealed class ClusterConnection : IAsyncDisposable
         operation.LastRefusal = status;
         bool isElsewhere = hintedNodeId != 0 && hintedNodeId != from.NodeId && operation.Attempts <= 3;
         operation.HintedNodeId = isElsewhere ? hintedNodeId : 0;
-        bool atOnce = isElsewhere || (status is OutcomeStatus.Unavailable or OutcomeStatus.SessionUnknown && operation.Attempts == 1);
+        bool mayPassAtOnce = status is OutcomeStatus.Unavailable or OutcomeStatus.SessionUnknown;
+        bool atOnce = isElsewhere || (mayPassAtOnce && operation.Attempts == 1);
         int route = operation.Route;
         reference.Release();
         if (status == OutcomeStatus.NotLeader && route >= 0)

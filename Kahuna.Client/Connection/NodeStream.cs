@@ -314,6 +314,7 @@ internal sealed class NodeStream
             _isClosed = true;
             _requests.TakeUnsent(again);
             _requests.TakeSent(again, _owner.NameLoss(reason));
+            _requests.End();
             wake = !_isWriting;
             _isWriting = true;
         }

@@ -13,6 +13,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     private readonly SlotTable _slots = new(maxInFlight);
     private readonly RequestFrame _open = new();
     private readonly Queue<OperationRef> _waiting = new();
+    private ClientSession? _session;
     private long _framesTaken;
     private long _earliestDeadline = long.MaxValue;
 
@@ -163,6 +164,16 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         }
     }
 
+    /// <summary>Nothing is added any more: another stream may go on with the session.</summary>
+    public void End()
+    {
+        if (_session is not null)
+        {
+            sessions.Return(_session);
+            _session = null;
+        }
+    }
+
     private bool WasSent(long frame) => frame < _framesTaken;
 
     private bool TryExpire(OperationRef reference, bool wasSent, long now, List<ExpiredOperation> expired)
@@ -197,11 +208,24 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
 
         if (operation.Sequence == 0 && !operation.IsRead)
         {
-            sessions.Number(operation);
+            Number(operation);
         }
 
         operation.RequestNumber = _slots.Take(reference, _framesTaken);
         _open.Append(operation.RequestNumber, clock.WaitMs(operation.Deadline - now), operation.ToCommand());
+    }
+
+    /// <summary>Gives a mutation the number that all its attempts carry. Its caller has the right to write to it.</summary>
+    private void Number(Operation operation)
+    {
+        if (_session is null || !_session.TryTake(out ulong number))
+        {
+            _session = sessions.Exchange(_session, out number);
+        }
+
+        operation.Session = _session;
+        operation.SessionId = _session.Id;
+        operation.Sequence = number;
     }
 
     private void LetIn(long now)

@@ -1,6 +1,8 @@
+using System.Runtime.ExceptionServices;
+
 namespace Kahuna.Client.Sequences;
 
-/// <summary>Values that the fast mode has taken and not handed out yet; the next block is fetched when this one is half used. Owned by <see cref="Sequences"/>; any thread.</summary>
+/// <summary>Values that the fast mode has taken and not handed out yet; the next block is fetched when this one is half used. Owned by <see cref="SequenceBlocks"/>; any thread.</summary>
 internal sealed class SequenceBlock(Sequences sequences, string name, int size, TimeProvider time)
 {
     // A sequence that is deleted and created anew hands the same values out again; so a block is not kept for long.
@@ -9,14 +11,26 @@ internal sealed class SequenceBlock(Sequences sequences, string name, int size, 
     private readonly Lock _lock = new();
     private Part _part;
     private Part _spare;
-    private Task<Part>? _fetching;
+    private Task<Exception?>? _fetching;
+
+    /// <summary>It has no value that may still be handed out, and none is on its way.</summary>
+    public bool IsIdle
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _fetching is null && !_part.IsUsable(time) && !_spare.IsUsable(time);
+            }
+        }
+    }
 
     /// <summary>The next value.</summary>
     public async ValueTask<long> NextAsync(CancellationToken ct)
     {
         while (true)
         {
-            Task<Part>? fetching;
+            Task<Exception?> fetching;
             lock (_lock)
             {
                 if (TryTake(out long value))
@@ -29,7 +43,10 @@ internal sealed class SequenceBlock(Sequences sequences, string name, int size, 
 
             try
             {
-                await fetching.WaitAsync(ct).ConfigureAwait(sequences.CapturesContext);
+                if (await fetching.WaitAsync(ct).ConfigureAwait(sequences.CapturesContext) is { } failure)
+                {
+                    ExceptionDispatchInfo.Throw(failure);
+                }
             }
             catch (OperationCanceledException) when (ct.IsCancellationRequested && !fetching.IsCompleted)
             {
@@ -53,7 +70,7 @@ internal sealed class SequenceBlock(Sequences sequences, string name, int size, 
 
         value = _part.Next;
         _part = _part.After();
-        if (_part.Left <= size / 2 && _spare.Left == 0)
+        if (_part.Left <= size / 2 && _spare.Left == 0 && !_part.IsLast)
         {
             _fetching ??= FetchAsync();
         }
@@ -61,40 +78,67 @@ internal sealed class SequenceBlock(Sequences sequences, string name, int size, 
         return true;
     }
 
-    private async Task<Part> FetchAsync()
+    /// <summary>Fetches the next block. The task gives why there is none, and does not fail: nobody may be waiting for it.</summary>
+    private async Task<Exception?> FetchAsync()
     {
         // The caller holds the lock: what follows runs after it is released.
         await Task.Yield();
+        Part fetched = default;
+        Exception? failure = null;
         try
+        {
+            fetched = await TakeAsync().ConfigureAwait(sequences.CapturesContext);
+        }
+        catch (Exception error)
+        {
+            failure = error;
+        }
+
+        lock (_lock)
+        {
+            _fetching = null;
+            if (failure is not null)
+            {
+                // What is left here is handed out; whoever needs more afterwards asks again.
+                _part = _part with { IsLast = true };
+            }
+            else if (_part.IsUsable(time))
+            {
+                _spare = fetched;
+            }
+            else
+            {
+                _part = fetched;
+            }
+        }
+
+        return failure;
+    }
+
+    /// <summary>Takes a block, or near the end of the sequence what is left; that gets less with each answer, so that somebody who takes values at the same time cannot hold this up for ever.</summary>
+    private async Task<Part> TakeAsync()
+    {
+        long count = size;
+        while (true)
         {
             // Counted from before the call: what is old is rather dropped too early.
             long begun = time.GetTimestamp();
-            SequenceRange range = await sequences.ReserveAsync(name, size).ConfigureAwait(sequences.CapturesContext);
-            Part fetched = new(range.First, (long)(((Int128)range.Last - range.First) / (range.Count - 1)), range.Count, begun);
-            lock (_lock)
+            SequenceTake take = await sequences.TryReserveAsync(name, count).ConfigureAwait(sequences.CapturesContext);
+            if (take.Range is { } range)
             {
-                if (_part.IsUsable(time))
-                {
-                    _spare = fetched;
-                }
-                else
-                {
-                    _part = fetched;
-                }
+                return new Part(range.First, range.Step, range.Count, begun, IsLast: count < size);
             }
 
-            return fetched;
-        }
-        finally
-        {
-            lock (_lock)
-            {
-                _fetching = null;
-            }
+            count = Math.Min(take.Left, count - 1);
         }
     }
 
-    private readonly record struct Part(long Next, long Increment, long Left, long Fetched)
+    /// <param name="Next">The next value.</param>
+    /// <param name="Increment">From it to the one after.</param>
+    /// <param name="Left">Values that are left.</param>
+    /// <param name="Fetched">When they were taken, on the time provider's timestamp scale.</param>
+    /// <param name="IsLast">There was nothing behind them: more is asked for only when it is needed.</param>
+    private readonly record struct Part(long Next, long Increment, long Left, long Fetched, bool IsLast)
     {
         public bool IsUsable(TimeProvider time) => Left > 0 && time.GetElapsedTime(Fetched) < s_kept;
 

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Text;
 using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Client.Sequences;
@@ -25,5 +26,25 @@ public sealed record SequenceDescription(string Name, long Initial, long Increme
 
         long? latest = told[Bytes - 1] != 0 ? BinaryPrimitives.ReadInt64LittleEndian(told[SequenceForm.Bytes..]) : null;
         return new SequenceDescription(name, form.Initial, form.Increment, form.Min, form.Max, form.Cycles, latest);
+    }
+
+    /// <summary>Reads a page of a list: <c>u16 length of the name, name, what is told</c> for each sequence.</summary>
+    internal static List<SequenceDescription> ReadPage(ReadOnlySpan<byte> page)
+    {
+        List<SequenceDescription> sequences = [];
+        while (page.Length > sizeof(ushort))
+        {
+            int length = BinaryPrimitives.ReadUInt16LittleEndian(page);
+            page = page[sizeof(ushort)..];
+            if (page.Length < length + Bytes)
+            {
+                break;
+            }
+
+            sequences.Add(Read(Encoding.UTF8.GetString(page[..length]), page.Slice(length, Bytes)));
+            page = page[(length + Bytes)..];
+        }
+
+        return sequences;
     }
 }

@@ -24,7 +24,8 @@ public enum SequenceMode
 
     /// <summary>
     /// The client takes blocks of values and hands them out itself, most of the time without asking the cluster. Values of different clients are not in the order of their calls, and those of a block that
-    /// its client did not hand out when it ended are never used. A block is kept for a minute at most.
+    /// its client did not hand out when it ended are never used. A block is kept for a minute at most; near the end of the sequence it is what is left. A client keeps blocks of at most 4,096 names at a
+    /// time, and takes the values of further ones one by one.
     /// </summary>
     Fast = 1,
 }

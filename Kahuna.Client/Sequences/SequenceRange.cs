@@ -21,15 +21,19 @@ public readonly record struct SequenceRange : IOperationResult<SequenceRange>
     {
         get
         {
-            Int128 step = Count > 1 ? ((Int128)Last - First) / (Count - 1) : 0;
             for (long i = 0; i < Count; i++)
             {
-                yield return (long)(First + (i * step));
+                yield return (long)(First + ((Int128)i * Step));
             }
         }
     }
 
-    static SequenceRange IOperationResult<SequenceRange>.From(Operation answered) => answered.ReplyStatus switch
+    /// <summary>From one value to the next; 0 where there is only one.</summary>
+    internal long Step => Count > 1 ? (long)(((Int128)Last - First) / (Count - 1)) : 0;
+
+    static SequenceRange IOperationResult<SequenceRange>.From(Operation answered) => Of(answered);
+
+    internal static SequenceRange Of(Operation answered) => answered.ReplyStatus switch
     {
         OutcomeStatus.Applied => new SequenceRange { First = answered.ReplyNumber, Last = answered.ReplyRevision, Count = answered.Number },
         OutcomeStatus.NotFound => throw Failures.NoSequence(answered),

@@ -1,8 +1,6 @@
-using System.Buffers.Binary;
-using System.Collections.Concurrent;
 using System.Runtime.CompilerServices;
-using System.Text;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 
@@ -20,13 +18,12 @@ namespace Kahuna.Client.Sequences;
 public sealed class Sequences
 {
     private readonly ClusterConnection _connection;
-    private readonly TimeProvider _time;
-    private readonly ConcurrentDictionary<(string Name, int Size), SequenceBlock> _blocks = new();
+    private readonly SequenceBlocks _blocks;
 
     internal Sequences(ClusterConnection connection, TimeProvider time)
     {
         _connection = connection;
-        _time = time;
+        _blocks = new SequenceBlocks(this, time);
     }
 
     /// <summary>Creates a sequence.</summary>
@@ -55,8 +52,12 @@ public sealed class Sequences
     {
         if (options?.Mode == SequenceMode.Fast)
         {
+            ArgumentNullException.ThrowIfNull(name);
             Check(options);
-            return await _blocks.GetOrAdd((name, options.BlockSize), static (key, self) => new SequenceBlock(self, key.Name, key.Size, self._time), this).NextAsync(ct).ConfigureAwait(_connection.CapturesContext);
+            if (_blocks.TryGet(name, options.BlockSize, out SequenceBlock? block))
+            {
+                return await block.NextAsync(ct).ConfigureAwait(_connection.CapturesContext);
+            }
         }
 
         return (await ReserveAsync(name, 1, options, ct).ConfigureAwait(_connection.CapturesContext)).First;
@@ -72,10 +73,7 @@ public sealed class Sequences
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<SequenceRange> ReserveAsync(string name, long count, SequenceOptions? options = null, CancellationToken ct = default)
     {
-        ArgumentNullException.ThrowIfNull(name);
-        Operation<SequenceRange> operation = Operation<SequenceRange>.Rent();
-        operation.Begin(CommandKind.SequenceNext, CommandDurability.Persistent, name);
-        operation.AddNumber(count);
+        Operation<SequenceRange> operation = Taking<SequenceRange>(name, count);
         if (options?.IdempotencyKey is { } key)
         {
             operation.SetKey(key);
@@ -118,14 +116,7 @@ public sealed class Sequences
     public async ValueTask<bool> DeleteAsync(string name, CancellationToken ct = default)
     {
         bool deleted = (await ReplyAsync(CommandKind.SequenceDelete, name, null, ct).ConfigureAwait(_connection.CapturesContext)).Status == OutcomeStatus.Applied;
-        foreach ((string Name, int Size) block in _blocks.Keys)
-        {
-            if (block.Name == name)
-            {
-                _blocks.TryRemove(block, out _);
-            }
-        }
-
+        _blocks.Drop(name);
         return deleted;
     }
 
@@ -149,7 +140,7 @@ public sealed class Sequences
                 operation.AddReadRevision(cursor);
                 operation.FixedRoute = partition;
                 SequenceReply page = await _connection.Run(operation, ct).ConfigureAwait(_connection.CapturesContext);
-                foreach (SequenceDescription sequence in ReadPage(page.Value))
+                foreach (SequenceDescription sequence in SequenceDescription.ReadPage(page.Value.Span))
                 {
                     yield return sequence;
                 }
@@ -160,24 +151,17 @@ public sealed class Sequences
         }
     }
 
-    private static List<SequenceDescription> ReadPage(ReadOnlyMemory<byte> page)
+    /// <summary>Takes several values, or says how many fewer are left. Fails with <see cref="KahunaErrorCode.SequenceExhausted"/> when there is none.</summary>
+    internal ValueTask<SequenceTake> TryReserveAsync(string name, long count) => _connection.Run(Taking<SequenceTake>(name, count), CancellationToken.None);
+
+    private static Operation<TResult> Taking<TResult>(string name, long count)
+        where TResult : struct, IOperationResult<TResult>
     {
-        List<SequenceDescription> sequences = [];
-        ReadOnlySpan<byte> rest = page.Span;
-        while (rest.Length > sizeof(ushort))
-        {
-            int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
-            rest = rest[sizeof(ushort)..];
-            if (rest.Length < length + SequenceDescription.Bytes)
-            {
-                break;
-            }
-
-            sequences.Add(SequenceDescription.Read(Encoding.UTF8.GetString(rest[..length]), rest.Slice(length, SequenceDescription.Bytes)));
-            rest = rest[(length + SequenceDescription.Bytes)..];
-        }
-
-        return sequences;
+        ArgumentNullException.ThrowIfNull(name);
+        Operation<TResult> operation = Operation<TResult>.Rent();
+        operation.Begin(CommandKind.SequenceNext, CommandDurability.Persistent, name);
+        operation.AddNumber(count);
+        return operation;
     }
 
     private static void Check(SequenceOptions options)

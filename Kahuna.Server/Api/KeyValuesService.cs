@@ -1,4 +1,3 @@
-using System.Text;
 using Google.Protobuf;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
@@ -115,12 +114,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
 
     private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions, CallContext? numbered)
     {
-        if (Encoding.UTF8.GetByteCount(key) > ushort.MaxValue)
-        {
-            throw Invalid($"key is {Encoding.UTF8.GetByteCount(key):N0} bytes; the limit is {Client.Wire.Limits.KeyBytesMax:N0}.");
-        }
-
-        command.Key = Encoding.UTF8.GetBytes(key);
+        command.Key = CommandText.Encode("key", key);
         if (durability is < 0 or > (Durability)byte.MaxValue)
         {
             throw Invalid($"durability {(int)durability} is unknown.");

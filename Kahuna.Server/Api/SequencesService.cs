@@ -1,6 +1,4 @@
-using System.Buffers.Binary;
 using System.Globalization;
-using System.Text;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Grpc;
@@ -40,7 +38,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         Command command = new() { Kind = CommandKind.SequenceGet };
         byte[] bytes = await ExecuteAsync(ref command, request.Name, context, isNumbered: false).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
-        return outcome.Status == OutcomeStatus.Found ? new GetSequenceResponse { Sequence = ToInfo(request.Name, outcome.Value) } : new GetSequenceResponse();
+        return outcome.Status == OutcomeStatus.Found ? new GetSequenceResponse { Sequence = ToInfo(Client.Sequences.SequenceDescription.Read(request.Name, outcome.Value)) } : new GetSequenceResponse();
     }
 
     public async Task<UpdateSequenceResponse> UpdateSequence(UpdateSequenceRequest request, CallContext context)
@@ -81,15 +79,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
         ListSequencesResponse page = new();
-        ReadOnlySpan<byte> rest = outcome.Value;
-        while (!rest.IsEmpty)
-        {
-            int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
-            rest = rest[sizeof(ushort)..];
-            page.Sequences.Add(ToInfo(Encoding.UTF8.GetString(rest[..length]), rest.Slice(length, Client.Sequences.SequenceDescription.Bytes)));
-            rest = rest[(length + Client.Sequences.SequenceDescription.Bytes)..];
-        }
-
+        page.Sequences.AddRange(Client.Sequences.SequenceDescription.ReadPage(outcome.Value).Select(ToInfo));
         (int next, long row) = outcome.Number == 0 ? (partition + 1, 0) : (partition, outcome.Number);
         page.NextPageToken = next < partitions ? string.Create(CultureInfo.InvariantCulture, $"{next}:{row}") : "";
         return page;
@@ -131,15 +121,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
 
     private Task<byte[]> ExecuteAsync(ref Command command, string name, CallContext context, bool isNumbered = true)
     {
-        if (Encoding.UTF8.GetByteCount(name) > ushort.MaxValue)
-        {
-            throw OutcomeErrors.Build(
-                GrpcStatusCode.InvalidArgument,
-                string.Create(CultureInfo.InvariantCulture, $"name is {Encoding.UTF8.GetByteCount(name):N0} bytes; the limit is {Client.Wire.Limits.KeyBytesMax:N0}."),
-                OutcomeErrors.DidNotHappen);
-        }
-
-        command.Key = Encoding.UTF8.GetBytes(name);
+        command.Key = CommandText.Encode("name", name);
         command.Durability = CommandDurability.Persistent;
         if (isNumbered)
         {
@@ -151,10 +133,9 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         return calls.ExecuteAsync(buffer, context.TimeLeft, context.CancellationToken);
     }
 
-    private static SequenceDescription ToInfo(string name, ReadOnlySpan<byte> told)
+    private static SequenceDescription ToInfo(Client.Sequences.SequenceDescription read)
     {
-        Client.Sequences.SequenceDescription read = Client.Sequences.SequenceDescription.Read(name, told);
-        SequenceDescription info = new() { Name = name, Initial = read.Initial, Increment = read.Increment, Min = read.Min, Max = read.Max, Cycle = read.Cycle };
+        SequenceDescription info = new() { Name = read.Name, Initial = read.Initial, Increment = read.Increment, Min = read.Min, Max = read.Max, Cycle = read.Cycle };
         if (read.Latest is { } latest)
         {
             info.Latest = latest;

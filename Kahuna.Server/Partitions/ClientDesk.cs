@@ -35,6 +35,7 @@ internal sealed class ClientDesk
     private bool _sweeping;
     private bool _forgetting;
     private int _turnsUntilWeighed;
+    private LogIndex _evictedThrough;
     private long _tickedMs;
     private long _steadySinceMs;
 
@@ -108,19 +109,12 @@ internal sealed class ClientDesk
     /// <summary>Proposes what waits, as far as it may.</summary>
     public void Propose()
     {
-        // A busy partition takes in more between two ticks than is kept free.
-        if (_group.IsEphemeral && _memory.Evicts && IsServing && !IsDraining && --_turnsUntilWeighed < 0)
-        {
-            _turnsUntilWeighed = TurnsBetweenWeighings;
-            _states.Weigh(Core);
-            Evict();
-        }
-
-        if (!IsDue)
+        if (!CanPropose)
         {
             return;
         }
 
+        bool evicts = TryEvict();
         long timeMs = _clock.At(_output.NowMs);
         while (_proposals.TryPeek(timeMs, out ReadOnlySpan<byte> payload))
         {
@@ -134,6 +128,7 @@ internal sealed class ClientDesk
             }
 
             _proposals.MarkProposed(index, Core.Term);
+            _evictedThrough = evicts ? index : _evictedThrough;
         }
     }
 
@@ -203,6 +198,7 @@ internal sealed class ClientDesk
     public void BeginServing()
     {
         IsServing = true;
+        _evictedThrough = default;
         _clock.Anchor(_states.State.TimeMs, _output.NowMs);
         _tickedMs = _output.NowMs;
         _steadySinceMs = _output.NowMs;
@@ -316,11 +312,28 @@ internal sealed class ClientDesk
     /// <summary>What frees memory is taken also when it is full.</summary>
     private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend);
 
-    /// <summary>Proposes keys that have to go: this partition's share of what is too much on the node.</summary>
-    private void Evict()
+    /// <summary>
+    /// Looks now and then how much room there is, and queues the keys that have to go; true when there are any. Not while earlier ones are on their way: what they free is not to be seen yet, and the same room
+    /// would be made again and again.
+    /// </summary>
+    private bool TryEvict()
     {
+        // A busy partition takes in more between two ticks than is kept free.
+        if (!_group.IsEphemeral || !_memory.Evicts || IsDraining || _states.Applied < _evictedThrough || --_turnsUntilWeighed >= 0)
+        {
+            return false;
+        }
+
+        _turnsUntilWeighed = TurnsBetweenWeighings;
+        _states.Weigh(Core);
         long bytes = _memory.BytesToEvict;
-        bytes = bytes == 0 ? 0 : (long)((double)bytes * _states.State.BytesInUse / Math.Max(1, _memory.Bytes)) + 1;
+        return bytes > 0 && Evict(((long)((double)bytes * _states.State.BytesInUse / Math.Max(1, _memory.Bytes))) + 1);
+    }
+
+    /// <summary>Queues keys that make up so many bytes: this partition's share of what is too much on the node.</summary>
+    private bool Evict(long bytes)
+    {
+        bool isAny = false;
         ByteBuffer names = ByteBuffer.Rent();
         while (bytes > 0 && _states.State.TryChooseVictims(names, _options.EvictNamesBytesMax, ref bytes))
         {
@@ -330,9 +343,11 @@ internal sealed class ClientDesk
             _proposals.Add(command.Written, null, 0);
             command.Return();
             names.Length = 0;
+            isAny = true;
         }
 
         names.Return();
+        return isAny;
     }
 
     private void ProposeSweep(CommandKind kind, long number)

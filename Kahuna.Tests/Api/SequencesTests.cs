@@ -115,6 +115,65 @@ public sealed class SequencesTests(ThreeNodes nodes)
         await FailsAsync(one.Sequences.NextAsync(_name + "none", fast), KahunaErrorCode.SequenceNotFound, "create it first");
     }
 
+    [Theory]
+    [InlineData(25, 1, 10)]
+    [InlineData(30, 1, 10)]
+    [InlineData(7, 1, 100)]
+    [InlineData(3, 1, 2)]
+    [InlineData(1, 1, 2)]
+    [InlineData(100, -3, 8)]
+    public async Task The_fast_mode_hands_out_every_value_up_to_the_bound(long max, long increment, int blockSize)
+    {
+        await using KahunaClient one = Connect();
+        await using KahunaClient other = Connect();
+        SequenceOptions fast = new() { Mode = SequenceMode.Fast, BlockSize = blockSize };
+        foreach (int callers in new[] { 1, 4 })
+        {
+            string name = $"{_name}/{callers}";
+            await one.Sequences.CreateAsync(name, new SequenceDefinition { Increment = increment, Min = 1, Max = max });
+            ConcurrentBag<long> values = [];
+            await Parallel.ForEachAsync(Enumerable.Range(0, callers), async (caller, ct) =>
+            {
+                // Each client has to reach the end by itself: what is left in the block of another one is not for it.
+                Sequences sequences = (caller % 2 == 0 ? one : other).Sequences;
+                try
+                {
+                    while (true)
+                    {
+                        values.Add(await sequences.NextAsync(name, fast, ct));
+                    }
+                }
+                catch (KahunaException failure)
+                {
+                    Assert.Equal(KahunaErrorCode.SequenceExhausted, failure.Code);
+                    Assert.Contains("no value", failure.Message, StringComparison.Ordinal);
+                }
+            });
+            IEnumerable<long> all = increment > 0 ? Values(1, max, increment) : Values(1 + ((max - 1) % -increment), max, -increment);
+            Assert.Equal(all, values.Order());
+        }
+
+        static IEnumerable<long> Values(long first, long last, long step)
+        {
+            for (long value = first; value <= last; value += step)
+            {
+                yield return value;
+            }
+        }
+    }
+
+    [Fact]
+    public async Task The_fast_mode_goes_round_a_cycle()
+    {
+        await using KahunaClient client = Connect();
+        await client.Sequences.CreateAsync(_name, new SequenceDefinition { Max = 5, Cycle = true });
+        SequenceOptions fast = new() { Mode = SequenceMode.Fast, BlockSize = 3 };
+        for (int i = 0; i < 20; i++)
+        {
+            Assert.Equal((i % 5) + 1, await client.Sequences.NextAsync(_name, fast));
+        }
+    }
+
     [Fact]
     public async Task Lists_and_unary_calls_see_the_same()
     {

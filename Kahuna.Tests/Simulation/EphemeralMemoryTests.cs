@@ -1,4 +1,5 @@
 using Kahuna.Client;
+using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation;
 
@@ -55,5 +56,45 @@ public sealed class EphemeralMemoryTests
         Assert.Null(cluster.Get("key0", Durability.Ephemeral));
         Assert.Equal(value, cluster.Get("key2999", Durability.Ephemeral));
         Assert.Equal(value, cluster.Get("cold", Durability.Persistent));
+    }
+
+    [Theory]
+    [InlineData(2)]
+    [InlineData(100)]
+    public void While_no_majority_answers_the_same_room_is_made_once(int entriesInFlight)
+    {
+        ScriptedCluster cluster = new(nodes: 3, Limit, evicts: true, entriesInFlight);
+        string value = new('x', 100_000);
+        int most = Fill(new ScriptedCluster(nodes: 3, Limit, evicts: true, entriesInFlight), value, int.MaxValue);
+        Assert.InRange(most, 20, 60);
+
+        // One more, and keys have to go: what waits in the log makes room scarce for as long as nobody acknowledges it.
+        Assert.Equal(most, Fill(cluster, value, most));
+        SimNode leader = cluster.Leader(Durability.Ephemeral);
+        SimNode[] others = [.. cluster.Nodes.Where(node => node != leader)];
+        Array.ForEach(others, static node => node.Pause());
+        Task<bool>[] writes = [.. Enumerable.Range(0, 8).Select(i => cluster.BeginSet($"more{i}", value, Durability.Ephemeral))];
+        cluster.Run(0.5);
+        Assert.All(writes, static write => Assert.False(write.IsCompleted));
+        Array.ForEach(others, static node => node.Resume());
+        cluster.Run(3);
+        Assert.All(writes, static write => Assert.True(write.Result));
+        Assert.Same(leader, cluster.Leader(Durability.Ephemeral));
+        Assert.InRange(cluster.Keys(Durability.Ephemeral), most / 2, most + writes.Length - 1);
+    }
+
+    /// <summary>Writes keys, as many as are asked for and stay without one having to go; how many these are.</summary>
+    private static int Fill(ScriptedCluster cluster, string value, int countMax)
+    {
+        for (int written = 0; written < countMax; written++)
+        {
+            Assert.Null(cluster.TrySet($"key{written}", value, Durability.Ephemeral));
+            if (cluster.Keys(Durability.Ephemeral) <= written)
+            {
+                return written;
+            }
+        }
+
+        return countMax;
     }
 }

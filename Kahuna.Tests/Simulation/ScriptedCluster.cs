@@ -17,12 +17,13 @@ internal sealed class ScriptedCluster
     private readonly SimContext _context;
     private readonly KahunaClient _client;
 
-    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false)
+    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false, int entriesInFlight = 2)
     {
         SimConfig config = SimConfig.Draw(seed: 1, seconds: 1) with
         {
             EphemeralBytesMax = ephemeralBytesMax,
             Evicts = evicts,
+            EphemeralEntriesInFlight = entriesInFlight,
             SessionLimits = false,
             SessionsMax = int.MaxValue,
             StateLimits = new StateLimits { HistoryBytes = 1000 },
@@ -89,18 +90,18 @@ internal sealed class ScriptedCluster
     public bool Set(string key, string value, Durability durability) => TrySet(key, value, durability) is null;
 
     /// <summary>Writes; null when that was acknowledged, else the error.</summary>
-    public KahunaErrorCode? TrySet(string key, string value, Durability durability) => Call(async () =>
+    public KahunaErrorCode? TrySet(string key, string value, Durability durability) => Call(() => TrySetAsync(key, value, durability));
+
+    /// <summary>Writes without waiting for the end; true of the task says that it was acknowledged.</summary>
+    public Task<bool> BeginSet(string key, string value, Durability durability)
     {
-        try
-        {
-            await _client.KeyValues.SetAsync(key, value, new SetOptions { Durability = durability });
-            return default(KahunaErrorCode?);
-        }
-        catch (KahunaException error)
-        {
-            return error.Code;
-        }
-    });
+        TaskCompletionSource<bool> ended = new();
+        _context.Post(async _ => ended.SetResult((await TrySetAsync(key, value, durability)) is null), null);
+        return ended.Task;
+    }
+
+    /// <summary>Keys of the durability as its leader has them.</summary>
+    public long Keys(Durability durability) => Leader(durability).Loops!.Partition(Slot(durability)).State.Counts.Keys;
 
     /// <summary>Deletes; true when there was something.</summary>
     public bool Delete(string key, Durability durability) =>
@@ -119,6 +120,19 @@ internal sealed class ScriptedCluster
         foreach (SimNode node in nodes)
         {
             Assert.True(node.Start(out string? refusal), refusal);
+        }
+    }
+
+    private async Task<KahunaErrorCode?> TrySetAsync(string key, string value, Durability durability)
+    {
+        try
+        {
+            await _client.KeyValues.SetAsync(key, value, new SetOptions { Durability = durability });
+            return null;
+        }
+        catch (KahunaException error)
+        {
+            return error.Code;
         }
     }
 

@@ -1,9 +1,10 @@
+using System.Runtime.InteropServices;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Tests.Storage;
 
 /// <summary>The real disk does what the port promises, and its errors name operation, path and reason.</summary>
-public sealed class PosixDiskTests : IDisposable
+public sealed partial class PosixDiskTests : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
     private readonly PosixDisk _disk = new();
@@ -77,4 +78,39 @@ public sealed class PosixDiskTests : IDisposable
         DiskSpace space = _disk.Space(_directory.Path);
         Assert.InRange(space.Free, 1, space.Total);
     }
+
+    [Fact]
+    public async Task ALockThatIsReleasedSoonIsWaitedFor()
+    {
+        IDisposable first = _disk.TryLock(At("LOCK"))!;
+        Task<IDisposable?> second = Task.Run(() => _disk.TryLock(At("LOCK")));
+        Assert.NotSame(second, await Task.WhenAny(second, Task.Delay(100)));
+        first.Dispose();
+        using IDisposable? held = await second;
+        Assert.NotNull(held);
+    }
+
+    [Fact]
+    public void AReleasedLockIsFreeThoughAnotherDescriptorShares()
+    {
+        IDisposable first = _disk.TryLock(At("LOCK"))!;
+        int descriptor = Directory.EnumerateFiles("/proc/self/fd").Where(link => File.ResolveLinkTarget(link, returnFinalTarget: false)?.FullName == At("LOCK")).Select(link => int.Parse(Path.GetFileName(link))).Single();
+
+        // What a child process has between its fork and its own program.
+        int shared = Duplicate(descriptor);
+        Assert.True(shared >= 0);
+        first.Dispose();
+        using (IDisposable? second = _disk.TryLock(At("LOCK")))
+        {
+            Assert.NotNull(second);
+        }
+
+        Assert.Equal(0, Close(shared));
+    }
+
+    [LibraryImport("libc", EntryPoint = "dup")]
+    private static partial int Duplicate(int descriptor);
+
+    [LibraryImport("libc", EntryPoint = "close")]
+    private static partial int Close(int descriptor);
 }

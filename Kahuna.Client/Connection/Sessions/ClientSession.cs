@@ -5,7 +5,8 @@ namespace Kahuna.Client.Connection.Sessions;
 
 /// <summary>
 /// One session of this client: numbers its mutations, and knows up to where they have ended. A window of numbers, not a queue: they end in any order, and the lowest that has not
-/// ended holds back only what is a whole window above it. Owned by a <see cref="SessionPool"/>, which calls <see cref="TryTake"/> under its lock; the rest is for any thread.
+/// ended holds back only what is a whole window above it. Owned by one stream at a time, which calls <see cref="TryTake"/> under its lock, else by the <see cref="SessionPool"/>; the rest is for any
+/// thread: what it has numbered may go on over other streams.
 /// </summary>
 /// <param name="id">A random number that no other session has.</param>
 /// <param name="routes">Partitions and levels that can be told apart; others are always opened anew.</param>

@@ -19,6 +19,8 @@ internal sealed class SessionTable
     public const int NameBytes = 10;
 
     private const byte Reserved = 0xFF;
+    private const byte Session = (byte)'S';
+    private const byte KeptValue = (byte)'V';
     private const int ValueNameBytes = 18;
 
     /// <summary>A session's row, its place among the others and its share of the hash table.</summary>
@@ -43,7 +45,7 @@ internal sealed class SessionTable
                 Count++;
                 Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
             }
-            else if ((entry.Flags & KeyEntryFlags.System) != 0 && entry.KeyLength == ValueNameBytes)
+            else if ((entry.Flags & KeyEntryFlags.System) != 0 && entry.KeyLength == ValueNameBytes && store.Keys.Key(in entry)[1] == KeptValue)
             {
                 Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
             }
@@ -195,13 +197,17 @@ internal sealed class SessionTable
         return gone;
     }
 
-    /// <summary>What tells a command apart from others that wrongly carry its number.</summary>
+    /// <summary>What tells a command apart from others that wrongly carry its number: every field that says what is to be done, each at a place of its own.</summary>
     private static uint CheckOf(scoped in Command command, uint keyHash)
     {
         const ulong Odd = 0x9E3779B185EBCA87;
-        ulong fields = unchecked((((ulong)command.Kind << 32) + keyHash + (ulong)(command.Flags & ~CommandFlags.Opening)) * Odd);
-        fields = unchecked((fields + (ulong)command.Number) * Odd) + (ulong)command.TtlMs + (ulong)command.ComparedRevision;
-        return (uint)(XxHash64.Hash(command.Value, fields) >> 32);
+        ulong fields = ((ulong)(command.Flags & ~CommandFlags.Opening) << 40) | ((ulong)command.Kind << 32) | keyHash;
+        fields = unchecked((fields * Odd) + (ulong)command.Number);
+        fields = unchecked((fields * Odd) + (ulong)command.TtlMs);
+        fields = unchecked((fields * Odd) + (ulong)command.ComparedRevision);
+        ulong check = XxHash64.Hash(command.Value, fields);
+        check = command.Has(CommandFlags.IfValue) ? XxHash64.Hash(command.ComparedValue, check) : check;
+        return (uint)(check >> 32);
     }
 
     /// <summary>Moves the low mark, makes room, and looks whether the number is there.</summary>
@@ -347,14 +353,14 @@ internal sealed class SessionTable
     private static void WriteName(Span<byte> name, ulong id)
     {
         name[0] = Reserved;
-        name[1] = (byte)'S';
+        name[1] = Session;
         BinaryPrimitives.WriteUInt64LittleEndian(name[2..], id);
     }
 
     private void WriteValueName(Span<byte> name, ulong number)
     {
         name[0] = Reserved;
-        name[1] = (byte)'V';
+        name[1] = KeptValue;
         BinaryPrimitives.WriteUInt64LittleEndian(name[2..], _id);
         BinaryPrimitives.WriteUInt64LittleEndian(name[10..], number);
     }

@@ -27,6 +27,6 @@ internal interface IDisk
     /// <summary>Room on the disk that holds this directory.</summary>
     DiskSpace Space(string directory);
 
-    /// <summary>Takes a lock on a file (made when missing) against everybody else; null when somebody holds it. Disposal, or the end of the process, frees it.</summary>
+    /// <summary>Takes a lock on a file (made when missing) against everybody else; null when somebody holds it, also after a moment's wait. Disposal, or the end of the process, frees it.</summary>
     IDisposable? TryLock(string path);
 }

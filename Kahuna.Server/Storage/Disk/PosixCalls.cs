@@ -17,6 +17,7 @@ internal static unsafe partial class PosixCalls
 
     public const int LockExclusive = 2;
     public const int LockNonBlocking = 4;
+    public const int Unlock = 8;
 
     public const int NoEntry = 2;
     public const int Interrupted = 4;

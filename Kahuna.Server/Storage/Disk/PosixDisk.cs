@@ -11,6 +11,11 @@ internal sealed class PosixDisk : IDisk
 
     private const int DirectoryRights = 0b111_000_000;
 
+    /// <summary>1 s in steps: a process that is just ending, or a child that was just started from one, is gone by then.</summary>
+    private const int LockTries = 51;
+
+    private const int LockPauseMs = 20;
+
     public void CreateDirectory(string path)
     {
         string whole = Path.GetFullPath(path);
@@ -87,12 +92,26 @@ internal sealed class PosixDisk : IDisk
     public IDisposable? TryLock(string path)
     {
         SafeFileHandle handle = OpenHandle(path, PosixCalls.ReadWrite | PosixCalls.Create);
-        if (PosixCalls.Lock(handle, PosixCalls.LockExclusive | PosixCalls.LockNonBlocking) == 0)
+        int error = 0;
+        for (int i = 0; i < LockTries; i++)
         {
-            return handle;
+            if (PosixCalls.Lock(handle, PosixCalls.LockExclusive | PosixCalls.LockNonBlocking) == 0)
+            {
+                return new HeldLock(handle);
+            }
+
+            error = Marshal.GetLastPInvokeError();
+            if (error != PosixCalls.WouldBlock)
+            {
+                break;
+            }
+
+            if (i < LockTries - 1)
+            {
+                Thread.Sleep(LockPauseMs);
+            }
         }
 
-        int error = Marshal.GetLastPInvokeError();
         handle.Dispose();
         return error == PosixCalls.WouldBlock ? null : throw new DiskException("locking", path, error);
     }
@@ -123,5 +142,21 @@ internal sealed class PosixDisk : IDisk
         return descriptor >= 0
             ? new SafeFileHandle(descriptor, ownsHandle: true)
             : throw new DiskException("opening", path, Marshal.GetLastPInvokeError());
+    }
+
+    /// <summary>
+    /// A lock that is held. The lock belongs to the opened file, which a process that is just being started from this one shares until it runs its own program: closing the file here would leave the lock
+    /// in place for as long, so it is released first.
+    /// </summary>
+    private sealed class HeldLock(SafeFileHandle handle) : IDisposable
+    {
+        public void Dispose()
+        {
+            if (!handle.IsClosed)
+            {
+                _ = PosixCalls.Lock(handle, PosixCalls.Unlock);
+                handle.Dispose();
+            }
+        }
     }
 }

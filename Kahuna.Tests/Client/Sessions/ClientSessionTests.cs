@@ -162,6 +162,87 @@ public sealed class ClientSessionTests
     }
 
     [Fact]
+    public async Task A_stream_that_ends_leaves_its_session_to_the_next()
+    {
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        cluster[1].Answer = static request => request.Key == "slow" ? null : FakeReply.Applied();
+        Task<SetResult> slow = Wait.ForAsync(client.KeyValues.SetAsync("slow", "v"));
+        FakeRequest first = cluster[1].Next();
+        cluster[1].Break();
+        FakeRequest again = cluster[1].Next();
+        Assert.NotSame(first.Connection, again.Connection);
+        await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        FakeRequest later = cluster[1].Received.Last();
+        Assert.Equal((first.CallNumber.Session, 1ul, (ushort)0), again.CallNumber);
+        Assert.Equal((first.CallNumber.Session, 2ul, (ushort)1), later.CallNumber);
+        again.Connection.Reply(again, FakeReply.Applied());
+        await slow;
+    }
+
+    [Fact]
+    public async Task Each_stream_has_a_session_and_what_goes_on_over_another_one_keeps_its_own()
+    {
+        FakeCluster cluster = new(nodes: 2);
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        cluster[1].Answer = static request => request.Key == "k" ? FakeReply.Applied() : FakeReply.NotLeader(2);
+        cluster[2].Answer = static _ => null;
+        await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        Task<SetResult> moved = Wait.ForAsync(client.KeyValues.SetAsync("moved", "v"));
+        FakeRequest movedThere = cluster[2].Next();
+        Assert.Equal(cluster[1].Received.Last().CallNumber, movedThere.CallNumber);
+        cluster.Leaders = [(2, 2)];
+        cluster[2].SendMap();
+        await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 2);
+        Task<SetResult> own = Wait.ForAsync(client.KeyValues.SetAsync("own", "v"));
+        FakeRequest ownThere = cluster[2].Next();
+        Assert.NotEqual(movedThere.CallNumber.Session, ownThere.CallNumber.Session);
+        Assert.Equal((1ul, (ushort)0), (ownThere.CallNumber.Sequence, ownThere.CallNumber.Lag));
+
+        // Its answer came over the other stream, and confirms in the session that numbered it.
+        movedThere.Connection.Reply(movedThere, FakeReply.Applied());
+        await moved;
+        cluster.Leaders = [(1, 3)];
+        cluster[1].SendMap();
+        await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 1);
+        await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        Assert.Equal((movedThere.CallNumber.Session, 3ul, (ushort)0), cluster[1].Received.Last().CallNumber);
+        ownThere.Connection.Reply(ownThere, FakeReply.Applied());
+        await own;
+    }
+
+    [Fact]
+    public void A_session_is_given_to_one_at_a_time_and_a_full_or_forgotten_one_to_nobody()
+    {
+        ulong ids = 0;
+        SessionPool pool = new(() => ++ids, () => 2);
+        ClientSession first = pool.Exchange(null, out ulong number);
+        Assert.Equal((1ul, 1ul), (first.Id, number));
+        ClientSession second = pool.Exchange(null, out _);
+        Assert.Equal(2ul, second.Id);
+        while (second.TryTake(out _))
+        {
+        }
+
+        ClientSession third = pool.Exchange(second, out _);
+        Assert.Equal(3ul, third.Id);
+        pool.Return(first);
+        Assert.Same(first, pool.Exchange(null, out number));
+        Assert.Equal(2ul, number);
+        for (ulong ended = 1; ended <= 4096; ended++)
+        {
+            second.End(ended);
+        }
+
+        Assert.Same(second, pool.Exchange(third, out number));
+        Assert.Equal(4097ul, number);
+        third.Forget();
+        first.Forget();
+        pool.Return(first);
+        Assert.Equal(4ul, pool.Exchange(null, out _).Id);
+    }
+
+    [Fact]
     public async Task Cancelled_and_expired_calls_free_their_numbers_and_say_what_may_have_happened()
     {
         ManualTime time = new();

@@ -165,14 +165,7 @@ public sealed class SequenceTableTests
         Create("s", new SequenceDefinition { Max = 50 });
         Next("s", 20);
         Keyed("s", 5, 2);
-        using StateView view = _state.ViewAll();
-        StateLoader loader = new(new StateLimits(), view.Summary);
-        foreach (byte[] record in StateRecords.TakeAll(view))
-        {
-            loader.Add(record);
-        }
-
-        StateMachine loaded = loader.Finish();
+        StateMachine loaded = Reload();
         Assert.Equal(_state.Digest, loaded.Digest);
         SequenceTableTests other = new(loaded);
         Assert.Equal((21L, 22L), Range(other.Keyed("s", 5, 2)));
@@ -182,11 +175,38 @@ public sealed class SequenceTableTests
         Assert.Equal((1L, 2L), Range(other.Keyed("s", 5, 2)));
     }
 
+    [Theory]
+    [InlineData(8)]
+    [InlineData(16)]
+    public void A_sequence_takes_nothing_of_the_room_for_sessions_whatever_the_length_of_its_name(int nameBytes)
+    {
+        string name = new('n', nameBytes);
+        Create(name, new SequenceDefinition());
+        Assert.Equal(0, _state.Sessions.Bytes);
+        Keyed(name, 5, 2);
+        long before = _state.Sessions.Bytes;
+        StateMachine loaded = Reload();
+        Assert.Equal((1, before), (loaded.Sessions.Count, loaded.Sessions.Bytes));
+        Assert.Equal(_state.Digest, loaded.Digest);
+    }
+
     public SequenceTableTests()
     {
     }
 
     private SequenceTableTests(StateMachine state) => _state = state;
+
+    private StateMachine Reload()
+    {
+        using StateView view = _state.ViewAll();
+        StateLoader loader = new(new StateLimits(), view.Summary);
+        foreach (byte[] record in StateRecords.TakeAll(view))
+        {
+            loader.Add(record);
+        }
+
+        return loader.Finish();
+    }
 
     private static (long First, long Last) Range(Outcome outcome)
     {

@@ -112,27 +112,6 @@ public sealed class SessionTableTests
     }
 
     [Fact]
-    public void A_number_of_another_command_is_refused()
-    {
-        _state.Numbered(new TestCommand(CommandKind.Set, "k", "v"), 1, 1);
-        foreach (TestCommand other in new TestCommand[]
-        {
-            s_increment,
-            new(CommandKind.Set, "k", "w"),
-            new(CommandKind.Set, "l", "v"),
-            new(CommandKind.Set, "k", "v") { Flags = CommandFlags.Ttl, TtlMs = 5 },
-            new(CommandKind.Set, "k", "v") { Flags = CommandFlags.IfAbsent },
-            new(CommandKind.Delete, "k"),
-        })
-        {
-            Assert.Equal(OutcomeStatus.NumberReused, _state.Numbered(other, 1, 1).Status);
-        }
-
-        Assert.Equal(1, _state.Numbered(new TestCommand(CommandKind.Set, "k", "v"), 1, 1, opening: false).Revision);
-        Assert.Equal(1, _state.Get("k").Revision);
-    }
-
-    [Fact]
     public void Outcomes_go_after_the_life_of_a_command_and_sessions_after_an_hour_but_only_when_a_leader_says_so()
     {
         _state.Numbered(s_increment, 1, 5, 4);

@@ -1,0 +1,105 @@
+using Kahuna.Client;
+using Kahuna.Client.Sequences;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>What the fast mode of sequences asks a node for, and how much it keeps.</summary>
+public sealed class SequenceBlocksTests
+{
+    private static readonly SequenceOptions s_fast = new() { Mode = SequenceMode.Fast, BlockSize = 10 };
+
+    [Fact]
+    public async Task Near_the_end_what_is_left_is_taken_also_when_it_gets_less_meanwhile()
+    {
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        Queue<FakeReply> replies = new([Left(7), Left(3), Left(1), new FakeReply(OutcomeStatus.Applied, 42, 42), Left(0)]);
+        cluster[1].Answer = _ => replies.Dequeue();
+        Assert.Equal(42, await Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+        Assert.Equal((KahunaErrorCode.SequenceExhausted, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
+        Assert.Equal([10, 7, 3, 1, 10], cluster[1].Received.Select(CountOf));
+    }
+
+    [Fact]
+    public async Task An_answer_that_makes_no_sense_does_not_hold_it_up()
+    {
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        cluster[1].Answer = request => CountOf(request) > 1 ? Left(1000) : new FakeReply(OutcomeStatus.Applied, 5, 5);
+        Assert.Equal(5, await Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+        Assert.Equal(10, cluster[1].Received.Count);
+    }
+
+    [Fact]
+    public async Task What_was_taken_is_handed_out_when_there_is_no_more_and_nobody_asks_in_vain()
+    {
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        cluster[1].Answer = request => request.Connection.Node.Received.Count == 1 ? new FakeReply(OutcomeStatus.Applied, 10, 1) : Left(0);
+        for (int i = 1; i <= 10; i++)
+        {
+            Assert.Equal(i, await Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+            if (i == 6)
+            {
+                // Half of it is used: the next block was asked for.
+                await Wait.UntilAsync(() => cluster[1].Received.Count == 2);
+            }
+        }
+
+        Assert.InRange(cluster[1].Received.Count, 2, 3);
+        await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+    }
+
+    [Fact]
+    public async Task Blocks_are_kept_for_so_many_names_and_others_take_one_value_at_a_time()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(10));
+        cluster[1].Answer = static request => new FakeReply(OutcomeStatus.Applied, CountOf(request), 1);
+        for (int i = 0; i < SequenceBlocks.CountMax; i++)
+        {
+            Assert.Equal(1, await Wait.ForAsync(client.Sequences.NextAsync($"s{i}", s_fast)));
+        }
+
+        for (int i = 0; i < 3; i++)
+        {
+            await Wait.ForAsync(client.Sequences.NextAsync("one more", s_fast));
+            Assert.Equal(1, CountOf(cluster[1].Received.Last()));
+        }
+
+        // Its block is still there.
+        int asked = cluster[1].Received.Count;
+        Assert.Equal(2, await Wait.ForAsync(client.Sequences.NextAsync("s7", s_fast)));
+        Assert.Equal(asked, cluster[1].Received.Count);
+
+        // No value is kept for longer than a minute, and no block without a value.
+        time.Advance(TimeSpan.FromMinutes(1));
+        await Wait.ForAsync(client.Sequences.NextAsync("one more", s_fast));
+        Assert.Equal(10, CountOf(cluster[1].Received.Last()));
+    }
+
+    [Fact]
+    public async Task Names_without_end_take_no_more_room()
+    {
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        SequenceBlocks blocks = new(client.Sequences, TimeProvider.System);
+        for (int i = 0; i < 3 * SequenceBlocks.CountMax; i++)
+        {
+            Assert.True(blocks.TryGet($"s{i}", 10, out _));
+            Assert.InRange(blocks.Count, 1, SequenceBlocks.CountMax);
+        }
+    }
+
+    private static FakeReply Left(long count) => new(OutcomeStatus.Exhausted, 0, count);
+
+    private static long CountOf(FakeRequest request)
+    {
+        Assert.True(Command.TryRead(request.Bytes, out Command command));
+        return command.Number;
+    }
+}
