@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Locks;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -12,6 +13,7 @@ namespace Kahuna.Client;
 public sealed class KahunaClient : IAsyncDisposable
 {
     private readonly ClusterConnection _connection;
+    private readonly LeaseKeeper _leases;
 
     /// <summary>Makes a client. No I/O takes place before the first operation.</summary>
     /// <param name="options">Where the cluster is and how long to try; read once.</param>
@@ -27,8 +29,14 @@ public sealed class KahunaClient : IAsyncDisposable
     {
         Checked(options, []);
         _connection = new ClusterConnection(ConnectionSettings.From(options), ports, loggerFactory.CreateLogger("Kahuna.Client"));
+        LockCalls calls = new(_connection, ports, options.MaxInFlight);
+        _leases = new LeaseKeeper(calls);
+        Acquirer acquirer = new(calls, _leases);
         KeyValues = new KeyValues.KeyValues(_connection, options.Durability);
         Sequences = new Sequences.Sequences(_connection, options.TimeProvider);
+        Locks = new Locks.Locks(acquirer, options.Durability);
+        Semaphores = new Semaphores(acquirer, options.Durability);
+        Elections = new Elections.Elections(acquirer, options.Durability);
     }
 
     /// <summary>Set, get, exists, delete, extend, increment.</summary>
@@ -36,6 +44,15 @@ public sealed class KahunaClient : IAsyncDisposable
 
     /// <summary>Numbers without duplicates and gaps: create, next, reserve, get, update, delete, list.</summary>
     public Sequences.Sequences Sequences { get; }
+
+    /// <summary>Locks with leases, queues and fencing tokens: acquire, extend, release, get, list.</summary>
+    public Locks.Locks Locks { get; }
+
+    /// <summary>Locks that a given number may hold together.</summary>
+    public Semaphores Semaphores { get; }
+
+    /// <summary>One leader out of many candidates: campaign, observe, resign.</summary>
+    public Elections.Elections Elections { get; }
 
     /// <summary>Makes a client for a list of endpoints. No I/O takes place before the first operation.</summary>
     /// <param name="endpoints">Comma-separated: <c>https://a:8082,https://b:8084</c>. One that answers is enough.</param>
@@ -56,8 +73,15 @@ public sealed class KahunaClient : IAsyncDisposable
     /// <exception cref="KahunaException"><see cref="KahunaErrorCode.Unavailable"/>: no node could be reached within <see cref="KahunaClientOptions.ConnectTimeout"/>; the message says why.</exception>
     public ValueTask<ClusterDescription> DescribeAsync(CancellationToken ct = default) => _connection.DescribeAsync(ct);
 
-    /// <summary>Closes all streams. Operations under way end with <see cref="KahunaErrorCode.ClientDisposed"/>, later ones with <see cref="ObjectDisposedException"/>.</summary>
-    public ValueTask DisposeAsync() => _connection.DisposeAsync();
+    /// <summary>
+    /// Closes all streams. Operations under way end with <see cref="KahunaErrorCode.ClientDisposed"/>, later ones with <see cref="ObjectDisposedException"/>. Locks that are still held are lost: their holders
+    /// are told at once, and the cluster gives them to others when their leases have ended. Dispose the handles first.
+    /// </summary>
+    public ValueTask DisposeAsync()
+    {
+        _leases.Dispose();
+        return _connection.DisposeAsync();
+    }
 
     private static KahunaClientOptions Checked(KahunaClientOptions options, List<string> errors)
     {

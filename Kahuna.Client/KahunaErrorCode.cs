@@ -59,4 +59,13 @@ public enum KahunaErrorCode
 
     /// <summary>The sequence has not so many values left before its bound, and does not begin again there. Did not happen.</summary>
     SequenceExhausted = 18,
+
+    /// <summary>The lock was not free within the time that the caller waits for it. Did not happen.</summary>
+    LockBusy = 19,
+
+    /// <summary>The fencing token that a write carries is not current, or a lease ended before its grant could be used. Did not happen; acquire the lock anew.</summary>
+    LockLost = 20,
+
+    /// <summary>The name is in use as another kind of lock: as a semaphore, with another number of permits, or by the same owner in another mode. Did not happen.</summary>
+    LockModeDiffers = 21,
 }

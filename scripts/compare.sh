@@ -17,13 +17,14 @@ Usage: scripts/compare.sh [options]
   --json FILE      writes medians, spread and ratios there as well
 
 Kahuna: three processes, TLS and fsync on; "kahuna_ephemeral" is the same cluster with ephemeral
-keys, and its workload sequence takes values from one sequence; "kahuna_standalone" is one process
+keys and locks, its workload sequence takes values from one sequence, lock acquires and releases
+one of 10,000 locks, and handover gives one lock to the next of 1,000 that wait; "kahuna_standalone" is one process
 under a mixed load of ephemeral keys at 64 workers. etcd: three processes, its defaults, no TLS. Redis:
 one process, appendfsync always, no TLS; "redis" has a connection per worker, as redis-benchmark
 and as many application processes have, "redis_pipelined" lets 128 workers share one. Keys bench:N
 of 10,000, values of 128 bytes. The data of all three lies in one directory under .kahuna/, on the
 disk of this clone.
-With the defaults it takes about eleven minutes and leaves nothing running.
+With the defaults it takes about thirteen minutes and leaves nothing running.
 USAGE
 }
 
@@ -212,6 +213,17 @@ for ((round = 1; round <= rounds; round++)); do
       for worker_count in "${worker_list[@]}"; do
         measure kahuna
       done
+      workload=lock
+      for worker_count in "${worker_list[@]}"; do
+        measure kahuna
+        measure kahuna_ephemeral
+      done
+      workload=handover worker_count=1000
+      measure kahuna
+      if [[ ! ",$workers," == *,1,* || ! ",$workloads," == *,set,* ]]; then
+        workload=set worker_count=1
+        measure kahuna
+      fi
       stop_all
       rm -rf "$work/standalone"
       start_standalone

@@ -32,7 +32,7 @@ internal sealed record BenchOptions
     public int? SeedKeysAsked { get; init; }
 
     /// <summary>Keys that are written before the load.</summary>
-    public int SeedKeys => SeedKeysAsked ?? (Workload is WorkloadKind.Set or WorkloadKind.Sequence ? 0 : Math.Min(KeySpace, DefaultSeedKeysMax));
+    public int SeedKeys => SeedKeysAsked ?? (Workload is WorkloadKind.Set or WorkloadKind.Sequence or WorkloadKind.Lock or WorkloadKind.Handover ? 0 : Math.Min(KeySpace, DefaultSeedKeysMax));
 
     public int ValueSize { get; init; } = 128;
 

@@ -25,7 +25,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
     private const int KeySpaceMax = 1_000_000_000;
     private const int ConnectionsMax = 10_000;
 
-    private static readonly string[] s_unavailableWorkloads = ["lock", "script"];
+    private static readonly string[] s_unavailableWorkloads = ["script"];
 
     /// <summary>The options, or an <see cref="OptionException"/>.</summary>
     public BenchOptions Read()
@@ -76,9 +76,9 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             throw new OptionException($"--seed-keys: there are only {options.KeySpace} keys (--key-space).");
         }
 
-        if (options.Workload == WorkloadKind.Sequence && options.Target != TargetKind.Kahuna)
+        if (options.Workload is WorkloadKind.Sequence or WorkloadKind.Lock or WorkloadKind.Handover && options.Target != TargetKind.Kahuna)
         {
-            throw new OptionException("--workload: 'sequence' is a workload of Kahuna; with another --target use set, get or mixed.");
+            throw new OptionException($"--workload: '{options.Workload.ToString().ToLowerInvariant()}' is a workload of Kahuna; with another --target use set, get or mixed.");
         }
 
         if (options.Workload == WorkloadKind.Sequence && options.Durability == OptionTable.Ephemeral)
@@ -86,9 +86,9 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             throw new OptionException("--durability: sequences are persistent only.");
         }
 
-        if (options.IsVerified && options.Workload != WorkloadKind.Sequence)
+        if (options.IsVerified && options.Workload is not (WorkloadKind.Sequence or WorkloadKind.Lock))
         {
-            throw new OptionException("--verify needs --workload sequence.");
+            throw new OptionException("--verify needs --workload lock or sequence.");
         }
 
         if (options.Output is not null && options.Format == ReportFormat.Console)
@@ -113,7 +113,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         string name = Text(table.Workload);
         if (s_unavailableWorkloads.Contains(name))
         {
-            throw new OptionException($"--workload: '{name}' is not available in this version yet; use set, get, mixed or sequence.");
+            throw new OptionException($"--workload: '{name}' is not available in this version yet; use set, get, mixed, lock, handover or sequence.");
         }
 
         return name switch
@@ -122,7 +122,9 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             "get" => WorkloadKind.Get,
             "mixed" => WorkloadKind.Mixed,
             "sequence" => WorkloadKind.Sequence,
-            _ => throw Wrong(table.Workload, name, "set, get, mixed or sequence"),
+            "lock" => WorkloadKind.Lock,
+            "handover" => WorkloadKind.Handover,
+            _ => throw Wrong(table.Workload, name, "set, get, mixed, lock, handover or sequence"),
         };
     }
 

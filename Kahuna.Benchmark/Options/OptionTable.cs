@@ -38,7 +38,7 @@ internal sealed class OptionTable
         Required = true,
     };
 
-    public Option<string> Workload { get; } = Create("--workload", "name", "mixed", "set, get, mixed or sequence");
+    public Option<string> Workload { get; } = Create("--workload", "name", "mixed", "set, get, mixed, lock, handover or sequence");
 
     public Option<string> Duration { get; } = Create("--duration", "seconds", "30", "Measured seconds, warmup not counted");
 
@@ -84,7 +84,7 @@ internal sealed class OptionTable
 
     public Option<bool> Verify { get; } = new("--verify")
     {
-        Description = "Check every answer of the workload sequence: no value twice, none missing, all in order; a violation exits with 3",
+        Description = "Check every answer of the workloads lock and sequence: one holder at a time and growing tokens; no value twice, none missing, all in order. A violation exits with 3",
     };
 
     public static string NameOf(TargetKind target) => target switch

@@ -48,7 +48,7 @@ internal sealed class BenchReport
     public IReadOnlyList<(string Message, long Count)> Failures { get; init; } = [];
 
     /// <summary>What <c>--verify</c> has shown; null without.</summary>
-    public SequenceFindings? Verified { get; init; }
+    public IFindings? Verified { get; init; }
 
     /// <summary>Requests per second that ended in any way, up to the last answer.</summary>
     public double AchievedRate => Result.ElapsedSec > 0 ? Result.Recorded / Result.ElapsedSec : 0;

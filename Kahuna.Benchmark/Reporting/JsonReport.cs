@@ -89,12 +89,11 @@ internal static class JsonReport
 
         json.WriteStartObject("verified");
         json.WriteBoolean("good", verified.IsGood);
-        json.WriteNumber("values", verified.Values);
-        json.WriteNumber("duplicates", verified.Duplicates);
-        json.WriteNumber("gaps", verified.Gaps);
-        json.WriteNumber("outOfOrder", verified.Disorder);
-        json.WriteNumber("unknownCalls", verified.Unknown);
-        json.WriteNumber("excused", verified.Excused);
+        foreach ((string name, long count) in verified.Counts)
+        {
+            json.WriteNumber(name, count);
+        }
+
         json.WriteEndObject();
     }
 

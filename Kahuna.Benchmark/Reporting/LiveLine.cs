@@ -79,8 +79,10 @@ internal sealed class LiveLine : IDisposable
         long[] sums = new long[_before.Length];
         foreach (WorkerRecorder recorder in _recorders)
         {
-            AddTo(ref sums, recorder[Operation.Get].Latencies.Counts);
-            AddTo(ref sums, recorder[Operation.Set].Latencies.Counts);
+            foreach (Operation operation in Enum.GetValues<Operation>())
+            {
+                AddTo(ref sums, recorder[operation].Latencies.Counts);
+            }
         }
 
         HdrHistogram second = new();

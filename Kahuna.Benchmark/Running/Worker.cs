@@ -50,7 +50,7 @@ internal sealed class Worker
             long end = Ticks.Now;
             if (_window.Records(start))
             {
-                Recorder.Record(operation, result, start, end);
+                Recorder.Record(operation, result, _session.MeasuredFrom ?? start, _session.MeasuredTo ?? end);
             }
 
             if (result >= OperationResult.Timeout && end - start < s_fastFailure)
@@ -98,6 +98,8 @@ internal sealed class Worker
             {
                 Operation.Get => await _session.GetAsync(key).ConfigureAwait(false),
                 Operation.Set => await _session.SetAsync(key, payload).ConfigureAwait(false),
+                Operation.Lock => await _session.LockAsync(key).ConfigureAwait(false),
+                Operation.Handover => await _session.HandoverAsync(key).ConfigureAwait(false),
                 _ => await _session.NextAsync(key).ConfigureAwait(false),
             };
         }

@@ -12,7 +12,7 @@ internal interface ITarget : IAsyncDisposable
     Task PrepareAsync(CancellationToken cancellationToken) => Task.CompletedTask;
 
     /// <summary>After the load: what <c>--verify</c> has shown; null where nothing was to be verified.</summary>
-    Task<Verification.SequenceFindings?> VerifyAsync() => Task.FromResult<Verification.SequenceFindings?>(null);
+    Task<Verification.IFindings?> VerifyAsync() => Task.FromResult<Verification.IFindings?>(null);
 
     /// <summary>Opens the way by which worker number <paramref name="worker"/> sends. May be called from any thread after <see cref="ConnectAsync"/>.</summary>
     ITargetSession OpenSession(int worker);

@@ -6,4 +6,10 @@ internal enum Operation
     Get,
     Set,
     Sequence,
+
+    /// <summary>Acquires a lock and releases it.</summary>
+    Lock,
+
+    /// <summary>Waits for one lock and gives it to the next who waits.</summary>
+    Handover,
 }

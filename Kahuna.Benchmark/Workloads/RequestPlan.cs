@@ -8,18 +8,21 @@ internal sealed class RequestPlan
     /// <summary>The sequence that the workload of this name takes values from.</summary>
     public const string SequenceName = "bench:seq:0";
 
+    /// <summary>The lock that the workload of hand-overs is about.</summary>
+    public const string LockName = "bench:lock:0";
+
     private readonly KeySpace _keys;
     private readonly PayloadPool _payloads;
 
     /// <summary>Share of reads in percent: 0 and 100 are the pure workloads.</summary>
     private readonly int _readPct;
-    private readonly bool _isSequence;
+    private readonly WorkloadKind _workload;
 
     public RequestPlan(WorkloadKind workload, KeySpace keys, PayloadPool payloads, int readPct)
     {
         _keys = keys;
         _payloads = payloads;
-        _isSequence = workload == WorkloadKind.Sequence;
+        _workload = workload;
         _readPct = workload switch
         {
             WorkloadKind.Get => 100,
@@ -31,6 +34,8 @@ internal sealed class RequestPlan
             WorkloadKind.Get => [Operation.Get],
             WorkloadKind.Set => [Operation.Set],
             WorkloadKind.Sequence => [Operation.Sequence],
+            WorkloadKind.Lock => [Operation.Lock],
+            WorkloadKind.Handover => [Operation.Handover],
             _ => [Operation.Get, Operation.Set],
         };
     }
@@ -46,10 +51,16 @@ internal sealed class RequestPlan
         ulong choice = random.Next();
         key = _keys[SplitMix.Below(choice, _keys.Count)];
         payload = _payloads.Choose(random.Next());
-        if (_isSequence)
+        switch (_workload)
         {
-            key = SequenceName;
-            return Operation.Sequence;
+            case WorkloadKind.Sequence:
+                key = SequenceName;
+                return Operation.Sequence;
+            case WorkloadKind.Handover:
+                key = LockName;
+                return Operation.Handover;
+            case WorkloadKind.Lock:
+                return Operation.Lock;
         }
 
         // The key used the upper half of the number; the lower half decides between read and write.

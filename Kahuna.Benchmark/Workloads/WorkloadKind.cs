@@ -7,4 +7,6 @@ internal enum WorkloadKind
     Get,
     Mixed,
     Sequence,
+    Lock,
+    Handover,
 }

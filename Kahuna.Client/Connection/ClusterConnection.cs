@@ -69,7 +69,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         long now = _clock.Now;
-        operation.Deadline = now + _requestTimeout;
+        operation.Deadline = now + _clock.OfMs(operation.HoldMs) + (operation.Patience is { } patience ? Math.Min(_clock.Of(patience), _requestTimeout) : _requestTimeout);
         NodeStream? stream = Choose(operation, now);
         if (stream is null || !stream.TrySend(reference, now))
         {
@@ -182,7 +182,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     private NodeStream? Choose(Operation operation, long now)
     {
         RouteTable routes = _links.Routes;
-        operation.Route = routes.Map.Partitions == 0 ? -1 : operation.FixedRoute ?? routes.Map.RouteOf(operation.Key, operation.Durability);
+        operation.Route = operation.FixedPartition is { } partition ? routes.Map.RouteOf(partition, operation.Durability) : routes.Map.RouteOf(operation.Key, operation.Durability);
         operation.Epoch = operation.Route < 0 ? 0 : routes.Map[operation.Route].Epoch;
         if (operation.HintedNodeId != 0)
         {

@@ -39,15 +39,13 @@ internal sealed class ClusterMap
     public PartitionRoute this[int route] => _routes[route];
 
     /// <summary>The route of a key; -1 when nothing is known that serves it.</summary>
-    public int RouteOf(ReadOnlySpan<byte> key, CommandDurability durability)
-    {
-        if (Partitions == 0)
-        {
-            return -1;
-        }
+    public int RouteOf(ReadOnlySpan<byte> key, CommandDurability durability) => Partitions == 0 ? -1 : RouteOf(KeyRouting.Partition(key, Partitions), durability);
 
-        int route = KeyRouting.Partition(key, Partitions) + (durability == CommandDurability.Ephemeral ? Partitions : 0);
-        return route < _routes.Length ? route : -1;
+    /// <summary>The route of a partition's keys of one level; -1 when nothing is known that serves them.</summary>
+    public int RouteOf(int partition, CommandDurability durability)
+    {
+        int route = partition + (durability == CommandDurability.Ephemeral ? Partitions : 0);
+        return partition < Partitions && route < _routes.Length ? route : -1;
     }
 
     /// <summary>This map with the view of one node worked in.</summary>

@@ -13,6 +13,19 @@ internal sealed class ConnectionClock(TimeProvider time)
     /// <summary>A span as a difference of timestamps.</summary>
     public long Of(TimeSpan span) => (long)(span.TotalMilliseconds * _perMs);
 
+    /// <summary>A span in whole milliseconds, rounded away from zero.</summary>
+    public static long WholeMs(TimeSpan span)
+    {
+        (long wholeMs, long rest) = Math.DivRem(span.Ticks, TimeSpan.TicksPerMillisecond);
+        return wholeMs + Math.Sign(rest);
+    }
+
+    /// <summary>Milliseconds as a difference of timestamps.</summary>
+    public long OfMs(long ms) => ms * _perMs;
+
+    /// <summary>A difference of timestamps in whole milliseconds, what is left over being dropped.</summary>
+    public long Ms(long difference) => difference / _perMs;
+
     /// <summary>A difference of timestamps as a span.</summary>
     public TimeSpan Span(long difference) => TimeSpan.FromMilliseconds((double)difference / _perMs);
 

@@ -8,8 +8,8 @@ namespace Kahuna.Client.Connection;
 /// <summary>Every exception that an operation can end with, made in one place so that code, outcome and sentence agree. Stateless, any thread.</summary>
 internal static class Failures
 {
-    public static KahunaException KeyTooLong(string key) => Refused(
-        string.Create(CultureInfo.InvariantCulture, $"key is {Encoding.UTF8.GetByteCount(key):N0} bytes; the limit is {Limits.KeyBytesMax:N0}"));
+    public static KahunaException NameTooLong(string field, string name) => Refused(
+        string.Create(CultureInfo.InvariantCulture, $"{field} is {Encoding.UTF8.GetByteCount(name):N0} bytes; the limit is {Limits.KeyBytesMax:N0}"));
 
     public static KahunaException ValueTooLong(string field, int bytes) => Refused(
         string.Create(CultureInfo.InvariantCulture, $"{field} is {bytes:N0} bytes; no server accepts more than {Limits.ValueBytesCeiling:N0}"));
@@ -27,7 +27,8 @@ internal static class Failures
         OperationOutcome.DidNotHappen,
         string.Create(CultureInfo.InvariantCulture, $"The history of \"{KeyText(answered)}\" no longer holds the revision that was asked for; the latest is {answered.ReplyRevision:N0}."));
 
-    public static KahunaException BadKey(string sentence) => Refused(sentence);
+    /// <summary>An argument that the server would refuse in the same words.</summary>
+    public static KahunaException BadArgument(string sentence) => Refused(sentence);
 
     public static KahunaException NoSequence(Operation answered) => new(
         KahunaErrorCode.SequenceNotFound, OperationOutcome.DidNotHappen, $"There is no sequence \"{KeyText(answered)}\"; create it first.");
@@ -41,6 +42,33 @@ internal static class Failures
         KahunaErrorCode.InvalidArgument,
         OperationOutcome.DidNotHappen,
         string.Create(CultureInfo.InvariantCulture, $"The sequence \"{KeyText(answered)}\" is at {answered.ReplyNumber}, which the change would leave outside of its bounds; nothing was changed."));
+
+    /// <summary>The token that a write carried is not current.</summary>
+    public static KahunaException NotHeld(Operation answered) => new(
+        KahunaErrorCode.LockLost,
+        OperationOutcome.DidNotHappen,
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"Token {answered.FenceToken} does not hold the lock \"{Encoding.UTF8.GetString(answered.FenceName)}\" any more ({(answered.ReplyRevision == 0 ? "nobody does" : $"token {answered.ReplyRevision} does")}); \"{KeyText(answered)}\" was not changed."));
+
+    public static KahunaException ModeDiffers(Operation answered) => new(
+        KahunaErrorCode.LockModeDiffers,
+        OperationOutcome.DidNotHappen,
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"\"{KeyText(answered)}\" is in use {(answered.ReplyNumber == 0 ? "as a lock, or by this owner in another mode" : $"as a semaphore of {answered.ReplyNumber:N0} permits")}; nothing was changed."));
+
+    /// <summary>The wait for a lock ran out.</summary>
+    public static KahunaException LockBusy(string resource, TimeSpan waited) => new(
+        KahunaErrorCode.LockBusy,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"The lock \"{resource}\" was not free within {waited.TotalSeconds:0.###} s."));
+
+    /// <summary>A lease ended before the reply that granted it was here.</summary>
+    public static KahunaException LeaseTooShort(string resource, TimeSpan lease) => new(
+        KahunaErrorCode.LockLost,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"The lease of {lease.TotalMilliseconds:0.###} ms on \"{resource}\" was over each time before its grant could be used; ask for a longer one."));
 
     public static KahunaException UnexpectedStatus(Operation answered) => new(
         KahunaErrorCode.Protocol,

@@ -40,7 +40,7 @@ internal sealed class NodeStream
         _replies = new ReplyReader(this, owner);
     }
 
-    /// <summary>Operations are under way and nothing was heard for longer than a healthy node takes. Written by <see cref="Scan"/>.</summary>
+    /// <summary>Operations are under way whose answers are not held back, and nothing was heard for longer than a healthy node takes. Written by <see cref="Scan"/>.</summary>
     public bool IsSuspect { get; private set; }
 
     /// <summary>The handshake is complete.</summary>
@@ -79,7 +79,7 @@ internal sealed class NodeStream
             }
 
             _isWriting = true;
-            isAlone = _requests.InFlight == 1;
+            isAlone = _requests.InFlight == 1 || (_requests.Owed == 1 && operation.HoldMs == 0);
         }
 
         // With nothing else under way there is nothing to batch with, and the caller's own thread is the quickest writer.
@@ -108,7 +108,7 @@ internal sealed class NodeStream
         lock (_lock)
         {
             long heard = Math.Max(_requests.BusySince, _replies.LastHeard);
-            IsSuspect = _requests.InFlight > 0 && now - heard > patience;
+            IsSuspect = _requests.Owed > 0 && now - heard > patience;
             return _requests.Expire(now, expired);
         }
     }

@@ -20,8 +20,8 @@ internal abstract class Operation
     private const int Ended = 2;
     private const int States = 4;
 
-    private byte[] _key = new byte[64];
-    private int _keyLength;
+    private NameBuffer _key;
+    private NameBuffer _fenceName;
     private ReadOnlyMemory<byte> _value;
     private ReadOnlyMemory<byte> _compared;
     private ByteBuffer? _text;
@@ -46,7 +46,7 @@ internal abstract class Operation
     public CommandDurability Durability => _durability;
 
     /// <summary>The key's bytes.</summary>
-    public ReadOnlySpan<byte> Key => _key.AsSpan(0, _keyLength);
+    public ReadOnlySpan<byte> Key => _key.Bytes;
 
     /// <summary>The moment, on the time provider's timestamp scale, at which it fails.</summary>
     public long Deadline { get; set; }
@@ -66,11 +66,23 @@ internal abstract class Operation
     /// <summary>The partition and level that it is for; -1 while nothing is known of the cluster.</summary>
     public int Route { get; set; } = -1;
 
-    /// <summary>The route of a read that is about a partition and not about a name; null for others.</summary>
-    public int? FixedRoute { get; set; }
+    /// <summary>The partition that a read is about which is not about a name; null for others.</summary>
+    public int? FixedPartition { get; set; }
 
     /// <summary>The number that the call carries.</summary>
     public long Number => _number;
+
+    /// <summary>How long it may take if that is less than the request timeout; null: that.</summary>
+    public TimeSpan? Patience { get; set; }
+
+    /// <summary>For so many ms the leader may hold the answer back, because there is nothing to say yet; 0 for most operations.</summary>
+    public int HoldMs => _kind is CommandKind.LockAwait or CommandKind.LockObserve ? (int)Math.Clamp(_number, 0, Limits.LockHoldMsMax) : 0;
+
+    /// <summary>The lock without which the write does not count; empty when it carries no token.</summary>
+    public ReadOnlySpan<byte> FenceName => _fenceName.Bytes;
+
+    /// <summary>The token that it carries.</summary>
+    public long FenceToken { get; private set; }
 
     /// <summary>The epoch that the next attempt is for: an attempt that is late is not to be carried out in another one. 0 for persistent keys.</summary>
     public ulong Epoch { get; set; }
@@ -150,25 +162,7 @@ internal abstract class Operation
     {
         _kind = kind;
         _durability = durability;
-        int bytesMax = Utf8Text.Strict.GetMaxByteCount(key.Length);
-        if (_key.Length < bytesMax && _key.Length < Limits.KeyBytesMax)
-        {
-            _key = new byte[Math.Min(Math.Max(bytesMax, 2 * _key.Length), Limits.KeyBytesMax)];
-        }
-
-        try
-        {
-            if (!Utf8Text.Strict.TryGetBytes(key, _key, out _keyLength))
-            {
-                _keyLength = 0;
-                Refusal = Failures.KeyTooLong(key);
-            }
-        }
-        catch (EncoderFallbackException)
-        {
-            _keyLength = 0;
-            Refusal = Failures.NoUtf8("key");
-        }
+        Refusal = _key.Set(key, "key");
     }
 
     /// <summary>The value's bytes, which stay the caller's and must not change until the end.</summary>
@@ -247,8 +241,15 @@ internal abstract class Operation
     public void AddTtl(TimeSpan ttl)
     {
         _flags |= CommandFlags.Ttl;
-        (long wholeMs, long rest) = Math.DivRem(ttl.Ticks, TimeSpan.TicksPerMillisecond);
-        _ttlMs = wholeMs + Math.Sign(rest);
+        _ttlMs = ConnectionClock.WholeMs(ttl);
+    }
+
+    /// <summary>The write counts only while the token's holder has the lock.</summary>
+    public void AddFence(string resource, long token)
+    {
+        _flags |= CommandFlags.Fenced;
+        FenceToken = token;
+        Refusal ??= _fenceName.Set(resource, "fence resource");
     }
 
     public void AddReadRevision(long? revision)
@@ -280,7 +281,7 @@ internal abstract class Operation
     {
         if (!IdempotencyKey.TryHash(key, out ulong session, out string? sentence))
         {
-            Refusal ??= Failures.BadKey(sentence);
+            Refusal ??= Failures.BadArgument(sentence);
             return;
         }
 
@@ -313,6 +314,8 @@ internal abstract class Operation
         TtlMs = _ttlMs,
         AtRevision = _atRevision,
         Number = _number,
+        FenceToken = FenceToken,
+        FenceName = FenceName,
     };
 
     private CommandFlags SessionFlags => Sequence == 0 ? CommandFlags.None
@@ -367,7 +370,8 @@ internal abstract class Operation
         _value = default;
         _compared = default;
         _flags = default;
-        _keyLength = 0;
+        _key.Clear();
+        _fenceName.Clear();
         Refusal = null;
         Attempts = 0;
         HintedNodeId = 0;
@@ -375,7 +379,8 @@ internal abstract class Operation
         Stream = null;
         RequestNumber = 0;
         Route = -1;
-        FixedRoute = null;
+        FixedPartition = null;
+        Patience = null;
         Epoch = 0;
         Session = null;
         SessionId = 0;

@@ -26,7 +26,10 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     /// <summary>Requests without a reply, written or about to be.</summary>
     public int InFlight => _slots.Count;
 
-    /// <summary>Since when there is something in flight.</summary>
+    /// <summary>Those of them whose answers the node does not hold back.</summary>
+    public int Owed => _slots.Owed;
+
+    /// <summary>Since when there is something in flight whose answer is not held back.</summary>
     public long BusySince { get; private set; }
 
     /// <summary>Puts an operation into the open frame; false when it has to queue.</summary>
@@ -201,7 +204,8 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     private void Encode(OperationRef reference, long now)
     {
         Operation operation = reference.Operation;
-        if (_slots.Count == 0)
+        bool isHeld = operation.HoldMs > 0;
+        if (_slots.Owed == 0 && !isHeld)
         {
             BusySince = now;
         }
@@ -211,7 +215,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             Number(operation);
         }
 
-        operation.RequestNumber = _slots.Take(reference, _framesTaken);
+        operation.RequestNumber = _slots.Take(reference, _framesTaken, isHeld);
         _open.Append(operation.RequestNumber, clock.WaitMs(operation.Deadline - now), operation.ToCommand());
     }
 

@@ -23,12 +23,16 @@ internal sealed class SlotTable(int capacity)
     /// <summary>Operations under way.</summary>
     public int Count { get; private set; }
 
+    /// <summary>Those of them whose answers the node does not hold back.</summary>
+    public int Owed { get; private set; }
+
     public bool HasRoom => Count < _capacity;
 
     /// <summary>Takes a place for an operation and gives its number, which is never 0. There must be room.</summary>
     /// <param name="reference">The operation.</param>
     /// <param name="frame">The frame that carries the request.</param>
-    public uint Take(OperationRef reference, long frame)
+    /// <param name="isHeld">The node may hold the answer back.</param>
+    public uint Take(OperationRef reference, long frame, bool isHeld = false)
     {
         int place = _free;
         if (place >= 0)
@@ -47,6 +51,7 @@ internal sealed class SlotTable(int capacity)
         }
 
         ref Slot slot = ref _slots[place];
+        slot.IsHeld = isHeld;
         slot.Reference = reference;
         slot.Frame = frame;
         slot.IsUsed = true;
@@ -57,6 +62,7 @@ internal sealed class SlotTable(int capacity)
         }
 
         Count++;
+        Owed += isHeld ? 0 : 1;
         return slot.Number;
     }
 
@@ -91,6 +97,7 @@ internal sealed class SlotTable(int capacity)
         slot.NextFree = _free;
         _free = place;
         Count--;
+        Owed -= slot.IsHeld ? 0 : 1;
         return true;
     }
 
@@ -121,5 +128,6 @@ internal sealed class SlotTable(int capacity)
         public uint Number;
         public int NextFree;
         public bool IsUsed;
+        public bool IsHeld;
     }
 }

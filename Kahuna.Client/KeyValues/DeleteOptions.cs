@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Commands;
 
@@ -9,6 +10,9 @@ public sealed record DeleteOptions
 {
     /// <summary>Durability level, which is part of the key's name; null takes that of the client's options.</summary>
     public Durability? Durability { get; init; }
+
+    /// <summary>Delete only while this token's holder has its lock, which is in the same bucket as the key and of the same durability; otherwise the call fails with <see cref="KahunaErrorCode.LockLost"/>. Null: no such demand.</summary>
+    public Fence? Fence { get; init; }
 
     /// <summary>Delete only if the key holds exactly this value; <see cref="KahunaValue.Null"/> asks for the null value. Null: no such condition.</summary>
     public KahunaValue? OnlyIfValue { get; init; }
@@ -27,5 +31,6 @@ public sealed record DeleteOptions
         operation.AddFlag(CommandFlags.WithoutHistory, WithoutHistory);
         operation.AddFlag(CommandFlags.ReturnPrevious, ReturnPrevious);
         operation.AddComparison(OnlyIfValue, OnlyIfRevision);
+        Fence?.ApplyTo(operation);
     }
 }

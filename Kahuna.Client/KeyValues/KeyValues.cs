@@ -130,6 +130,7 @@ public sealed class KeyValues
         Operation<ExtendResult> operation = Begin<ExtendResult>(CommandKind.Extend, key, options?.Durability);
         operation.AddTtl(ttl);
         operation.AddComparison(options?.OnlyIfValue, options?.OnlyIfRevision);
+        options?.Fence?.ApplyTo(operation);
         return _connection.Run(operation, ct);
     }
 
@@ -149,6 +150,7 @@ public sealed class KeyValues
     {
         Operation<IncrementResult> operation = Begin<IncrementResult>(CommandKind.Increment, key, options?.Durability);
         operation.AddNumber(amount);
+        options?.Fence?.ApplyTo(operation);
         return _connection.Run(operation, ct);
     }
 
@@ -164,6 +166,7 @@ public sealed class KeyValues
     {
         Operation<TryIncrementResult> operation = Begin<TryIncrementResult>(CommandKind.Increment, key, options?.Durability);
         operation.AddNumber(amount);
+        options?.Fence?.ApplyTo(operation);
         return _connection.Run(operation, ct);
     }
 

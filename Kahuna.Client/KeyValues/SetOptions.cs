@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Commands;
 
@@ -25,6 +26,9 @@ public sealed record SetOptions
     /// <summary>Time to live, counted by the cluster's clock from the moment of the write; 1 ms to 100 years, fractions of a millisecond are rounded up. Null: the key does not expire.</summary>
     public TimeSpan? Ttl { get; init; }
 
+    /// <summary>Write only while this token's holder has its lock, which is in the same bucket as the key and of the same durability; otherwise the call fails with <see cref="KahunaErrorCode.LockLost"/>. Null: no such demand.</summary>
+    public Fence? Fence { get; init; }
+
     /// <summary>The revision that this write replaces is not kept in the key's history.</summary>
     public bool WithoutHistory { get; init; }
 
@@ -38,6 +42,7 @@ public sealed record SetOptions
         operation.AddFlag(CommandFlags.WithoutHistory, WithoutHistory);
         operation.AddFlag(CommandFlags.ReturnPrevious, ReturnPrevious);
         operation.AddComparison(OnlyIfValue, OnlyIfRevision);
+        Fence?.ApplyTo(operation);
         if (Ttl is { } ttl)
         {
             operation.AddTtl(ttl);

@@ -31,6 +31,7 @@ public readonly record struct DeleteResult : IOperationResult<DeleteResult>
             Previous = answered.ReplyValue,
             PreviousRevision = answered.ReplyNumber,
         },
+        OutcomeStatus.FenceFailed => throw Failures.NotHeld(answered),
         _ => throw Failures.UnexpectedStatus(answered),
     };
 }

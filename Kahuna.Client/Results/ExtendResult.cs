@@ -23,6 +23,7 @@ public readonly record struct ExtendResult : IOperationResult<ExtendResult>
             Found = answered.ReplyStatus != OutcomeStatus.NotFound,
             Revision = answered.ReplyRevision,
         },
+        OutcomeStatus.FenceFailed => throw Failures.NotHeld(answered),
         _ => throw Failures.UnexpectedStatus(answered),
     };
 }

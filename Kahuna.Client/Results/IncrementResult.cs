@@ -17,6 +17,7 @@ public readonly record struct IncrementResult : IOperationResult<IncrementResult
         OutcomeStatus.Applied => new IncrementResult { Value = answered.ReplyNumber, Revision = answered.ReplyRevision },
         OutcomeStatus.NotAnInteger => throw Failures.NotAnInteger(answered),
         OutcomeStatus.Overflow => throw Failures.Overflow(answered),
+        OutcomeStatus.FenceFailed => throw Failures.NotHeld(answered),
         _ => throw Failures.UnexpectedStatus(answered),
     };
 }

@@ -27,6 +27,7 @@ public readonly record struct SetResult : IOperationResult<SetResult>
             Previous = answered.ReplyValue,
             PreviousRevision = answered.ReplyNumber,
         },
+        OutcomeStatus.FenceFailed => throw Failures.NotHeld(answered),
         _ => throw Failures.UnexpectedStatus(answered),
     };
 }

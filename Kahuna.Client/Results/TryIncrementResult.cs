@@ -23,6 +23,7 @@ public readonly record struct TryIncrementResult : IOperationResult<TryIncrement
         OutcomeStatus.Applied => new TryIncrementResult { Status = IncrementStatus.Applied, Value = answered.ReplyNumber, Revision = answered.ReplyRevision },
         OutcomeStatus.NotAnInteger => new TryIncrementResult { Status = IncrementStatus.NotAnInteger },
         OutcomeStatus.Overflow => new TryIncrementResult { Status = IncrementStatus.Overflow },
+        OutcomeStatus.FenceFailed => throw Failures.NotHeld(answered),
         _ => throw Failures.UnexpectedStatus(answered),
     };
 }

@@ -138,7 +138,7 @@ public sealed class Sequences
                 operation.Begin(CommandKind.SequenceList, CommandDurability.Persistent, prefix);
                 operation.AddNumber(partition);
                 operation.AddReadRevision(cursor);
-                operation.FixedRoute = partition;
+                operation.FixedPartition = partition;
                 SequenceReply page = await _connection.Run(operation, ct).ConfigureAwait(_connection.CapturesContext);
                 foreach (SequenceDescription sequence in SequenceDescription.ReadPage(page.Value.Span))
                 {

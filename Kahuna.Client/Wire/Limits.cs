@@ -33,6 +33,24 @@ internal static class Limits
     /// <summary>Longest life of a command, from the call to the last attempt, and so also the longest that an attempt may wait on its way to the log: five minutes. Sessions are remembered for longer.</summary>
     public const int CommandWaitMsMax = 300_000;
 
+    /// <summary>Longest name of a lock's owner in bytes of UTF-8.</summary>
+    public const int OwnerBytesMax = 256;
+
+    /// <summary>Longest note that a lock's owner leaves with it.</summary>
+    public const int NoteBytesMax = 1024;
+
+    /// <summary>Longest lease, an hour: who wants more renews it. It bounds how long an ephemeral group that lost its data grants nothing.</summary>
+    public const long LeaseMsMax = 3_600_000;
+
+    /// <summary>Longest wait for a lock: a day.</summary>
+    public const long LockWaitMsMax = 86_400_000;
+
+    /// <summary>Permits of a semaphore.</summary>
+    public const int PermitsMax = 10_000;
+
+    /// <summary>For so long an answer about a lock may be held back until there is something to say.</summary>
+    public const int LockHoldMsMax = 30_000;
+
     /// <summary>Numbers of one session that may be without an answer at a time: the width of its window.</summary>
     public const int SessionWindow = 4096;
 }

@@ -44,6 +44,8 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
         }
     }
 
+    public override bool IsClosed => Volatile.Read(ref _ended);
+
     public override void Deliver(ByteBuffer frame, int count)
     {
         Frame.End(frame, count);

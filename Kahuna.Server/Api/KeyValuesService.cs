@@ -24,6 +24,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
                 | (request.HasTtlMs ? CommandFlags.Ttl : 0),
             TtlMs = request.TtlMs,
         };
+        AddFence(ref command, request.Fence);
         byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new SetKeyValueResponse
@@ -73,6 +74,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
             Kind = CommandKind.Delete,
             Flags = (request.WithoutHistory ? CommandFlags.WithoutHistory : 0) | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0),
         };
+        AddFence(ref command, request.Fence);
         byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new DeleteKeyValueResponse
@@ -88,6 +90,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
     public async Task<ExtendKeyValueResponse> ExtendKeyValue(ExtendKeyValueRequest request, CallContext context)
     {
         Command command = new() { Kind = CommandKind.Extend, Flags = CommandFlags.Ttl, TtlMs = request.TtlMs };
+        AddFence(ref command, request.Fence);
         byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new ExtendKeyValueResponse
@@ -101,6 +104,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
     public async Task<IncrementKeyValueResponse> IncrementKeyValue(IncrementKeyValueRequest request, CallContext context)
     {
         Command command = new() { Kind = CommandKind.Increment, Flags = CommandFlags.Number, Number = request.Amount };
+        AddFence(ref command, request.Fence);
         byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new IncrementKeyValueResponse { Value = outcome.Number, Revision = outcome.Revision };
@@ -112,15 +116,20 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         return calls.ExecuteAsync(Encode(ref command, key, durability, null, null), context.TimeLeft, context.CancellationToken);
     }
 
+    private static void AddFence(ref Command command, Fence? fence)
+    {
+        if (fence is not null)
+        {
+            command.Flags |= CommandFlags.Fenced;
+            command.FenceToken = fence.Token;
+            command.FenceName = CommandText.Encode("fence resource", fence.Resource);
+        }
+    }
+
     private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions, CallContext? numbered)
     {
         command.Key = CommandText.Encode("key", key);
-        if (durability is < 0 or > (Durability)byte.MaxValue)
-        {
-            throw Invalid($"durability {(int)durability} is unknown.");
-        }
-
-        command.Durability = (CommandDurability)durability;
+        command.Durability = DurabilityField.Read(durability);
         if (conditions is not null)
         {
             command.Flags |= (conditions.IfAbsent ? CommandFlags.IfAbsent : 0)

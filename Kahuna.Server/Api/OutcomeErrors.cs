@@ -14,15 +14,12 @@ internal static class OutcomeErrors
 
     /// <summary>True for outcomes that a service answers with a normal reply.</summary>
     public static bool IsNormal(OutcomeStatus status) =>
-        status is OutcomeStatus.Applied or OutcomeStatus.Found or OutcomeStatus.NotFound or OutcomeStatus.ConditionFailed;
+        status is OutcomeStatus.Applied or OutcomeStatus.Found or OutcomeStatus.NotFound or OutcomeStatus.ConditionFailed or OutcomeStatus.Queued;
 
     /// <summary>The exception that ends a call with this outcome.</summary>
     public static GrpcException ToException(scoped in Outcome outcome)
     {
-        string sentence = outcome.HasValue && !outcome.Value.IsEmpty ? Encoding.UTF8.GetString(outcome.Value)
-            : outcome.Status == OutcomeStatus.Exhausted ? string.Create(CultureInfo.InvariantCulture, $"The sequence has {(outcome.Number == 0 ? "no value" : $"only {outcome.Number:N0} values")} left before its bound; none was taken.")
-            : outcome.Status == OutcomeStatus.OutOfBounds ? string.Create(CultureInfo.InvariantCulture, $"The sequence is at {outcome.Number}, which the change would leave outside of its bounds; nothing was changed.")
-            : Sentence(outcome.Status);
+        string sentence = outcome.HasValue && !outcome.Value.IsEmpty ? Encoding.UTF8.GetString(outcome.Value) : SentenceWithNumbers(in outcome) ?? Sentence(outcome.Status);
         return ToException(outcome.Status, sentence);
     }
 
@@ -39,12 +36,24 @@ internal static class OutcomeErrors
     {
         OutcomeStatus.InvalidArgument or OutcomeStatus.NumberReused => GrpcStatusCode.InvalidArgument,
         OutcomeStatus.Unimplemented => GrpcStatusCode.Unimplemented,
-        OutcomeStatus.NotAnInteger or OutcomeStatus.OutOfBounds or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => GrpcStatusCode.FailedPrecondition,
+        OutcomeStatus.NotAnInteger or OutcomeStatus.OutOfBounds or OutcomeStatus.ModeDiffers or OutcomeStatus.FenceFailed
+            or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => GrpcStatusCode.FailedPrecondition,
         OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted or OutcomeStatus.Exhausted => GrpcStatusCode.OutOfRange,
         OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull or OutcomeStatus.SessionsFull => GrpcStatusCode.ResourceExhausted,
         OutcomeStatus.Expired => GrpcStatusCode.DeadlineExceeded,
         OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => GrpcStatusCode.Unavailable,
         _ => GrpcStatusCode.Internal,
+    };
+
+    private static string? SentenceWithNumbers(scoped in Outcome outcome) => outcome.Status switch
+    {
+        OutcomeStatus.Exhausted => string.Create(CultureInfo.InvariantCulture, $"The sequence has {(outcome.Number == 0 ? "no value" : $"only {outcome.Number:N0} values")} left before its bound; none was taken."),
+        OutcomeStatus.OutOfBounds => string.Create(CultureInfo.InvariantCulture, $"The sequence is at {outcome.Number}, which the change would leave outside of its bounds; nothing was changed."),
+        OutcomeStatus.FenceFailed when outcome.Revision == 0 => "The fence's token does not have the lock, which nobody has; nothing was changed.",
+        OutcomeStatus.FenceFailed => string.Create(CultureInfo.InvariantCulture, $"The fence's token does not have the lock, but token {outcome.Revision} does; nothing was changed."),
+        OutcomeStatus.ModeDiffers when outcome.Number == 0 => "The lock is in use and is no semaphore, or this owner has or awaits it in another mode; nothing was done.",
+        OutcomeStatus.ModeDiffers => string.Create(CultureInfo.InvariantCulture, $"The lock is in use as a semaphore of {outcome.Number:N0} permits; nothing was done."),
+        _ => null,
     };
 
     private static string Sentence(OutcomeStatus status) => status switch

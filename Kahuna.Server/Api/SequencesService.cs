@@ -1,4 +1,3 @@
-using System.Globalization;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Grpc;
@@ -63,41 +62,25 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
     /// <summary>Pages go through one partition after the other; a page may be empty and not be the last.</summary>
     public async Task<ListSequencesResponse> ListSequences(ListSequencesRequest request, CallContext context)
     {
-        (int partition, long cursor) = ReadToken(request.PageToken);
+        ListPlace place = ListPlace.Read(request.PageToken, partitions);
         Command command = new()
         {
             Kind = CommandKind.SequenceList,
             Flags = CommandFlags.Number | CommandFlags.AtRevision,
-            Number = partition,
-            AtRevision = cursor,
+            Number = place.Partition,
+            AtRevision = place.Row,
         };
         byte[] bytes = await ExecuteAsync(ref command, request.Prefix, context, isNumbered: false).ConfigureAwait(false);
-        return ToPage(bytes, partition);
+        return ToPage(bytes, place);
     }
 
-    private ListSequencesResponse ToPage(byte[] bytes, int partition)
+    private ListSequencesResponse ToPage(byte[] bytes, ListPlace place)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
         ListSequencesResponse page = new();
         page.Sequences.AddRange(Client.Sequences.SequenceDescription.ReadPage(outcome.Value).Select(ToInfo));
-        (int next, long row) = outcome.Number == 0 ? (partition + 1, 0) : (partition, outcome.Number);
-        page.NextPageToken = next < partitions ? string.Create(CultureInfo.InvariantCulture, $"{next}:{row}") : "";
+        page.NextPageToken = place.TokenOfNext(outcome.Number, partitions);
         return page;
-    }
-
-    private (int Partition, long Cursor) ReadToken(string token)
-    {
-        if (token.Length == 0)
-        {
-            return (0, 0);
-        }
-
-        string[] parts = token.Split(':');
-        return parts.Length == 2
-            && int.TryParse(parts[0], NumberStyles.None, CultureInfo.InvariantCulture, out int partition) && partition < partitions
-            && long.TryParse(parts[1], NumberStyles.None, CultureInfo.InvariantCulture, out long cursor)
-            ? (partition, cursor)
-            : throw OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, "page_token is none that a server gave.", OutcomeErrors.DidNotHappen);
     }
 
     private async Task<OutcomeStatus> ChangeAsync(CommandKind kind, string name, SequenceForm form, CallContext context)

@@ -19,6 +19,8 @@ internal sealed class UnaryCall(int loops) : ReplySink(loops)
         return await _reply.Task;
     }
 
+    public override bool IsClosed => _reply.Task.IsCompleted;
+
     public override void Deliver(ByteBuffer frame, int count)
     {
         if (!_reply.TrySetResult(frame))

@@ -2,6 +2,7 @@ using System.Text;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Results;
+using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
@@ -30,7 +31,8 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
     /// <param name="loggers">Receives connection events.</param>
     public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, Func<KahunaClientOptions, ConnectionPorts> ports, ILoggerFactory loggers)
     {
-        KahunaClientOptions options = new() { TrustedCaFile = trustedCaFile };
+        // Half of them may be answers that a leader holds back; the rest still gets through.
+        KahunaClientOptions options = new() { TrustedCaFile = trustedCaFile, MaxInFlight = Limits.InFlightPerStreamMax };
         foreach (Uri node in nodes)
         {
             options.Endpoints.Add(node);
@@ -65,11 +67,11 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         Operation<ForwardedOutcome> operation = Operation<ForwardedOutcome>.Rent();
         operation.Begin(command.Kind, command.Durability, Encoding.UTF8.GetString(command.Key));
         operation.AddFlag(command.Flags, true);
-        int comparedAt = bytes.Length - command.ComparedValue.Length;
+        int comparedAt = bytes.Length - command.FenceName.Length - command.ComparedValue.Length;
         operation.SetValue(bytes.Slice(comparedAt - command.Value.Length, command.Value.Length));
         if (command.Has(CommandFlags.IfValue))
         {
-            operation.AddComparison(command.Has(CommandFlags.NullCompared) ? KahunaValue.Null : new KahunaValue(bytes[comparedAt..]), null);
+            operation.AddComparison(command.Has(CommandFlags.NullCompared) ? KahunaValue.Null : new KahunaValue(bytes.Slice(comparedAt, command.ComparedValue.Length)), null);
         }
 
         if (command.Has(CommandFlags.IfRevision))
@@ -90,6 +92,12 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         if (command.Has(CommandFlags.Number))
         {
             operation.AddNumber(command.Number);
+            operation.FixedPartition = command.Kind is CommandKind.SequenceList or CommandKind.LockList ? (int)command.Number : null;
+        }
+
+        if (command.Has(CommandFlags.Fenced))
+        {
+            operation.AddFence(Encoding.UTF8.GetString(command.FenceName), command.FenceToken);
         }
 
         if (command.Has(CommandFlags.Session))

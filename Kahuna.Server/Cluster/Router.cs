@@ -19,7 +19,7 @@ internal sealed class Router(LoopSet loops, ClusterView view)
 
     /// <summary>A page of a list is of the partition that it names, counted anew from the last one on.</summary>
     private int PartitionOf(scoped in Command command) =>
-        command.Kind == CommandKind.SequenceList ? (int)(command.Number % view.Partitions) : KeyRouting.Partition(command.Key, view.Partitions);
+        command.Kind is CommandKind.SequenceList or CommandKind.LockList ? (int)(command.Number % view.Partitions) : KeyRouting.Partition(command.Key, view.Partitions);
 
     /// <summary>Hands the batch, which it takes over, to the loops of its partitions. Every operation gets exactly one reply; NotLeader names whom to ask instead.</summary>
     public void Route(ClientBatch batch) => loops.Post(batch);

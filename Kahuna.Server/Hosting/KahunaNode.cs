@@ -234,7 +234,8 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             },
             _loggers.CreateLogger("Kahuna.Grpc"));
         UnaryCalls calls = new(door, _forwarder);
-        NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), new ClusterService(_view, door, _stopping.Token));
+        LocksService locks = new(new LockCalls(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token);
+        NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), locks, new ClusterService(_view, door, _stopping.Token));
         HealthHandlers.AddTo(grpc, _health);
         ReflectionHandlers.AddTo(grpc);
         TellHealth();

@@ -10,9 +10,9 @@ internal static class NodeServices
     /// <summary>What the health service speaks of: the node as a whole (the empty name) and its services.</summary>
     public static ReadOnlySpan<string> Names => s_names;
 
-    private static readonly string[] s_names = ["", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Cluster"];
+    private static readonly string[] s_names = ["", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Cluster"];
 
-    public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, SequencesService sequences, ClusterService cluster) => server
+    public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, SequencesService sequences, LocksService locks, ClusterService cluster) => server
         .AddService(KeyValuesReflection.Descriptor.Services[0], service => service
             .Unary<SetKeyValueRequest, SetKeyValueResponse>(nameof(keys.SetKeyValue), keys.SetKeyValue)
             .Unary<GetKeyValueRequest, GetKeyValueResponse>(nameof(keys.GetKeyValue), keys.GetKeyValue)
@@ -28,6 +28,13 @@ internal static class NodeServices
             .Unary<UpdateSequenceRequest, UpdateSequenceResponse>(nameof(sequences.UpdateSequence), sequences.UpdateSequence)
             .Unary<DeleteSequenceRequest, DeleteSequenceResponse>(nameof(sequences.DeleteSequence), sequences.DeleteSequence)
             .Unary<ListSequencesRequest, ListSequencesResponse>(nameof(sequences.ListSequences), sequences.ListSequences))
+        .AddService(LocksReflection.Descriptor.Services[0], service => service
+            .Unary<AcquireLockRequest, AcquireLockResponse>(nameof(locks.AcquireLock), locks.AcquireLock)
+            .Unary<ExtendLockRequest, ExtendLockResponse>(nameof(locks.ExtendLock), locks.ExtendLock)
+            .Unary<ReleaseLockRequest, ReleaseLockResponse>(nameof(locks.ReleaseLock), locks.ReleaseLock)
+            .Unary<GetLockRequest, GetLockResponse>(nameof(locks.GetLock), locks.GetLock)
+            .Unary<ListLocksRequest, ListLocksResponse>(nameof(locks.ListLocks), locks.ListLocks)
+            .Unary<ObserveLockRequest, ObserveLockResponse>(nameof(locks.ObserveLock), locks.ObserveLock))
         .AddService(ClusterReflection.Descriptor.Services[0], service => service
             .Unary<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.DescribeCluster), cluster.DescribeCluster)
             .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.WatchCluster), cluster.WatchCluster)

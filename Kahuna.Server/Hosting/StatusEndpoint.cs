@@ -103,5 +103,10 @@ internal static class StatusEndpoint
         json.WriteNumber("refusals", figures.Sessions.Refusals);
         json.WriteNumber("forgotten", figures.Sessions.Forgotten);
         json.WriteEndObject();
+        json.WriteStartObject("locks");
+        json.WriteNumber("held", figures.Locks.Held);
+        json.WriteNumber("waiting", figures.Locks.Waiting);
+        json.WriteNumber("expired", figures.Locks.Expired);
+        json.WriteEndObject();
     }
 }

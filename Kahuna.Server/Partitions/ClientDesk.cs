@@ -3,11 +3,11 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Partitions.Ephemeral;
+using Kahuna.Server.Partitions.Locks;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
-using Kahuna.Server.State.Sessions;
 
 namespace Kahuna.Server.Partitions;
 
@@ -17,9 +17,6 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class ClientDesk
 {
-    /// <summary>Where keys have to go, it is looked after so many turns how much room there is: a few ms of a busy partition.</summary>
-    private const int TurnsBetweenWeighings = 32;
-
     private readonly GroupId _group;
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
@@ -27,17 +24,13 @@ internal sealed class ClientDesk
     private readonly EphemeralMemory _memory;
     private readonly ProposalQueue _proposals;
     private readonly ReadQueue _reads = new();
+    private readonly LockDesk _locks;
+    private readonly LeaderChores _chores;
     private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
     private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
     private ClusterClock _clock;
     private ulong _openTicket;
     private bool _hasOpenTicket;
-    private bool _sweeping;
-    private bool _forgetting;
-    private int _turnsUntilWeighed;
-    private LogIndex _evictedThrough;
-    private long _tickedMs;
-    private long _steadySinceMs;
 
     public ClientDesk(GroupId group, LoopOptions options, TurnOutput output, StateDesk states, EphemeralMemory memory)
     {
@@ -47,6 +40,8 @@ internal sealed class ClientDesk
         _output = output;
         _states = states;
         _proposals = new ProposalQueue(options.EntryBytesMax);
+        _locks = new LockDesk(options, output, states);
+        _chores = new LeaderChores(group, options, states, memory, _proposals, _locks);
         _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, Core.Leader.Value);
         _answerUnknown = reply => Answer(reply, OutcomeStatus.Unknown);
     }
@@ -56,6 +51,9 @@ internal sealed class ClientDesk
 
     /// <summary>The epoch of an ephemeral group.</summary>
     public ulong Epoch { get; set; }
+
+    /// <summary>Asks for leases of so many ms in an ephemeral group; false while the meta group has not made room for them.</summary>
+    public Func<long, bool>? MayLease { get; set; }
 
     /// <summary>This node leads and has applied an entry of its own term.</summary>
     public bool IsServing { get; private set; }
@@ -114,7 +112,7 @@ internal sealed class ClientDesk
             return;
         }
 
-        bool evicts = TryEvict();
+        bool evicts = !IsDraining && _chores.TryEvict(Core);
         long timeMs = _clock.At(_output.NowMs);
         while (_proposals.TryPeek(timeMs, out ReadOnlySpan<byte> payload))
         {
@@ -122,45 +120,23 @@ internal sealed class ClientDesk
             {
                 // Leadership is being handed over; whoever leads next is told by the hint. A sweep that waited is gone, too.
                 _proposals.DropQueued(_answerNotLeader);
-                _sweeping = false;
-                _forgetting = false;
+                _chores.Drop();
                 return;
             }
 
             _proposals.MarkProposed(index, Core.Term);
-            _evictedThrough = evicts ? index : _evictedThrough;
+            if (evicts)
+            {
+                _chores.EvictedWith(index);
+            }
         }
     }
 
-    /// <summary>A tick: proposes to remove keys whose time is over, and to forget sessions that nobody can need.</summary>
+    /// <summary>A tick: answers what was held back long enough, and proposes what is due.</summary>
     public void Tick()
     {
-        long nowMs = _output.NowMs;
-        if (nowMs - _tickedMs > _options.StandstillMs)
-        {
-            // What this node was sent meanwhile may have waited just as long, and must find its session.
-            _steadySinceMs = nowMs;
-        }
-
-        _tickedMs = nowMs;
-        if (!_sweeping && !IsDraining && _states.State.HasExpired(_clock.At(nowMs)))
-        {
-            ProposeSweep(CommandKind.ExpireSweep, _options.SweepKeysMax);
-            _sweeping = true;
-        }
-
-        _turnsUntilWeighed = 0;
-        StateLimits limits = _options.StateLimits;
-        if (!_forgetting && !IsDraining && nowMs - _steadySinceMs >= limits.CommandLifeMs)
-        {
-            SessionTable sessions = _states.State.Sessions;
-            long idleMs = sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
-            if (sessions.HasForgettable(_clock.At(nowMs), idleMs))
-            {
-                ProposeSweep(CommandKind.SessionSweep, idleMs);
-                _forgetting = true;
-            }
-        }
+        _locks.Tick(_clock.At(_output.NowMs));
+        _chores.Tick(_output.NowMs, _clock.At(_output.NowMs), IsDraining);
     }
 
     /// <summary>An entry is committed: how many of its commands are awaited. What it takes the place of is answered.</summary>
@@ -173,9 +149,7 @@ internal sealed class ClientDesk
     /// <summary>Applies one command of an entry, and answers whoever waits for it.</summary>
     public void Apply(scoped in Command command, bool isAwaited)
     {
-        _sweeping &= command.Kind != CommandKind.ExpireSweep;
-        _forgetting &= command.Kind != CommandKind.SessionSweep;
-
+        _chores.Applied(command.Kind);
         ProposalQueue.PendingReply reply = isAwaited ? _proposals.TakeReply() : default;
         if (reply.Sink is null)
         {
@@ -198,10 +172,8 @@ internal sealed class ClientDesk
     public void BeginServing()
     {
         IsServing = true;
-        _evictedThrough = default;
         _clock.Anchor(_states.State.TimeMs, _output.NowMs);
-        _tickedMs = _output.NowMs;
-        _steadySinceMs = _output.NowMs;
+        _chores.BeginServing(_output.NowMs);
     }
 
     /// <summary>A round has confirmed reads.</summary>
@@ -211,6 +183,7 @@ internal sealed class ClientDesk
     public void ServeReads()
     {
         long nowMs = _clock.At(_output.NowMs);
+        _locks.ServeChanges(nowMs);
         for (int i = 0; _reads.TryTake(_states.Applied, out ReadQueue.PendingRead read); i++)
         {
             if (i % Prefetcher.CommandsMax == 0)
@@ -221,9 +194,17 @@ internal sealed class ClientDesk
             ref readonly ClientOperation op = ref read.Batch.Operations[read.Operation];
             bool decodes = Command.TryRead(read.Batch.Command(op), out Command command);
             InvariantException.Require(decodes, "a read that passed the door decodes");
-            ByteBuffer frame = _output.BeginReply(read.Batch.Sink, op.Number, out int at);
-            _states.State.Read(command, nowMs, frame);
-            _output.EndReply(read.Batch.Sink, frame, at);
+            if (LockCheck.IsLock(command.Kind))
+            {
+                _locks.Serve(read.Batch.Sink, op.Number, read.Batch.Command(op), nowMs);
+            }
+            else
+            {
+                ByteBuffer frame = _output.BeginReply(read.Batch.Sink, op.Number, out int at);
+                _states.State.Read(command, nowMs, frame);
+                _output.EndReply(read.Batch.Sink, frame, at);
+            }
+
             read.Batch.Release();
         }
     }
@@ -232,8 +213,8 @@ internal sealed class ClientDesk
     public void LoseLeadership()
     {
         IsServing = false;
-        _sweeping = false;
-        _forgetting = false;
+        _chores.Drop();
+        _locks.Drop(OutcomeStatus.NotLeader, Core.Leader.Value);
         if (_proposals.Queued > 0)
         {
             _proposals.DropQueued(_answerNotLeader);
@@ -254,6 +235,7 @@ internal sealed class ClientDesk
         LoseProposed();
         _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
         DropReads(OutcomeStatus.Unavailable);
+        _locks.Drop(OutcomeStatus.Unavailable, 0);
     }
 
     /// <summary>A rule is broken: answers everything.</summary>
@@ -262,6 +244,7 @@ internal sealed class ClientDesk
         _proposals.DropProposed(reply => Answer(reply, OutcomeStatus.Internal));
         _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
         DropReads(OutcomeStatus.Internal);
+        _locks.Drop(OutcomeStatus.Internal, 0);
     }
 
     private bool CanPropose => IsServing && Core.Role == RaftRole.Leader && (_group.IsEphemeral ? HasRoom : _output.LogBatchesPending < _options.LogBatchesInFlight);
@@ -303,67 +286,22 @@ internal sealed class ClientDesk
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.MemoryFull, full);
         }
+        else if (MayLease is not null && LeaseOf(batch.Command(op)) is var lease and not 0 && !MayLease(lease))
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unavailable, "The partition makes room for leases of this length; try again.");
+        }
         else
         {
             _proposals.Add(batch.Command(op), batch.Sink, op.Number);
         }
     }
 
+    /// <summary>The lease that a command asks for; 0: none.</summary>
+    private static long LeaseOf(ReadOnlySpan<byte> bytes) =>
+        (CommandKind)bytes[0] is CommandKind.LockAcquire or CommandKind.LockExtend && Command.TryRead(bytes, out Command command) ? command.TtlMs : 0;
+
     /// <summary>What frees memory is taken also when it is full.</summary>
-    private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend);
-
-    /// <summary>
-    /// Looks now and then how much room there is, and queues the keys that have to go; true when there are any. Not while earlier ones are on their way: what they free is not to be seen yet, and the same room
-    /// would be made again and again.
-    /// </summary>
-    private bool TryEvict()
-    {
-        // A busy partition takes in more between two ticks than is kept free.
-        if (!_group.IsEphemeral || !_memory.Evicts || IsDraining || _states.Applied < _evictedThrough || --_turnsUntilWeighed >= 0)
-        {
-            return false;
-        }
-
-        _turnsUntilWeighed = TurnsBetweenWeighings;
-        _states.Weigh(Core);
-        long bytes = _memory.BytesToEvict;
-        return bytes > 0 && Evict(((long)((double)bytes * _states.State.BytesInUse / Math.Max(1, _memory.Bytes))) + 1);
-    }
-
-    /// <summary>Queues keys that make up so many bytes: this partition's share of what is too much on the node.</summary>
-    private bool Evict(long bytes)
-    {
-        bool isAny = false;
-        ByteBuffer names = ByteBuffer.Rent();
-        while (bytes > 0 && _states.State.TryChooseVictims(names, _options.EvictNamesBytesMax, ref bytes))
-        {
-            Command evict = new() { Kind = CommandKind.Evict, Durability = CommandDurability.Ephemeral, Value = names.Written };
-            ByteBuffer command = ByteBuffer.Rent(evict.EncodedBytes);
-            evict.Write(command);
-            _proposals.Add(command.Written, null, 0);
-            command.Return();
-            names.Length = 0;
-            isAny = true;
-        }
-
-        names.Return();
-        return isAny;
-    }
-
-    private void ProposeSweep(CommandKind kind, long number)
-    {
-        Command sweep = new()
-        {
-            Kind = kind,
-            Durability = _group.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent,
-            Flags = CommandFlags.Number,
-            Number = number,
-        };
-        ByteBuffer scratch = ByteBuffer.Rent(64);
-        sweep.Write(scratch);
-        _proposals.Add(scratch.Written, null, 0);
-        scratch.Return();
-    }
+    private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend or CommandKind.LockExtend or CommandKind.LockRelease);
 
     private void DropReads(OutcomeStatus status)
     {

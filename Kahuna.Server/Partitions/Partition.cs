@@ -64,6 +64,7 @@ internal sealed class Partition
 
         _clients.Core = _core;
         _clients.Epoch = _life?.Epoch ?? 0;
+        _clients.MayLease = _life is null ? null : _life.MayLease;
         if (Group.IsMeta)
         {
             _meta = new MetaDesk(options, ports, board);
@@ -505,7 +506,7 @@ internal sealed class Partition
         HardState promises = _core.Promises;
         _clients.LoseProposed();
         LoseLeadership();
-        StateLimits limits = _options.StateLimits.InEpoch(_life!.Epoch);
+        StateLimits limits = _options.StateLimits.InEpoch(_life!.Epoch) with { LeasesBeforeMs = _life.LeasesBeforeMs };
         _states.BeginAnew(new StateMachine(limits));
         _core = new PartitionRecovery(Group, _options, _ports).EmptyCore(promises, voting);
         _core.SaveAgain();

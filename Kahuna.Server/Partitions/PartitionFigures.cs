@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Sessions;
 
 namespace Kahuna.Server.Partitions;
@@ -11,7 +12,8 @@ namespace Kahuna.Server.Partitions;
 /// <param name="LogStart">The entry before the first that the log still holds.</param>
 /// <param name="MayVote">The node takes part in elections of this partition.</param>
 /// <param name="Sessions">What is remembered of clients.</param>
-internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote, SessionFigures Sessions)
+/// <param name="Locks">Claims for locks.</param>
+internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote, SessionFigures Sessions, LockFigures Locks)
 {
-    public static PartitionFigures None { get; } = new(default, 0, 0, default, default, false, default);
+    public static PartitionFigures None { get; } = new(default, 0, 0, default, default, false, default, default);
 }

@@ -28,6 +28,12 @@ internal sealed class ExpiryHeap(KeyTable keys)
     /// <summary>True when the key expires and its deadline is not after <paramref name="timeMs"/>.</summary>
     public bool HasPassed(in KeyEntry entry, long timeMs) => entry.ExpirySlot != 0 && _nodes[entry.ExpirySlot].DeadlineMs <= timeMs;
 
+    /// <summary>True when some key's deadline is not after <paramref name="timeMs"/>.</summary>
+    public bool AnyPassed(long timeMs) => _count > 0 && _nodes[1].DeadlineMs <= timeMs;
+
+    /// <summary>Adds keys whose deadline has passed, in no order, until there are so many.</summary>
+    public void CollectPassed(long timeMs, int countMax, List<int> passed) => CollectPassed(1, timeMs, countMax, passed);
+
     /// <summary>Gives a key a deadline, or another one.</summary>
     public void Set(int key, long deadlineMs)
     {
@@ -55,6 +61,22 @@ internal sealed class ExpiryHeap(KeyTable keys)
         if (slot <= _count)
         {
             Place(last, slot);
+        }
+    }
+
+    /// <summary>What is below a place is not earlier than the place.</summary>
+    private void CollectPassed(int slot, long timeMs, int countMax, List<int> passed)
+    {
+        if (slot > _count || passed.Count >= countMax || _nodes[slot].DeadlineMs > timeMs)
+        {
+            return;
+        }
+
+        passed.Add(_nodes[slot].Key);
+        int child = ((slot - 1) * Children) + 2;
+        for (int i = 0; i < Children; i++)
+        {
+            CollectPassed(child + i, timeMs, countMax, passed);
         }
     }
 

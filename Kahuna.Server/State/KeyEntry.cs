@@ -47,6 +47,12 @@ internal struct KeyEntry
     /// <summary>The row is a client session.</summary>
     public readonly bool IsSession => (Flags & KeyEntryFlags.Session) != 0;
 
+    /// <summary>The row is a claim for a lock.</summary>
+    public readonly bool IsClaim => (Flags & KeyEntryFlags.Claim) != 0;
+
+    /// <summary>The row is a claim that holds its lock.</summary>
+    public readonly bool IsHeld => (Flags & KeyEntryFlags.Held) != 0;
+
     /// <summary>Length for which <see cref="Block"/> was allocated.</summary>
     public readonly int BlockLength => KeyLength + ValueLength;
 }

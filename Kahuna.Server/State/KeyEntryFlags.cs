@@ -20,4 +20,10 @@ internal enum KeyEntryFlags : byte
 
     /// <summary>With <see cref="System"/>: the value is a client session (<see cref="Sessions.SessionWindow"/>), which is changed in place.</summary>
     Session = 16,
+
+    /// <summary>With <see cref="System"/>: a claim for a lock (<see cref="Locks.ClaimRow"/>).</summary>
+    Claim = 32,
+
+    /// <summary>With <see cref="Claim"/>: it holds the lock; others wait for it.</summary>
+    Held = 64,
 }

@@ -29,6 +29,8 @@ internal sealed class KeyStore
         System = new SystemRows(this);
         LiveSessions = new ExpiryHeap(Keys);
         IdleSessions = new ExpiryHeap(Keys);
+        Leases = new ExpiryHeap(Keys);
+        Waiters = new ExpiryHeap(Keys);
     }
 
     public KeyTable Keys { get; }
@@ -46,14 +48,22 @@ internal sealed class KeyStore
     /// <summary>Sessions that have no more than their number left, by the time of their last command.</summary>
     public ExpiryHeap IdleSessions { get; }
 
+    /// <summary>Claims that hold a lock, by the end of their lease.</summary>
+    public ExpiryHeap Leases { get; }
+
+    /// <summary>Claims that wait for a lock, by the time at which somebody has to look whether they still do.</summary>
+    public ExpiryHeap Waiters { get; }
+
     /// <summary>Digest of everything that is stored, kept up with each change.</summary>
     public ulong Digest => unchecked(_digest + History.Digest);
 
     public StateCounts Counts =>
-        new(Keys.Count - Keys.FreeCount - System.Count - _deleted, _deleted, History.Count, _slabs.Bytes + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes);
+        new(Keys.Count - Keys.FreeCount - System.Count - _deleted, _deleted, History.Count, _slabs.Bytes + TableBytes);
 
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
-    public long BytesInUse => _slabs.BytesInUse + Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes;
+    public long BytesInUse => _slabs.BytesInUse + TableBytes;
+
+    private long TableBytes => Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes + Leases.Bytes + Waiters.Bytes;
 
     /// <summary>Bytes in use that nothing lies in, and free rows: what comes next may take their place.</summary>
     public long FreeBytes => _slabs.FreeBytes + ((long)Keys.FreeCount * KeyTable.RowBytes);
@@ -134,12 +144,13 @@ internal sealed class KeyStore
         }
     }
 
-    /// <summary>The time that goes with a row that has one: a key's deadline, a session's last command.</summary>
+    /// <summary>The time that goes with a row that has one: a key's deadline, a session's last command, the end of a lease.</summary>
     public long DeadlineOf(in KeyEntry entry) => HeapOf(in entry).DeadlineOf(in entry);
 
     /// <summary>Where the row's time stands, or would.</summary>
     public ExpiryHeap HeapOf(in KeyEntry entry) =>
-        !entry.IsSession ? Expiry : entry.ValueLength > Sessions.SessionWindow.HeaderBytes ? LiveSessions : IdleSessions;
+        entry.IsClaim ? entry.IsHeld ? Leases : Waiters
+        : !entry.IsSession ? Expiry : entry.ValueLength > Sessions.SessionWindow.HeaderBytes ? LiveSessions : IdleSessions;
 
     /// <summary>
     /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>, and

@@ -19,6 +19,7 @@ internal sealed class KeyTable
     private readonly SlabAllocator _slabs;
     private readonly ChunkedTable<KeyEntry> _entries = new();
     private readonly ChunkedTable<int> _buckets = new();
+    private readonly FreeRows _free = new();
 
     /// <summary>Buckets below 2^level have been split in this round; hashes are masked with one bit more where that hits an existing bucket.</summary>
     private uint _mask = (1u << InitialBucketsLog2) - 1;
@@ -37,10 +38,10 @@ internal sealed class KeyTable
     public int Count => _entries.Count - 1;
 
     /// <summary>Rows that stand for nothing.</summary>
-    public int FreeCount { get; private set; }
+    public int FreeCount => _free.Count;
 
     /// <summary>The row that the next key gets, where one is free; 0 when a new row is added.</summary>
-    public int FirstFree { get; private set; }
+    public int FirstFree => _free.First;
 
     /// <summary>Bytes of rows and buckets.</summary>
     public long Bytes => _entries.Bytes + _buckets.Bytes;
@@ -112,8 +113,7 @@ internal sealed class KeyTable
         int index = FirstFree;
         if (index != 0)
         {
-            FirstFree = _entries[index].Next;
-            FreeCount--;
+            _free.Remove(index);
         }
         else
         {
@@ -191,9 +191,8 @@ internal sealed class KeyTable
 
     private void AddFree(int index)
     {
-        _entries[index] = new KeyEntry { Flags = KeyEntryFlags.Free, Block = SlabAllocator.None, Next = FirstFree };
-        FirstFree = index;
-        FreeCount++;
+        _entries[index] = new KeyEntry { Flags = KeyEntryFlags.Free, Block = SlabAllocator.None };
+        _free.Add(index);
     }
 
     private void Fill(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)

@@ -33,7 +33,18 @@ internal sealed record StateLimits
     /// <summary>The revision that the first write of a key gets.</summary>
     public long FirstRevision { get; private init; } = 1;
 
-    /// <summary>As these, for an epoch of an ephemeral group, from 1 on: its revisions are above those of all epochs before.</summary>
+    /// <summary>The longest lease that an epoch of an ephemeral group may grant before the meta group has made room for longer ones: a minute.</summary>
+    public long LeaseCeilingMs { get; init; } = Meta.MetaGroup.CeilingMsDefault;
+
+    /// <summary>Who waits for a lock is looked after so often, in cluster time.</summary>
+    public long WaiterCheckMs { get; init; } = 20_000;
+
+    /// <summary>
+    /// Where an epoch begins empty: the longest lease that the epoch before could grant. Its cluster time begins at 0 after the one before was closed, so that until this cluster time nothing is granted.
+    /// </summary>
+    public long LeasesBeforeMs { get; init; }
+
+    /// <summary>As these, for an epoch of an ephemeral group, from 1 on: its revisions and tokens are above those of all epochs before.</summary>
     public StateLimits InEpoch(ulong epoch) => this with { FirstRevision = ((long)(epoch - 1) << RevisionBits) + 1 };
 
     /// <summary>The epoch that a revision of an ephemeral key is from.</summary>

@@ -2,6 +2,7 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Meta;
 using Kahuna.Server.State.Sequences;
 using Kahuna.Server.State.Sessions;
@@ -26,6 +27,10 @@ internal sealed class StateMachine
     public StateMachine(StateLimits limits)
         : this(new KeyStore(limits), timeMs: 0, limits)
     {
+        if (limits.LeasesBeforeMs > 0)
+        {
+            Locks.BeginAfter(limits.LeasesBeforeMs);
+        }
     }
 
     /// <summary>A loaded one (<see cref="StateLoader"/>).</summary>
@@ -35,7 +40,8 @@ internal sealed class StateMachine
         Sessions = new SessionTable(store, limits);
         Ahead = new Prefetcher(store);
         Sequences = new SequenceTable(store);
-        Meta = new MetaTable(store);
+        Locks = new LockTable(store, limits);
+        Meta = new MetaTable(store, limits);
         TimeMs = timeMs;
     }
 
@@ -49,6 +55,8 @@ internal sealed class StateMachine
     public SessionTable Sessions { get; }
 
     public SequenceTable Sequences { get; }
+
+    public LockTable Locks { get; }
 
     /// <summary>The records of the meta group; only that one has any.</summary>
     public MetaTable Meta { get; }
@@ -108,6 +116,12 @@ internal sealed class StateMachine
             return;
         }
 
+        if (Locks.TryApply(in command, TimeMs, out Outcome answer))
+        {
+            Answer(outcome, in answer);
+            return;
+        }
+
         int key = _store.Keys.Find(command.Key, hash);
         if (key != 0)
         {
@@ -146,6 +160,9 @@ internal sealed class StateMachine
             case CommandKind.SessionSweep:
                 Sessions.Sweep(TimeMs, command.Number, SessionsPerSweep);
                 break;
+            case CommandKind.LockSweep:
+                Locks.Sweep(TimeMs, command.Number, command.Value);
+                break;
             case CommandKind.Evict:
                 Eviction.Apply(_store, in command);
                 break;
@@ -155,29 +172,11 @@ internal sealed class StateMachine
         }
     }
 
-    /// <summary>Answers one read and appends its encoded outcome. Of keys: <see cref="KeyReader.Read"/>.</summary>
-    public void Read(scoped in Command command, long nowMs, ByteBuffer outcome)
-    {
-        switch (command.Kind)
-        {
-            case CommandKind.SequenceGet:
-                Sequences.Get(command.Key, outcome);
-                break;
-            case CommandKind.SequenceList:
-                Sequences.List(command.Key, command.AtRevision, outcome);
-                break;
-            default:
-                KeyReader.Read(_store, in command, TimeMs, nowMs, outcome);
-                break;
-        }
-    }
+    /// <inheritdoc cref="StateReads.Read"/>
+    public bool Read(scoped in Command command, long nowMs, ByteBuffer outcome) => StateReads.Read(_store, this, in command, nowMs, outcome);
 
     /// <summary>True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then proposes an ExpireSweep.</summary>
-    public bool HasExpired(long nowMs)
-    {
-        int first = _store.Expiry.First;
-        return first != 0 && _store.Expiry.HasPassed(in _store.Keys[first], nowMs);
-    }
+    public bool HasExpired(long nowMs) => _store.Expiry.AnyPassed(nowMs);
 
     /// <summary>64-bit digest of keys, values, revisions, times to live and history; equal on nodes that applied the same entries.</summary>
     public ulong Digest => _store.Digest;

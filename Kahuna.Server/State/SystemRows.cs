@@ -20,14 +20,8 @@ internal sealed class SystemRows(KeyStore store)
     public void Free(int row)
     {
         store.BeginChange(row);
-        ref KeyEntry entry = ref store.Keys[row];
-        if (entry.ExpirySlot != 0)
-        {
-            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(entry.Hash, store.DeadlineOf(in entry))));
-            store.HeapOf(in entry).Remove(row);
-        }
-
-        store.AddToDigest(unchecked(0 - entry.Digest));
+        ClearTime(row);
+        store.AddToDigest(unchecked(0 - store.Keys[row].Digest));
         Count--;
         store.Keys.Free(row);
     }
@@ -54,6 +48,40 @@ internal sealed class SystemRows(KeyStore store)
     {
         store.Keys[row].Digest = unchecked(store.Keys[row].Digest + difference);
         store.AddToDigest(difference);
+    }
+
+    /// <summary>A row's value, to be changed in place in any way; afterwards <see cref="Close"/>.</summary>
+    public Span<byte> Open(int row)
+    {
+        store.BeginChange(row);
+        ref KeyEntry entry = ref store.Keys[row];
+        store.AddToDigest(unchecked(0 - entry.Digest));
+        return store.Keys.Writable(in entry);
+    }
+
+    /// <summary>The change is made.</summary>
+    public void Close(int row) => store.AddDigest(ref store.Keys[row]);
+
+    /// <summary>Gives a row a time among those of its kind, or another one.</summary>
+    public void SetTime(int row, long timeMs)
+    {
+        ClearTime(row);
+        store.BeginChange(row);
+        ref KeyEntry entry = ref store.Keys[row];
+        store.HeapOf(in entry).Set(row, timeMs);
+        store.AddToDigest(StateDigest.OfDeadline(entry.Hash, timeMs));
+    }
+
+    /// <summary>Takes a row's time away, if it has one.</summary>
+    public void ClearTime(int row)
+    {
+        ref KeyEntry entry = ref store.Keys[row];
+        if (entry.ExpirySlot != 0)
+        {
+            store.BeginChange(row);
+            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(entry.Hash, store.DeadlineOf(in entry))));
+            store.HeapOf(in entry).Remove(row);
+        }
     }
 
     /// <summary>Puts a session at its time among those that remember outcomes or those that do not, whichever its value says. It is in <paramref name="from"/> until then; null: in none.</summary>

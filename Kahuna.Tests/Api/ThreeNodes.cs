@@ -19,6 +19,9 @@ public sealed class ThreeNodes : IAsyncLifetime
     /// <summary>A channel to a node that does not lead.</summary>
     internal GrpcChannel Follower => _channels[(LeaderIndex + 1) % 3];
 
+    /// <summary>A channel to a node.</summary>
+    internal GrpcChannel Channel(int index) => _channels[index];
+
     internal int LeaderIndex => Math.Max(0, Cluster.Nodes[0].View.Status(0).Leader.Value - 1);
 
     public async Task InitializeAsync()

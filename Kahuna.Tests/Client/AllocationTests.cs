@@ -1,6 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Outcomes;
 using Microsoft.Extensions.Logging.Abstractions;
@@ -42,6 +43,29 @@ public sealed class AllocationTests
         await SettleAsync(client, node);
         long array = Measure(static () => GC.KeepAlive(new byte[128]));
         Assert.Equal(array, Measure(() => Check(client.KeyValues.GetAsync("bench:1234"))));
+    }
+
+    [Fact]
+    public async Task A_lock_allocates_its_handle_and_its_owner_and_a_fence_nothing()
+    {
+        InstantNode node = new();
+        await using KahunaClient client = Client(node);
+        await SettleAsync(client, node);
+        TimeSpan lease = TimeSpan.FromSeconds(30);
+        long pair = Measure(() =>
+        {
+            LockHandle handle = Take(client.Locks.AcquireAsync("bench/1234", lease, lease));
+            Assert.True(handle.DisposeAsync().IsCompletedSuccessfully);
+        });
+        Assert.InRange(pair, 1, 260);
+        SetOptions options = new() { Fence = new Fence("bench/1", 1) };
+        Assert.Equal(0, Measure(() => Check(client.KeyValues.SetAsync("bench/1234", "some text", options))));
+    }
+
+    private static T Take<T>(ValueTask<T> task)
+    {
+        Assert.True(task.IsCompleted);
+        return task.GetAwaiter().GetResult();
     }
 
     private static KahunaClient Client(InstantNode node)

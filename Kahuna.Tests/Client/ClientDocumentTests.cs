@@ -3,7 +3,9 @@ using System.Text.RegularExpressions;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.DependencyInjection;
+using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Sequences;
 using Kahuna.Server.Hosting;
@@ -22,7 +24,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(10, shown.Length);
+        Assert.Equal(13, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -97,6 +99,39 @@ public sealed partial class ClientDocumentTests
         }
         #endregion
         Assert.Equal((1000, 1001, 1050), (order, block.First, block.Last));
+
+        CancellationToken ct = CancellationToken.None;
+        #region locks
+        await using (LockHandle handle = await client.Locks.AcquireAsync("orders/17", TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30), ct))
+        {
+            using CancellationTokenSource work = CancellationTokenSource.CreateLinkedTokenSource(ct, handle.LostToken);
+            await kv.SetAsync("orders/state", "shipped", new SetOptions { Fence = handle.Fence }, work.Token);
+        }
+        #endregion
+        Assert.Equal("shipped", (await kv.GetAsync("orders/state")).Value.AsString());
+
+        #region more locks
+        await using LockHandle? free = await client.Locks.TryAcquireAsync("reports/daily", TimeSpan.FromSeconds(15));
+        Console.WriteLine(free is null ? "somebody else has it" : $"mine, under token {free.Token}");
+
+        LockOptions reader = new() { Mode = LockMode.Shared, RenewFor = TimeSpan.FromHours(1) };
+        await using LockHandle shared = await client.Locks.AcquireAsync("catalog", TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30), reader);
+        await using LockHandle permit = await client.Semaphores.AcquireAsync("downloads", 10, TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30));
+        #endregion
+        Assert.NotNull(free);
+
+        #region elections
+        await using (Leadership leadership = await client.Elections.CampaignAsync("billing/leader", "node-7:8082", TimeSpan.FromSeconds(15)))
+        {
+            await kv.SetAsync("billing/config", "v2", new SetOptions { Fence = leadership.Fence });
+        }
+
+        await foreach (LeaderDescription? leader in client.Elections.ObserveAsync("billing/leader"))
+        {
+            Console.WriteLine(leader is null ? "nobody leads" : $"{leader.Candidate} leads");
+            break;
+        }
+        #endregion
 
         #region failures
         try

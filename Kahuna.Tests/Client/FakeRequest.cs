@@ -8,6 +8,15 @@ internal sealed record FakeRequest(FakeConnection Connection, uint Number, uint 
     /// <summary>The whole command.</summary>
     public required byte[] Bytes { get; init; }
 
+    /// <summary>The lease that it asks for.</summary>
+    public long LeaseMs => Read().TtlMs;
+
+    /// <summary>For how long it waits, or may be held back; null when it does not say.</summary>
+    public long? WaitingMs => Read() is var command && command.Has(CommandFlags.Number) ? command.Number : null;
+
+    /// <summary>The token that it is about.</summary>
+    public long Token => Read().ComparedRevision;
+
     /// <summary>The flags that the caller's options have set.</summary>
     public CommandFlags Options => Flags & ~(CommandFlags.Session | CommandFlags.Opening);
 
@@ -19,8 +28,14 @@ internal sealed record FakeRequest(FakeConnection Connection, uint Number, uint 
     {
         get
         {
-            Assert.True(Command.TryRead(Bytes, out Command command));
+            Command command = Read();
             return (command.SessionId, command.Sequence, command.Lag);
         }
+    }
+
+    private Command Read()
+    {
+        Assert.True(Command.TryRead(Bytes, out Command command));
+        return command;
     }
 }

@@ -45,6 +45,9 @@ internal sealed class ManualTime : TimeProvider
         }
     }
 
+    /// <summary>Moves the clock without a timer: what a process sees that stood still.</summary>
+    public void Jump(TimeSpan span) => Interlocked.Add(ref _nowMs, (long)span.TotalMilliseconds);
+
     private sealed class ManualTimer(ManualTime time, TimerCallback callback, object? state) : ITimer
     {
         public long DueMs { get; private set; }

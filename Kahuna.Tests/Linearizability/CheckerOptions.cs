@@ -13,6 +13,12 @@ internal sealed record CheckerOptions
     /// <summary>So much later than its time to live, counted from the answer, a key may still be seen. Null, the default: at any time, as a change of leader stretches it.</summary>
     public TimeSpan? TtlLatenessMax { get; init; }
 
+    /// <summary>
+    /// Holdings of a lock are compared by the time at which they were believed in: who has it alone, and in which order. False where the clocks by which clients believe run slower than the history's, so that a
+    /// holding may be recorded longer than it was.
+    /// </summary>
+    public bool LockExclusion { get; init; } = true;
+
     /// <summary>The search for one key gives up with <see cref="Verdict.Undecided"/> after so many states; each takes 100 to 250 bytes.</summary>
     public int StatesMax { get; init; } = 2_000_000;
 

@@ -1,5 +1,6 @@
 using System.Globalization;
 using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -35,6 +36,7 @@ internal sealed class History
             history.Add(operation);
         }
 
+        history.RequireLocksToBeLocks();
         foreach (List<HistoryOperation> process in history._processes.Values)
         {
             RequireOneAtATime(process);
@@ -55,13 +57,14 @@ internal sealed class History
 
         _outcomes[(int)operation.Outcome]++;
         List<HistoryOperation> ofKey = ListOf(_keys, operation.Key);
-        if (ofKey.Count > 0 && (ofKey[0].Kind == OperationKind.Next) != (operation.Kind == OperationKind.Next))
+        string subject = HistoryFields.SubjectOf(operation.Kind);
+        if (ofKey.Count > 0 && HistoryFields.SubjectOf(ofKey[0].Kind) is var before && before != subject)
         {
-            throw new HistoryException(operation.Line, $"{operation.Key} is a key and a sequence; give them different names");
+            throw new HistoryException(operation.Line, $"{operation.Key} is a {before} and a {subject}; give them different names");
         }
 
         ofKey.Add(operation);
-        if (operation.Kind != OperationKind.Next && ofKey.Count > OperationsPerKeyMax && ofKey.Count(one => one.Outcome != HistoryOutcome.Fail) > OperationsPerKeyMax)
+        if (subject == "key" && ofKey.Count > OperationsPerKeyMax && ofKey.Count(one => one.Outcome != HistoryOutcome.Fail) > OperationsPerKeyMax)
         {
             throw new HistoryException(operation.Line, $"key {operation.Key} has more than {OperationsPerKeyMax} operations; retire a key after so many and go on with a new one");
         }
@@ -87,7 +90,7 @@ internal sealed class History
         : operation is { Outcome: HistoryOutcome.Ok, ReturnNs: null } ? "the outcome is ok, so return must be given"
         : operation.Arguments.OnlyIfRevision < 1 ? $"cmpRev is {operation.Arguments.OnlyIfRevision}; it must be 1 or greater"
         : operation.Kind == OperationKind.Next && operation.Arguments.Count < 1 ? $"count is {operation.Arguments.Count}; it must be 1 or greater"
-        : TtlRefusal(operation) ?? ResultRefusal(operation);
+        : TtlRefusal(operation) ?? LockRefusal(operation) ?? ResultRefusal(operation);
 
     private static string? TtlRefusal(HistoryOperation operation)
     {
@@ -95,6 +98,21 @@ internal sealed class History
         return operation.Arguments.TtlMs is { } ttl
             ? ttl < least || ttl > Limits.TtlMsMax ? $"ttlMs is {ttl}; it must be {least} to {Limits.TtlMsMax}" : null
             : operation.Kind == OperationKind.Extend ? "extend needs ttlMs" : null;
+    }
+
+    private static string? LockRefusal(HistoryOperation operation)
+    {
+        (OperationArguments asked, OperationResult result) = (operation.Arguments, operation.Result);
+        bool isGrant = operation is { Kind: OperationKind.Acquire, Outcome: HistoryOutcome.Ok } && result.Affirmed != false;
+        return asked.Fence is { Lock.Length: 0 } ? "fence names no lock"
+            : asked.Fence?.Token < 1 ? $"the token of the fence is {asked.Fence.Token}; it must be 1 or greater"
+            : operation.Kind == OperationKind.Acquire && asked.Mode == LockMode.Unset ? "acquire needs a mode"
+            : asked.Mode == LockMode.Permit && asked.Permits is < 1 or > Limits.PermitsMax ? $"permits is {asked.Permits}; it must be 1 to {Limits.PermitsMax}"
+            : isGrant && result.Token is null ? "the lock was granted, so token must be given"
+            : result.Token < 1 ? $"token is {result.Token}; it must be 1 or greater"
+            : result.Affirmed == false && (result.Token ?? result.UntilNs) is not null ? "the result has a token or its end although the answer was no"
+            : result.UntilNs < operation.ReturnNs ? $"until is {result.UntilNs}, before the return at {operation.ReturnNs}"
+            : null;
     }
 
     private static string? ResultRefusal(HistoryOperation operation)
@@ -106,6 +124,18 @@ internal sealed class History
             : result is { HasValue: true, Affirmed: false } ? "the result has a value although the answer was no"
             : result.HasValue && operation.Kind == OperationKind.Increment && !ValueTable.IsInteger(result.Value, out _) ? "the value of an increment must be a 64-bit integer"
             : null;
+    }
+
+    /// <summary>A write whose lock is misspelt would go unchecked.</summary>
+    private void RequireLocksToBeLocks()
+    {
+        foreach (HistoryOperation operation in _keys.Values.SelectMany(static operations => operations))
+        {
+            if (operation.Arguments.Fence is { } fence && _keys.TryGetValue(fence.Lock, out List<HistoryOperation>? named) && named[0].Kind != OperationKind.Acquire)
+            {
+                throw new HistoryException(operation.Line, $"fence names {fence.Lock}, which is a {HistoryFields.SubjectOf(named[0].Kind)}; it must name a lock");
+            }
+        }
     }
 
     /// <summary>A process that never got an answer is not over, so nothing may follow.</summary>

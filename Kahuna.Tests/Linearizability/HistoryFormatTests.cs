@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Tests.Tidy;
 using static Kahuna.Tests.Linearizability.Recorded;
 
@@ -32,6 +33,10 @@ public sealed class HistoryFormatTests
             Get(3, 5, 6, null, 7),
             Increment(3, 7, 8, -2, 8, by: -5),
             Delete(3, 9, 10).Unanswered(),
+            Acquire(4, 1, 2, 7, 5),
+            Acquire(4, 3, 4, 8, mode: LockMode.Permit, permits: 3),
+            Acquire(4, 5, 6, 9, mode: LockMode.Shared).Refused(),
+            Delete(4, 7, 8).IfTokenHolds(9),
         ];
         Assert.Equal(
             """
@@ -40,9 +45,14 @@ public sealed class HistoryFormatTests
             {"process":3,"key":"k","op":"get","args":{},"call":5000000,"return":6000000,"outcome":"ok","result":{"found":true,"value":null,"revision":7}}
             {"process":3,"key":"k","op":"increment","args":{"by":-5},"call":7000000,"return":8000000,"outcome":"ok","result":{"incremented":true,"value":-2,"revision":8}}
             {"process":3,"key":"k","op":"delete","args":{},"call":9000000,"return":null,"outcome":"unknown"}
+            {"process":4,"key":"lock","op":"acquire","args":{"mode":"exclusive"},"call":1000000,"return":2000000,"outcome":"ok","result":{"granted":true,"token":7,"until":5000000}}
+            {"process":4,"key":"lock","op":"acquire","args":{"mode":"permit","permits":3},"call":3000000,"return":4000000,"outcome":"ok","result":{"granted":true,"token":8}}
+            {"process":4,"key":"lock","op":"acquire","args":{"mode":"shared"},"call":5000000,"return":6000000,"outcome":"ok","result":{"granted":false}}
+            {"process":4,"key":"k","op":"delete","args":{"fence":{"lock":"lock","token":9}},"call":7000000,"return":8000000,"outcome":"ok","result":{"deleted":true}}
 
             """.ReplaceLineEndings("\n"),
             Lines(operations));
+        Assert.Equal(operations, Read(Lines(operations)).Select(operation => operation with { Line = 0 }));
     }
 
     [Fact]
@@ -97,7 +107,7 @@ public sealed class HistoryFormatTests
     [InlineData("""{"process":1.5,"key":"k","op":"get","call":1,"return":2,"outcome":"ok"}""", "process must be a whole number of 64 bits")]
     [InlineData("""{"process":1,"key":7,"op":"get","call":1,"return":2,"outcome":"ok"}""", "key must be a string")]
     [InlineData("""{"process":1,"key":"","op":"get","call":1,"return":2,"outcome":"ok"}""", "key is empty")]
-    [InlineData("""{"process":1,"key":"k","op":"cas","call":1,"return":2,"outcome":"ok"}""", "op is cas; it must be one of set, get, exists, delete, extend, increment")]
+    [InlineData("""{"process":1,"key":"k","op":"cas","call":1,"return":2,"outcome":"ok"}""", "op is cas; it must be one of set, get, exists, delete, extend, increment, next, acquire")]
     [InlineData("""{"process":1,"key":"k","op":"get","call":1,"return":2,"outcome":"info"}""", "outcome is info; it must be one of ok, fail, unknown")]
     [InlineData("""{"process":1,"key":"k","op":"get","call":-1,"return":2,"outcome":"ok"}""", "call is -1; times are 0 or greater")]
     [InlineData("""{"process":1,"key":"k","op":"get","call":3,"return":2,"outcome":"ok"}""", "return is 2, before the call at 3")]
@@ -119,6 +129,25 @@ public sealed class HistoryFormatTests
     [InlineData("""{"process":1,"key":"k","op":"get","call":1,"return":2,"outcome":"ok","result":{"found":false,"value":"a"}}""", "the result has a value although the answer was no")]
     [InlineData("""{"process":1,"key":"k","op":"get","call":1,"return":2,"outcome":"unknown","result":{"found":true}}""", "only an operation whose outcome is ok has a result")]
     [InlineData("""{"process":1,"key":"k","op":"increment","args":{"by":1},"call":1,"return":2,"outcome":"ok","result":{"value":"2"}}""", "result.value must be a whole number of 64 bits")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","call":1,"return":2,"outcome":"fail"}""", "args.mode is missing")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"read"},"call":1,"return":2,"outcome":"fail"}""", "args.mode is read; it must be one of exclusive, shared, permit")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"permit"},"call":1,"return":2,"outcome":"fail"}""", "args.permits is missing")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"permit","permits":0},"call":1,"return":2,"outcome":"fail"}""", "permits is 0; it must be 1 to 10000")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared","permits":1},"call":1,"return":2,"outcome":"fail"}""", "args.permits is no field of this operation")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared"},"call":1,"return":2,"outcome":"ok"}""", "the lock was granted, so token must be given")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared"},"call":1,"return":2,"outcome":"ok","result":{"token":0}}""", "token is 0; it must be 1 or greater")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared"},"call":1,"return":2,"outcome":"ok","result":{"token":1,"until":1}}""", "until is 1, before the return at 2")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared"},"call":1,"return":2,"outcome":"ok","result":{"token":1,"revision":1}}""", "result.revision is no field of this operation")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared"},"call":1,"return":2,"outcome":"ok","result":{"granted":false,"token":1}}""", "the result has a token or its end although the answer was no")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared"},"call":1,"return":2,"outcome":"fail","result":{"token":1}}""", "only an operation whose outcome is ok has a result")]
+    [InlineData("""{"process":1,"key":"l","op":"acquire","args":{"mode":"shared","fence":{"lock":"l","token":1}},"call":1,"return":2,"outcome":"fail"}""", "args.fence is no field of this operation")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":1},"call":1,"return":2,"outcome":"fail"}""", "args.fence must be an object")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{}},"call":1,"return":2,"outcome":"fail"}""", "args.fence.lock is missing")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{"lock":"l"}},"call":1,"return":2,"outcome":"fail"}""", "args.fence.token is missing")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{"lock":"","token":1}},"call":1,"return":2,"outcome":"fail"}""", "fence names no lock")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{"lock":"l","token":0}},"call":1,"return":2,"outcome":"fail"}""", "the token of the fence is 0; it must be 1 or greater")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{"lock":"l","token":1,"owner":"o"}},"call":1,"return":2,"outcome":"fail"}""", "args.fence.owner is no field of this operation")]
+    [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{"lock":"k","token":1}},"call":1,"return":2,"outcome":"fail"}""", "fence names k, which is a key; it must name a lock")]
     public void Bad_lines_are_named(string line, string expected)
     {
         HistoryException error = Assert.Throws<HistoryException>(() => History.Of(HistoryReader.Read(new StringReader($"{Good.Replace("\"process\":1", "\"process\":2")}\n{line}\n"))));

@@ -36,14 +36,18 @@ internal sealed class HistoryObject
 
     private HistoryObject(string name, int line)
     {
+        IsLeftOut = true;
         _name = name;
         _line = line;
     }
 
+    /// <summary>There is no such object: its field was left out.</summary>
+    public bool IsLeftOut { get; }
+
     /// <summary>The object in a field; an empty one when it is left out.</summary>
     public HistoryObject Object(string name)
     {
-        return Find(name) is { } found ? new HistoryObject(found, name, _line) : new HistoryObject(name, _line);
+        return Find(name) is { } found ? new HistoryObject(found, PathOf(name), _line) : new HistoryObject(PathOf(name), _line);
     }
 
     public long? Integer(string name)
@@ -85,6 +89,9 @@ internal sealed class HistoryObject
     public string Require(string name, string? field) => field ?? throw Missing(name);
 
     public HistoryException Missing(string name) => new(_line, $"{PathOf(name)} is missing");
+
+    /// <summary>A field holds a word that is none of those it may hold.</summary>
+    public HistoryException Unknown(string name, string word, string words) => new(_line, $"{PathOf(name)} is {word}; it must be one of {words}");
 
     /// <summary>Called when everything was read that the operation knows. A field that says nothing, null or false, may be there all the same.</summary>
     public void RequireNothingElse()

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using System.Text.Json;
+using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -53,9 +54,9 @@ internal static class HistoryReader
     private static HistoryOperation Read(HistoryObject line, int number)
     {
         string op = line.Require("op", line.Text("op"));
-        OperationKind kind = HistoryFields.KindOf(op) ?? throw new HistoryException(number, $"op is {op}; it must be one of {HistoryFields.Kinds}");
+        OperationKind kind = HistoryFields.KindOf(op) ?? throw line.Unknown("op", op, HistoryFields.Kinds);
         string ending = line.Require("outcome", line.Text("outcome"));
-        HistoryOutcome outcome = HistoryFields.OutcomeOf(ending) ?? throw new HistoryException(number, $"outcome is {ending}; it must be one of {HistoryFields.Outcomes}");
+        HistoryOutcome outcome = HistoryFields.OutcomeOf(ending) ?? throw line.Unknown("outcome", ending, HistoryFields.Outcomes);
         HistoryOperation operation = new()
         {
             Process = line.Require("process", line.Integer("process")),
@@ -87,10 +88,31 @@ internal static class HistoryReader
                 IdempotencyKey = args.Text("idempotencyKey"),
                 IsFast = args.Flag("fast") ?? false,
             },
+            OperationKind.Acquire => ReadMode(args),
             _ => ReadConditions(args),
         };
         args.RequireNothingElse();
         return arguments;
+    }
+
+    private static OperationArguments ReadMode(HistoryObject args)
+    {
+        string word = args.Require("mode", args.Text("mode"));
+        LockMode mode = HistoryFields.ModeOf(word) ?? throw args.Unknown("mode", word, HistoryFields.Modes);
+        return new OperationArguments { Mode = mode, Permits = mode == LockMode.Permit ? args.Require("permits", args.Integer("permits")) : 0 };
+    }
+
+    private static LockFence? ReadFence(HistoryObject args)
+    {
+        HistoryObject fence = args.Object("fence");
+        if (fence.IsLeftOut)
+        {
+            return null;
+        }
+
+        LockFence read = new(fence.Require("lock", fence.Text("lock")), fence.Require("token", fence.Integer("token")));
+        fence.RequireNothingElse();
+        return read;
     }
 
     private static OperationArguments ReadConditions(HistoryObject args)
@@ -103,20 +125,19 @@ internal static class HistoryReader
             OnlyIfValue = isNull || compared is not null,
             ComparedValue = isNull ? null : compared,
             OnlyIfRevision = args.Integer("cmpRev"),
+            Fence = ReadFence(args),
         };
     }
 
     private static OperationResult ReadResult(HistoryObject fields, OperationKind kind)
     {
         bool? affirmed = fields.Flag(HistoryFields.AffirmedOf(kind));
-        if (kind == OperationKind.Next)
+        OperationResult result = kind switch
         {
-            OperationResult taken = new() { Affirmed = affirmed, First = fields.Integer("first"), Last = fields.Integer("last") };
-            fields.RequireNothingElse();
-            return taken;
-        }
-
-        OperationResult result = new() { Affirmed = affirmed, Revision = fields.Integer("revision") };
+            OperationKind.Next => new OperationResult { Affirmed = affirmed, First = fields.Integer("first"), Last = fields.Integer("last") },
+            OperationKind.Acquire => new OperationResult { Affirmed = affirmed, Token = fields.Integer("token"), UntilNs = fields.Integer("until") },
+            _ => new OperationResult { Affirmed = affirmed, Revision = fields.Integer("revision") },
+        };
         if (kind == OperationKind.Get && fields.Has("value"))
         {
             // Without a key there is no value, and a null says no more than that.

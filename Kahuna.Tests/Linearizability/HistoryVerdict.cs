@@ -47,6 +47,7 @@ internal sealed record HistoryVerdict(IReadOnlyList<KeyVerdict> Keys)
 
         string what = found.Operations.Count == 1 ? "this answer has no explanation" : $"these {found.Operations.Count} operations contradict each other";
         string others = found.LeftOut == 0 ? string.Empty : $", whatever its other {found.LeftOut} did";
-        return $"key {key.Key}: not linearizable; {what}{others}{(found.IsMinimal ? string.Empty : " (more could perhaps be left out)")}:";
+        string rule = found.Rule is null ? string.Empty : $" ({found.Rule})";
+        return $"key {key.Key}: not linearizable{rule}; {what}{others}{(found.IsMinimal ? string.Empty : " (more could perhaps be left out)")}:";
     }
 }

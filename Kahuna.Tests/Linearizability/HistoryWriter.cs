@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Text;
 using System.Text.Encodings.Web;
 using System.Text.Json;
+using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -64,6 +65,12 @@ internal sealed class HistoryWriter(TextWriter target)
             json.WriteNumber("count", arguments.Count);
         }
 
+        if (kind == OperationKind.Acquire)
+        {
+            json.WriteString("mode", HistoryFields.NameOf(arguments.Mode));
+            WriteGiven(json, "permits", arguments.Mode == LockMode.Permit ? arguments.Permits : null);
+        }
+
         if (arguments.IdempotencyKey is { } key)
         {
             json.WriteString("idempotencyKey", key);
@@ -80,6 +87,13 @@ internal sealed class HistoryWriter(TextWriter target)
 
         WriteTrue(json, "cmpNull", arguments is { OnlyIfValue: true, ComparedValue: null });
         WriteGiven(json, "cmpRev", arguments.OnlyIfRevision);
+        if (arguments.Fence is { } fence)
+        {
+            json.WriteStartObject("fence");
+            json.WriteString("lock", fence.Lock);
+            json.WriteNumber("token", fence.Token);
+            json.WriteEndObject();
+        }
     }
 
     private static void WriteResult(Utf8JsonWriter json, OperationKind kind, OperationResult result)
@@ -101,6 +115,8 @@ internal sealed class HistoryWriter(TextWriter target)
         WriteGiven(json, "revision", result.Revision);
         WriteGiven(json, "first", result.First);
         WriteGiven(json, "last", result.Last);
+        WriteGiven(json, "token", result.Token);
+        WriteGiven(json, "until", result.UntilNs);
     }
 
     private static void WriteTrue(Utf8JsonWriter json, string name, bool given)

@@ -2,7 +2,7 @@ namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
 /// Tells whether a history is linearizable: whether there is an order of its operations, true to the times of calls and returns, in
-/// which every answer is what a single register, or a single sequence, would have given. Key by key, because keys do not depend on each other.
+/// which every answer is what a single register, a single sequence or a single lock would have given. Key by key, because keys do not depend on each other, but for writes with the token of a lock.
 /// Stateless; any thread.
 /// </summary>
 internal static class LinearizabilityChecker
@@ -15,11 +15,13 @@ internal static class LinearizabilityChecker
         options ??= new CheckerOptions();
         ContradictionFinder finder = new(options);
         List<KeyVerdict> verdicts = [];
+        ILookup<string, HistoryOperation> fenced = history.Keys.Values.SelectMany(static operations => operations).Where(static operation => operation.Arguments.Fence is not null)
+            .ToLookup(static operation => operation.Arguments.Fence!.Lock);
         foreach ((string key, List<HistoryOperation> operations) in history.Keys)
         {
-            if (operations[0].Kind == OperationKind.Next)
+            if (operations[0].Kind is OperationKind.Next or OperationKind.Acquire)
             {
-                verdicts.Add(SequenceChecker.Check(key, operations));
+                verdicts.Add(operations[0].Kind == OperationKind.Next ? SequenceChecker.Check(key, operations) : LockChecker.Check(key, operations, [.. fenced[key]], options.LockExclusion));
                 continue;
             }
 

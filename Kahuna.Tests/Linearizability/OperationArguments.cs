@@ -1,3 +1,5 @@
+using Kahuna.Client.Wire.Commands;
+
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>What a caller asked for besides kind and key; what the kind has no use for is left alone. Conditions combine with AND. Immutable.</summary>
@@ -34,4 +36,13 @@ internal sealed record OperationArguments
 
     /// <summary>Next: the value is from a block that the client has taken.</summary>
     public bool IsFast { get; init; }
+
+    /// <summary>Acquire: how the lock is shared.</summary>
+    public LockMode Mode { get; init; }
+
+    /// <summary>Acquire with <see cref="LockMode.Permit"/>: so many may hold the lock at a time; 0 for other modes.</summary>
+    public long Permits { get; init; }
+
+    /// <summary>Set, delete, extend, increment: the token that had to hold its lock for the write to be applied; null for none.</summary>
+    public LockFence? Fence { get; init; }
 }

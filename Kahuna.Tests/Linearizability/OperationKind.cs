@@ -12,4 +12,7 @@ internal enum OperationKind
 
     /// <summary>Takes values of a sequence.</summary>
     Next,
+
+    /// <summary>Acquires a lock: one holding of it, with its end.</summary>
+    Acquire,
 }

@@ -1,4 +1,5 @@
 using System.Globalization;
+using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -6,6 +7,7 @@ namespace Kahuna.Tests.Linearizability;
 internal static class Recorded
 {
     public const string Key = "k";
+    public const string Lock = "lock";
 
     public static HistoryOperation Set(int process, int call, int end, string? value, long? revision = null) =>
         One(OperationKind.Set, process, call, end) with { Arguments = new OperationArguments { Value = value }, Result = Yes(revision) };
@@ -30,6 +32,17 @@ internal static class Recorded
             Arguments = new OperationArguments { By = by },
             Result = Yes(revision) with { HasValue = true, Value = sum.ToString(CultureInfo.InvariantCulture) },
         };
+
+    /// <summary>A holding of a lock; without an end it goes on.</summary>
+    public static HistoryOperation Acquire(int process, int call, int end, long token, int? until = null, LockMode mode = LockMode.Exclusive, int permits = 0) =>
+        One(OperationKind.Acquire, process, call, end) with
+        {
+            Key = Lock,
+            Arguments = new OperationArguments { Mode = mode, Permits = permits },
+            Result = new OperationResult { Affirmed = true, Token = token, UntilNs = until * 1_000_000L },
+        };
+
+    public static HistoryOperation IfTokenHolds(this HistoryOperation operation, long token) => operation with { Arguments = operation.Arguments with { Fence = new LockFence(Lock, token) } };
 
     /// <summary>The answer was no: a condition did not hold, or there was nothing to change.</summary>
     public static HistoryOperation Refused(this HistoryOperation operation, long? revision = null) => operation with { Result = No(revision) };

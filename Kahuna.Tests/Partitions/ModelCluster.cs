@@ -228,6 +228,18 @@ internal sealed class ModelCluster : ITurnScheduler
         return sink;
     }
 
+    /// <summary>Sends one encoded command.</summary>
+    public ModelSink Send(NodeId node, byte[] command)
+    {
+        ModelSink sink = new();
+        ByteBuffer buffer = ByteBuffer.Rent();
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        buffer.Append(command);
+        batch.Add(new ClientOperation(0, buffer.Length, 0, 0, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
+        _nodes[node].Loops!.Post(batch);
+        return sink;
+    }
+
     private void Send(NodeId from, NodeId to, ByteBuffer frame)
     {
         _network.Enqueue((from, to, frame.Written.ToArray()));
@@ -285,6 +297,11 @@ internal sealed class ModelCluster : ITurnScheduler
 internal sealed class ModelSink() : ReplySink(8)
 {
     public Dictionary<uint, (OutcomeStatus Status, long Revision, long Number, string Value)> Replies { get; } = [];
+
+    /// <summary>Its client is gone.</summary>
+    public bool IsGone { get; set; }
+
+    public override bool IsClosed => IsGone;
 
     public override void Deliver(ByteBuffer frame, int count)
     {

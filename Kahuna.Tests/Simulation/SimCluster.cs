@@ -123,14 +123,29 @@ internal sealed class SimCluster
     {
         CheckerOptions options = new() { TtlSlack = TtlSlack() };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
-        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.Where(static call => call.Kind != CallKind.Next).SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
+        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire)).SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
         if (verdict.Verdict == Verdict.NotLinearizable)
         {
             Rules.Break("histories are linearizable", verdict.Findings());
         }
 
         CheckSequences();
+        CheckLocks();
         Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);
+    }
+
+    private void CheckLocks()
+    {
+        bool isExact = !Config.Classes.Contains(FaultClass.ClockDrift);
+        HistoryOperation[] writes = [.. History.Calls.Where(static call => call.Fence is not null).Select(CallHistory.Of)];
+        foreach (IGrouping<string, Call> holdings in History.Calls.Where(static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok }).GroupBy(static call => call.Name))
+        {
+            KeyVerdict verdict = LockChecker.Check(holdings.Key, CallHistory.OfLock(holdings), writes, isExact);
+            if (verdict.Verdict != Verdict.Linearizable)
+            {
+                Rules.Break("locks have one holder at a time and growing tokens", new HistoryVerdict([verdict]).Findings());
+            }
+        }
     }
 
     private void CheckSequences()

@@ -127,6 +127,15 @@ internal sealed record SimConfig
     /// <summary>A connection over which nothing comes for so long is given up: well before what is on its way could outlive the memory of it.</summary>
     public long SilenceNs => SessionLimits ? 2_000_000_000 : long.MaxValue;
 
+    /// <summary>Callers of each client that ask for locks.</summary>
+    public int LockCallers { get; init; }
+
+    /// <summary>The longest lease of an epoch before room is made for longer ones.</summary>
+    public long LeaseCeilingMs { get; init; } = 60_000;
+
+    /// <summary>Who waits for a lock is looked after so often.</summary>
+    public long WaiterCheckMs { get; init; } = 20_000;
+
     /// <summary>Keys that were not used for long go at that size.</summary>
     public bool Evicts { get; init; }
 
@@ -143,7 +152,7 @@ internal sealed record SimConfig
     public StateLimits AllStateLimits => (SessionLimits
         ? StateLimits with { CommandLifeMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 4_000, SessionIdleMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 9_000 }
         : StateLimits) with
-    { SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax) };
+    { SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax), LeaseCeilingMs = LeaseCeilingMs, WaiterCheckMs = WaiterCheckMs };
 
     public GroupLayout Layout => new(Groups, HasEphemeral);
 
@@ -211,6 +220,9 @@ internal sealed record SimConfig
             Sequences = further.Pick([0, 0.1, 0.4]),
             SessionLimits = further.Chance(0.6),
             SessionsMax = further.Chance(0.1) ? further.Between(2, 60) : int.MaxValue,
+            LockCallers = further.Pick([0, 0, 1, 1, 2]),
+            LeaseCeilingMs = further.Pick([300, 2_000, 60_000]),
+            WaiterCheckMs = further.Pick([1_000, 20_000]),
             Unary = random.Pick([0, 0, 0.1, 0.5]),
             LargeValues = random.Pick([0.05, 0.05, 0.4]),
             Yields = random.Chance(0.3),

@@ -29,7 +29,7 @@ public sealed class PurityTests
             // Each has one line for the real world, which a given context or port takes the place of.
             "Kahuna.Client.Connection.ConnectionPorts", "Kahuna.Client.Connection.WakeSignal",
         ];
-        string[] folders = ["Kahuna.Server.Storage", "Kahuna.Server.Storage.States", "Kahuna.Server.Cluster", "Kahuna.Client.Connection", "Kahuna.Client.KeyValues"];
+        string[] folders = ["Kahuna.Server.Storage", "Kahuna.Server.Storage.States", "Kahuna.Server.Cluster", "Kahuna.Client.Connection", "Kahuna.Client.KeyValues", "Kahuna.Client.Locks", "Kahuna.Client.Elections"];
         string[] door = ["RequestDoor", "UnaryCall", "UnaryCalls"];
         List<TypeDefinition> types =
         [

@@ -14,10 +14,10 @@ public sealed class CommandCheckTests
 
     [Theory]
     [InlineData(0, "kind is not set")]
-    [InlineData(9, "kind is 9")]
+    [InlineData(12, "kind is 12")]
     [InlineData(0x40, "only the servers")]
     [InlineData(0x7F, "only the servers")]
-    [InlineData(0x84, "kind is 132")]
+    [InlineData(0x88, "kind is 136")]
     [InlineData(0xFF, "kind is 255")]
     public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
         Refused(Of((CommandKind)kind), words);
@@ -165,11 +165,11 @@ public sealed class CommandCheckTests
         {
             [CommandKind.Set] = CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number | CommandFlags.Keyed),
             [CommandKind.Delete] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.Session | CommandFlags.Opening,
+                | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Fenced,
             [CommandKind.Extend] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.Ttl | CommandFlags.Session | CommandFlags.Opening,
+                | CommandFlags.Ttl | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Fenced,
             [CommandKind.Increment] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.Number | CommandFlags.WithoutHistory | CommandFlags.Session | CommandFlags.Opening,
+                | CommandFlags.Number | CommandFlags.WithoutHistory | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Fenced,
             [CommandKind.Get] = CommandFlags.AtRevision,
             [CommandKind.Exists] = CommandFlags.AtRevision,
         };
@@ -191,7 +191,8 @@ public sealed class CommandCheckTests
                     _ => CommandFlags.None,
                 });
                 command.Sequence = 1;
-                command.TtlMs = command.AtRevision = command.ComparedRevision = 1;
+                command.TtlMs = command.AtRevision = command.ComparedRevision = command.FenceToken = 1;
+                command.FenceName = flag == CommandFlags.Fenced ? "app/lock"u8 : default;
                 bool good = CommandCheck.IsGood(command, ValueMax, out _, out string? sentence);
                 Assert.True(good == ((flags & flag) != 0), $"{kind} with {flag}: {sentence}");
             }
@@ -200,6 +201,64 @@ public sealed class CommandCheckTests
         Command get = Of(CommandKind.Get);
         get.Value = "v"u8;
         Refused(get, "value is 1 bytes; only set carries a value");
+    }
+
+    [Theory]
+    [InlineData(0, 0, "a", 1_000, 1, "mode is 0; it must be 1 (exclusive), 2 (shared) or 3 (permit)")]
+    [InlineData(4, 0, "a", 1_000, 1, "mode is 4; it must be 1 (exclusive), 2 (shared) or 3 (permit)")]
+    [InlineData(1, 2, "a", 1_000, 1, "permits is no option of a lock; it belongs to a semaphore")]
+    [InlineData(3, 0, "a", 1_000, 1, "permits is 0; it must be 1 to 10,000")]
+    [InlineData(3, 10_001, "a", 1_000, 1, "permits is 10,001; it must be 1 to 10,000")]
+    [InlineData(1, 0, "", 1_000, 1, "owner is empty; it must have 1 to 256 bytes")]
+    [InlineData(1, 0, "a", 0, 1, "lease_ms is 0; it must be 1 to 3,600,000")]
+    [InlineData(1, 0, "a", -1, 1, "lease_ms is -1; it must be 1 to 3,600,000")]
+    [InlineData(1, 0, "a", 3_600_001, 1, "lease_ms is 3,600,001; it must be 1 to 3,600,000")]
+    [InlineData(1, 0, "a", 1_000, 0, "wait_ms is 0; it must be 1 to 86,400,000, or not set in order not to wait")]
+    [InlineData(1, 0, "a", 1_000, -5, "wait_ms is -5; it must be 1 to 86,400,000, or not set in order not to wait")]
+    [InlineData(1, 0, "a", 1_000, 86_400_001, "wait_ms is 86,400,001; it must be 1 to 86,400,000, or not set in order not to wait")]
+    public void Claims_outside_of_their_limits_are_refused(int mode, int permits, string owner, long leaseMs, long waitMs, string words)
+    {
+        LockForm form = new() { Mode = (LockMode)mode, Permits = permits, Owner = System.Text.Encoding.UTF8.GetBytes(owner) };
+        byte[] value = new byte[form.EncodedBytes];
+        form.Write(value);
+        Command acquire = Of(CommandKind.LockAcquire, CommandFlags.Ttl | CommandFlags.Number);
+        acquire.Value = value;
+        acquire.TtlMs = leaseMs;
+        acquire.Number = waitMs;
+        Refused(acquire, words);
+    }
+
+    [Fact]
+    public void Owners_notes_tokens_and_fences_outside_of_their_limits_are_refused()
+    {
+        Command release = Of(CommandKind.LockRelease, CommandFlags.IfRevision);
+        release.Value = new byte[257];
+        release.ComparedRevision = 1;
+        Refused(release, "owner is 257 bytes; the limit is 256");
+        release.Value = new byte[] { 0xC3 };
+        Refused(release, "owner is not valid UTF-8");
+        release.Value = new byte[256];
+        release.ComparedRevision = 0;
+        Refused(release, "token is 0; it must be 1 or greater");
+        Refused(Of(CommandKind.LockRelease) with { Value = "a"u8 }, "token is not set");
+        Refused(Of(CommandKind.LockExtend, CommandFlags.IfRevision) with { Value = "a"u8, ComparedRevision = 1 }, "lease_ms is not set");
+        Refused(Of(CommandKind.LockAcquire, CommandFlags.Ttl) with { Value = "a"u8, TtlMs = 1 }, "the claim is malformed");
+        Refused(Of(CommandKind.LockObserve, CommandFlags.Number) with { Number = 30_001 }, "hold_ms is 30,001; it must be 0 to 30,000");
+
+        LockForm form = new() { Mode = LockMode.Exclusive, Owner = "a"u8, Note = new byte[1_025] };
+        byte[] value = new byte[form.EncodedBytes];
+        form.Write(value);
+        Refused(Of(CommandKind.LockAcquire, CommandFlags.Ttl) with { Value = value, TtlMs = 1 }, "note is 1,025 bytes; the limit is 1,024");
+
+        Command set = Of(CommandKind.Set, CommandFlags.Fenced);
+        set.FenceToken = 0;
+        set.FenceName = "app/lock"u8;
+        Refused(set, "fence token is 0; it must be 1 or greater");
+        set.FenceToken = 1;
+        set.FenceName = default;
+        Refused(set, "fence resource is 0 bytes; it must have 1 to 1,024");
+        set.FenceName = "other/lock"u8;
+        Refused(set, "fence resource is in another bucket than the key");
     }
 
     [Fact]

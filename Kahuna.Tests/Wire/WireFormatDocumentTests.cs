@@ -38,7 +38,7 @@ public sealed class WireFormatDocumentTests
         {
             string number = (byte)kind < 0x80 ? ((int)kind).ToString(CultureInfo.InvariantCulture) : $"0x{(int)kind:x2}";
             string row = _page.Split('\n').Single(line => line.StartsWith($"| {number} | {kind.ToString().ToLowerInvariant()} |", StringComparison.Ordinal));
-            for (int bit = 0; bit < 14; bit++)
+            for (int bit = 0; bit < 15; bit++)
             {
                 Assert.Equal(Takes(kind, (CommandFlags)(1 << bit)), row.Replace("*", "", StringComparison.Ordinal).Split(' ').Contains($"0x{1 << bit:x3}"));
             }
@@ -71,12 +71,21 @@ public sealed class WireFormatDocumentTests
     {
         CommandFlags flags = flag | kind switch
         {
-            CommandKind.Extend => CommandFlags.Ttl,
-            CommandKind.Increment or CommandKind.SequenceNext => CommandFlags.Number,
+            CommandKind.Extend or CommandKind.LockAcquire => CommandFlags.Ttl,
+            CommandKind.Increment or CommandKind.SequenceNext or CommandKind.LockObserve => CommandFlags.Number,
+            CommandKind.LockExtend => CommandFlags.IfRevision | CommandFlags.Ttl,
+            CommandKind.LockRelease => CommandFlags.IfRevision,
+            CommandKind.LockAwait => CommandFlags.IfRevision | CommandFlags.Number,
             _ => CommandFlags.None,
         };
-        byte[] form = kind is CommandKind.SequenceCreate or CommandKind.SequenceUpdate ? new byte[SequenceForm.Bytes] : [];
-        if (form.Length > 0)
+        byte[] form = kind switch
+        {
+            CommandKind.SequenceCreate or CommandKind.SequenceUpdate => new byte[SequenceForm.Bytes],
+            CommandKind.LockAcquire => [1, 0, 0, 0, 1, 0, (byte)'o'],
+            CommandKind.LockExtend or CommandKind.LockRelease or CommandKind.LockAwait => [(byte)'o'],
+            _ => [],
+        };
+        if (form.Length == SequenceForm.Bytes)
         {
             new SequenceForm { Increment = 1, Mask = kind == CommandKind.SequenceUpdate ? SequenceForm.ChangesIncrement : (byte)0 }.Write(form);
         }
@@ -93,6 +102,8 @@ public sealed class WireFormatDocumentTests
             TtlMs = 1,
             AtRevision = 1,
             ComparedRevision = 1,
+            FenceToken = 1,
+            FenceName = flag == CommandFlags.Fenced ? "lock"u8 : default,
         };
         return CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out _);
     }

@@ -2,6 +2,7 @@ using System.Runtime.CompilerServices;
 using Kahuna.Benchmark.Pacing;
 using Kahuna.Benchmark.Verification;
 using Kahuna.Client;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 
 namespace Kahuna.Benchmark.Targets.Sdk;
@@ -9,8 +10,14 @@ namespace Kahuna.Benchmark.Targets.Sdk;
 /// <summary>One worker's way through the public client. Used by its worker alone.</summary>
 /// <param name="client">The client.</param>
 /// <param name="page">Where values are noted; null: nowhere.</param>
-internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? page) : ITargetSession
+/// <param name="locks">Where locks are noted; null: nowhere.</param>
+/// <param name="handover">What the workers of a target tell each other.</param>
+internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? page, LockLedger.Page? locks, HandoverClock handover) : ITargetSession
 {
+    private static readonly TimeSpan s_wait = TimeSpan.FromMinutes(10);
+    private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(10);
+    private static readonly LockOptions s_options = new() { AutoRenew = false };
+
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value)
     {
@@ -48,5 +55,56 @@ internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? pa
             page.GotNothing();
             throw;
         }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<OperationResult> LockAsync(string name)
+    {
+        long start = Ticks.Now;
+        locks?.Begin();
+        LockHandle? handle;
+        try
+        {
+            handle = await client.Locks.TryAcquireAsync(name, s_lease, s_options).ConfigureAwait(false);
+        }
+        catch (KahunaException failure) when (failure.Outcome == OperationOutcome.DidNotHappen)
+        {
+            locks?.GotNothing();
+            throw;
+        }
+
+        if (handle is null)
+        {
+            locks?.GotNothing();
+            return OperationResult.Miss;
+        }
+
+        long granted = Ticks.Now;
+        long surely = granted + Ticks.From(handle.Remaining);
+        locks?.Had(new LockLedger.Entry(name, handle.Token, start, granted, Math.Min(Ticks.Now, surely)));
+        if (!await handle.ReleaseAsync().ConfigureAwait(false) && Ticks.Now < surely)
+        {
+            locks?.LostEarly();
+        }
+
+        return OperationResult.Success;
+    }
+
+    public long? MeasuredFrom { get; private set; }
+
+    public long? MeasuredTo { get; private set; }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<OperationResult> HandoverAsync(string name)
+    {
+        LockHandle handle = await client.Locks.AcquireAsync(name, s_lease, s_wait, s_options).ConfigureAwait(false);
+        MeasuredTo = Ticks.Now;
+        long released = handover.Take();
+        MeasuredFrom = released == 0 ? MeasuredTo : released;
+        handover.Releases(Ticks.Now);
+        await handle.ReleaseAsync().ConfigureAwait(false);
+
+        // The first has it from nobody.
+        return released == 0 ? OperationResult.Miss : OperationResult.Success;
     }
 }

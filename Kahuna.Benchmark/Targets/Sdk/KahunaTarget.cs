@@ -15,7 +15,9 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private const int InFlightMax = 16 * 1024;
 
     private readonly List<KahunaClient> _clients = [];
-    private readonly SequenceLedger? _ledger = options.IsVerified ? new SequenceLedger() : null;
+    private readonly SequenceLedger? _ledger = options.IsVerified && options.Workload == WorkloadKind.Sequence ? new SequenceLedger() : null;
+    private readonly LockLedger? _locks = options.IsVerified && options.Workload == WorkloadKind.Lock ? new LockLedger() : null;
+    private readonly HandoverClock _handover = new();
     private EmbeddedNodes? _nodes;
 
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
@@ -70,11 +72,11 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         }
     }
 
-    public async Task<SequenceFindings?> VerifyAsync()
+    public async Task<IFindings?> VerifyAsync()
     {
         if (_ledger is null)
         {
-            return null;
+            return _locks?.Check();
         }
 
         try
@@ -89,7 +91,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         return _ledger.Check();
     }
 
-    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count], _ledger?.Open());
+    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count], _ledger?.Open(), _locks?.Open(), _handover);
 
     public bool IsTimeout(Exception failure) => failure is KahunaException { Code: KahunaErrorCode.DeadlineExceeded };
 

@@ -21,7 +21,8 @@ namespace Kahuna.Client.Wire.Commands;
 ///              Number      i64  amount
 ///              Session     u64  session id, u64 sequence number, u16 lag: the number less the lowest that is not confirmed,
 ///                          u16 epoch: of an ephemeral key, the lower half of the epoch that the command is for; 0 for any
-///         …  key, value, compared value
+///              Fenced      i64  token, u16 length of the lock's name
+///         …  key, value, compared value, name of the lock
 /// </code>
 /// All numbers are little-endian.
 /// </summary>
@@ -31,6 +32,7 @@ internal ref struct Command
     public const int HeaderBytes = 12;
 
     private const int SessionBytes = 20;
+    private const int FenceBytes = 10;
 
     public CommandKind Kind;
     public CommandDurability Durability;
@@ -46,6 +48,8 @@ internal ref struct Command
     public ulong Sequence;
     public ushort Lag;
     public ushort Epoch;
+    public long FenceToken;
+    public ReadOnlySpan<byte> FenceName;
 
     /// <summary>True for kinds that do not change anything.</summary>
     public readonly bool IsRead => (byte)Kind >= 0x80;
@@ -53,7 +57,7 @@ internal ref struct Command
     public readonly bool Has(CommandFlags flag) => (Flags & flag) != 0;
 
     /// <summary>Bytes that <see cref="Write(ByteBuffer)"/> appends.</summary>
-    public readonly int EncodedBytes => HeaderBytes + OptionalBytes(Flags) + Key.Length + Value.Length + ComparedValue.Length;
+    public readonly int EncodedBytes => HeaderBytes + OptionalBytes(Flags) + Key.Length + Value.Length + ComparedValue.Length + FenceName.Length;
 
     /// <summary>
     /// Reads the command that fills <paramref name="source"/> exactly. Checks the structure only (lengths add up, known
@@ -118,7 +122,15 @@ internal ref struct Command
             at += SessionBytes;
         }
 
-        if ((long)at + keyLength + valueLength + comparedLength != source.Length)
+        int fenceLength = 0;
+        if (command.Has(CommandFlags.Fenced))
+        {
+            command.FenceToken = BinaryPrimitives.ReadInt64LittleEndian(source[at..]);
+            fenceLength = BinaryPrimitives.ReadUInt16LittleEndian(source[(at + 8)..]);
+            at += FenceBytes;
+        }
+
+        if ((long)at + keyLength + valueLength + comparedLength + fenceLength != source.Length)
         {
             return false;
         }
@@ -126,6 +138,7 @@ internal ref struct Command
         command.Key = source.Slice(at, keyLength);
         command.Value = source.Slice(at + keyLength, (int)valueLength);
         command.ComparedValue = source.Slice(at + keyLength + (int)valueLength, (int)comparedLength);
+        command.FenceName = source[^fenceLength..];
         return true;
     }
 
@@ -146,7 +159,7 @@ internal ref struct Command
     public static ushort EpochOf(ReadOnlySpan<byte> source)
     {
         CommandFlags flags = (CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]);
-        return (flags & CommandFlags.Session) == 0 ? (ushort)0 : BinaryPrimitives.ReadUInt16LittleEndian(source[(HeaderBytes + OptionalBytes(flags) - sizeof(ushort))..]);
+        return (flags & CommandFlags.Session) == 0 ? (ushort)0 : BinaryPrimitives.ReadUInt16LittleEndian(source[(HeaderBytes + OptionalBytes(flags & ~CommandFlags.Fenced) - sizeof(ushort))..]);
     }
 
     /// <summary>Appends the encoded command to <paramref name="target"/>. The flags decide which optional fields are written.</summary>
@@ -200,9 +213,17 @@ internal ref struct Command
             at += SessionBytes;
         }
 
+        if (Has(CommandFlags.Fenced))
+        {
+            BinaryPrimitives.WriteInt64LittleEndian(span[at..], FenceToken);
+            BinaryPrimitives.WriteUInt16LittleEndian(span[(at + 8)..], checked((ushort)FenceName.Length));
+            at += FenceBytes;
+        }
+
         Key.CopyTo(span[at..]);
         Value.CopyTo(span[(at + Key.Length)..]);
         ComparedValue.CopyTo(span[(at + Key.Length + Value.Length)..]);
+        FenceName.CopyTo(span[^FenceName.Length..]);
     }
 
     private static int OptionalBytes(CommandFlags flags) =>
@@ -211,5 +232,6 @@ internal ref struct Command
         + ((flags & CommandFlags.Ttl) != 0 ? 8 : 0)
         + ((flags & CommandFlags.AtRevision) != 0 ? 8 : 0)
         + ((flags & CommandFlags.Number) != 0 ? 8 : 0)
-        + ((flags & CommandFlags.Session) != 0 ? SessionBytes : 0);
+        + ((flags & CommandFlags.Session) != 0 ? SessionBytes : 0)
+        + ((flags & CommandFlags.Fenced) != 0 ? FenceBytes : 0);
 }

@@ -12,15 +12,17 @@ internal static class CommandCheck
 
     private const CommandFlags Numbered = CommandFlags.Session | CommandFlags.Opening;
 
+    private const CommandFlags Write = Numbered | CommandFlags.Fenced;
+
     private const CommandFlags SetFlags =
-        Conditions | CommandFlags.IfAbsent | CommandFlags.Ttl | Numbered
+        Conditions | CommandFlags.IfAbsent | CommandFlags.Ttl | Write
         | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.NullValue;
 
-    private const CommandFlags DeleteFlags = Conditions | Numbered | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious;
+    private const CommandFlags DeleteFlags = Conditions | Write | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious;
 
-    private const CommandFlags ExtendFlags = Conditions | Numbered | CommandFlags.Ttl;
+    private const CommandFlags ExtendFlags = Conditions | Write | CommandFlags.Ttl;
 
-    private const CommandFlags IncrementFlags = Conditions | Numbered | CommandFlags.Number | CommandFlags.WithoutHistory;
+    private const CommandFlags IncrementFlags = Conditions | Write | CommandFlags.Number | CommandFlags.WithoutHistory;
 
     private const CommandFlags ReadFlags = CommandFlags.AtRevision;
 
@@ -31,55 +33,17 @@ internal static class CommandCheck
     public static bool IsGood(scoped in Command command, int valueBytesMax, out OutcomeStatus status, out string? sentence)
     {
         status = OutcomeStatus.InvalidArgument;
-        CommandFlags allowed;
-        bool carriesValue = false;
-        switch (command.Kind)
+        if (AllowedFlags(command.Kind) is not { } allowed)
         {
-            case CommandKind.Set:
-                allowed = SetFlags;
-                carriesValue = true;
-                break;
-            case CommandKind.Delete:
-                allowed = DeleteFlags;
-                break;
-            case CommandKind.Extend:
-                allowed = ExtendFlags;
-                break;
-            case CommandKind.Increment:
-                allowed = IncrementFlags;
-                break;
-            case CommandKind.Get:
-            case CommandKind.Exists:
-                allowed = ReadFlags;
-                break;
-            case CommandKind.SequenceCreate:
-            case CommandKind.SequenceUpdate:
-                allowed = Numbered;
-                carriesValue = true;
-                break;
-            case CommandKind.SequenceDelete:
-                allowed = Numbered;
-                break;
-            case CommandKind.SequenceNext:
-                allowed = Numbered | CommandFlags.Number | CommandFlags.Keyed;
-                break;
-            case CommandKind.SequenceGet:
-                allowed = CommandFlags.None;
-                break;
-            case CommandKind.SequenceList:
-                allowed = CommandFlags.Number | CommandFlags.AtRevision;
-                break;
-            default:
-                sentence = KindRefusal(command.Kind);
-                return false;
+            sentence = KindRefusal(command.Kind);
+            return false;
         }
 
         sentence = DurabilityRefusal(command.Durability)
             ?? KeyRefusal(in command)
             ?? ((command.Flags & ~allowed) != 0 ? FlagRefusal(command.Kind, command.Flags & ~allowed) : null)
-            ?? (SequenceCheck.IsSequence(command.Kind) ? SequenceCheck.Refusal(in command) : ValueRefusal(in command, carriesValue, valueBytesMax))
-            ?? ConditionRefusal(in command, valueBytesMax)
-            ?? NumberRefusal(in command)
+            ?? MeaningRefusal(in command, valueBytesMax)
+            ?? LockCheck.FenceRefusal(in command)
             ?? SessionRefusal(in command);
         if (sentence is not null)
         {
@@ -89,6 +53,30 @@ internal static class CommandCheck
         status = default;
         return true;
     }
+
+    /// <summary>The flags that a kind may have; null when clients cannot ask for it.</summary>
+    private static CommandFlags? AllowedFlags(CommandKind kind) => kind switch
+    {
+        CommandKind.Set => SetFlags,
+        CommandKind.Delete => DeleteFlags,
+        CommandKind.Extend => ExtendFlags,
+        CommandKind.Increment => IncrementFlags,
+        CommandKind.Get or CommandKind.Exists => ReadFlags,
+        CommandKind.SequenceCreate or CommandKind.SequenceUpdate or CommandKind.SequenceDelete => Numbered,
+        CommandKind.SequenceNext => Numbered | CommandFlags.Number | CommandFlags.Keyed,
+        CommandKind.LockAcquire => Numbered | CommandFlags.Ttl | CommandFlags.Number,
+        CommandKind.LockExtend => Numbered | CommandFlags.Ttl | CommandFlags.IfRevision,
+        CommandKind.LockRelease => Numbered | CommandFlags.IfRevision | CommandFlags.IfAbsent,
+        CommandKind.SequenceGet or CommandKind.LockGet => CommandFlags.None,
+        CommandKind.SequenceList or CommandKind.LockList => CommandFlags.Number | CommandFlags.AtRevision,
+        CommandKind.LockAwait or CommandKind.LockObserve => CommandFlags.IfRevision | CommandFlags.Number,
+        _ => null,
+    };
+
+    private static string? MeaningRefusal(scoped in Command command, int valueBytesMax) =>
+        SequenceCheck.IsSequence(command.Kind) ? SequenceCheck.Refusal(in command)
+        : LockCheck.IsLock(command.Kind) ? LockCheck.Refusal(in command)
+        : ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax) ?? ConditionRefusal(in command, valueBytesMax) ?? NumberRefusal(in command);
 
     private static string KindRefusal(CommandKind kind) => (byte)kind switch
     {
@@ -107,10 +95,10 @@ internal static class CommandCheck
     private static string? KeyRefusal(scoped in Command command)
     {
         ReadOnlySpan<byte> key = command.Key;
-        string field = SequenceCheck.IsSequence(command.Kind) ? "name" : "key";
+        string field = SequenceCheck.IsSequence(command.Kind) ? "name" : LockCheck.IsLock(command.Kind) ? "resource" : "key";
         if (key.IsEmpty)
         {
-            return command.Kind == CommandKind.SequenceList ? null : $"{field} is empty; it must have 1 to 1,024 bytes";
+            return command.Kind is CommandKind.SequenceList or CommandKind.LockList ? null : $"{field} is empty; it must have 1 to 1,024 bytes";
         }
 
         if (key.Length > Limits.KeyBytesMax)
@@ -147,7 +135,7 @@ internal static class CommandCheck
             CommandKind.Increment => "increment",
             CommandKind.Get => "get",
             CommandKind.Exists => "exists",
-            _ => "this operation on a sequence",
+            _ => LockCheck.IsLock(kind) ? "this operation on a lock" : "this operation on a sequence",
         };
         if ((refused & CommandFlags.IfAbsent) != 0 && kind is CommandKind.Delete or CommandKind.Extend or CommandKind.Increment)
         {
@@ -172,6 +160,7 @@ internal static class CommandCheck
             CommandFlags.NullCompared => "if_value",
             CommandFlags.Session or CommandFlags.Opening => "session",
             CommandFlags.Keyed => "keyed",
+            CommandFlags.Fenced => "fence",
             _ => string.Create(CultureInfo.InvariantCulture, $"flag {lowest}"),
         };
         return $"{option} is no option of {operation}";
@@ -257,7 +246,7 @@ internal static class CommandCheck
             }
         }
 
-        return command.Has(CommandFlags.AtRevision) && command.AtRevision < 1 && command.Kind != CommandKind.SequenceList
+        return command.Has(CommandFlags.AtRevision) && command.AtRevision < 1
             ? string.Create(CultureInfo.InvariantCulture, $"at_revision is {command.AtRevision:N0}; it must be 1 or greater")
             : null;
     }

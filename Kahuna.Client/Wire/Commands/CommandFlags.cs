@@ -6,7 +6,7 @@ internal enum CommandFlags : ushort
 {
     None = 0,
 
-    /// <summary>NX: the key must not exist.</summary>
+    /// <summary>NX: the key must not exist. Of <see cref="CommandKind.LockRelease"/>: the claim must not have the lock yet, only its place in the queue is given back.</summary>
     IfAbsent = 1 << 0,
 
     /// <summary>XX: the key must exist.</summary>
@@ -48,6 +48,9 @@ internal enum CommandFlags : ushort
     /// <summary>With <see cref="Session"/>: the session is an idempotency key, and counts for what the name stands for now and not for what it stands for after it was deleted and created again.</summary>
     Keyed = 1 << 13,
 
+    /// <summary>A fencing token and the name of its lock are carried: the write counts only while that token's holder has the lock.</summary>
+    Fenced = 1 << 14,
+
     /// <summary>All bits that this version knows.</summary>
-    All = (1 << 14) - 1,
+    All = (1 << 15) - 1,
 }

@@ -16,7 +16,7 @@ namespace Kahuna.Client.Wire.Outcomes;
 ///        24  value
 /// </code>
 /// Number: the remaining time to live in ms (-1: none) of a read; the new integer of an increment; the previous
-/// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader.
+/// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader; the end of a lease in cluster time.
 /// Value: the value of a get; the previous value where asked for; the sentence (UTF-8) of an error.
 /// </summary>
 internal ref struct Outcome

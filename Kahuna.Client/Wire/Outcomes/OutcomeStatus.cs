@@ -36,6 +36,15 @@ internal enum OutcomeStatus : byte
     /// <summary>The change would leave the sequence's latest value outside of its bounds, or the bounds crossed; nothing was changed. The number is that value. gRPC FAILED_PRECONDITION.</summary>
     OutOfBounds = 9,
 
+    /// <summary>The lock is not free, and the claim waits in its queue. The revision is its token to be; the number is cluster time.</summary>
+    Queued = 10,
+
+    /// <summary>The lock is in use as another kind (the number is its permits then, 0: it has none), or its owner has or waits for it in another mode; nothing changed. gRPC FAILED_PRECONDITION.</summary>
+    ModeDiffers = 11,
+
+    /// <summary>The fencing token is not current, and nothing changed. Revision: the token that is, 0 when nobody holds the lock. gRPC FAILED_PRECONDITION.</summary>
+    FenceFailed = 12,
+
     /// <summary>A field is outside its limits. Did not happen. The value is the sentence. gRPC INVALID_ARGUMENT.</summary>
     InvalidArgument = 64,
 

@@ -25,6 +25,11 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
     private bool _othersPledged;
     private int _silentTicks;
     private int _askTicks;
+    private long _ceilingMs;
+    private long _ceilingAskedMs;
+
+    /// <summary>The longest lease that the epoch before could grant; 0 in the first.</summary>
+    public long LeasesBeforeMs { get; private set; }
 
     /// <summary>The epoch that this node is in; 0 until the meta group has recorded this start.</summary>
     public ulong Epoch { get; private set; }
@@ -58,6 +63,7 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
         MetaGroup known = view.Group(group);
         MetaPledge own = known.PledgeOf(options.Self);
         _othersPledged = known.Pledges.Any(pledge => pledge.IsActive && pledge.Node != options.Self);
+        _ceilingMs = known.CeilingMs;
         if (Epoch == known.Epoch)
         {
             if (_pledged && own.Released >= _pledge)
@@ -76,6 +82,8 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
         }
 
         Epoch = known.Epoch;
+        LeasesBeforeMs = known.CeilingBeforeMs;
+        _ceilingAskedMs = 0;
         _pledge = Math.Max(own.Taken, own.Released);
         _pledged = own.IsActive;
         _leaderHeard = false;
@@ -83,6 +91,18 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
         _silentTicks = 0;
         _askTicks = 0;
         return true;
+    }
+
+    /// <summary>True when a lease of so many ms may be granted in this epoch. Otherwise the meta group is asked to make room for it.</summary>
+    public bool MayLease(long leaseMs)
+    {
+        if (leaseMs > _ceilingMs && leaseMs > _ceilingAskedMs)
+        {
+            _ceilingAskedMs = leaseMs;
+            Say(CommandKind.RaiseCeiling, (ulong)leaseMs);
+        }
+
+        return leaseMs <= _ceilingMs;
     }
 
     /// <summary>A message has arrived. False when it must not be taken in. <paramref name="returned"/>: its sender has been started anew since it was heard last.</summary>
@@ -124,6 +144,8 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
             return;
         }
 
+        // What was asked for may be lost.
+        _ceilingAskedMs = 0;
         if (_pledged)
         {
             KeepPledge();
@@ -141,7 +163,7 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
             _pledged = true;
             _leaderHeard = false;
             _askTicks = 0;
-            Say(CommandKind.Pledge);
+            Say(CommandKind.Pledge, _pledge);
         }
     }
 
@@ -160,17 +182,17 @@ internal sealed class EphemeralLife(GroupId group, LoopOptions options, ulong jo
         if (++_askTicks >= options.AskMetaTicks)
         {
             _askTicks = 0;
-            Say(_leaderHeard ? CommandKind.ReleasePledge : CommandKind.Pledge);
+            Say(_leaderHeard ? CommandKind.ReleasePledge : CommandKind.Pledge, _pledge);
             _leaderHeard = false;
         }
     }
 
-    private void Say(CommandKind kind) => ask(new MetaCommand(kind)
+    private void Say(CommandKind kind, ulong number) => ask(new MetaCommand(kind)
     {
         Node = options.Self,
         Incarnation = _incarnation,
         Group = group,
         Epoch = Epoch,
-        Number = _pledge,
+        Number = number,
     });
 }

@@ -12,7 +12,7 @@ namespace Kahuna.Server.State.Meta;
 /// Names begin with a byte that no key does. <c>0xFF c: u32 partitions, u16 each voter</c>; <c>0xFF n u16: u64 incarnation, u64 nonce</c>; <c>0xFF g u32: u64 epoch, i64 closed at, i64 ceiling, i64 ceiling before,
 /// then for each pledge u16 node, u64 taken, u64 released</c>.
 /// </remarks>
-internal sealed class MetaTable(KeyStore store)
+internal sealed class MetaTable(KeyStore store, StateLimits limits)
 {
     private const byte Reserved = 0xFF;
     private const int GroupBytes = 32;
@@ -70,7 +70,7 @@ internal sealed class MetaTable(KeyStore store)
             }
         }
 
-        return new MetaView(partitions, voters, nodes, groups);
+        return new MetaView(partitions, voters, nodes, groups, limits.LeaseCeilingMs);
     }
 
     private void Configure(MetaCommand asked)
@@ -121,7 +121,7 @@ internal sealed class MetaTable(KeyStore store)
         NodeId[] voters = Voters();
         int active = pledges.Count(pledge => pledge.IsActive && voters.Contains(pledge.Node));
         Put(asked.Group, voters.Length > 0 && active > voters.Length / 2
-            ? new MetaGroup(group.Epoch + 1, timeMs, MetaGroup.CeilingMsDefault, group.CeilingMs, [])
+            ? new MetaGroup(group.Epoch + 1, timeMs, limits.LeaseCeilingMs, group.CeilingMs, [])
             : group with { Pledges = pledges });
     }
 
@@ -164,7 +164,7 @@ internal sealed class MetaTable(KeyStore store)
     {
         Span<byte> name = [Reserved, (byte)'g', 0, 0, 0, 0];
         BinaryPrimitives.WriteUInt32LittleEndian(name[2..], id.Value);
-        return Find(name) is var row and not 0 ? ReadGroup(ValueOf(row)) : MetaGroup.First;
+        return Find(name) is var row and not 0 ? ReadGroup(ValueOf(row)) : MetaGroup.First(limits.LeaseCeilingMs);
     }
 
     private void Put(GroupId id, MetaGroup group)

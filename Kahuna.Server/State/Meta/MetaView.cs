@@ -7,7 +7,8 @@ internal sealed class MetaView(
     int partitions,
     IReadOnlyList<NodeId> voters,
     IReadOnlyDictionary<NodeId, MetaNode> nodes,
-    IReadOnlyDictionary<GroupId, MetaGroup> groups)
+    IReadOnlyDictionary<GroupId, MetaGroup> groups,
+    long ceilingMs = MetaGroup.CeilingMsDefault)
 {
     public static MetaView Empty { get; } = new(0, [], new Dictionary<NodeId, MetaNode>(), new Dictionary<GroupId, MetaGroup>());
 
@@ -20,7 +21,7 @@ internal sealed class MetaView(
     /// <summary>What a node said of itself last; the default for one that never did.</summary>
     public MetaNode Node(NodeId node) => nodes.GetValueOrDefault(node);
 
-    public MetaGroup Group(GroupId group) => groups.GetValueOrDefault(group) ?? MetaGroup.First;
+    public MetaGroup Group(GroupId group) => groups.GetValueOrDefault(group) ?? MetaGroup.First(ceilingMs);
 }
 
 /// <summary>A node's newest start that the meta group knows.</summary>
@@ -37,7 +38,8 @@ internal sealed record MetaGroup(ulong Epoch, long ClosedMs, long CeilingMs, lon
     /// <summary>Leases up to a minute need no raising of the ceiling.</summary>
     public const long CeilingMsDefault = 60_000;
 
-    public static MetaGroup First { get; } = new(1, 0, CeilingMsDefault, 0, []);
+    /// <summary>The first epoch.</summary>
+    public static MetaGroup First(long ceilingMs) => new(1, 0, ceilingMs, 0, []);
 
     /// <summary>What a node has pledged in this epoch; the default when nothing.</summary>
     public MetaPledge PledgeOf(NodeId node) => Pledges.FirstOrDefault(pledge => pledge.Node == node);

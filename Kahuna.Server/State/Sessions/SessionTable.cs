@@ -207,6 +207,7 @@ internal sealed class SessionTable
         fields = unchecked((fields * Odd) + (ulong)command.ComparedRevision);
         ulong check = XxHash64.Hash(command.Value, fields);
         check = command.Has(CommandFlags.IfValue) ? XxHash64.Hash(command.ComparedValue, check) : check;
+        check = command.Has(CommandFlags.Fenced) ? XxHash64.Hash(command.FenceName, unchecked(check + ((ulong)command.FenceToken * Odd))) : check;
         return (uint)(check >> 32);
     }
 

@@ -42,6 +42,8 @@ internal sealed class ServerSession : ReplySink
         _watch = door.Router.View.Watch(SendMap);
     }
 
+    public override bool IsClosed => _ended;
+
     /// <summary>Bytes of the client have arrived at the node.</summary>
     public void Received(byte[] bytes) => _node.Do(_life, () =>
     {

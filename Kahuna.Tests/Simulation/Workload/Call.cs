@@ -1,3 +1,5 @@
+using Kahuna.Client.Wire.Commands;
+
 namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>One operation of a caller: what it asked, and what came back. Filled by its caller.</summary>
@@ -59,6 +61,24 @@ internal sealed class Call
     /// <inheritdoc cref="First"/>
     public long Last { get; set; }
 
+    /// <summary>How a lock is wanted.</summary>
+    public LockMode Mode { get; init; }
+
+    /// <summary>The caller has a name of its own as the owner of locks, so that a grant may be one that it had forgotten.</summary>
+    public bool IsNamed { get; init; }
+
+    /// <summary>Permits of a semaphore.</summary>
+    public int Permits { get; init; }
+
+    /// <summary>The token of a lock that was granted, or that a write carries.</summary>
+    public long Token { get; set; }
+
+    /// <summary>The lock whose token a write carries.</summary>
+    public string? Fence { get; init; }
+
+    /// <summary>The moment from which the caller did not believe any more that it had the lock.</summary>
+    public long UntilNs { get; set; } = long.MaxValue;
+
     /// <summary>Name of the error, when there was one.</summary>
     public string? Error { get; set; }
 }
@@ -74,6 +94,9 @@ internal enum CallKind
 
     /// <summary>Takes <see cref="Call.By"/> values of a sequence.</summary>
     Next,
+
+    /// <summary>Asks for a lock, and holds it for a while.</summary>
+    Acquire,
 }
 
 internal enum CallOutcome

@@ -21,6 +21,9 @@ internal sealed class SimClient
     private const double Aimed = 0.3;
     private const long AimedTtlMsMax = 500;
 
+    /// <summary>Numbers of the callers that ask for locks begin here.</summary>
+    private const int FirstLockProcess = 50_000;
+
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
 
@@ -86,6 +89,27 @@ internal sealed class SimClient
             Running++;
             _context.Post(_ => _ = RunAsync(process), null);
         }
+
+        for (int i = 0; i < _config.LockCallers; i++)
+        {
+            LockCaller caller = new(_cluster, _client, FirstLockProcess + (_number * _config.LockCallers) + i);
+            Running++;
+            _context.Post(_ => _ = RunAsync(caller), null);
+        }
+    }
+
+    private async Task RunAsync(LockCaller caller)
+    {
+        try
+        {
+            await caller.RunAsync();
+        }
+        catch (Exception error)
+        {
+            _cluster.Rules.Break("the client answers as it says", error.ToString());
+        }
+
+        Running--;
     }
 
     private async Task RunAsync(int process)

@@ -65,6 +65,7 @@ internal static class ForeignClient
         {
             FileDescriptorProto.Parser.ParseFrom(KeyValuesReflection.Descriptor.SerializedData),
             FileDescriptorProto.Parser.ParseFrom(SequencesReflection.Descriptor.SerializedData),
+            FileDescriptorProto.Parser.ParseFrom(LocksReflection.Descriptor.SerializedData),
             FileDescriptorProto.Parser.ParseFrom(ClusterReflection.Descriptor.SerializedData),
         },
     };

@@ -23,8 +23,9 @@ try:
 except ImportError:
     sys.exit("The Debian package python3-protobuf is missing; apt-get install python3-protobuf brings it.")
 
-PATIENCE = 30
-PERSISTENT = 1
+sys.dont_write_bytecode = True
+from lock_checks import PATIENCE, PERSISTENT, LockChecks
+
 MIB = 1 << 20
 
 
@@ -212,7 +213,7 @@ class Checks:
         return self.stubs.method("KeyValues", "GetKeyValue")(request, timeout=PATIENCE)
 
 
-class ProductChecks(Checks):
+class ProductChecks(LockChecks, Checks):
     """What only the product serves, and a server that tries the protocol alone does not."""
 
     def repeated_calls_happen_once(self):
@@ -293,7 +294,7 @@ def main():
     if len(arguments) != 3:
         sys.exit(__doc__)
     address, ca_file, descriptor_set = arguments
-    kinds = [Checks] if "--protocol-only" in sys.argv else [Checks, ProductChecks]
+    kinds = [Checks] if "--protocol-only" in sys.argv else [Checks, LockChecks, ProductChecks]
     with open(ca_file, "rb") as file:
         credentials = grpc.ssl_channel_credentials(file.read())
     failed = 0

@@ -1,0 +1,15 @@
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>The durability of a unary call as commands have it. Stateless.</summary>
+internal static class DurabilityField
+{
+    /// <summary>One that was not set, or that nobody knows, is refused with the command; here, one that a command cannot say.</summary>
+    /// <exception cref="GrpcException">INVALID_ARGUMENT: it is none that a command can say.</exception>
+    public static CommandDurability Read(Durability durability) => durability is >= 0 and <= (Durability)byte.MaxValue
+        ? (CommandDurability)durability
+        : throw OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, $"durability {(int)durability} is unknown.", OutcomeErrors.DidNotHappen);
+}

@@ -1,0 +1,103 @@
+using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Server.State.Locks;
+
+/// <summary>Answers what is asked about locks (<see cref="Client.Wire.Outcomes.LockPicture"/>). Stateless; for the owner of the store.</summary>
+internal static class LockReader
+{
+    /// <summary>Rows that one page of a list looks at, and bytes after which it is full: bounded work per read.</summary>
+    private const int RowsPerPage = 8192;
+    private const int BytesPerPage = 64 * 1024;
+
+    /// <summary>Holders after which the picture of a lock is full.</summary>
+    private const int HoldersPerPicture = 256;
+
+    /// <summary>Answers a read. False when it may be held back, because there is nothing to say yet; it is answered all the same.</summary>
+    public static bool Read(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
+    {
+        switch (command.Kind)
+        {
+            case CommandKind.LockAwait:
+                return Await(store, locks, in command, nowMs, outcome);
+            case CommandKind.LockList:
+                List(store, locks, in command, nowMs, outcome);
+                return true;
+            default:
+                Get(store, locks, command.Key, nowMs, outcome);
+                return command.Kind == CommandKind.LockGet || locks.CurrentToken(command.Key) != command.ComparedRevision;
+        }
+    }
+
+    private static bool Await(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
+    {
+        int row = locks.Rows.Find(command.Key);
+        int claim = row == 0 ? 0 : locks.Rows.FindClaim(row, command.Value);
+        if (claim == 0 || locks.Rows.ClaimAt(claim).Token != command.ComparedRevision)
+        {
+            new Outcome(OutcomeStatus.NotFound).Write(outcome);
+            return true;
+        }
+
+        bool isHeld = store.Keys[claim].IsHeld;
+        Span<byte> now = stackalloc byte[sizeof(long)];
+        BinaryPrimitives.WriteInt64LittleEndian(now, nowMs);
+        new Outcome(isHeld ? OutcomeStatus.Found : OutcomeStatus.Queued, command.ComparedRevision, isHeld ? store.DeadlineOf(in store.Keys[claim]) : nowMs) { HasValue = true, Value = now }.Write(outcome);
+        return isHeld;
+    }
+
+    private static void Get(KeyStore store, LockTable locks, ReadOnlySpan<byte> name, long nowMs, ByteBuffer outcome)
+    {
+        int row = locks.Rows.Find(name);
+        if (row == 0)
+        {
+            new Outcome(OutcomeStatus.NotFound, 0, nowMs).Write(outcome);
+            return;
+        }
+
+        ByteBuffer picture = ByteBuffer.Rent();
+        Draw(store, locks, row, nowMs, picture);
+        new Outcome(OutcomeStatus.Found, locks.CurrentToken(name), nowMs) { HasValue = true, Value = picture.Written }.Write(outcome);
+        picture.Return();
+    }
+
+    /// <summary>Locks whose names begin with a prefix, in no order, from a row on; the number of the outcome is the row at which to go on, 0 at the end.</summary>
+    private static void List(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
+    {
+        ByteBuffer page = ByteBuffer.Rent();
+        long row = Math.Max(1, command.AtRevision);
+        long end = Math.Min(store.Keys.Count + 1L, row + RowsPerPage);
+        for (; row < end && page.Length < BytesPerPage; row++)
+        {
+            ref readonly KeyEntry entry = ref store.Keys[(int)row];
+            if ((entry.Flags & KeyEntryFlags.System) == 0 || LockRows.NameIn(store.Keys.Key(in entry)) is not { IsEmpty: false } name || !name.StartsWith(command.Key))
+            {
+                continue;
+            }
+
+            BinaryPrimitives.WriteUInt16LittleEndian(page.Take(sizeof(ushort)), (ushort)name.Length);
+            page.Append(name);
+            Draw(store, locks, (int)row, nowMs, page);
+        }
+
+        new Outcome(OutcomeStatus.Found, 0, row > store.Keys.Count ? 0 : row) { HasValue = true, Value = page.Written }.Write(outcome);
+        page.Return();
+    }
+
+    private static void Draw(KeyStore store, LockTable locks, int row, long nowMs, ByteBuffer target)
+    {
+        LockRow at = locks.Rows.LockAt(row);
+        int told = Math.Min(at.Holders, HoldersPerPicture);
+        LockPicture.WriteHeader(target, at.Permits, at.Waiters, at.Holders, told);
+        int claim = at.FirstHolder;
+        for (int i = 0; i < told; i++)
+        {
+            ClaimRow held = locks.Rows.ClaimAt(claim);
+            ref readonly KeyEntry entry = ref store.Keys[claim];
+            LockPicture.WriteHolder(target, held.Mode, held.Token, store.DeadlineOf(in entry) - nowMs, store.Keys.Key(in entry)[ClaimRow.OwnerAt..], held.Note);
+            claim = held.After;
+        }
+    }
+}

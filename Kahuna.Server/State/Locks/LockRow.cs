@@ -1,0 +1,40 @@
+using System.Buffers.Binary;
+
+namespace Kahuna.Server.State.Locks;
+
+/// <summary>
+/// The value of a row that is a lock, in place: <c>i32 row of the first holder, i32 of the last, i32 of the first waiter, i32 of the last, u32 waiters, u16 holders, u16 permits</c> (0: no semaphore). Holders
+/// and waiters are in the order of their tokens. Little endian.
+/// </summary>
+internal readonly ref struct LockRow(Span<byte> value)
+{
+    public const int Bytes = 24;
+
+    private readonly Span<byte> _value = value;
+
+    public int FirstHolder { get => Read(0); set => Write(0, value); }
+
+    public int LastHolder { get => Read(4); set => Write(4, value); }
+
+    public int FirstWaiter { get => Read(8); set => Write(8, value); }
+
+    public int LastWaiter { get => Read(12); set => Write(12, value); }
+
+    public int Waiters { get => Read(16); set => Write(16, value); }
+
+    public int Holders
+    {
+        get => BinaryPrimitives.ReadUInt16LittleEndian(_value[20..]);
+        set => BinaryPrimitives.WriteUInt16LittleEndian(_value[20..], (ushort)value);
+    }
+
+    public int Permits
+    {
+        get => BinaryPrimitives.ReadUInt16LittleEndian(_value[22..]);
+        set => BinaryPrimitives.WriteUInt16LittleEndian(_value[22..], (ushort)value);
+    }
+
+    private int Read(int at) => BinaryPrimitives.ReadInt32LittleEndian(_value[at..]);
+
+    private void Write(int at, int number) => BinaryPrimitives.WriteInt32LittleEndian(_value[at..], number);
+}

@@ -1,0 +1,64 @@
+using Google.Protobuf;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+
+namespace Kahuna.Tests.Api;
+
+/// <summary>The unary methods of locks over one channel.</summary>
+internal sealed class UnaryLocks(GrpcChannel channel)
+{
+    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
+
+    public static AcquireLockRequest Request(string resource, Durability durability, string owner, long leaseMs = 30_000, long? waitMs = null)
+    {
+        AcquireLockRequest request = new() { Resource = resource, Durability = durability, Owner = owner, LeaseMs = leaseMs, Mode = LockMode.Exclusive };
+        if (waitMs is { } wait)
+        {
+            request.WaitMs = wait;
+        }
+
+        return request;
+    }
+
+    /// <summary>The same call again and again.</summary>
+    public static GrpcMetadata Numbered(ulong session, int sequence) => new()
+    {
+        { "x-kahuna-session", session.ToString(System.Globalization.CultureInfo.InvariantCulture) },
+        { "x-kahuna-sequence", sequence.ToString(System.Globalization.CultureInfo.InvariantCulture) },
+    };
+
+    public Task<AcquireLockResponse> AcquireAsync(AcquireLockRequest request, GrpcMetadata? headers = null, TimeSpan? deadline = null, CancellationToken ct = default) =>
+        CallAsync("AcquireLock", request, AcquireLockResponse.Parser, new CallOptions { Deadline = deadline ?? s_patience, Headers = headers, CancellationToken = ct });
+
+    public Task<ExtendLockResponse> ExtendAsync(ExtendLockRequest request, GrpcMetadata? headers = null) =>
+        CallAsync("ExtendLock", request, ExtendLockResponse.Parser, new CallOptions { Deadline = s_patience, Headers = headers });
+
+    public Task<ReleaseLockResponse> ReleaseAsync(string resource, Durability durability, string owner, long token, GrpcMetadata? headers = null) => CallAsync(
+        "ReleaseLock",
+        new ReleaseLockRequest { Resource = resource, Durability = durability, Owner = owner, Token = token },
+        ReleaseLockResponse.Parser,
+        new CallOptions { Deadline = s_patience, Headers = headers });
+
+    public async Task<LockDescription?> GetAsync(string resource, Durability durability) =>
+        (await CallAsync("GetLock", new GetLockRequest { Resource = resource, Durability = durability }, GetLockResponse.Parser)).Lock;
+
+    public Task<ListLocksResponse> ListAsync(ListLocksRequest request) => CallAsync("ListLocks", request, ListLocksResponse.Parser);
+
+    public Task<ObserveLockResponse> ObserveAsync(ObserveLockRequest request) => CallAsync("ObserveLock", request, ObserveLockResponse.Parser);
+
+    /// <summary>Waits until so many wait for a lock.</summary>
+    public async Task UntilWaitingAsync(string resource, Durability durability, int waiting)
+    {
+        long deadline = Environment.TickCount64 + 20_000;
+        while ((await GetAsync(resource, durability))?.Waiting != waiting)
+        {
+            Assert.True(Environment.TickCount64 < deadline, $"never {waiting} waited for {resource}");
+            await Task.Delay(20);
+        }
+    }
+
+    private Task<TReply> CallAsync<TRequest, TReply>(string method, TRequest request, MessageParser<TReply> parser, CallOptions? options = null)
+        where TRequest : IMessage<TRequest>
+        where TReply : class, IMessage<TReply> =>
+        channel.UnaryAsync($"/kahuna.v1.Locks/{method}", request, parser, options ?? new CallOptions { Deadline = s_patience });
+}

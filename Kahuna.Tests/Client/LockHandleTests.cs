@@ -1,0 +1,215 @@
+using Kahuna.Client;
+using Kahuna.Client.Locks;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+
+namespace Kahuna.Tests.Client;
+
+/// <summary>What a holder knows of its lease, by a clock that the test moves.</summary>
+public sealed class LockHandleTests : IAsyncDisposable
+{
+    private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan s_requestTimeout = TimeSpan.FromSeconds(10);
+
+    private readonly ManualTime _time = new();
+    private readonly FakeCluster _cluster = new();
+    private KahunaClient _client = null!;
+
+    private FakeNode Node => _cluster[1];
+
+    public async ValueTask DisposeAsync() => await _client.DisposeAsync();
+
+    [Fact]
+    public async Task A_lease_is_renewed_whenever_a_third_of_it_is_over()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        CancellationToken lost = handle.LostToken;
+        for (int i = 1; i <= 10; i++)
+        {
+            Step(TimeSpan.FromMilliseconds(990));
+            Assert.Equal(i - 1, Count(CommandKind.LockExtend));
+            await AdvanceUntilAsync(() => Count(CommandKind.LockExtend) == i && handle.Remaining > TimeSpan.FromMilliseconds(2600));
+        }
+
+        Assert.False(lost.IsCancellationRequested);
+        Assert.All(Node.Received.Where(request => request.Kind == CommandKind.LockExtend), request => Assert.Equal((3000, 7, handle.Owner), (request.LeaseMs, request.Token, System.Text.Encoding.UTF8.GetString(request.Value))));
+        Assert.True(await Wait.ForAsync(handle.ReleaseAsync()));
+        Assert.True(lost.IsCancellationRequested);
+        Step(s_lease);
+        Assert.Equal(10, Count(CommandKind.LockExtend));
+        await handle.DisposeAsync();
+        Assert.Equal(1, Count(CommandKind.LockRelease));
+    }
+
+    [Fact]
+    public async Task A_holder_that_is_cut_off_is_told_before_its_lease_can_be_over()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        Node.Answer = static _ => null;
+        CancellationToken lost = handle.LostToken;
+        for (int i = 0; i < 269; i++)
+        {
+            Step(TimeSpan.FromMilliseconds(10));
+            await Task.Delay(1);
+        }
+
+        Assert.False(lost.IsCancellationRequested);
+        Assert.InRange(handle.Remaining, TimeSpan.FromMilliseconds(1), TimeSpan.FromMilliseconds(10));
+        Step(TimeSpan.FromMilliseconds(20));
+        Assert.True(lost.IsCancellationRequested);
+        Assert.Equal(TimeSpan.Zero, handle.Remaining);
+        Assert.False(await handle.ExtendAsync());
+
+        // Each attempt ends early enough for another one.
+        Assert.Equal(2, Count(CommandKind.LockExtend));
+    }
+
+    [Fact]
+    public async Task A_lost_connection_is_no_lost_lock()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        Node.Break();
+        Node.IsDown = true;
+        Step(TimeSpan.FromSeconds(2));
+        Node.IsDown = false;
+        await AdvanceUntilAsync(() => handle.Remaining > TimeSpan.FromMilliseconds(1500));
+        Assert.False(handle.LostToken.IsCancellationRequested);
+        Node.Break();
+        Task disposing = handle.DisposeAsync().AsTask();
+        await AdvanceUntilAsync(() => disposing.IsCompleted);
+        Assert.Equal(1, Count(CommandKind.LockRelease));
+    }
+
+    [Fact]
+    public async Task A_holder_whom_the_cluster_refuses_is_told_at_once()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        Node.Answer = static _ => new FakeReply(OutcomeStatus.ConditionFailed, 9);
+        CancellationToken lost = handle.LostToken;
+        int told = 0;
+        lost.Register(() => Interlocked.Increment(ref told));
+        await AdvanceUntilAsync(() => told == 1);
+        Assert.InRange(_time.GetTimestamp(), 0, 1_000_000 + 2000);
+        Step(s_lease);
+        Assert.Equal(1, Count(CommandKind.LockExtend));
+        Assert.False(await Wait.ForAsync(handle.ReleaseAsync()));
+    }
+
+    [Fact]
+    public async Task Who_stood_still_knows_it_at_the_first_look()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        LockHandle other = await Wait.ForAsync(_client.Locks.AcquireAsync("b", s_lease, s_lease));
+        CancellationToken lost = handle.LostToken;
+        _time.Jump(TimeSpan.FromMilliseconds(2695));
+        Assert.True(handle.Remaining > TimeSpan.Zero);
+        _time.Jump(TimeSpan.FromMilliseconds(10));
+        Assert.Equal(TimeSpan.Zero, handle.Remaining);
+        Assert.True(lost.IsCancellationRequested);
+        Assert.True(other.LostToken.IsCancellationRequested);
+        Step(s_lease);
+        Assert.Equal(0, Count(CommandKind.LockExtend));
+    }
+
+    [Fact]
+    public async Task Renewal_ends_where_it_was_asked_to()
+    {
+        LockHandle handle = await AcquireAsync(new LockOptions { RenewFor = TimeSpan.FromSeconds(5) });
+        CancellationToken lost = handle.LostToken;
+        long begun = _time.GetTimestamp();
+        long ended = 0;
+        await AdvanceUntilAsync(() => (ended = lost.IsCancellationRequested ? _time.GetTimestamp() : 0) != 0);
+        Assert.InRange(ended - begun, 4600, 5000);
+        Assert.InRange(Count(CommandKind.LockExtend), 2, 6);
+        Assert.InRange(Node.Received.Last(request => request.Kind == CommandKind.LockExtend).LeaseMs, 1, 2999);
+    }
+
+    [Fact]
+    public async Task Without_renewal_nothing_is_sent()
+    {
+        LockHandle handle = await AcquireAsync(new LockOptions { AutoRenew = false });
+        CancellationToken lost = handle.LostToken;
+        Step(TimeSpan.FromMilliseconds(1500));
+        Assert.True(await Wait.ForAsync(handle.ExtendAsync(TimeSpan.FromSeconds(20))));
+        Assert.InRange(handle.Remaining, TimeSpan.FromSeconds(19), TimeSpan.FromSeconds(20));
+        Step(TimeSpan.FromSeconds(19));
+        Assert.False(lost.IsCancellationRequested);
+        Step(TimeSpan.FromSeconds(1));
+        Assert.True(lost.IsCancellationRequested);
+        Assert.Equal(1, Count(CommandKind.LockExtend));
+    }
+
+    [Fact]
+    public async Task A_disposed_client_tells_its_holders()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        CancellationToken lost = handle.LostToken;
+        await _client.DisposeAsync();
+        Assert.True(lost.IsCancellationRequested);
+        await handle.DisposeAsync();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => _client.Locks.TryAcquireAsync("a", s_lease).AsTask());
+    }
+
+    [Fact]
+    public async Task Disposing_never_throws_and_ends_in_time()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        Node.Answer = static _ => null;
+        Task disposing = handle.DisposeAsync().AsTask();
+        Step(TimeSpan.FromSeconds(9));
+        Assert.False(disposing.IsCompleted);
+        await AdvanceUntilAsync(() => disposing.IsCompleted);
+        await disposing;
+    }
+
+    [Fact]
+    public async Task Each_of_many_leases_ends_at_its_time()
+    {
+        await ConnectAsync();
+        Random random = new(5);
+        List<(LockHandle Handle, CancellationToken Lost, long EndMs)> held = [];
+        for (int i = 0; i < 500; i++)
+        {
+            int leaseMs = random.Next(1_000, 60_000);
+            long now = _time.GetTimestamp();
+            LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync($"l{i}", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
+            held.Add((handle, handle.LostToken, now + leaseMs - Math.Min(leaseMs / 10, 500)));
+            if (random.Next(3) == 0)
+            {
+                int given = random.Next(held.Count);
+                await held[given].Handle.DisposeAsync();
+                held.RemoveAt(given);
+            }
+        }
+
+        for (int i = 0; i < 650; i++)
+        {
+            Step(TimeSpan.FromMilliseconds(100));
+            long now = _time.GetTimestamp();
+            Assert.All(held, item => Assert.True(item.Lost.IsCancellationRequested ? now >= item.EndMs : now < item.EndMs + 20));
+        }
+
+        Assert.All(held, item => Assert.True(item.Lost.IsCancellationRequested));
+    }
+
+    private async Task ConnectAsync()
+    {
+        Node.Answer = request => new FakeReply(OutcomeStatus.Applied, 7, 50_000 + request.LeaseMs);
+        _client = await _cluster.ConnectedAsync(_time, s_requestTimeout);
+    }
+
+    private async Task<LockHandle> AcquireAsync(LockOptions? options)
+    {
+        await ConnectAsync();
+        LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, options));
+        Assert.Equal(("a", 7, new Fence("a", 7)), (handle.Resource, handle.Token, handle.Fence));
+        Assert.Equal(TimeSpan.FromMilliseconds(2700), handle.Remaining);
+        return handle;
+    }
+
+    private int Count(CommandKind kind) => Node.Received.Count(request => request.Kind == kind);
+
+    private void Step(TimeSpan span) => _time.Advance(span);
+
+    private Task AdvanceUntilAsync(Func<bool> condition) => Wait.UntilAsync(_time, condition);
+}

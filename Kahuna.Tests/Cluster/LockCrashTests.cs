@@ -1,0 +1,140 @@
+using System.Diagnostics;
+using System.Globalization;
+using Kahuna.Benchmark.Verification;
+using Kahuna.Client;
+using Kahuna.Client.Locks;
+using Xunit.Abstractions;
+
+namespace Kahuna.Tests.Cluster;
+
+/// <summary>Locks of real processes whose leaders are killed again and again, and then all of them: never two holders, and tokens only grow.</summary>
+[Collection(ClusterCollection.Name)]
+public sealed class LockCrashTests(ITestOutputHelper output)
+{
+    private const int Callers = 12;
+    private const int Names = 3;
+
+    private static readonly TimeSpan s_backWithin = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan s_wait = TimeSpan.FromSeconds(20);
+
+    /// <summary>More with KAHUNA_KILLS.</summary>
+    private static int Kills => int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_KILLS"), CultureInfo.InvariantCulture, out int kills) ? kills : 4;
+
+    [Fact]
+    public async Task Killed_leaders_never_make_two_holders_and_tokens_grow_also_over_the_end_of_all_nodes()
+    {
+        await using ProcessCluster cluster = new(output);
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(10));
+            LockLedger ledger = new();
+            Progress progress = new();
+            using CancellationTokenSource stop = new();
+            Task[] callers = [.. Enumerable.Range(0, Callers).Select(i => Task.Run(() => CallAsync(client, i, ledger.Open(), progress, stop.Token)))];
+            for (int round = 0; round < Kills; round++)
+            {
+                await progress.MakeAsync();
+                await Task.Delay(Random.Shared.Next(50, 400));
+                NodeProcess leader = await cluster.LeaderAsync(ephemeral: round % 2 == 0);
+                leader.Kill();
+                await progress.MakeAsync();
+                leader.Start();
+                await cluster.WaitReadyAsync();
+            }
+
+            await progress.MakeAsync();
+            await stop.CancelAsync();
+            await Task.WhenAll(callers).WaitAsync(TimeSpan.FromMinutes(2));
+            LockFindings findings = ledger.Check();
+            Assert.True(findings.IsGood, findings.ToString());
+            output.WriteLine($"Checked: {Kills} times kill -9 of a leader: {findings}");
+            await KillAllAsync(cluster, client, progress);
+        });
+    }
+
+    /// <summary>Everything ephemeral is gone then. Its locks are granted again when the leases of before are over, a minute at most, with greater tokens.</summary>
+    private async Task KillAllAsync(ProcessCluster cluster, KahunaClient client, Progress progress)
+    {
+        foreach (NodeProcess node in cluster.Nodes)
+        {
+            node.SendKill();
+        }
+
+        foreach (NodeProcess node in cluster.Nodes)
+        {
+            node.WaitForExit(s_backWithin);
+        }
+
+        await cluster.StartAsync();
+        Stopwatch clock = Stopwatch.StartNew();
+        await using LockHandle persistent = await client.Locks.AcquireAsync(Name(0), s_lease, TimeSpan.FromSeconds(30));
+        Assert.True(persistent.Token > progress.Tokens[0], $"{persistent.Token} after {progress.Tokens[0]}");
+        LockOptions ephemeral = new() { Durability = Durability.Ephemeral };
+        Assert.Null(await client.Locks.TryAcquireAsync(Name(0), s_lease, ephemeral));
+        await using LockHandle granted = await client.Locks.AcquireAsync(Name(0), s_lease, TimeSpan.FromSeconds(90), ephemeral);
+        Assert.True(granted.Token > progress.Tokens[1] && granted.Token > 1L << 44, $"{granted.Token} after {progress.Tokens[1]}");
+        Assert.True(clock.Elapsed > TimeSpan.FromSeconds(50), $"granted after {clock.Elapsed}");
+        output.WriteLine($"Checked: kill -9 of all nodes: tokens {progress.Tokens[0]} to {persistent.Token} and {progress.Tokens[1]} to {granted.Token}; the ephemeral lock was granted again after {clock.Elapsed.TotalSeconds:0} s");
+    }
+
+    private static async Task CallAsync(KahunaClient client, int caller, LockLedger.Page page, Progress progress, CancellationToken stop)
+    {
+        int name = caller / 2 % Names;
+        bool isEphemeral = caller % 2 == 1;
+        LockOptions options = new() { Durability = isEphemeral ? Durability.Ephemeral : Durability.Persistent };
+        while (!stop.IsCancellationRequested)
+        {
+            long start = Stopwatch.GetTimestamp();
+            try
+            {
+                LockHandle handle = await client.Locks.AcquireAsync(Name(name), s_lease, s_wait, options, CancellationToken.None);
+                long grantedAt = Stopwatch.GetTimestamp();
+                await Task.Delay(Random.Shared.Next(2), CancellationToken.None);
+                long until = handle.Remaining > TimeSpan.Zero ? Stopwatch.GetTimestamp() : grantedAt;
+                page.Begin();
+                page.Had(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token, start, grantedAt, until));
+                progress.Note(name, isEphemeral, handle.Token);
+                await handle.DisposeAsync();
+            }
+            catch (KahunaException)
+            {
+                await Task.Delay(10, CancellationToken.None);
+            }
+        }
+    }
+
+    private static string Name(int number) => $"crash/{number}/lock";
+
+    /// <summary>How far the callers are.</summary>
+    private sealed class Progress
+    {
+        private readonly long[] _grants = new long[2];
+
+        /// <summary>The greatest token of the first lock, persistent and ephemeral.</summary>
+        public long[] Tokens { get; } = new long[2];
+
+        public void Note(int name, bool isEphemeral, long token)
+        {
+            int level = isEphemeral ? 1 : 0;
+            Interlocked.Increment(ref _grants[level]);
+            if (name == 0)
+            {
+                Interlocked.Exchange(ref Tokens[level], token);
+            }
+        }
+
+        /// <summary>Waits for further grants at both levels.</summary>
+        public async Task MakeAsync()
+        {
+            long[] before = [Interlocked.Read(ref _grants[0]) + 20, Interlocked.Read(ref _grants[1]) + 20];
+            Stopwatch clock = Stopwatch.StartNew();
+            while (Interlocked.Read(ref _grants[0]) < before[0] || Interlocked.Read(ref _grants[1]) < before[1])
+            {
+                Assert.True(clock.Elapsed < s_backWithin, $"{_grants[0]} and {_grants[1]} grants, and {before[0]} and {before[1]} were to come within {s_backWithin}");
+                await Task.Delay(20);
+            }
+        }
+    }
+}

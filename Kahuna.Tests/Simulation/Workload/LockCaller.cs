@@ -1,0 +1,209 @@
+using System.Globalization;
+using System.Text;
+using Kahuna.Client;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Locks;
+using Kahuna.Client.Results;
+using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.State;
+using Kahuna.Tests.Simulation.Engine;
+using LockMode = Kahuna.Client.Wire.Commands.LockMode;
+
+namespace Kahuna.Tests.Simulation.Workload;
+
+/// <summary>A caller that asks for locks, holds them for a while, writes under their tokens, and gives them back or lets them go. Owned by one client of a run.</summary>
+internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int process)
+{
+    /// <summary>How late an acquire may end after its wait: the requests that it ends with.</summary>
+    private const int LateTimeouts = 3;
+    private const long LateNs = 1_000_000_000;
+
+    /// <summary>Longer than it takes to lose an epoch and begin the next.</summary>
+    private const int LongLeaseMs = 12_000;
+
+    /// <summary>Writes of so long go to one key: more would be too much for the checker.</summary>
+    private const long KeyNs = 4_000_000_000;
+
+    private static readonly LockMode[] s_modes = [LockMode.Exclusive, LockMode.Exclusive, LockMode.Shared, LockMode.Permit];
+
+    /// <summary>Grants that their process has forgotten, and remembers when it is late.</summary>
+    private readonly List<LockHandle> _forgotten = [];
+
+    private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(20_000 + (ulong)process);
+
+    /// <summary>Clocks that drift make leases end early by as much as they do.</summary>
+    private readonly bool _isExact = !cluster.Config.Classes.Contains(FaultClass.ClockDrift);
+
+    /// <summary>Goes on until the load ends.</summary>
+    public async Task RunAsync()
+    {
+        while (!cluster.LoadEnds)
+        {
+            await PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
+            Call call = cluster.History.Begin(Draw(), cluster.Scheduler);
+            bool renews = _random.Chance(0.5);
+            LockHandle? handle = await AcquireAsync(call, renews);
+            cluster.History.End(call, cluster.Scheduler);
+            if (handle is not null)
+            {
+                await HoldAsync(call, handle, renews);
+            }
+        }
+    }
+
+    private Call Draw()
+    {
+        int number = _random.Next(s_modes.Length);
+        bool isReader = s_modes[number] == LockMode.Shared && _random.Chance(0.7);
+        return new Call
+        {
+            Process = process,
+            Key = $"lock {number}/lock",
+            IsEphemeral = cluster.Config.HasEphemeral && _random.Chance(cluster.Config.Ephemeral),
+            Kind = CallKind.Acquire,
+            CallNs = cluster.Scheduler.NowNs,
+            IsNamed = _random.Chance(0.3),
+            Mode = isReader || s_modes[number] == LockMode.Permit ? s_modes[number] : LockMode.Exclusive,
+            Permits = s_modes[number] == LockMode.Permit ? 2 : 0,
+            TtlMs = _random.Pick([150, 400, 1_500, 4_000, LongLeaseMs]),
+            By = _random.Pick([0, 300, 3_000]),
+        };
+    }
+
+    private async Task<LockHandle?> AcquireAsync(Call call, bool renews)
+    {
+        LockOptions options = new()
+        {
+            Durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent,
+            Mode = call.Mode == LockMode.Shared ? Kahuna.Client.Locks.LockMode.Shared : Kahuna.Client.Locks.LockMode.Exclusive,
+            AutoRenew = renews,
+            Owner = call.IsNamed ? $"caller {process}" : null,
+        };
+        TimeSpan lease = TimeSpan.FromMilliseconds(call.TtlMs!.Value);
+        TimeSpan wait = TimeSpan.FromMilliseconds(call.By);
+        LockHandle? handle = null;
+        try
+        {
+            handle = call.Permits == 0
+                ? call.By == 0 ? await client.Locks.TryAcquireAsync(call.Key, lease, options) : await client.Locks.AcquireAsync(call.Key, lease, wait, options)
+                : call.By == 0 ? await client.Semaphores.TryAcquireAsync(call.Key, call.Permits, lease, options) : await client.Semaphores.AcquireAsync(call.Key, call.Permits, lease, wait, options);
+            call.Outcome = handle is null ? CallOutcome.Fail : CallOutcome.Ok;
+            call.Token = handle?.Token ?? 0;
+        }
+        catch (KahunaException error)
+        {
+            call.Error = error.Code.ToString();
+            call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
+        }
+
+        long lateNs = cluster.Scheduler.NowNs - call.CallNs - (call.By * 1_000_000) - (LateTimeouts * cluster.Config.RequestTimeoutMs * 1_000_000L);
+        if (lateNs > LateNs)
+        {
+            cluster.Rules.Break("a call ends at its deadline", $"acquire of {call.Name} by {process}: {lateNs / 1_000_000} ms later");
+        }
+
+        return handle;
+    }
+
+    private async Task HoldAsync(Call call, LockHandle handle, bool renews)
+    {
+        using CancellationTokenRegistration lost = handle.LostToken.Register(() => call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs));
+        long endNs = cluster.Scheduler.NowNs + (long)(Math.Min(3, _random.Exponential(0.7)) * Math.Min(call.TtlMs!.Value, LongLeaseMs / 3) * 1_000_000);
+        while (cluster.Scheduler.NowNs < endNs && call.UntilNs == long.MaxValue)
+        {
+            if (_random.Chance(0.5))
+            {
+                await WriteAsync(call, handle);
+            }
+
+            if (_forgotten.FindIndex(late => late.Resource == handle.Resource && late.Durability == handle.Durability && late.Token != handle.Token) is var index and >= 0 && _random.Chance(0.3))
+            {
+                LockHandle late = _forgotten[index];
+                _forgotten.RemoveAt(index);
+                await late.DisposeAsync();
+            }
+
+            await PauseAsync(Math.Min((endNs - cluster.Scheduler.NowNs) / 1e6, _random.Exponential(100)));
+        }
+
+        if (_random.Chance(0.15) && !renews)
+        {
+            call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs);
+            _forgotten.Add(handle);
+            return;
+        }
+
+        call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs);
+        if (_random.Chance(0.5))
+        {
+            await handle.DisposeAsync();
+            return;
+        }
+
+        try
+        {
+            long surelyNs = cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds;
+            if (!await handle.ReleaseAsync() && cluster.Scheduler.NowNs < surelyNs)
+            {
+                LeaseEndedEarly(call, "released");
+            }
+        }
+        catch (KahunaException)
+        {
+            // The lease ends it.
+        }
+    }
+
+    /// <summary>A write that counts only while this lock is held.</summary>
+    private async Task WriteAsync(Call held, LockHandle handle)
+    {
+        Call call = cluster.History.Begin(
+            new Call
+            {
+                Process = process,
+                Key = string.Create(CultureInfo.InvariantCulture, $"{held.Key.Replace("/lock", "/value", StringComparison.Ordinal)} {cluster.Scheduler.NowNs / KeyNs}"),
+                IsEphemeral = held.IsEphemeral,
+                Kind = CallKind.Set,
+                CallNs = cluster.Scheduler.NowNs,
+                Value = string.Create(CultureInfo.InvariantCulture, $"v{cluster.History.NextValue()}"),
+                Fence = held.Name,
+                Token = held.Token,
+            },
+            cluster.Scheduler);
+        try
+        {
+            SetResult set = await client.KeyValues.SetAsync(call.Key, call.Value, new SetOptions { Durability = held.IsEphemeral ? Durability.Ephemeral : Durability.Persistent, Fence = handle.Fence });
+            call.Done = set.Applied;
+            call.Revision = set.Revision;
+            call.Outcome = CallOutcome.Ok;
+        }
+        catch (KahunaException error)
+        {
+            call.Error = error.Code.ToString();
+            call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
+            if (error.Code == KahunaErrorCode.LockLost && handle.Remaining > TimeSpan.Zero)
+            {
+                LeaseEndedEarly(held, "written under");
+            }
+        }
+
+        cluster.History.End(call, cluster.Scheduler);
+    }
+
+    private void LeaseEndedEarly(Call call, string what)
+    {
+        // An epoch that is lost takes its locks along, though nobody else has them before their leases are over.
+        bool isLost = call.IsEphemeral && StateLimits.EpochOf(call.Token) < cluster.Rules.Ephemeral(KeyRouting.Partition(Encoding.UTF8.GetBytes(call.Key), cluster.Config.Groups)).Newest;
+        if (_isExact && !isLost)
+        {
+            cluster.Rules.Break("no lease ends early", $"token {call.Token} of {call.Name} was {what} by {process}, and was not held any more, while its lease goes on");
+        }
+    }
+
+    private Task PauseAsync(double ms)
+    {
+        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        cluster.Scheduler.At(cluster.Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
+        return over.Task;
+    }
+}
