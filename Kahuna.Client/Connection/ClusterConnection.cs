@@ -80,6 +80,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return task;
     }
 
+    /// <summary>How long an operation may take altogether, in ticks of the clock.</summary>
+    public long RequestTimeout => _requestTimeout;
+
     /// <summary>Code after an await goes on in the context that the ports name.</summary>
     public bool CapturesContext => _ports.Context is not null;
 

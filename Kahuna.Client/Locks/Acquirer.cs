@@ -20,7 +20,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
 
     /// <summary>Gets the lock.</summary>
     /// <param name="wish">Which lock, and how.</param>
-    /// <param name="wait">For how long it may take; null: if the lock is free.</param>
+    /// <param name="wait">For how long it may take, and, while no node answers, for longer by up to the request timeout; null: if the lock is free.</param>
     /// <param name="options">Who asks, and what the handle does afterwards; null for the defaults.</param>
     /// <param name="ct">Ends the wait; what was asked for is then given back in the background.</param>
     /// <returns>The handle; null when the lock is not free and the caller does not wait.</returns>
@@ -34,12 +34,12 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
         }
 
-        if (claim.IsNamed && _leaving.TryGetValue(KeyOf(in claim), out Task? leaving))
+        AcquireLimits limits = new(calls.Clock, wait, calls.RequestTimeout);
+        if (claim.IsNamed && _leaving.TryGetValue(KeyOf(in claim), out Task? leaving) && !await HasLeftAsync(leaving, limits, ct).ConfigureAwait(calls.CapturesContext))
         {
-            await BehindAsync(leaving, ct).ConfigureAwait(calls.CapturesContext);
+            return wait is null ? null : throw Failures.LockBusy(claim.Resource, wait.Value);
         }
 
-        long begun = calls.Clock.Now;
         long? waitMs = wait is { } whole ? ConnectionClock.WholeMs(whole) : null;
         for (int dead = 1; ; dead++)
         {
@@ -47,8 +47,8 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             LockReply reply;
             try
             {
-                ValueTask<LockReply> call = calls.AcquireAsync(in claim, waitMs);
-                reply = await (ct.CanBeCanceled && !call.IsCompleted ? UnlessCanceledAsync(claim, call.AsTask(), ct) : call).ConfigureAwait(calls.CapturesContext);
+                ValueTask<LockReply> call = calls.AcquireAsync(in claim, waitMs, limits.Left);
+                reply = await (ct.CanBeCanceled && !call.IsCompleted ? UnlessCanceledAsync(claim, AsTaskAsync(call), ct) : call).ConfigureAwait(calls.CapturesContext);
             }
             catch (KahunaException failure) when (failure.Outcome != OperationOutcome.DidNotHappen)
             {
@@ -63,18 +63,18 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
 
             (long Token, long Begun) grant = reply.Status == OutcomeStatus.Applied
                 ? (reply.Revision, sent)
-                : await WaitAsync(claim, reply, sent, (begun, wait ?? default), ct).ConfigureAwait(calls.CapturesContext);
+                : await WaitAsync(claim, reply, sent, limits, ct).ConfigureAwait(calls.CapturesContext);
             LockHandle? handle = grant.Token == 0 ? null
                 : IsFresh(in claim, grant.Begun) ? LockHandle.Begin(calls, keeper, in claim, grant, options)
-                : await TakeLateAsync(claim, grant, options, ct).ConfigureAwait(calls.CapturesContext);
+                : await TakeLateAsync(claim, grant, options, limits, ct).ConfigureAwait(calls.CapturesContext);
             if (handle is not null)
             {
                 return handle;
             }
 
             // The claim was given up, or its lease was over before it could be used: the same owner asks again.
-            waitMs = wait is { } all ? calls.Clock.Ms(begun + calls.Clock.Of(all) - calls.Clock.Now) : null;
-            if (waitMs <= 0 || (wait is null && dead == DeadGrantsMax))
+            waitMs = wait is null ? null : calls.Clock.Ms(limits.Until - calls.Clock.Now);
+            if (waitMs <= 0 || (wait is null && (dead == DeadGrantsMax || limits.IsOver)))
             {
                 throw grant.Token == 0 ? Failures.LockBusy(claim.Resource, wait ?? default) : TooShort(in claim, grant.Token);
             }
@@ -83,12 +83,17 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
 
     private static (string Resource, Durability Durability, string Owner) KeyOf(in LockClaim claim) => (claim.Resource, (Durability)(byte)claim.Durability, claim.OwnerText);
 
-    /// <summary>What an earlier call of this owner gives back must not be what this one gets.</summary>
-    private async ValueTask BehindAsync(Task leaving, CancellationToken ct)
+    /// <summary>What an earlier call of this owner gives back must not be what this one gets. False: it could not give it back in time.</summary>
+    private async ValueTask<bool> HasLeftAsync(Task leaving, AcquireLimits limits, CancellationToken ct)
     {
         try
         {
-            await leaving.WaitAsync(ct).ConfigureAwait(calls.CapturesContext);
+            await leaving.WaitAsync(limits.Left, calls.Time, ct).ConfigureAwait(calls.CapturesContext);
+            return true;
+        }
+        catch (TimeoutException)
+        {
+            return false;
         }
         catch (OperationCanceledException)
         {
@@ -110,17 +115,19 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
     }
 
+    /// <summary>As <see cref="ValueTask{TResult}.AsTask"/>, and goes on where the client does.</summary>
+    private async Task<LockReply> AsTaskAsync(ValueTask<LockReply> call) => await call.ConfigureAwait(calls.CapturesContext);
+
     /// <summary>Waits in the queue until the claim is granted; a token of 0 says that there is no such claim any more. What fails leaves the queue.</summary>
-    private async ValueTask<(long Token, long Begun)> WaitAsync(LockClaim claim, LockReply queued, long sent, (long Begun, TimeSpan Wait) limits, CancellationToken ct)
+    private async ValueTask<(long Token, long Begun)> WaitAsync(LockClaim claim, LockReply queued, long sent, AcquireLimits limits, CancellationToken ct)
     {
         LeaseClock clock = new(calls.Clock);
         clock.Heard(sent, queued.Number);
-        long until = limits.Begun + calls.Clock.Of(limits.Wait);
         try
         {
             while (true)
             {
-                (LockReply reply, long asked) = await AskAsync(claim, queued.Revision, until, ct).ConfigureAwait(calls.CapturesContext);
+                (LockReply reply, long asked) = await AskAsync(claim, queued.Revision, limits, ct).ConfigureAwait(calls.CapturesContext);
                 if (reply.Status == OutcomeStatus.NotFound)
                 {
                     return default;
@@ -141,7 +148,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         catch (TimeoutException)
         {
             Leave(in claim, queued.Revision, null);
-            throw Failures.LockBusy(claim.Resource, limits.Wait);
+            throw Failures.LockBusy(claim.Resource, calls.Clock.Span(limits.Until - limits.Begun));
         }
         catch
         {
@@ -151,9 +158,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     }
 
     /// <summary>Asks once how the claim stands; also says when it asked.</summary>
-    private async ValueTask<(LockReply Reply, long Asked)> AskAsync(LockClaim claim, long token, long until, CancellationToken ct)
+    private async ValueTask<(LockReply Reply, long Asked)> AskAsync(LockClaim claim, long token, AcquireLimits limits, CancellationToken ct)
     {
-        long left = until - calls.Clock.Now;
+        long left = limits.Until - calls.Clock.Now;
         if (left <= 0)
         {
             throw new TimeoutException();
@@ -163,8 +170,8 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         try
         {
             long asked = calls.Clock.Now;
-            long holdMs = Math.Clamp(calls.Clock.Ms(until - asked), 0, calls.Gate.NextHoldMs);
-            return (await calls.AwaitAsync(in claim, token, holdMs, ct).ConfigureAwait(calls.CapturesContext), asked);
+            long holdMs = Math.Clamp(calls.Clock.Ms(limits.Until - asked), 0, calls.Gate.NextHoldMs);
+            return (await calls.AwaitAsync(in claim, token, holdMs, limits.Left - TimeSpan.FromMilliseconds(holdMs), ct).ConfigureAwait(calls.CapturesContext), asked);
         }
         finally
         {
@@ -176,12 +183,12 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     private bool IsFresh(in LockClaim claim, long begun) => LockHandle.UsableUntil(calls.Clock, begun, claim.Lease) - calls.Clock.Now > calls.Clock.Of(claim.Lease / 3);
 
     /// <summary>By this clock the grant is over, or nearly: it counts if it can be renewed.</summary>
-    private async ValueTask<LockHandle?> TakeLateAsync(LockClaim claim, (long Token, long Begun) grant, LockOptions options, CancellationToken ct)
+    private async ValueTask<LockHandle?> TakeLateAsync(LockClaim claim, (long Token, long Begun) grant, LockOptions options, AcquireLimits limits, CancellationToken ct)
     {
         try
         {
             long sent = calls.Clock.Now;
-            LockReply reply = await calls.ExtendAsync(in claim, grant.Token, claim.Lease, ct).ConfigureAwait(calls.CapturesContext);
+            LockReply reply = await calls.ExtendSoonAsync(in claim, grant.Token, limits.Left, ct).ConfigureAwait(calls.CapturesContext);
             return reply.Status == OutcomeStatus.Applied && LockHandle.UsableUntil(calls.Clock, sent, claim.Lease) > calls.Clock.Now
                 ? LockHandle.Begin(calls, keeper, in claim, (grant.Token, sent), options)
                 : null;
@@ -256,7 +263,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
 
         // Who asks again as the same owner learns the token; for a lease and a wait so short that they leave nothing behind.
         TimeSpan shortest = TimeSpan.FromMilliseconds(1);
-        LockReply found = reply ?? await calls.AcquireAsync(claim with { Lease = shortest }, waitMs: 1).ConfigureAwait(calls.CapturesContext);
+        LockReply found = reply ?? await calls.AcquireAsync(claim with { Lease = shortest }, waitMs: 1, patience: null).ConfigureAwait(calls.CapturesContext);
 
         // An owner that the caller has named may have had the lock before, and other handles rely on it: its lease goes on as it is.
         return found.Status == OutcomeStatus.Queued || (found.Status == OutcomeStatus.Applied && !claim.IsNamed) ? found.Revision : 0;

@@ -23,11 +23,17 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
     /// <summary>Code after an await goes on in the context that the ports name.</summary>
     public bool CapturesContext => connection.CapturesContext;
 
+    /// <summary>How long an operation may take altogether, in ticks of the clock.</summary>
+    public long RequestTimeout => connection.RequestTimeout;
+
     /// <summary>Goes on with something when the caller does not.</summary>
     public Task Start(Func<Task> work) => _loops.Start(work);
 
-    /// <summary>Asks for the lock; null: without waiting.</summary>
-    public ValueTask<LockReply> AcquireAsync(in LockClaim claim, long? waitMs)
+    /// <summary>Asks for the lock.</summary>
+    /// <param name="claim">Who asks for which lock.</param>
+    /// <param name="waitMs">How long the claim may wait in the queue; null: not at all.</param>
+    /// <param name="patience">When the answer has to be here; null: by the request timeout.</param>
+    public ValueTask<LockReply> AcquireAsync(in LockClaim claim, long? waitMs, TimeSpan? patience)
     {
         Operation<LockReply> operation = Begin(CommandKind.LockAcquire, claim.Resource, claim.Durability);
         operation.SetValue(claim.Form);
@@ -37,21 +43,31 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
             operation.AddNumber(ms);
         }
 
+        operation.Patience = patience;
         return connection.Run(operation, CancellationToken.None);
     }
 
-    /// <summary>Whether the claim was granted; the leader may hold the answer back.</summary>
-    public ValueTask<LockReply> AwaitAsync(in LockClaim claim, long token, long holdMs, CancellationToken ct)
+    /// <summary>Whether the claim was granted; the leader may hold the answer back, and it has to be here within so long after that.</summary>
+    public ValueTask<LockReply> AwaitAsync(in LockClaim claim, long token, long holdMs, TimeSpan patience, CancellationToken ct)
     {
         Operation<LockReply> operation = Begin(CommandKind.LockAwait, claim.Resource, claim.Durability);
         operation.SetValue(claim.Owner);
         operation.AddComparison(null, token);
         operation.AddNumber(holdMs);
+        operation.Patience = patience;
         return connection.Run(operation, ct);
     }
 
     public ValueTask<LockReply> ExtendAsync(in LockClaim claim, long token, TimeSpan lease, CancellationToken ct) =>
         ExtendAsync(claim.Resource, claim.Durability, (claim.Owner, token), lease, ct);
+
+    /// <summary>An extension whose answer has to be here within so long.</summary>
+    public ValueTask<LockReply> ExtendSoonAsync(in LockClaim claim, long token, TimeSpan patience, CancellationToken ct)
+    {
+        Operation<LockReply> operation = Extension(claim.Resource, claim.Durability, (claim.Owner, token), claim.Lease);
+        operation.Patience = patience;
+        return connection.Run(operation, ct);
+    }
 
     public ValueTask<LockReply> ExtendAsync(string resource, CommandDurability durability, (ReadOnlyMemory<byte> Owner, long Token) holder, TimeSpan lease, CancellationToken ct) =>
         connection.Run(Extension(resource, durability, holder, lease), ct);

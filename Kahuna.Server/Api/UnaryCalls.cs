@@ -24,7 +24,9 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
         byte[] copy = command.Written.ToArray();
         bool isRead = (CommandKind)copy[0] >= CommandKind.Get;
         UnaryCall call = new(door.Router.Loops);
-        if (!door.AcceptOne(command, call, WaitMs(timeLeft), out OutcomeStatus status, out string? sentence))
+        uint waitMs = WaitMs(timeLeft);
+        long beganMs = door.Router.NowMs;
+        if (!door.AcceptOne(command, call, waitMs, out OutcomeStatus status, out string? sentence))
         {
             throw OutcomeErrors.ToException(status, sentence!);
         }
@@ -38,7 +40,14 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
             OutcomeStatus first = (OutcomeStatus)outcome[0];
             if (first == OutcomeStatus.NotLeader || (first == OutcomeStatus.Unknown && IsNumbered(copy)))
             {
-                outcome = await forwarder.ForwardAsync(copy, mayHaveHappened: first == OutcomeStatus.Unknown, ct);
+                // This process may have stood still meanwhile, and the deadline's timer comes later than the answer.
+                long leftMs = waitMs - (door.Router.NowMs - beganMs);
+                if (leftMs <= 0)
+                {
+                    throw first == OutcomeStatus.NotLeader ? OutcomeErrors.ToException(OutcomeStatus.Expired, "The time limit passed before the operation was begun.") : new OperationCanceledException();
+                }
+
+                outcome = await forwarder.ForwardAsync(copy, mayHaveHappened: first == OutcomeStatus.Unknown, TimeSpan.FromMilliseconds(leftMs), ct);
             }
         }
         catch (OperationCanceledException)

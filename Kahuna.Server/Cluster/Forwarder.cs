@@ -42,11 +42,13 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
             new ClusterConnection(ConnectionSettings.From(options), ports(options), loggers.CreateLogger("Kahuna.Forwarder")));
     }
 
-    public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, CancellationToken cancellationToken)
+    public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken cancellationToken)
     {
         try
         {
-            ForwardedOutcome outcome = await _connection.Value.Run(ToOperation(command, mayHaveHappened), cancellationToken);
+            Operation<ForwardedOutcome> operation = ToOperation(command, mayHaveHappened);
+            operation.Patience = timeLeft;
+            ForwardedOutcome outcome = await _connection.Value.Run(operation, cancellationToken);
             return outcome.Bytes;
         }
         catch (KahunaException error)

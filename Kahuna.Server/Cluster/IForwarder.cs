@@ -9,6 +9,7 @@ internal interface IForwarder
     /// </summary>
     /// <param name="command">The encoded command.</param>
     /// <param name="mayHaveHappened">An earlier attempt may have been carried out; the command has a number that makes a further one harmless.</param>
+    /// <param name="timeLeft">How long it may wait to be begun.</param>
     /// <param name="cancellationToken">Ends the attempts.</param>
-    Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, CancellationToken cancellationToken);
+    Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken cancellationToken);
 }

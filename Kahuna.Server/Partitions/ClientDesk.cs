@@ -26,6 +26,7 @@ internal sealed class ClientDesk
     private readonly ReadQueue _reads = new();
     private readonly LockDesk _locks;
     private readonly LeaderChores _chores;
+    private readonly StandstillGuard _standstill;
     private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
     private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
     private ClusterClock _clock;
@@ -42,6 +43,7 @@ internal sealed class ClientDesk
         _proposals = new ProposalQueue(options.EntryBytesMax);
         _locks = new LockDesk(options, output, states);
         _chores = new LeaderChores(group, options, states, memory, _proposals, _locks);
+        _standstill = new StandstillGuard(output);
         _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, Core.Leader.Value);
         _answerUnknown = reply => Answer(reply, OutcomeStatus.Unknown);
     }
@@ -79,6 +81,10 @@ internal sealed class ClientDesk
         else if (IsDraining)
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unavailable, "The node is stopping.");
+        }
+        else if (_output.IsLate && Command.IsOpening(batch.Command(op)) && _standstill.RefusesOpening(Core, IsServing))
+        {
+            _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unavailable, "The node stood still, and the command may be older than it looks; send it again.");
         }
         else if (Core.Role != RaftRole.Leader)
         {
@@ -136,7 +142,7 @@ internal sealed class ClientDesk
     public void Tick()
     {
         _locks.Tick(_clock.At(_output.NowMs));
-        _chores.Tick(_output.NowMs, _clock.At(_output.NowMs), IsDraining);
+        _chores.Tick(_output.NowMs, _output.SteadySinceMs, _clock.At(_output.NowMs), IsDraining);
     }
 
     /// <summary>An entry is committed: how many of its commands are awaited. What it takes the place of is answered.</summary>
@@ -174,10 +180,15 @@ internal sealed class ClientDesk
         IsServing = true;
         _clock.Anchor(_states.State.TimeMs, _output.NowMs);
         _chores.BeginServing(_output.NowMs);
+        _standstill.BeginServing();
     }
 
     /// <summary>A round has confirmed reads.</summary>
-    public void Confirm(in ReadState state) => _reads.Confirm(state);
+    public void Confirm(in ReadState state)
+    {
+        _reads.Confirm(state);
+        _standstill.Confirm(state.Ticket);
+    }
 
     /// <summary>Answers the reads whose round is confirmed and applied.</summary>
     public void ServeReads()
@@ -213,6 +224,7 @@ internal sealed class ClientDesk
     public void LoseLeadership()
     {
         IsServing = false;
+        _standstill.LoseLeadership();
         _chores.Drop();
         _locks.Drop(OutcomeStatus.NotLeader, Core.Leader.Value);
         if (_proposals.Queued > 0)

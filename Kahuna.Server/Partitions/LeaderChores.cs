@@ -24,7 +24,6 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     private bool _forgetting;
     private bool _unlocking;
     private int _turnsUntilWeighed;
-    private long _tickedMs;
     private long _steadySinceMs;
 
     private CommandDurability Level => group.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent;
@@ -33,7 +32,6 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     public void BeginServing(long nowMs)
     {
         _evictedThrough = default;
-        _tickedMs = nowMs;
         _steadySinceMs = nowMs;
         locks.BeginServing();
     }
@@ -55,16 +53,19 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     }
 
     /// <summary>A tick: proposes what is due.</summary>
-    public void Tick(long nowMs, long clusterMs, bool isDraining)
+    /// <param name="nowMs">Monotonic ms of this node.</param>
+    /// <param name="steadySinceMs">Since when the node has not stood still, on the same clock.</param>
+    /// <param name="clusterMs">The cluster's time.</param>
+    /// <param name="isDraining">The node stops.</param>
+    public void Tick(long nowMs, long steadySinceMs, long clusterMs, bool isDraining)
     {
-        if (nowMs - _tickedMs > options.StandstillMs)
+        if (steadySinceMs > _steadySinceMs)
         {
             // What this node was sent meanwhile may have waited just as long, and must find its session.
-            _steadySinceMs = nowMs;
+            _steadySinceMs = steadySinceMs;
             locks.BeginServing();
         }
 
-        _tickedMs = nowMs;
         _turnsUntilWeighed = 0;
         if (isDraining)
         {

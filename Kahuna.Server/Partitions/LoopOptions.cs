@@ -48,7 +48,7 @@ internal sealed record LoopOptions
     /// <summary>Keys that one sweep removes: bounded work per entry.</summary>
     public int SweepKeysMax { get; init; } = 512;
 
-    /// <summary>A leader that does not tick for so long has stood still: what is forgotten by age waits for as long as commands live from then on. Less than what commands are remembered for beyond their life.</summary>
+    /// <summary>A node that does not tick for so long has stood still. A leader then forgets nothing by age for as long as commands live; on any node commands that open a session are refused for as long as this again, unless it led before and still does (<see cref="StandstillGuard"/>). Less than what commands are remembered for beyond their life.</summary>
     public int StandstillMs { get; init; } = 10_000;
 
     /// <summary>Ticks between looks at whether leadership should move to the preferred node.</summary>

@@ -441,7 +441,7 @@ internal sealed class Partition
             }
         }
 
-        if (_core.HardStateChanged)
+        if (_life is null ? _core.HardStateChanged : _core.PromisesChanged)
         {
             SaveHardState(_core.HardState);
         }

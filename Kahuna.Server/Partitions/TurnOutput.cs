@@ -17,6 +17,7 @@ internal sealed class TurnOutput
     private const int PeerFrameBytesTarget = 1 << 20;
 
     private readonly int _loop;
+    private readonly int _standstillMs;
     private readonly ILogStore _store;
     private readonly ILogWriter _log;
     private readonly IPeerTransport _transport;
@@ -37,6 +38,7 @@ internal sealed class TurnOutput
     public TurnOutput(LoopOptions options, int loop, LoopPorts ports, ILogWriter log)
     {
         _loop = loop;
+        _standstillMs = options.StandstillMs;
         _store = ports.Log;
         _log = log;
         _transport = ports.Transport;
@@ -49,6 +51,12 @@ internal sealed class TurnOutput
 
     /// <summary>Monotonic ms at the beginning of the turn.</summary>
     public long NowMs { get; private set; }
+
+    /// <summary>Monotonic ms since when the loop has not stood still; what it was sent before may have waited for as long as it did.</summary>
+    public long SteadySinceMs { get; private set; }
+
+    /// <summary>What arrives now may have lain at this node while it stood still.</summary>
+    public bool IsLate => SteadySinceMs > 0 && NowMs - SteadySinceMs < _standstillMs;
 
     /// <summary>Why writes are refused in this turn, or null.</summary>
     public string? RefuseWrites { get; private set; }
@@ -65,6 +73,11 @@ internal sealed class TurnOutput
 
     public void BeginTurn(long nowMs)
     {
+        if (NowMs > 0 && nowMs - NowMs > _standstillMs)
+        {
+            SteadySinceMs = nowMs;
+        }
+
         NowMs = nowMs;
         RefuseWrites = _store.RefuseWrites;
     }

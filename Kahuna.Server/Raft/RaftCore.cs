@@ -318,6 +318,9 @@ internal sealed class RaftCore
     /// <summary>The hard state must be persisted with this Ready's entries (term or vote changed, or entries are persisted and commit moved).</summary>
     public bool HardStateChanged => _turns.Open().HardStateChanged;
 
+    /// <summary>The part of <see cref="HardStateChanged"/> that counts where entries are not stored, and no commit index is needed after a restart: term or vote changed, or the owner has more to store with them.</summary>
+    public bool PromisesChanged => _turns.Open().PromisesChanged;
+
     public HardState HardState => _turns.Open().HardState;
 
     /// <summary>Entries to append to storage, [first, last]; empty when first is greater than last. Storage drops what it has at or above first.</summary>

@@ -38,6 +38,7 @@ internal sealed class ReadyTurns(Standing standing, EntryLog log, RoleParts part
             bool hasEntries = log.LastIndex > log.HandedOutIndex;
             _ready = new Ready(
                 new HardState(standing.Term, standing.Vote, log.CommitIndex),
+                standing.PromisesUnsaved,
                 standing.PromisesUnsaved || (hasEntries && standing.CommitUnsaved(log.CommitIndex)),
                 (log.HandedOutIndex.Next(), log.LastIndex),
                 (log.AppliedIndex.Next(), log.CommitIndex));

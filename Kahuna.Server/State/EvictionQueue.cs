@@ -80,7 +80,7 @@ internal sealed class EvictionQueue
         Count--;
     }
 
-    /// <summary>The next key that should go, which stays in the queue until it has; 0 when none was found for now.</summary>
+    /// <summary>The next key that should go, which stays in the queue until it has; 0 when none was found this time.</summary>
     public int Next()
     {
         for (int step = 0; step < StepsMax && Count > 0; step++)

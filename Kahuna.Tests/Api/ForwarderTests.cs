@@ -44,7 +44,7 @@ public sealed class ForwarderTests
         ];
         foreach (byte[] command in commands)
         {
-            byte[] bytes = await forwarder.ForwardAsync(command, mayHaveHappened: false, CancellationToken.None).WaitAsync(Wait.Longest);
+            byte[] bytes = await forwarder.ForwardAsync(command, mayHaveHappened: false, TimeSpan.FromMinutes(1), CancellationToken.None).WaitAsync(Wait.Longest);
             Assert.True(Outcome.TryRead(bytes, out Outcome outcome));
             Assert.Equal((OutcomeStatus.FenceFailed, 12, 3), (outcome.Status, outcome.Revision, outcome.Number));
             FakeRequest sent = cluster[1].Received.Last();

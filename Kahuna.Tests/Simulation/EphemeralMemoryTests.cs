@@ -83,6 +83,24 @@ public sealed class EphemeralMemoryTests
         Assert.InRange(cluster.Keys(Durability.Ephemeral), most / 2, most + writes.Length - 1);
     }
 
+    [Fact]
+    public void Writes_in_memory_write_nothing_to_the_disk()
+    {
+        ScriptedCluster cluster = new(nodes: 3);
+        Assert.Null(cluster.TrySet("key", "first", Durability.Ephemeral));
+        cluster.Run(1);
+        long before = cluster.LogBatches;
+        for (int i = 0; i < 100; i++)
+        {
+            Assert.Null(cluster.TrySet("key", $"value {i}", Durability.Ephemeral));
+        }
+
+        // The entry that an idle persistent group may write is none of theirs.
+        Assert.InRange(cluster.LogBatches - before, 0, 3);
+        Assert.Null(cluster.TrySet("key", "stored", Durability.Persistent));
+        Assert.InRange(cluster.LogBatches - before, 2, 10);
+    }
+
     /// <summary>Writes keys, as many as are asked for and stay without one having to go; how many these are.</summary>
     private static int Fill(ScriptedCluster cluster, string value, int countMax)
     {

@@ -69,6 +69,9 @@ internal sealed class ScriptedCluster
     public SimNode Leader(Durability durability) =>
         Nodes.Single(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(Slot(durability)) is { IsLeader: true, Status.Serving: true });
 
+    /// <summary>Batches that the logs of all nodes have brought to stable storage.</summary>
+    public long LogBatches => _cluster.Log.Kinds[(int)SimEvent.Persisted];
+
     /// <summary>Epoch that is open for the ephemeral keys.</summary>
     public ulong Epoch => _cluster.Rules.Ephemeral(0).Newest;
 

@@ -39,12 +39,12 @@ public sealed class SimulationTests
     [Fact]
     public void Faults_of_a_seed_can_be_left_out_one_by_one()
     {
-        SimConfig config = SimConfig.Draw(5, 60);
+        SimConfig config = SimConfig.Draw(5, 40);
         IReadOnlyList<Fault> faults = FaultPlan.Draw(config);
         Assert.True(faults.Count > 2);
         Assert.Equal(faults, FaultPlan.Draw(config));
-        SimResult all = SimRun.Run(5, 20);
-        Assert.NotEqual(all.Hash, SimRun.Run(5, 20, without: new HashSet<int> { 1 }).Hash);
+        SimResult all = SimRun.Run(5, 40);
+        Assert.NotEqual(all.Hash, SimRun.Run(5, 40, without: new HashSet<int> { faults[0].Number }).Hash);
     }
 
     [Fact]

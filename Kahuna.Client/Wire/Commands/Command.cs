@@ -155,6 +155,10 @@ internal ref struct Command
         return at + length <= source.Length ? source.Slice(at, length) : default;
     }
 
+    /// <summary>Whether a command that was checked before may begin a session.</summary>
+    public static bool IsOpening(ReadOnlySpan<byte> source) =>
+        ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & (CommandFlags.Session | CommandFlags.Opening)) == (CommandFlags.Session | CommandFlags.Opening);
+
     /// <summary>The epoch that a command which was checked before is for; 0 for any.</summary>
     public static ushort EpochOf(ReadOnlySpan<byte> source)
     {

@@ -5,6 +5,9 @@ namespace Kahuna.Tests.Simulation.Faults;
 /// <summary>Draws the faults of a run from its seed, all of them before it begins.</summary>
 internal static class FaultPlan
 {
+    /// <summary>Its own draws, so that the other faults of a seed are as they were.</summary>
+    private const int StandstillFork = 12;
+
     private static readonly FaultClass[] s_always = [FaultClass.Loss, FaultClass.Duplication, FaultClass.Reordering, FaultClass.SlowNetwork];
 
     public static IReadOnlyList<Fault> Draw(SimConfig config)
@@ -29,6 +32,21 @@ internal static class FaultPlan
             }
 
             at += random.Exponential(config.FaultSeconds);
+        }
+
+        if (config.SessionLimits && classes.Contains(FaultClass.Pause) && new SimRandom(config.Seed).Fork(StandstillFork) is var standstill && standstill.Chance(0.5))
+        {
+            // For longer than idle sessions are kept: what lay at the node meanwhile is as late as can be.
+            double begin = 2 + (standstill.NextDouble() * config.Seconds / 3);
+            double lasts = ((config.AllStateLimits.CommandLifeMs + config.AllStateLimits.SessionIdleMs) / 1e3) + (standstill.NextDouble() * 10);
+            int drawn = faults.Count;
+            if (standstill.Chance(0.5))
+            {
+                // A leader that has led for as long as commands live forgets.
+                faults.RemoveAll(fault => fault.AtNs + fault.LastsNs > begin * 1e9 && fault.AtNs < (begin + lasts) * 1e9);
+            }
+
+            faults.Add(new Fault(drawn + 1, (long)(begin * 1e9), FaultClass.Pause, (long)(lasts * 1e9), standstill.Next()));
         }
 
         return faults;

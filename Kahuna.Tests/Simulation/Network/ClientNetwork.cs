@@ -66,7 +66,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     /// <summary>
     /// One request and one answer. The answer comes to <paramref name="answered"/>, or never: when the way there or back is cut, or the power of the node fails.
     /// </summary>
-    public void Call(int client, int nodeId, byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answered)
+    public void Call(int client, int nodeId, UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answered)
     {
         SimNode node = nodes[nodeId - 1];
         scheduler.After(DelayNs(), () =>
@@ -83,7 +83,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             }
 
             scheduler.Note(SimEvent.UnaryCall, nodeId, client);
-            node.Serve(command, timeLeft, answer => scheduler.After(DelayNs(), () =>
+            node.Serve(request, timeLeft, answer => scheduler.After(DelayNs(), () =>
             {
                 if (!IsCut(client, nodeId))
                 {

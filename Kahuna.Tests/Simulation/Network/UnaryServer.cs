@@ -1,5 +1,6 @@
 using Kahuna.Client.Connection;
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
@@ -16,6 +17,8 @@ internal sealed class UnaryServer
     private readonly SimContext _context;
     private readonly ClientNetwork.ClientChannel _channel;
     private readonly UnaryCalls _calls;
+    private readonly LockCalls _locks;
+    private readonly CancellationTokenSource _stopping = new();
     private readonly HashSet<Action<UnaryAnswer>> _waiting = [];
 
     public UnaryServer(SimNode node, RequestDoor door, ClientNetwork.ClientChannel channel, IReadOnlyList<Uri> nodes, Func<ulong> newSessionId)
@@ -26,13 +29,17 @@ internal sealed class UnaryServer
         _channel = channel;
         Forwarder forwarder = new(nodes, null, _ => new ConnectionPorts(channel, node.Clock, _context, node.Id) { NewSessionId = newSessionId }, NullLoggerFactory.Instance);
         _calls = new UnaryCalls(door, forwarder);
+        _locks = new LockCalls(_calls.ExecuteAsync, node.Clock);
     }
 
-    public void Serve(byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answer)
+    public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
     {
         _waiting.Add(answer);
-        _context.Run(() => _ = ServeAsync(command, timeLeft, answer));
+        _context.Run(() => _ = ServeAsync(request, timeLeft, answer));
     }
+
+    /// <summary>The node stops: calls that wait for something end.</summary>
+    public void EndWaits() => _context.Run(_stopping.Cancel);
 
     /// <summary>The node is gone. A system that lives on closes its connections; when the power is off, nobody says anything.</summary>
     public void Die(bool power)
@@ -49,17 +56,13 @@ internal sealed class UnaryServer
         _waiting.Clear();
     }
 
-    private async Task ServeAsync(byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answer)
+    private async Task ServeAsync(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
     {
         UnaryAnswer found;
         try
         {
             using CancellationTokenSource deadline = new(timeLeft, _node.Clock);
-            ByteBuffer buffer = ByteBuffer.Rent(command.Length);
-            command.CopyTo(buffer.Take(command.Length));
-            byte[] outcome = await _calls.ExecuteAsync(buffer, timeLeft, deadline.Token);
-            _node.Rules.Answered(_node, command, outcome);
-            found = new UnaryAnswer(outcome, null);
+            found = request.Command is { } command ? await ExecuteAsync(command, timeLeft, deadline.Token) : await AcquireAsync(request, timeLeft, deadline.Token);
         }
         catch (GrpcException error)
         {
@@ -75,5 +78,34 @@ internal sealed class UnaryServer
         {
             answer(found);
         }
+    }
+
+    private async Task<UnaryAnswer> ExecuteAsync(byte[] command, TimeSpan timeLeft, CancellationToken deadline)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent(command.Length);
+        command.CopyTo(buffer.Take(command.Length));
+        byte[] outcome = await _calls.ExecuteAsync(buffer, timeLeft, deadline);
+        _node.Rules.Answered(_node, command, outcome);
+        return new UnaryAnswer(outcome, null);
+    }
+
+    private async Task<UnaryAnswer> AcquireAsync(UnaryRequest request, TimeSpan timeLeft, CancellationToken deadline)
+    {
+        LockClaim claim = LockClaim.Of(request.Acquire!);
+        byte[] command = Encode(claim, request.Session);
+        return new UnaryAnswer(null, null) { Acquired = await new LockAcquisition(_locks, claim, request.Session != 0, timeLeft, deadline, _stopping.Token).RunAsync(command) };
+    }
+
+    private static byte[] Encode(LockClaim claim, ulong session)
+    {
+        Command command = claim.Acquire(claim.WaitMs);
+        if (session != 0)
+        {
+            command.Flags |= CommandFlags.Session | CommandFlags.Opening;
+            command.SessionId = session;
+            command.Sequence = 1;
+        }
+
+        return LockCalls.Encode(in command);
     }
 }

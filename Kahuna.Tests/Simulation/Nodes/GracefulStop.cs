@@ -15,6 +15,7 @@ internal static class GracefulStop
     {
         node.Scheduler.Note(SimEvent.Stop, node.Id);
         node.View!.BeginStop();
+        node.EndUnaryWaits();
         node.Loops!.Drain();
         long untilNs = node.Scheduler.NowNs + patienceNs;
         Wait();

@@ -322,7 +322,10 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     }
 
     /// <summary>A unary call arrives.</summary>
-    public void Serve(byte[] command, TimeSpan timeLeft, Action<UnaryAnswer> answer) => Do(Life, () => _unary!.Serve(command, timeLeft, answer), NewSource());
+    public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer) => Do(Life, () => _unary!.Serve(request, timeLeft, answer), NewSource());
+
+    /// <summary>The node stops: unary calls that wait for something end.</summary>
+    public void EndUnaryWaits() => _unary?.EndWaits();
 
     /// <summary>A number for one more connection that something comes to the node over.</summary>
     public int NewSource() => ++_sourcesTaken;

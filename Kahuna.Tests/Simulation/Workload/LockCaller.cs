@@ -1,28 +1,18 @@
-using System.Globalization;
-using System.Text;
 using Kahuna.Client;
-using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
 using LockMode = Kahuna.Client.Wire.Commands.LockMode;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>A caller that asks for locks, holds them for a while, writes under their tokens, and gives them back or lets them go. Owned by one client of a run.</summary>
-internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int process)
+internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int process) : ILockUser
 {
-    /// <summary>How late an acquire may end after its wait: the requests that it ends with.</summary>
-    private const int LateTimeouts = 3;
+    /// <summary>How late an acquire may end after its wait and the request timeout.</summary>
     private const long LateNs = 1_000_000_000;
 
     /// <summary>Longer than it takes to lose an epoch and begin the next.</summary>
     private const int LongLeaseMs = 12_000;
-
-    /// <summary>Writes of so long go to one key: more would be too much for the checker.</summary>
-    private const long KeyNs = 4_000_000_000;
 
     private static readonly LockMode[] s_modes = [LockMode.Exclusive, LockMode.Exclusive, LockMode.Shared, LockMode.Permit];
 
@@ -31,10 +21,9 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
 
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(20_000 + (ulong)process);
 
-    /// <summary>Clocks that drift make leases end early by as much as they do.</summary>
-    private readonly bool _isExact = !cluster.Config.Classes.Contains(FaultClass.ClockDrift);
+    private readonly FencedWrites _writes = new(cluster, client, process);
 
-    /// <summary>Goes on until the load ends.</summary>
+    /// <inheritdoc/>
     public async Task RunAsync()
     {
         while (!cluster.LoadEnds)
@@ -96,7 +85,7 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
         }
 
-        long lateNs = cluster.Scheduler.NowNs - call.CallNs - (call.By * 1_000_000) - (LateTimeouts * cluster.Config.RequestTimeoutMs * 1_000_000L);
+        long lateNs = cluster.Scheduler.NowNs - call.CallNs - (call.By * 1_000_000) - (cluster.Config.RequestTimeoutMs * 1_000_000L);
         if (lateNs > LateNs)
         {
             cluster.Rules.Break("a call ends at its deadline", $"acquire of {call.Name} by {process}: {lateNs / 1_000_000} ms later");
@@ -113,7 +102,7 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
         {
             if (_random.Chance(0.5))
             {
-                await WriteAsync(call, handle);
+                await _writes.WriteAsync(call, () => cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds);
             }
 
             if (_forgotten.FindIndex(late => late.Resource == handle.Resource && late.Durability == handle.Durability && late.Token != handle.Token) is var index and >= 0 && _random.Chance(0.3))
@@ -145,58 +134,12 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             long surelyNs = cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds;
             if (!await handle.ReleaseAsync() && cluster.Scheduler.NowNs < surelyNs)
             {
-                LeaseEndedEarly(call, "released");
+                _writes.EndedEarly(call, "released");
             }
         }
         catch (KahunaException)
         {
             // The lease ends it.
-        }
-    }
-
-    /// <summary>A write that counts only while this lock is held.</summary>
-    private async Task WriteAsync(Call held, LockHandle handle)
-    {
-        Call call = cluster.History.Begin(
-            new Call
-            {
-                Process = process,
-                Key = string.Create(CultureInfo.InvariantCulture, $"{held.Key.Replace("/lock", "/value", StringComparison.Ordinal)} {cluster.Scheduler.NowNs / KeyNs}"),
-                IsEphemeral = held.IsEphemeral,
-                Kind = CallKind.Set,
-                CallNs = cluster.Scheduler.NowNs,
-                Value = string.Create(CultureInfo.InvariantCulture, $"v{cluster.History.NextValue()}"),
-                Fence = held.Name,
-                Token = held.Token,
-            },
-            cluster.Scheduler);
-        try
-        {
-            SetResult set = await client.KeyValues.SetAsync(call.Key, call.Value, new SetOptions { Durability = held.IsEphemeral ? Durability.Ephemeral : Durability.Persistent, Fence = handle.Fence });
-            call.Done = set.Applied;
-            call.Revision = set.Revision;
-            call.Outcome = CallOutcome.Ok;
-        }
-        catch (KahunaException error)
-        {
-            call.Error = error.Code.ToString();
-            call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
-            if (error.Code == KahunaErrorCode.LockLost && handle.Remaining > TimeSpan.Zero)
-            {
-                LeaseEndedEarly(held, "written under");
-            }
-        }
-
-        cluster.History.End(call, cluster.Scheduler);
-    }
-
-    private void LeaseEndedEarly(Call call, string what)
-    {
-        // An epoch that is lost takes its locks along, though nobody else has them before their leases are over.
-        bool isLost = call.IsEphemeral && StateLimits.EpochOf(call.Token) < cluster.Rules.Ephemeral(KeyRouting.Partition(Encoding.UTF8.GetBytes(call.Key), cluster.Config.Groups)).Newest;
-        if (_isExact && !isLost)
-        {
-            cluster.Rules.Break("no lease ends early", $"token {call.Token} of {call.Name} was {what} by {process}, and was not held any more, while its lease goes on");
         }
     }
 

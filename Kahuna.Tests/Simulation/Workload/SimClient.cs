@@ -92,13 +92,19 @@ internal sealed class SimClient
 
         for (int i = 0; i < _config.LockCallers; i++)
         {
-            LockCaller caller = new(_cluster, _client, FirstLockProcess + (_number * _config.LockCallers) + i);
+            int process = FirstLockProcess + (_number * _config.LockCallers) + i;
+            ILockUser caller = (new SimRandom(_config.Seed).Fork(30_000 + (ulong)process).Next(6)) switch
+            {
+                0 => new UnaryLockCaller(_cluster, _client, _unary, _clock, process),
+                1 => new Candidate(_cluster, _client, _clock, process),
+                _ => new LockCaller(_cluster, _client, process),
+            };
             Running++;
             _context.Post(_ => _ = RunAsync(caller), null);
         }
     }
 
-    private async Task RunAsync(LockCaller caller)
+    private async Task RunAsync(ILockUser caller)
     {
         try
         {

@@ -28,7 +28,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         while (true)
         {
             TimeSpan left = timeout - clock.GetElapsedTime(begun);
-            UnaryAnswer answer = await AttemptAsync(command, node, isNumbered ? Min(left, timeout / 3) : left, ct);
+            UnaryAnswer answer = await AttemptAsync(new UnaryRequest(command), node, isNumbered ? Min(left, timeout / 3) : left, ct);
             if (answer.Error is not { } error)
             {
                 Fill(call, answer.Outcome);
@@ -56,13 +56,14 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
 
     private static TimeSpan Min(TimeSpan left, TimeSpan right) => left < right ? left : right;
 
-    private async Task<UnaryAnswer> AttemptAsync(byte[] command, int node, TimeSpan timeLeft, CancellationToken ct)
+    /// <summary>One attempt: what came back, or that nothing did in time.</summary>
+    public async Task<UnaryAnswer> AttemptAsync(UnaryRequest request, int node, TimeSpan timeLeft, CancellationToken ct)
     {
         TaskCompletionSource<UnaryAnswer> answered = new(TaskCreationOptions.RunContinuationsAsynchronously);
         using CancellationTokenSource limit = new(timeLeft + s_grace, clock);
         using CancellationTokenRegistration late = limit.Token.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Late), null);
         using CancellationTokenRegistration abandoned = ct.UnsafeRegister(_ => answered.TrySetResult(UnaryAnswer.Lost), null);
-        network.Call(number, node, command, timeLeft, answer => answered.TrySetResult(answer));
+        network.Call(number, node, request, timeLeft, answer => answered.TrySetResult(answer));
         return await answered.Task;
     }
 

@@ -1,0 +1,75 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>What lay at a node while it stood still may be repeated elsewhere, done and forgotten: it must not begin its session once more.</summary>
+public sealed class StandstillTests
+{
+    private const int StandstillMs = 10_000;
+    private readonly ModelCluster _cluster = new(3, configure: options => options with { PlacementTicks = 1 << 20, StandstillMs = StandstillMs });
+    private readonly NodeId _leader;
+    private readonly NodeId _follower;
+
+    public StandstillTests()
+    {
+        _leader = _cluster.Elect();
+        _follower = _cluster.Ids.First(id => id != _leader);
+    }
+
+    [Fact]
+    public void A_node_that_stood_still_does_not_pass_on_what_opens_a_session()
+    {
+        Assert.Equal(OutcomeStatus.NotLeader, Do(_follower, Numbered(CommandFlags.Opening)));
+        StandStill();
+        Assert.Equal(OutcomeStatus.Unavailable, Do(_follower, Numbered(CommandFlags.Opening)));
+        Assert.Equal(OutcomeStatus.NotLeader, Do(_follower, Numbered(CommandFlags.None)));
+        _cluster.Tick((StandstillMs / 50) + 1);
+        Assert.Equal(OutcomeStatus.NotLeader, Do(_follower, Numbered(CommandFlags.Opening)));
+    }
+
+    [Fact]
+    public void Who_led_all_the_time_takes_it_once_the_others_have_said_so()
+    {
+        StandStill();
+        Assert.Equal(OutcomeStatus.Unavailable, Do(_leader, Numbered(CommandFlags.Opening)));
+        Assert.Equal(OutcomeStatus.Applied, Do(_leader, Numbered(CommandFlags.Opening)));
+    }
+
+    [Fact]
+    public void Who_leads_since_it_stood_still_refuses_it_for_a_while()
+    {
+        StandStill();
+        _cluster.Cut.Add(_leader);
+        NodeId next = _cluster.Elect();
+        Assert.Equal(OutcomeStatus.Unavailable, Do(next, Numbered(CommandFlags.Opening)));
+        Assert.Equal(OutcomeStatus.SessionUnknown, Do(next, Numbered(CommandFlags.None)));
+        _cluster.Tick((StandstillMs / 50) + 1);
+        Assert.Equal(OutcomeStatus.Applied, Do(next, Numbered(CommandFlags.Opening)));
+    }
+
+    private static byte[] Numbered(CommandFlags flags)
+    {
+        Command command = new() { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Flags = CommandFlags.Session | flags, SessionId = 7, Sequence = 1, Key = "k"u8, Value = "v"u8 };
+        ByteBuffer buffer = ByteBuffer.Rent();
+        command.Write(buffer);
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
+    }
+
+    private void StandStill()
+    {
+        _cluster.Pass(StandstillMs + 1);
+        _cluster.Tick();
+    }
+
+    private OutcomeStatus Do(NodeId node, byte[] command)
+    {
+        ModelSink sink = _cluster.Send(node, command);
+        _cluster.Settle();
+        return sink.Replies[0].Status;
+    }
+}
