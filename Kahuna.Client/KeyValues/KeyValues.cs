@@ -14,7 +14,8 @@ namespace Kahuna.Client.KeyValues;
 /// <para>
 /// A condition that does not hold and a key that does not exist are results. Everything else is a
 /// <see cref="KahunaException"/>, whose <see cref="KahunaException.Outcome"/> says whether the operation happened. The
-/// client itself repeats only what is safe: reads, and mutations that surely did not happen, until the request timeout.
+/// client itself repeats reads, and mutations under the number that it gives to each, so that the cluster applies them
+/// once, until the request timeout; <c>Unknown</c> means that no node has answered in time.
 /// A cancelled call ends with a <see cref="KahunaCanceledException"/>; what was sent is not called back.
 /// </para>
 /// <para>

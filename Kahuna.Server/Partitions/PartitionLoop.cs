@@ -45,7 +45,7 @@ internal sealed class PartitionLoop : ILogSink
         _guard = new PartitionGuard(_leadership);
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
         _output = new TurnOutput(options, number, ports, ports.Log.OpenWriter(this));
-        _output.BeginTurn(NowMs);
+        _output.Begin(NowMs);
         _layout = ports.Layout(options);
         _partitions = new Partition?[_layout.Slots];
         for (int i = 0; i < _partitions.Length; i++)

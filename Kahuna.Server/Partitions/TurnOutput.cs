@@ -34,6 +34,7 @@ internal sealed class TurnOutput
     private ulong _submitted;
     private ulong _persisted;
     private uint _unreachable;
+    private bool _hasTurned;
 
     public TurnOutput(LoopOptions options, int loop, LoopPorts ports, ILogWriter log)
     {
@@ -71,13 +72,18 @@ internal sealed class TurnOutput
     /// <summary>Sinks that wait for <see cref="DeliverReplies"/>.</summary>
     public bool HasReplies => _sinks.Count > 0;
 
+    /// <summary>The time until the first turn.</summary>
+    public void Begin(long nowMs) => NowMs = nowMs;
+
     public void BeginTurn(long nowMs)
     {
-        if (NowMs > 0 && nowMs - NowMs > _standstillMs)
+        // What lies between the beginning and the first turn is the loading of what is stored.
+        if (_hasTurned && nowMs - NowMs > _standstillMs)
         {
             SteadySinceMs = nowMs;
         }
 
+        _hasTurned = true;
         NowMs = nowMs;
         RefuseWrites = _store.RefuseWrites;
     }

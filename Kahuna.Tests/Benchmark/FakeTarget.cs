@@ -1,4 +1,5 @@
 using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Verification;
 using Kahuna.Benchmark.Workloads;
 
 namespace Kahuna.Tests.Benchmark;
@@ -13,6 +14,9 @@ internal sealed class FakeTarget(Func<Operation, string, ReadOnlyMemory<byte>, V
 
     public bool IsDisposed { get; private set; }
 
+    /// <summary>What a verified run shows.</summary>
+    public IFindings? Findings { get; init; }
+
     /// <summary>A target that gives the processor away before it answers, as a real one does.</summary>
     public static FakeTarget Yielding() => new(async static (_, _, _) =>
     {
@@ -25,11 +29,15 @@ internal sealed class FakeTarget(Func<Operation, string, ReadOnlyMemory<byte>, V
 
     public ITargetSession OpenSession(int worker) => this;
 
+    public Task<IFindings?> VerifyAsync() => Task.FromResult(Findings);
+
     public bool IsTimeout(Exception failure) => failure is TimeoutException;
 
     public ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value) => answer(Operation.Set, key, value);
 
     public ValueTask<OperationResult> GetAsync(string key) => answer(Operation.Get, key, default);
+
+    public ValueTask<OperationResult> NextAsync(string name) => answer(Operation.Sequence, name, default);
 
     public ValueTask DisposeAsync()
     {

@@ -94,7 +94,7 @@ public sealed class LockCrashTests(ITestOutputHelper output)
                 await Task.Delay(Random.Shared.Next(2), CancellationToken.None);
                 long until = handle.Remaining > TimeSpan.Zero ? Stopwatch.GetTimestamp() : grantedAt;
                 page.Begin();
-                page.Had(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token, start, grantedAt, until));
+                page.Got(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token, start, grantedAt, until));
                 progress.Note(name, isEphemeral, handle.Token);
                 await handle.DisposeAsync();
             }

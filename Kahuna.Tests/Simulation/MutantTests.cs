@@ -27,6 +27,34 @@ public sealed class MutantTests
             .Where(static line => !line.StartsWith("+++ b/Kahuna.Server/", StringComparison.Ordinal) && !line.StartsWith("+++ b/Kahuna.Client/", StringComparison.Ordinal))
             .Select(line => $"{patch}: {line}")));
 
+    [Fact]
+    public void What_a_patch_adds_is_where_it_can_be() => Findings.AssertNone(s_patches.SelectMany(Misplaced));
+
+    /// <summary>Lines that are added right behind the end of what they are indented as a part of: a patch that was moved to where its context happens to fit.</summary>
+    private static IEnumerable<string> Misplaced(string patch)
+    {
+        List<string> after = [];
+        foreach (string line in Repository.Lines(patch).Where(static line => line.Length > 0 && line[0] is '@' or '+' or ' ' && !line.StartsWith("+++ ", StringComparison.Ordinal)))
+        {
+            if (line[0] == '@')
+            {
+                after.Clear();
+            }
+            else if (!string.IsNullOrWhiteSpace(line[1..]))
+            {
+                string? outer = line[0] == '+' ? after.FindLast(before => IndentOf(before) < IndentOf(line)) : null;
+                if (outer?[1..].Trim() == "}")
+                {
+                    yield return $"{patch}: \"{line.Trim()}\"";
+                }
+
+                after.Add(line);
+            }
+        }
+    }
+
+    private static int IndentOf(string line) => line.Length - line[1..].TrimStart().Length;
+
     /// <summary>The hunks whose lines are not in the file that they change.</summary>
     private static IEnumerable<string> Misfits(string patch)
     {

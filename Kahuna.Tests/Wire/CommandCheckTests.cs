@@ -257,6 +257,8 @@ public sealed class CommandCheckTests
         set.FenceToken = 1;
         set.FenceName = default;
         Refused(set, "fence resource is 0 bytes; it must have 1 to 1,024");
+        set.FenceName = (byte[])[.. "app/"u8, 0xFF];
+        Refused(set, "fence resource is not valid UTF-8");
         set.FenceName = "other/lock"u8;
         Refused(set, "fence resource is in another bucket than the key");
     }
@@ -266,6 +268,8 @@ public sealed class CommandCheckTests
     {
         Command command = Of(CommandKind.Set, CommandFlags.Session);
         Refused(command, "sequence is 0; a session numbers its commands from 1 on");
+        command.Sequence = ulong.MaxValue;
+        Refused(command, "sequence is 18,446,744,073,709,551,615; the greatest is 9,223,372,036,854,775,807");
         command.Sequence = 1;
         Good(command);
         command.Lag = 1;

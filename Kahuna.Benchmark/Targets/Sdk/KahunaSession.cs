@@ -4,19 +4,23 @@ using Kahuna.Benchmark.Verification;
 using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
+using Kahuna.Client.Sequences;
 
 namespace Kahuna.Benchmark.Targets.Sdk;
 
 /// <summary>One worker's way through the public client. Used by its worker alone.</summary>
 /// <param name="client">The client.</param>
-/// <param name="page">Where values are noted; null: nowhere.</param>
+/// <param name="sequences">Where values are noted; null: nowhere.</param>
 /// <param name="locks">Where locks are noted; null: nowhere.</param>
 /// <param name="handover">What the workers of a target tell each other.</param>
-internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? page, LockLedger.Page? locks, HandoverClock handover) : ITargetSession
+internal sealed class KahunaSession(KahunaClient client, SequenceLedger? sequences, LockLedger? locks, HandoverClock handover) : ITargetSession
 {
     private static readonly TimeSpan s_wait = TimeSpan.FromMinutes(10);
     private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(10);
     private static readonly LockOptions s_options = new() { AutoRenew = false };
+
+    private readonly SequenceLedger.Page? _values = sequences?.Open();
+    private readonly LockLedger.Page? _grants = locks?.Open();
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value)
@@ -37,22 +41,23 @@ internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? pa
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<OperationResult> NextAsync(string name)
     {
-        if (page is null)
+        if (_values is null)
         {
             await client.Sequences.ReserveAsync(name, 1).ConfigureAwait(false);
             return OperationResult.Success;
         }
 
         long start = Ticks.Now;
-        page.Begin();
+        _values.Begin();
         try
         {
-            page.Got((await client.Sequences.ReserveAsync(name, 1).ConfigureAwait(false)).First, start, Ticks.Now);
+            SequenceRange range = await client.Sequences.ReserveAsync(name, 1).ConfigureAwait(false);
+            _values.Got(new SequenceLedger.Entry(range.First, start, Ticks.Now));
             return OperationResult.Success;
         }
         catch (KahunaException failure) when (failure.Outcome == OperationOutcome.DidNotHappen)
         {
-            page.GotNothing();
+            _values.GotNothing();
             throw;
         }
     }
@@ -61,7 +66,7 @@ internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? pa
     public async ValueTask<OperationResult> LockAsync(string name)
     {
         long start = Ticks.Now;
-        locks?.Begin();
+        _grants?.Begin();
         LockHandle? handle;
         try
         {
@@ -69,19 +74,19 @@ internal sealed class KahunaSession(KahunaClient client, SequenceLedger.Page? pa
         }
         catch (KahunaException failure) when (failure.Outcome == OperationOutcome.DidNotHappen)
         {
-            locks?.GotNothing();
+            _grants?.GotNothing();
             throw;
         }
 
         if (handle is null)
         {
-            locks?.GotNothing();
+            _grants?.GotNothing();
             return OperationResult.Miss;
         }
 
         long granted = Ticks.Now;
         long surely = granted + Ticks.From(handle.Remaining);
-        locks?.Had(new LockLedger.Entry(name, handle.Token, start, granted, Math.Min(Ticks.Now, surely)));
+        _grants?.Got(new LockLedger.Entry(name, handle.Token, start, granted, Math.Min(Ticks.Now, surely)));
         if (!await handle.ReleaseAsync().ConfigureAwait(false) && Ticks.Now < surely)
         {
             locks?.LostEarly();

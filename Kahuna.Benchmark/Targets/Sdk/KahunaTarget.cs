@@ -91,7 +91,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         return _ledger.Check();
     }
 
-    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count], _ledger?.Open(), _locks?.Open(), _handover);
+    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count], _ledger, _locks, _handover);
 
     public bool IsTimeout(Exception failure) => failure is KahunaException { Code: KahunaErrorCode.DeadlineExceeded };
 

@@ -263,6 +263,11 @@ internal static class CommandCheck
             return "sequence is 0; a session numbers its commands from 1 on";
         }
 
+        if (command.Sequence > long.MaxValue)
+        {
+            return string.Create(CultureInfo.InvariantCulture, $"sequence is {command.Sequence:N0}; the greatest is {long.MaxValue:N0}");
+        }
+
         if (command.Lag >= Limits.SessionWindow)
         {
             return string.Create(CultureInfo.InvariantCulture, $"sequence is {command.Lag:N0} above the lowest that is not confirmed; the limit is {Limits.SessionWindow - 1:N0}");

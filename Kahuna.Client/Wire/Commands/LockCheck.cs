@@ -41,6 +41,11 @@ internal static class LockCheck
             return string.Create(CultureInfo.InvariantCulture, $"fence resource is {command.FenceName.Length:N0} bytes; it must have 1 to {Limits.KeyBytesMax:N0}");
         }
 
+        if (!Utf8.IsValid(command.FenceName))
+        {
+            return "fence resource is not valid UTF-8";
+        }
+
         return Routing.KeyRouting.Bucket(command.FenceName).SequenceEqual(Routing.KeyRouting.Bucket(command.Key))
             ? null
             : "fence resource is in another bucket than the key; a write can be fenced by locks of its own bucket, which is the part of the name before the last /";

@@ -13,16 +13,17 @@ namespace Kahuna.Server.Partitions.Locks;
 /// </summary>
 internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk states)
 {
-    /// <summary>A client that lost its connection, or is about to ask again, has so long to come back.</summary>
-    private const int GraceMs = 5000;
-
     /// <summary>Answers of one stream or call that are held back at a time; less than it may have in flight, so that what ends the wait still gets through.</summary>
     private const int HeldPerSinkMax = Client.Wire.Limits.InFlightPerStreamMax / 2;
+
+    /// <summary>So many answered reads are not worth a look.</summary>
+    private const int AnsweredMin = 1024;
 
     private readonly Dictionary<long, HeldRead> _held = [];
     private readonly PriorityQueue<HeldRead, long> _byEnd = new();
     private readonly Dictionary<long, long> _seenMs = [];
     private readonly List<int> _due = [];
+    private int _answered;
     private long _knowsSinceMs;
 
     private LockTable Table => states.State.Locks;
@@ -63,6 +64,7 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
         }
 
         changes.Clear();
+        Tidy();
     }
 
     /// <summary>A tick: answers what was held back long enough.</summary>
@@ -77,6 +79,8 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
                 TryAnswer(read.Sink, read.Number, Decode(read.Command), clusterMs, isLast: true);
                 End(read);
             }
+
+            _answered--;
         }
     }
 
@@ -118,6 +122,7 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
 
         _held.Clear();
         _byEnd.Clear();
+        _answered = 0;
         _seenMs.Clear();
         Table.Rows.Changes.Clear();
         Table.Rows.IsWatched = false;
@@ -126,26 +131,51 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
     /// <summary>In how many ms it is to be looked after a claim again; 0: nobody waits any more.</summary>
     private int AgainMs(long token)
     {
-        if (_held.TryGetValue(token, out HeldRead? read))
+        if (IsAwaited(token))
         {
-            if (!read.Sink.IsClosed)
-            {
-                return (int)options.StateLimits.WaiterCheckMs;
-            }
-
-            // The connection is lost; its client may come back on another one.
-            _held.Remove(token);
-            for (HeldRead? lost = read; lost is not null; lost = lost.Next)
-            {
-                End(lost);
-            }
-
-            See(token);
+            return (int)options.StateLimits.WaiterCheckMs;
         }
 
-        long nowMs = output.NowMs;
-        bool isKnown = nowMs - _knowsSinceMs >= options.StateLimits.WaiterCheckMs;
-        return !isKnown || (_seenMs.TryGetValue(token, out long seenMs) && nowMs - seenMs < GraceMs) ? GraceMs : 0;
+        // Whoever leads since a short time ago has not heard of everybody yet.
+        long seenMs = Math.Max(_knowsSinceMs, _seenMs.GetValueOrDefault(token));
+        return (int)Math.Clamp(seenMs + options.StateLimits.WaiterCheckMs - output.NowMs, 0, options.StateLimits.WaiterCheckMs);
+    }
+
+    /// <summary>Somebody is there whose answer is held back. Those whose connection is lost are dropped: they may come back on another one.</summary>
+    private bool IsAwaited(long token)
+    {
+        if (!_held.TryGetValue(token, out HeldRead? read))
+        {
+            return false;
+        }
+
+        HeldRead? kept = null;
+        while (read is not null)
+        {
+            HeldRead? next = read.Next;
+            if (read.Sink.IsClosed)
+            {
+                End(read);
+            }
+            else
+            {
+                read.Next = kept;
+                kept = read;
+            }
+
+            read = next;
+        }
+
+        if (kept is null)
+        {
+            _held.Remove(token);
+        }
+        else
+        {
+            _held[token] = kept;
+        }
+
+        return kept is not null;
     }
 
     private void See(long token)
@@ -217,10 +247,25 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
         first?.Next = read.Next;
     }
 
-    private static void End(HeldRead read)
+    private void End(HeldRead read)
     {
         read.IsAnswered = true;
         read.Sink.HoldBack(-1);
+        _answered++;
+    }
+
+    /// <summary>Answered reads go when they are most of those that wait for their time.</summary>
+    private void Tidy()
+    {
+        if (_answered <= AnsweredMin || _answered <= _byEnd.Count / 2)
+        {
+            return;
+        }
+
+        (HeldRead, long)[] left = [.. _byEnd.UnorderedItems.Where(static item => !item.Element.IsAnswered)];
+        _byEnd.Clear();
+        _byEnd.EnqueueRange(left);
+        _answered = 0;
     }
 
     private static Command Decode(ReadOnlySpan<byte> bytes)

@@ -3,12 +3,12 @@ using System.Buffers.Binary;
 namespace Kahuna.Server.State.Locks;
 
 /// <summary>
-/// The value of a row that is a lock, in place: <c>i32 row of the first holder, i32 of the last, i32 of the first waiter, i32 of the last, u32 waiters, u16 holders, u16 permits</c> (0: no semaphore). Holders
+/// The value of a row that is a lock, in place: <c>i32 row of the first holder, i32 of the last, i32 of the first waiter, i32 of the last, u32 waiters, u32 holders, u16 permits</c> (0: no semaphore). Holders
 /// and waiters are in the order of their tokens. Little endian.
 /// </summary>
 internal readonly ref struct LockRow(Span<byte> value)
 {
-    public const int Bytes = 24;
+    public const int Bytes = 26;
 
     private readonly Span<byte> _value = value;
 
@@ -22,16 +22,12 @@ internal readonly ref struct LockRow(Span<byte> value)
 
     public int Waiters { get => Read(16); set => Write(16, value); }
 
-    public int Holders
-    {
-        get => BinaryPrimitives.ReadUInt16LittleEndian(_value[20..]);
-        set => BinaryPrimitives.WriteUInt16LittleEndian(_value[20..], (ushort)value);
-    }
+    public int Holders { get => Read(20); set => Write(20, value); }
 
     public int Permits
     {
-        get => BinaryPrimitives.ReadUInt16LittleEndian(_value[22..]);
-        set => BinaryPrimitives.WriteUInt16LittleEndian(_value[22..], (ushort)value);
+        get => BinaryPrimitives.ReadUInt16LittleEndian(_value[24..]);
+        set => BinaryPrimitives.WriteUInt16LittleEndian(_value[24..], (ushort)value);
     }
 
     private int Read(int at) => BinaryPrimitives.ReadInt32LittleEndian(_value[at..]);

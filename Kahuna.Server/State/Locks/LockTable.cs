@@ -106,8 +106,10 @@ internal sealed class LockTable
         for (; decisions.Length >= WaiterDecision.Bytes; decisions = decisions[WaiterDecision.Bytes..])
         {
             WaiterDecision decision = WaiterDecision.Read(decisions);
-            if (decision.Row < 1 || decision.Row > _store.Keys.Count || !_store.Keys[decision.Row].IsClaim || _store.Keys[decision.Row].IsHeld || Rows.ClaimAt(decision.Row).Token != decision.Token)
+            if (decision.Row < 1 || decision.Row > _store.Keys.Count || !_store.Keys[decision.Row].IsClaim || _store.Keys[decision.Row].IsHeld || Rows.ClaimAt(decision.Row).Token != decision.Token
+                || !_store.Waiters.HasPassed(in _store.Keys[decision.Row], timeMs))
             {
+                // Gone, granted, or asked for again since it was decided.
                 continue;
             }
 
@@ -126,13 +128,24 @@ internal sealed class LockTable
     public bool IsCurrent(ReadOnlySpan<byte> name, long token)
     {
         int row = Rows.Find(name);
-        int claim = row == 0 ? 0 : Rows.LockAt(row).FirstHolder;
-        while (claim != 0 && Rows.ClaimAt(claim).Token < token)
+        if (row == 0)
         {
-            claim = Rows.ClaimAt(claim).After;
+            return false;
         }
 
-        return claim != 0 && Rows.ClaimAt(claim).Token == token;
+        // From both ends: those that write are mostly among the first or the last of many.
+        (int first, int last) = (Rows.LockAt(row).FirstHolder, Rows.LockAt(row).LastHolder);
+        while (first != 0 && last != 0 && token >= Rows.ClaimAt(first).Token && token <= Rows.ClaimAt(last).Token)
+        {
+            if (token == Rows.ClaimAt(first).Token || token == Rows.ClaimAt(last).Token)
+            {
+                return true;
+            }
+
+            (first, last) = (Rows.ClaimAt(first).After, Rows.ClaimAt(last).Before);
+        }
+
+        return false;
     }
 
     /// <summary>The lowest token that has the lock; 0 when nobody does.</summary>
@@ -215,7 +228,7 @@ internal sealed class LockTable
     private bool Admits(int row, LockMode mode)
     {
         LockRow at = Rows.LockAt(row);
-        return at.Holders == 0 || (mode == Rows.ClaimAt(at.FirstHolder).Mode && (mode == LockMode.Shared || (mode == LockMode.Permit && at.Holders < at.Permits)));
+        return at.FirstHolder == 0 || (mode == Rows.ClaimAt(at.FirstHolder).Mode && (mode == LockMode.Shared || (mode == LockMode.Permit && at.Holders < at.Permits)));
     }
 
     /// <summary>Takes a claim out of its lock; who is next then has it. A lock without claims goes, too.</summary>
@@ -226,7 +239,7 @@ internal sealed class LockTable
         Rows.Unlink(row, claim);
         _store.System.Free(claim);
         Grant(row, timeMs);
-        if (Rows.LockAt(row).Holders == 0)
+        if (Rows.LockAt(row).FirstHolder == 0)
         {
             _store.System.Free(row);
         }

@@ -120,8 +120,11 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         pledges.Add(new MetaPledge(asked.Node, asked.Number, known.Released));
         NodeId[] voters = Voters();
         int active = pledges.Count(pledge => pledge.IsActive && voters.Contains(pledge.Node));
+
+        // Leases of an epoch before the one that is closed may still go on, too: it has granted nothing while they could.
+        long mayGoOnMs = Math.Max(group.CeilingMs, group.CeilingBeforeMs - (timeMs - group.ClosedMs));
         Put(asked.Group, voters.Length > 0 && active > voters.Length / 2
-            ? new MetaGroup(group.Epoch + 1, timeMs, limits.LeaseCeilingMs, group.CeilingMs, [])
+            ? new MetaGroup(group.Epoch + 1, timeMs, limits.LeaseCeilingMs, mayGoOnMs, [])
             : group with { Pledges = pledges });
     }
 

@@ -31,7 +31,7 @@ internal readonly record struct MetaNode(ulong Incarnation, ulong Nonce);
 /// <param name="Epoch">The epoch that is open, from 1 on.</param>
 /// <param name="ClosedMs">Cluster time of the meta group at which the epoch before it was closed.</param>
 /// <param name="CeilingMs">The longest lease that may be granted in this epoch.</param>
-/// <param name="CeilingBeforeMs">The longest that may have been granted in the epoch before it; 0 in the first.</param>
+/// <param name="CeilingBeforeMs">For how long leases of earlier epochs could still go on when it was opened; 0 in the first.</param>
 /// <param name="Pledges">By node, in this epoch.</param>
 internal sealed record MetaGroup(ulong Epoch, long ClosedMs, long CeilingMs, long CeilingBeforeMs, IReadOnlyList<MetaPledge> Pledges)
 {

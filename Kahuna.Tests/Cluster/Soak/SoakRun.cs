@@ -21,6 +21,7 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
     private readonly SoakTally _tally = new();
     private readonly List<string> _problems = [];
     private string _digest = "";
+    private string _ledgers = "";
 
     /// <summary>Runs, and returns what was done. Throws <see cref="SoakException"/> with everything that is wrong.</summary>
     public async Task<string> RunAsync()
@@ -43,25 +44,29 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         });
         return string.Create(
             CultureInfo.InvariantCulture,
-            $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable ({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most {_tally.Silence.TotalSeconds:0.0} s without an answer; digest {_digest} on all nodes");
+            $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable ({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most {_tally.Silence.TotalSeconds:0.0} s without an answer; {_ledgers}; digest {_digest} on all nodes");
     }
 
     private async Task RunAsync(ProcessCluster cluster, SoakChecker checker)
     {
         SoakRecord record = new(new SoakKeys(options.KeySlots), checker, _tally);
         SoakNemesis nemesis = new(cluster, options, _tally);
+        await using SoakLedgers ledgers = new(cluster, options);
+        await ledgers.StartAsync();
         await using (SoakLoad load = new(cluster, options, record))
         {
             using CancellationTokenSource end = new();
             Task telling = TellAsync(record, checker, end.Token);
             Task faults = nemesis.RunAsync(end.Token);
-            await Task.WhenAny(faults, load.Broken, checker.Found);
+            await Task.WhenAny(faults, load.Broken, ledgers.Broken, checker.Found);
             await end.CancelAsync();
             await telling;
             await RequireAsync(faults);
             await RequireAsync(load.GetThroughAsync(s_within));
             await RequireAsync(load.StopAsync(s_within));
         }
+
+        await RequireAsync(NoteLedgersAsync(ledgers));
 
         await RequireAsync(NoteDigestAsync(cluster));
         await RequireAsync(record.FinishAsync());
@@ -70,6 +75,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             _problems.Insert(0, $"not linearizable: {checker.Violations} of {checker.Checked} keys\n{checker.Findings}");
         }
     }
+
+    private async Task NoteLedgersAsync(SoakLedgers ledgers) => _ledgers = await ledgers.StopAsync(s_within);
 
     private async Task NoteDigestAsync(ProcessCluster cluster) => _digest = await cluster.DigestAsync(s_within);
 
@@ -118,6 +125,7 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         output.WriteLine($"faults         {_tally.Faults}");
         output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"silence        {_tally.Silence.TotalSeconds:0.0} s at most without an answer"));
         output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable, {checker.Undecided} undecided"));
+        output.WriteLine($"ledgers        {_ledgers}");
         output.WriteLine($"digest         {_digest}");
         if (checker.WroteFile)
         {

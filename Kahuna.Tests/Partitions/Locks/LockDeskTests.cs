@@ -90,6 +90,38 @@ public sealed class LockDeskTests
     }
 
     [Fact]
+    public void A_connection_that_is_lost_takes_no_other_question_along()
+    {
+        int checkTicks = (int)new StateLimits().WaiterCheckMs / 50;
+        long ann = Do(LockCommands.Acquire("l", "ann", leaseMs: 3_000_000)).Revision;
+        long bob = Do(LockCommands.Acquire("l", "bob", leaseMs: 60_000, waitMs: 3_000_000)).Revision;
+        ModelSink stays = _cluster.Send(_leader, LockCommands.Await("l", "bob", bob, holdMs: 30_000));
+        _cluster.Settle();
+        ModelSink lost = _cluster.Send(_leader, LockCommands.Await("l", "bob", bob, holdMs: 30_000));
+        _cluster.Settle();
+        lost.IsGone = true;
+        _cluster.Tick(checkTicks + 5);
+        Assert.Equal((1, 0), (stays.HeldBack, lost.HeldBack));
+        Do(LockCommands.Release("l", "ann", ann));
+        Assert.Equal((OutcomeStatus.Found, bob), (stays.Replies[0].Status, stays.Replies[0].Revision));
+    }
+
+    [Fact]
+    public void Who_has_asked_not_long_ago_stays()
+    {
+        int checkTicks = (int)new StateLimits().WaiterCheckMs / 50;
+        _cluster.Tick(checkTicks + 1);
+        Do(LockCommands.Acquire("l", "ann", leaseMs: 3_000_000));
+        long bob = Do(LockCommands.Acquire("l", "bob", waitMs: 3_000_000)).Revision;
+        _cluster.Tick(checkTicks * 6 / 10);
+        Assert.Equal(OutcomeStatus.Queued, Do(LockCommands.Await("l", "bob", bob)).Status);
+        _cluster.Tick(checkTicks * 8 / 10);
+        Assert.Equal(OutcomeStatus.Queued, Do(LockCommands.Await("l", "bob", bob)).Status);
+        _cluster.Tick(checkTicks + 3);
+        Assert.Equal(OutcomeStatus.NotFound, Do(LockCommands.Await("l", "bob", bob)).Status);
+    }
+
+    [Fact]
     public void A_new_leader_gives_those_who_wait_time_to_come_back()
     {
         Do(LockCommands.Acquire("l", "ann", leaseMs: 3_000_000));

@@ -40,7 +40,10 @@ internal sealed class LockDriver(StateLimits? limits = null)
     }));
 
     /// <summary>Ends leases that have passed, and gives up waits that are over.</summary>
-    public void Sweep(long countMax = 512, Func<long, int>? againMs = null)
+    public void Sweep(long countMax = 512, Func<long, int>? againMs = null) => Do(DueSweep(countMax, againMs));
+
+    /// <summary>The command that a leader proposes now to that end.</summary>
+    public byte[] DueSweep(long countMax = 512, Func<long, int>? againMs = null)
     {
         List<int> rows = [];
         Machine.Locks.CollectDueWaiters(Now, 512, rows);
@@ -51,8 +54,9 @@ internal sealed class LockDriver(StateLimits? limits = null)
             new WaiterDecision(row, token, endMs <= Now ? 0 : againMs?.Invoke(token) ?? 1_000).Write(decisions);
         }
 
-        Do(LockCommands.Encode(new Command { Kind = CommandKind.LockSweep, Flags = CommandFlags.Number, Number = countMax, Value = decisions.Written }));
+        byte[] command = LockCommands.Encode(new Command { Kind = CommandKind.LockSweep, Flags = CommandFlags.Number, Number = countMax, Value = decisions.Written });
         decisions.Return();
+        return command;
     }
 
     /// <summary>Who holds a lock, the first first, and how many wait; null when nobody does.</summary>

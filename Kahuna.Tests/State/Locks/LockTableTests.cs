@@ -133,6 +133,51 @@ public sealed class LockTableTests
     }
 
     [Fact]
+    public void What_was_decided_about_a_wait_does_not_count_once_it_has_begun_anew()
+    {
+        _locks.Acquire("l", "ann", leaseMs: 3_000_000);
+        Answer bob = _locks.Acquire("l", "bob", waitMs: 100);
+        _locks.Now += 100;
+        byte[] decided = _locks.DueSweep();
+        Assert.Equal(OutcomeStatus.Queued, _locks.Acquire("l", "bob", waitMs: 5_000).Status);
+        _locks.DoRaw(decided);
+        Assert.Equal(OutcomeStatus.Queued, _locks.Await("l", "bob", bob.Revision).Status);
+        _locks.Now += 5_000;
+        _locks.DoRaw(_locks.DueSweep());
+        Assert.Equal(OutcomeStatus.NotFound, _locks.Await("l", "bob", bob.Revision).Status);
+        _locks.Check();
+    }
+
+    [Fact]
+    public void So_many_may_share_a_lock_that_their_number_needs_more_than_16_bits()
+    {
+        const int Readers = ushort.MaxValue + 2;
+        long[] tokens = new long[Readers];
+        for (int i = 0; i < Readers; i++)
+        {
+            tokens[i] = _locks.Acquire("l", $"r{i}", leaseMs: 1_000, mode: LockMode.Shared).Revision;
+            if (i == ushort.MaxValue)
+            {
+                Assert.Equal(OutcomeStatus.ConditionFailed, _locks.Acquire("l", "writer").Status);
+            }
+        }
+
+        _locks.Release("l", "r0", tokens[0]);
+        Assert.Equal(OutcomeStatus.ConditionFailed, _locks.Acquire("l", "writer").Status);
+        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("k", "v", "l", tokens[0]).Status);
+        foreach (int reader in (int[])[1, 2, Readers / 2, Readers - 2, Readers - 1])
+        {
+            Assert.Equal(OutcomeStatus.Applied, _locks.FencedSet("k", "v", "l", tokens[reader]).Status);
+        }
+
+        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("k", "v", "l", tokens[^1] + 1).Status);
+        _locks.Now += 1_000;
+        _locks.Sweep(countMax: Readers);
+        Assert.Equal(OutcomeStatus.Applied, _locks.Acquire("l", "writer").Status);
+        Assert.Equal(_locks.Machine.Digest, _locks.Follower.Digest);
+    }
+
+    [Fact]
     public void Waiting_again_keeps_the_place()
     {
         Answer ann = _locks.Acquire("l", "ann");

@@ -111,6 +111,25 @@ public sealed class MetaTableTests
     }
 
     [Fact]
+    public void LeasesOfAnEpochThatWasLostBeforeTheLastOneCountToo()
+    {
+        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = 1, Number = 3_600_000 });
+        RegisterAll();
+        _state.BeginEntry(100_000);
+        Pledge(1, number: 1);
+        Pledge(2, number: 1);
+        Assert.Equal(3_600_000, View.Group(s_group).CeilingBeforeMs);
+        _state.BeginEntry(160_000);
+        Pledge(1, number: 2, epoch: 2);
+        Pledge(2, number: 2, epoch: 2);
+        Assert.Equal((3UL, 3_540_000L), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
+        _state.BeginEntry(5_000_000);
+        Pledge(1, number: 3, epoch: 3);
+        Pledge(2, number: 3, epoch: 3);
+        Assert.Equal((4UL, MetaGroup.CeilingMsDefault), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
+    }
+
+    [Fact]
     public void TheRecordsAreAStateLikeAnyOther()
     {
         RegisterAll();
