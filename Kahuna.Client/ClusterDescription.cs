@@ -4,7 +4,7 @@ namespace Kahuna.Client;
 /// <param name="ClusterId">Identity of the cluster; it never changes while its data live.</param>
 /// <param name="ServerVersion">Product version of the node that answered last.</param>
 /// <param name="Nodes">Every member, by node id.</param>
-/// <param name="Partitions">Every partition in order of its number, which is its index here.</param>
+/// <param name="Partitions">Every partition in order of its number, which is its index here: its group of persistent keys. Those of ephemeral keys have leaders of their own, which are not told.</param>
 public sealed record ClusterDescription(string ClusterId, string ServerVersion, IReadOnlyList<NodeDescription> Nodes, IReadOnlyList<PartitionDescription> Partitions);
 
 /// <summary>One member of the cluster. Immutable.</summary>

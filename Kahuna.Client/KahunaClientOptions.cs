@@ -11,7 +11,7 @@ public sealed class KahunaClientOptions
     /// <summary>Where to find the cluster: <c>https://host:port</c>, one or more. One that answers is enough; the others are learned from it.</summary>
     public IList<Uri> Endpoints { get; } = [];
 
-    /// <summary>How long one operation may take altogether, retries included; 1 ms to 5 minutes. Default 10 s.</summary>
+    /// <summary>How long one operation may take altogether, retries included; 1 ms to 5 minutes. Default 10 s. Waiting for a lock counts on its own: an acquire ends within its wait and one request timeout.</summary>
     public TimeSpan RequestTimeout { get; set; } = TimeSpan.FromSeconds(10);
 
     /// <summary>How long one attempt to connect to a node may take, and how long <see cref="KahunaClient.DescribeAsync"/> waits for the first node; 1 ms to 5 minutes. Default 5 s.</summary>

@@ -18,7 +18,7 @@ public enum KahunaErrorCode
     /// <summary>The leader refused further work until the deadline because its inbox was full. Did not happen; slow down.</summary>
     Overloaded = 4,
 
-    /// <summary>The server's log has reached its limit or its disk is nearly full; reads still work. Did not happen.</summary>
+    /// <summary>The server's log has reached its limit or its disk is nearly full; reads still work. Did not happen, unless an earlier attempt of the call was sent and not answered: <see cref="KahunaException.Outcome"/> says it.</summary>
     LogFull = 5,
 
     /// <summary>The request timeout passed first. <see cref="KahunaException.Outcome"/> says whether a change is possible.</summary>
@@ -48,10 +48,10 @@ public enum KahunaErrorCode
     /// <summary>The peer does not speak this client's wire version, or sent what the wire format does not allow.</summary>
     Protocol = 14,
 
-    /// <summary>The server's memory for ephemeral keys has reached its limit; reads and deletes still work. Did not happen.</summary>
+    /// <summary>The server's memory for ephemeral keys has reached its limit: sets, increments and acquires of that level are refused; everything else still works. Did not happen, unless an earlier attempt of the call was sent and not answered: <see cref="KahunaException.Outcome"/> says it.</summary>
     MemoryFull = 15,
 
-    /// <summary>The partition remembers as many client sessions as it may, and all of them may still be needed. Did not happen; try again in a few minutes, and share one client within a process.</summary>
+    /// <summary>The partition remembers as many client sessions as it may, and all of them may still be needed. Did not happen, unless <see cref="KahunaException.Outcome"/> says that an earlier attempt may have; try again in a few minutes, and share one client within a process.</summary>
     SessionsFull = 16,
 
     /// <summary>There is no sequence of this name. Did not happen.</summary>

@@ -5,8 +5,8 @@ using Microsoft.Extensions.Logging;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Brings operations to the nodes that lead their keys and back: finds the way, tries again what surely did not happen, and
-/// keeps deadlines. Owned by the client; any thread. Holds no lock while operations end.
+/// Brings operations to the nodes that lead their keys and back: finds the way, tries again what failed, under the number that
+/// it had, and keeps deadlines. Owned by the client; any thread. Holds no lock while operations end.
 /// </summary>
 internal sealed class ClusterConnection : IAsyncDisposable
 {
@@ -69,7 +69,8 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         long now = _clock.Now;
-        operation.Deadline = now + _clock.OfMs(operation.HoldMs) + (operation.Patience is { } patience ? Math.Min(_clock.Of(patience), _requestTimeout) : _requestTimeout);
+        operation.HoldUntil = now + _clock.OfMs(operation.HoldMs);
+        operation.Deadline = operation.HoldUntil + (operation.Patience is { } patience ? Math.Min(_clock.Of(patience), _requestTimeout) : _requestTimeout);
         NodeStream? stream = Choose(operation, now);
         if (stream is null || !stream.TrySend(reference, now))
         {
@@ -92,6 +93,20 @@ internal sealed class ClusterConnection : IAsyncDisposable
         ObjectDisposedException.ThrowIf(_isClosed, typeof(KahunaClient));
         _links.Start();
         return (await _links.ConnectedAsync(ct).ConfigureAwait(_ports.Context is not null)).Describe();
+    }
+
+    /// <summary>How many partitions there are, for an operation that asks all of them.</summary>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<int> PartitionsAsync(CancellationToken ct)
+    {
+        try
+        {
+            return (await DescribeAsync(ct).ConfigureAwait(CapturesContext)).Partitions.Count;
+        }
+        catch (OperationCanceledException) when (ct.IsCancellationRequested)
+        {
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+        }
     }
 
     /// <inheritdoc/>

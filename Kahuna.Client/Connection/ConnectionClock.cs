@@ -13,6 +13,12 @@ internal sealed class ConnectionClock(TimeProvider time)
     /// <summary>A span as a difference of timestamps.</summary>
     public long Of(TimeSpan span) => (long)(span.TotalMilliseconds * _perMs);
 
+    /// <summary>The moment after a span from now on; the last one there is when it is further away.</summary>
+    public long After(TimeSpan span) => Later(Now, Of(span));
+
+    /// <summary>The moment so much later than another one; the last one there is when it is further away.</summary>
+    public static long Later(long moment, long difference) => difference > long.MaxValue - moment ? long.MaxValue : moment + difference;
+
     /// <summary>A span in whole milliseconds, rounded away from zero.</summary>
     public static long WholeMs(TimeSpan span)
     {

@@ -64,6 +64,10 @@ internal static class Failures
         OperationOutcome.DidNotHappen,
         string.Create(CultureInfo.InvariantCulture, $"The lock \"{resource}\" was not free within {waited.TotalSeconds:0.###} s."));
 
+    /// <summary>Waiting for a lock, or making sure of it, failed: what failed is a read, or was not sent, but there is a claim, which is being given back.</summary>
+    public static KahunaException ClaimIsMade(KahunaException failure) =>
+        new(failure.Code, OperationOutcome.Unknown, $"{failure.Message} The claim for the lock was made; it is given back if a node can be reached, and may get the lock for one lease otherwise.", failure);
+
     /// <summary>A lease ended before the reply that granted it was here.</summary>
     public static KahunaException LeaseTooShort(string resource, TimeSpan lease) => new(
         KahunaErrorCode.LockLost,

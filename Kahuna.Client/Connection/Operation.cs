@@ -51,6 +51,9 @@ internal abstract class Operation
     /// <summary>The moment, on the time provider's timestamp scale, at which it fails.</summary>
     public long Deadline { get; set; }
 
+    /// <summary>With <see cref="HoldMs"/>: the moment until which the answer may be held back.</summary>
+    public long HoldUntil { get; set; }
+
     /// <summary>How often it was sent or looked for a way; decides the pause before the next attempt.</summary>
     public int Attempts { get; set; }
 
@@ -298,7 +301,8 @@ internal abstract class Operation
     }
 
     /// <summary>The request as the wire has it; its spans point into this operation. Session and number are the same for every attempt.</summary>
-    public Command ToCommand() => new()
+    /// <param name="holdLeftMs">With <see cref="HoldMs"/>: what is left of it. A later attempt is held back for less, so that its answer is here in time.</param>
+    public Command ToCommand(long holdLeftMs) => new()
     {
         Kind = _kind,
         Durability = _durability,
@@ -313,7 +317,7 @@ internal abstract class Operation
         ComparedRevision = _comparedRevision,
         TtlMs = _ttlMs,
         AtRevision = _atRevision,
-        Number = _number,
+        Number = HoldMs == 0 ? _number : Math.Clamp(holdLeftMs, 0, _number),
         FenceToken = FenceToken,
         FenceName = FenceName,
     };

@@ -216,7 +216,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         }
 
         operation.RequestNumber = _slots.Take(reference, _framesTaken, isHeld);
-        _open.Append(operation.RequestNumber, clock.WaitMs(operation.Deadline - now), operation.ToCommand());
+        _open.Append(operation.RequestNumber, clock.WaitMs(operation.Deadline - now), operation.ToCommand(clock.Ms(operation.HoldUntil - now)));
     }
 
     /// <summary>Gives a mutation the number that all its attempts carry. Its caller has the right to write to it.</summary>

@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using Kahuna.Client.Connection;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire;
@@ -27,7 +28,7 @@ public sealed class Elections
         _durability = durability;
     }
 
-    /// <summary>Waits until this candidate leads.</summary>
+    /// <summary>Waits until this candidate leads, however long that takes: only <paramref name="ct"/> ends a campaign that others win.</summary>
     /// <param name="name">Name of the election.</param>
     /// <param name="candidate">What everybody can read of the leader, such as its address; at most 1,024 bytes. Null counts as no bytes.</param>
     /// <param name="lease">After so long without a renewal somebody else leads; 1 ms to 1 hour. It should be much longer than a round trip.</param>
@@ -48,7 +49,7 @@ public sealed class Elections
     public async ValueTask<Leadership> CampaignAsync(string name, KahunaValue candidate, TimeSpan lease, Durability durability, CancellationToken ct = default)
     {
         ArgumentNullException.ThrowIfNull(name);
-        LockWish wish = new(name, (CommandDurability)(byte)durability, lease, LockMode.Exclusive) { Note = candidate.Memory };
+        LockWish wish = new(name, WireLevels.Of(durability), lease, LockMode.Exclusive) { Note = candidate.Memory };
         while (true)
         {
             try
@@ -78,7 +79,7 @@ public sealed class Elections
     public async ValueTask<LeaderDescription?> GetLeaderAsync(string name, Durability durability, CancellationToken ct = default)
     {
         ArgumentNullException.ThrowIfNull(name);
-        return Read(name, await _calls.GetAsync(name, (CommandDurability)(byte)durability, ct).ConfigureAwait(_calls.CapturesContext));
+        return Read(name, await _calls.GetAsync(name, WireLevels.Of(durability), ct).ConfigureAwait(_calls.CapturesContext), out _);
     }
 
     /// <summary>
@@ -99,23 +100,27 @@ public sealed class Elections
     {
         ArgumentNullException.ThrowIfNull(name);
         long? known = null;
+        long? told = null;
         while (true)
         {
-            LockReply reply = await AskAsync(name, (CommandDurability)(byte)durability, known, ct).ConfigureAwait(_calls.CapturesContext);
-            LeaderDescription? leader = Read(name, reply);
-            long token = leader?.Token ?? 0;
-            if (token != known)
+            LockReply reply = await AskAsync(name, WireLevels.Of(durability), known, ct).ConfigureAwait(_calls.CapturesContext);
+            LeaderDescription? leader = Read(name, reply, out long current);
+            known = current;
+            if ((leader?.Token ?? 0) != told)
             {
-                known = token;
+                told = leader?.Token ?? 0;
                 yield return leader;
             }
         }
     }
 
-    private static LeaderDescription? Read(string name, LockReply reply)
+    /// <summary>Who leads, and the token that holds the lock: an epoch that waits for the leases of one that was lost holds it for nobody.</summary>
+    private static LeaderDescription? Read(string name, LockReply reply, out long current)
     {
         LockDescription? held = reply.Status == OutcomeStatus.Found ? LockDescription.Read(name, reply.Value.Span, out _) : null;
-        return held is { Holders: [{ } leader, ..] } ? new LeaderDescription(leader.Note, leader.Token) : null;
+        LockHolder? first = held is { Holders: [{ } holder, ..] } ? holder : null;
+        current = first?.Token ?? 0;
+        return first is { Owner.Length: > 0 } ? new LeaderDescription(first.Note, first.Token) : null;
     }
 
     private async ValueTask<LockReply> AskAsync(string name, CommandDurability durability, long? known, CancellationToken ct)
@@ -134,9 +139,36 @@ public sealed class Elections
             throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
         }
 
+        Task<LockReply> answer = HoldAsync(name, durability, token);
         try
         {
-            return await _calls.ObserveAsync(name, durability, token, _calls.Gate.NextHoldMs, ct).ConfigureAwait(_calls.CapturesContext);
+            return await answer.WaitAsync(ct).ConfigureAwait(_calls.CapturesContext);
+        }
+        catch (OperationCanceledException)
+        {
+            _ = IgnoreAsync(answer);
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+        }
+    }
+
+    private async Task IgnoreAsync(Task<LockReply> answer)
+    {
+        try
+        {
+            await answer.ConfigureAwait(_calls.CapturesContext);
+        }
+        catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
+        {
+            // Nobody waits for it any more.
+        }
+    }
+
+    /// <summary>Asks once. The leader keeps the question, and the stream a place for it, until it is answered, so that its place in the gate is given back then, too, whoever waits for the answer.</summary>
+    private async Task<LockReply> HoldAsync(string name, CommandDurability durability, long token)
+    {
+        try
+        {
+            return await _calls.ObserveAsync(name, durability, token, _calls.Gate.NextHoldMs, CancellationToken.None).ConfigureAwait(_calls.CapturesContext);
         }
         finally
         {

@@ -144,7 +144,7 @@ public sealed class KeyValues
     /// <exception cref="KahunaException">
     /// With <see cref="KahunaErrorCode.NotAnInteger"/> the value is no integer, with <see cref="KahunaErrorCode.Overflow"/>
     /// the sum is outside the signed 64-bit range; nothing was changed. For other codes see <see cref="KahunaException.Outcome"/>:
-    /// an increment whose end is not known must not be repeated blindly.
+    /// the client repeats an increment by itself and it counts once; when its end is unknown after all, a further call would be another increment.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<IncrementResult> IncrementAsync(string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default)
@@ -176,7 +176,7 @@ public sealed class KeyValues
     {
         ArgumentNullException.ThrowIfNull(key);
         Operation<TResult> operation = Operation<TResult>.Rent();
-        operation.Begin(kind, (CommandDurability)(byte)(durability ?? _durability), key);
+        operation.Begin(kind, WireLevels.Of(durability ?? _durability), key);
         return operation;
     }
 }

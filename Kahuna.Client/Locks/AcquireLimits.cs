@@ -15,8 +15,8 @@ internal readonly struct AcquireLimits
     {
         _clock = clock;
         Begun = clock.Now;
-        Until = Begun + clock.Of(wait ?? default);
-        _limit = Until + requestTimeout;
+        Until = ConnectionClock.Later(Begun, clock.Of(wait ?? default));
+        _limit = ConnectionClock.Later(Until, requestTimeout);
     }
 
     public long Begun { get; }

@@ -14,7 +14,14 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     /// <summary>Grants that were over before they could be used, after which a caller who does not wait is told.</summary>
     private const int DeadGrantsMax = 3;
 
+    /// <summary>For so long the disposal of the client waits for what is being given back.</summary>
+    private static readonly TimeSpan s_partingTime = TimeSpan.FromSeconds(1);
+
     private readonly ConcurrentDictionary<(string Resource, Durability Durability, string Owner), Task> _leaving = new();
+    private readonly ConcurrentDictionary<Task, bool> _running = new();
+    private readonly ConcurrentDictionary<WaitingClaim, bool> _waiting = new();
+    private readonly SharedClaims _shared = new();
+    private volatile bool _isClosing;
 
     public LockCalls Calls => calls;
 
@@ -27,6 +34,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<LockHandle?> AcquireAsync(LockWish wish, TimeSpan? wait, LockOptions? options, CancellationToken ct)
     {
+        ObjectDisposedException.ThrowIf(_isClosing, typeof(KahunaClient));
         options ??= LockOptions.Default;
         LockClaim claim = LockClaim.Of(in wish, options, calls.Owners);
         if (ct.IsCancellationRequested)
@@ -35,12 +43,25 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
 
         AcquireLimits limits = new(calls.Clock, wait, calls.RequestTimeout);
-        if (claim.IsNamed && _leaving.TryGetValue(KeyOf(in claim), out Task? leaving) && !await HasLeftAsync(leaving, limits, ct).ConfigureAwait(calls.CapturesContext))
+        if (!claim.IsNamed)
+        {
+            return await AcquireAsync(claim, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
+        }
+
+        if (_leaving.TryGetValue(KeyOf(in claim), out Task? leaving) && !await HasLeftAsync(leaving, limits, ct).ConfigureAwait(calls.CapturesContext))
         {
             return wait is null ? null : throw Failures.LockBusy(claim.Resource, wait.Value);
         }
 
+        using SharedClaims.Call sharing = _shared.Enter(KeyOf(in claim));
+        return await AcquireAsync(claim with { Sharing = sharing }, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<LockHandle?> AcquireAsync(LockClaim claim, TimeSpan? wait, AcquireLimits limits, LockOptions options, CancellationToken ct)
+    {
         long? waitMs = wait is { } whole ? ConnectionClock.WholeMs(whole) : null;
+        long known = 0;
         for (int dead = 1; ; dead++)
         {
             long sent = calls.Clock.Now;
@@ -50,9 +71,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 ValueTask<LockReply> call = calls.AcquireAsync(in claim, waitMs, limits.Left);
                 reply = await (ct.CanBeCanceled && !call.IsCompleted ? UnlessCanceledAsync(claim, AsTaskAsync(call), ct) : call).ConfigureAwait(calls.CapturesContext);
             }
-            catch (KahunaException failure) when (failure.Outcome != OperationOutcome.DidNotHappen)
+            catch (KahunaException failure) when (failure.Outcome != OperationOutcome.DidNotHappen || known != 0)
             {
-                Leave(in claim, 0, null);
+                Leave(in claim, failure.Outcome == OperationOutcome.DidNotHappen ? known : 0, null);
                 throw;
             }
 
@@ -73,11 +94,36 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             }
 
             // The claim was given up, or its lease was over before it could be used: the same owner asks again.
+            known = grant.Token;
+            if (_isClosing)
+            {
+                throw Failures.Disposed(mayHaveHappened: known != 0);
+            }
+
             waitMs = wait is null ? null : calls.Clock.Ms(limits.Until - calls.Clock.Now);
             if (waitMs <= 0 || (wait is null && (dead == DeadGrantsMax || limits.IsOver)))
             {
                 throw grant.Token == 0 ? Failures.LockBusy(claim.Resource, wait ?? default) : TooShort(in claim, grant.Token);
             }
+        }
+    }
+
+    /// <summary>The client is about to be disposed: places in queues are given back, and what is on its way has a moment to get there.</summary>
+    public async ValueTask CloseAsync()
+    {
+        _isClosing = true;
+        foreach (WaitingClaim waiting in _waiting.Keys)
+        {
+            LeaveQueue(waiting);
+        }
+
+        try
+        {
+            await Task.WhenAll(_running.Keys).WaitAsync(s_partingTime, calls.Time).ConfigureAwait(calls.CapturesContext);
+        }
+        catch (TimeoutException)
+        {
+            // The leader gives up a claim that nobody asks about, and a lease ends by itself.
         }
     }
 
@@ -123,11 +169,18 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     {
         LeaseClock clock = new(calls.Clock);
         clock.Heard(sent, queued.Number);
+        WaitingClaim waiting = new(claim, queued.Revision);
+        _waiting.TryAdd(waiting, true);
         try
         {
             while (true)
             {
-                (LockReply reply, long asked) = await AskAsync(claim, queued.Revision, limits, ct).ConfigureAwait(calls.CapturesContext);
+                (LockReply? answer, long asked) = await AskAsync(claim, queued.Revision, limits, ct).ConfigureAwait(calls.CapturesContext);
+                if (answer is not { } reply)
+                {
+                    continue;
+                }
+
                 if (reply.Status == OutcomeStatus.NotFound)
                 {
                     return default;
@@ -142,23 +195,41 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
         catch (OperationCanceledException)
         {
-            Leave(in claim, queued.Revision, null);
+            LeaveQueue(waiting);
             throw new KahunaCanceledException(OperationOutcome.Unknown, ct);
         }
         catch (TimeoutException)
         {
-            Leave(in claim, queued.Revision, null);
+            LeaveQueue(waiting);
             throw Failures.LockBusy(claim.Resource, calls.Clock.Span(limits.Until - limits.Begun));
+        }
+        catch (KahunaException failure)
+        {
+            LeaveQueue(waiting);
+            throw Failures.ClaimIsMade(failure);
         }
         catch
         {
-            Leave(in claim, queued.Revision, null);
+            LeaveQueue(waiting);
             throw;
+        }
+        finally
+        {
+            _waiting.TryRemove(waiting, out _);
         }
     }
 
-    /// <summary>Asks once how the claim stands; also says when it asked.</summary>
-    private async ValueTask<(LockReply Reply, long Asked)> AskAsync(LockClaim claim, long token, AcquireLimits limits, CancellationToken ct)
+    /// <summary>Gives a place in the queue back, unless that was done.</summary>
+    private void LeaveQueue(WaitingClaim waiting)
+    {
+        if (_waiting.TryRemove(waiting, out _))
+        {
+            Leave(waiting.Claim, waiting.Token, null);
+        }
+    }
+
+    /// <summary>Asks once how the claim stands; also says when it asked. Null: nobody answered, and there is time to ask again.</summary>
+    private async ValueTask<(LockReply? Reply, long Asked)> AskAsync(LockClaim claim, long token, AcquireLimits limits, CancellationToken ct)
     {
         long left = limits.Until - calls.Clock.Now;
         if (left <= 0)
@@ -172,6 +243,11 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             long asked = calls.Clock.Now;
             long holdMs = Math.Clamp(calls.Clock.Ms(limits.Until - asked), 0, calls.Gate.NextHoldMs);
             return (await calls.AwaitAsync(in claim, token, holdMs, limits.Left - TimeSpan.FromMilliseconds(holdMs), ct).ConfigureAwait(calls.CapturesContext), asked);
+        }
+        catch (KahunaException failure) when (failure.Code is KahunaErrorCode.DeadlineExceeded or KahunaErrorCode.Unavailable or KahunaErrorCode.Overloaded && calls.Clock.Now < limits.Until)
+        {
+            // Each of these has taken a whole request timeout.
+            return default;
         }
         finally
         {
@@ -193,10 +269,19 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 ? LockHandle.Begin(calls, keeper, in claim, (grant.Token, sent), options)
                 : null;
         }
-        catch when (!claim.IsNamed)
+        catch (Exception failure)
         {
-            Leave(in claim, grant.Token, null);
-            throw;
+            if (!claim.IsNamed)
+            {
+                Leave(in claim, grant.Token, null);
+            }
+
+            throw failure switch
+            {
+                KahunaException { Outcome: OperationOutcome.DidNotHappen } unsent => Failures.ClaimIsMade(unsent),
+                KahunaCanceledException => new KahunaCanceledException(OperationOutcome.Unknown, ct),
+                _ => failure,
+            };
         }
     }
 
@@ -218,12 +303,26 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     private void Leave(in LockClaim claim, long token, Task<LockReply>? answer)
     {
         LockClaim left = claim;
+        if (claim.Sharing is { } sharing && !sharing.ExitAsLast())
+        {
+            // Other calls of this owner wait with the same claim.
+            return;
+        }
+
         Task leaving = calls.Start(() => LeaveAsync(left, token, answer));
+        _running.TryAdd(leaving, true);
+        _ = EndAsync(leaving);
         if (claim.IsNamed)
         {
             (string Resource, Durability Durability, string Owner) key = KeyOf(in claim);
             _ = ForgetAsync(key, _leaving.AddOrUpdate(key, leaving, (_, before) => Task.WhenAll(before, leaving)));
         }
+    }
+
+    private async Task EndAsync(Task leaving)
+    {
+        await leaving.ConfigureAwait(calls.CapturesContext);
+        _running.TryRemove(leaving, out _);
     }
 
     private async Task ForgetAsync((string Resource, Durability Durability, string Owner) key, Task leaving)
@@ -239,7 +338,8 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             token = token != 0 ? token : await FindAsync(claim, answer).ConfigureAwait(calls.CapturesContext);
             if (token != 0)
             {
-                await calls.ReleaseAsync(in claim, token, CancellationToken.None).ConfigureAwait(calls.CapturesContext);
+                // Another call of an owner that the caller has named may have been granted the lock by now.
+                await calls.ReleaseAsync(in claim, token, onlyPlace: claim.IsNamed, CancellationToken.None).ConfigureAwait(calls.CapturesContext);
             }
         }
         catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
@@ -267,5 +367,13 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
 
         // An owner that the caller has named may have had the lock before, and other handles rely on it: its lease goes on as it is.
         return found.Status == OutcomeStatus.Queued || (found.Status == OutcomeStatus.Applied && !claim.IsNamed) ? found.Revision : 0;
+    }
+
+    /// <summary>A claim that waits in the queue.</summary>
+    private sealed class WaitingClaim(in LockClaim claim, long token)
+    {
+        public LockClaim Claim { get; } = claim;
+
+        public long Token => token;
     }
 }

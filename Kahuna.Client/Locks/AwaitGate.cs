@@ -4,7 +4,11 @@ namespace Kahuna.Client.Locks;
 /// Lets so many questions about locks wait at the leaders at a time, first come first served. Where there are more, each waits there for a shorter while, so that all are asked often enough to be known
 /// there as waiting. Part of a <see cref="KahunaClient"/>; any thread.
 /// </summary>
-internal sealed class AwaitGate(int places, TimeProvider time, bool capturesContext)
+/// <param name="places">How many.</param>
+/// <param name="takesAll">One that waits keeps everything else of the client waiting: each waits for as short a while as possible.</param>
+/// <param name="time">Where patience is counted.</param>
+/// <param name="capturesContext">Code after an await goes on where it was.</param>
+internal sealed class AwaitGate(int places, bool takesAll, TimeProvider time, bool capturesContext)
 {
     /// <summary>For so long an answer may be held back while there are places for all: half of what a leader waits for a question before it gives a claim up.</summary>
     private const int HoldMs = 10_000;
@@ -23,7 +27,7 @@ internal sealed class AwaitGate(int places, TimeProvider time, bool capturesCont
         {
             lock (_lock)
             {
-                return _queue.Count == 0 ? HoldMs : (int)Math.Max(HoldMsMin, (long)HoldMs * places / (places + _queue.Count));
+                return takesAll ? HoldMsMin : _queue.Count == 0 ? HoldMs : (int)Math.Max(HoldMsMin, (long)HoldMs * places / (places + _queue.Count));
             }
         }
     }

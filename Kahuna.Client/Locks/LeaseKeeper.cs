@@ -47,14 +47,14 @@ internal sealed class LeaseKeeper : IDisposable
         }
     }
 
-    /// <summary>The handle has another moment; without effect when it is not here any more.</summary>
-    public void Move(LockHandle handle, long due)
+    /// <summary>The handle has another moment, which is read here, so that of several the newest counts; without effect when it is not here any more.</summary>
+    public void Move(LockHandle handle)
     {
         lock (_lock)
         {
             if (handle.Place != 0)
             {
-                handle.Due = due;
+                handle.Due = handle.NextDue;
                 Settle(handle);
                 Arm();
             }

@@ -18,7 +18,7 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
     public OwnerNames Owners { get; } = new(ports.NewSessionId);
 
     /// <summary>Bounds the questions that wait at the leader, so that at least half of a stream is left for everything else.</summary>
-    public AwaitGate Gate { get; } = new(Math.Clamp(maxInFlight / 2, 1, AwaitsMax), ports.Time, ports.Context is not null);
+    public AwaitGate Gate { get; } = new(Math.Clamp(maxInFlight / 2, 1, AwaitsMax), takesAll: maxInFlight < 2, ports.Time, ports.Context is not null);
 
     /// <summary>Code after an await goes on in the context that the ports name.</summary>
     public bool CapturesContext => connection.CapturesContext;
@@ -80,11 +80,14 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
         return connection.Run(operation, CancellationToken.None);
     }
 
-    public ValueTask<LockReply> ReleaseAsync(in LockClaim claim, long token, CancellationToken ct) => ReleaseAsync(claim.Resource, claim.Durability, (claim.Owner, token), ct);
+    /// <summary>Gives a claim up: all of it, or only its place in the queue, so that a lock that it has got stays.</summary>
+    public ValueTask<LockReply> ReleaseAsync(in LockClaim claim, long token, bool onlyPlace, CancellationToken ct) =>
+        ReleaseAsync(claim.Resource, claim.Durability, (claim.Owner, token), onlyPlace, ct);
 
-    public ValueTask<LockReply> ReleaseAsync(string resource, CommandDurability durability, (ReadOnlyMemory<byte> Owner, long Token) holder, CancellationToken ct)
+    public ValueTask<LockReply> ReleaseAsync(string resource, CommandDurability durability, (ReadOnlyMemory<byte> Owner, long Token) holder, bool onlyPlace, CancellationToken ct)
     {
         Operation<LockReply> operation = Begin(CommandKind.LockRelease, resource, durability);
+        operation.AddFlag(CommandFlags.IfAbsent, onlyPlace);
         operation.SetValue(holder.Owner);
         operation.AddComparison(null, holder.Token);
         return connection.Run(operation, ct);
@@ -112,7 +115,7 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
     }
 
     /// <summary>How many partitions there are.</summary>
-    public async ValueTask<int> PartitionsAsync(CancellationToken ct) => (await connection.DescribeAsync(ct).ConfigureAwait(CapturesContext)).Partitions.Count;
+    public ValueTask<int> PartitionsAsync(CancellationToken ct) => connection.PartitionsAsync(ct);
 
     private static Operation<LockReply> Extension(string resource, CommandDurability durability, (ReadOnlyMemory<byte> Owner, long Token) holder, TimeSpan lease)
     {

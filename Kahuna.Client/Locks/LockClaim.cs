@@ -3,7 +3,6 @@ using System.Text;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Commands;
-using WireMode = Kahuna.Client.Wire.Commands.LockMode;
 
 namespace Kahuna.Client.Locks;
 
@@ -30,6 +29,9 @@ internal readonly struct LockClaim
     /// <summary>The owner was named by the caller, who may have other handles under that name.</summary>
     public bool IsNamed { get; private init; }
 
+    /// <summary>With <see cref="IsNamed"/>: this call among those of the same owner for the same lock.</summary>
+    public SharedClaims.Call? Sharing { get; init; }
+
     /// <summary>A <see cref="LockForm"/>.</summary>
     public ReadOnlyMemory<byte> Form { get; }
 
@@ -42,7 +44,7 @@ internal readonly struct LockClaim
     public static LockClaim Of(in LockWish wish, LockOptions options, OwnerNames owners)
     {
         Span<byte> made = stackalloc byte[OwnerNames.Bytes];
-        scoped LockForm form = new() { Mode = (WireMode)(byte)wish.Mode, Permits = wish.Permits };
+        scoped LockForm form = new() { Mode = WireLevels.Of(wish.Mode), Permits = wish.Permits };
         form.Note = wish.Note is { } note ? note.Span : options.Note is null ? default : Encode(options.Note, "note");
         if (options.Owner is null)
         {

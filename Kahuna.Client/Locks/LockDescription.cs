@@ -32,7 +32,7 @@ public sealed record LockDescription(string Resource, int? Permits, int HolderCo
 }
 
 /// <summary>One who holds a lock. Immutable.</summary>
-/// <param name="Owner">Its name.</param>
+/// <param name="Owner">Its name; empty where an ephemeral partition has lost its data and holds the lock for nobody, until whoever had it before cannot have it any more.</param>
 /// <param name="Token">The fencing token of its grant.</param>
 /// <param name="Mode">How it holds the lock.</param>
 /// <param name="Remaining">What was left of its lease by the cluster's clock; zero when the lease has passed and its end is just being recorded.</param>

@@ -35,7 +35,7 @@ public sealed class LockHandle : IAsyncDisposable
         _keeper = keeper;
         _claim = claim;
         Token = token;
-        _renewUntil = !options.AutoRenew ? long.MinValue : options.RenewFor is { } ceiling ? calls.Clock.Now + calls.Clock.Of(ceiling) : long.MaxValue;
+        _renewUntil = !options.AutoRenew ? long.MinValue : options.RenewFor is { } ceiling ? calls.Clock.After(ceiling) : Never;
     }
 
     /// <summary>Name of the lock.</summary>
@@ -106,7 +106,7 @@ public sealed class LockHandle : IAsyncDisposable
     /// <param name="lease">1 ms to 1 hour, from now on; a lease that ends later anyway stays as it is. Null: the lease that the lock was acquired with, for which the handle itself always asks.</param>
     /// <param name="ct">Ends the wait; the lease may still be renewed.</param>
     /// <returns>True when the lock is held and its lease renewed; false when it is lost, of which <see cref="LostToken"/> then tells, too.</returns>
-    /// <exception cref="KahunaException">The call failed; the lease is as it was, or renewed.</exception>
+    /// <exception cref="KahunaException">A lease outside of its limits (<see cref="KahunaErrorCode.InvalidArgument"/>), or the call failed; the lease is as it was, or renewed.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async ValueTask<bool> ExtendAsync(TimeSpan? lease = null, CancellationToken ct = default)
     {
@@ -130,7 +130,7 @@ public sealed class LockHandle : IAsyncDisposable
     public async ValueTask<bool> ReleaseAsync(CancellationToken ct = default)
     {
         Lose();
-        LockReply reply = await _calls.ReleaseAsync(in _claim, Token, ct).ConfigureAwait(_calls.CapturesContext);
+        LockReply reply = await _calls.ReleaseAsync(in _claim, Token, onlyPlace: false, ct).ConfigureAwait(_calls.CapturesContext);
         _isReleased = true;
         return reply.Status == OutcomeStatus.Applied;
     }
@@ -146,9 +146,9 @@ public sealed class LockHandle : IAsyncDisposable
             return;
         }
 
-        if (Volatile.Read(ref _renewAt) <= now)
+        long renewAt = Volatile.Read(ref _renewAt);
+        if (renewAt <= now && Interlocked.CompareExchange(ref _renewAt, Never, renewAt) == renewAt)
         {
-            Volatile.Write(ref _renewAt, Never);
             _ = _calls.Start(RenewAsync);
         }
 
@@ -173,7 +173,14 @@ public sealed class LockHandle : IAsyncDisposable
         try
         {
             TimeSpan lease = _renewUntil == Never ? _claim.Lease : TimeSpan.FromTicks(Math.Clamp(_calls.Clock.Span(_renewUntil - sent).Ticks, 0, _claim.Lease.Ticks));
-            if (lease > TimeSpan.Zero && UsableUntil(_calls.Clock, sent, lease) > Volatile.Read(ref _heldUntil))
+            long heldUntil = Volatile.Read(ref _heldUntil);
+            if (lease == _claim.Lease && UsableUntil(_calls.Clock, sent, lease) <= heldUntil)
+            {
+                // The caller has extended it by more meanwhile.
+                Volatile.Write(ref _renewAt, NextRenewal(heldUntil));
+                Reschedule();
+            }
+            else if (lease > TimeSpan.Zero && UsableUntil(_calls.Clock, sent, lease) > heldUntil)
             {
                 LockReply reply = await _calls.RenewAsync(in _claim, Token, lease).ConfigureAwait(_calls.CapturesContext);
                 TryTakeOn(reply, UsableUntil(_calls.Clock, sent, lease), isLast: lease < _claim.Lease);
@@ -223,7 +230,10 @@ public sealed class LockHandle : IAsyncDisposable
         return at >= _renewUntil || heldUntil >= _renewUntil ? Never : at;
     }
 
-    private void Reschedule() => _keeper.Move(this, Math.Min(Volatile.Read(ref _renewAt), Volatile.Read(ref _heldUntil)));
+    /// <summary>The next moment at which there is something to do.</summary>
+    internal long NextDue => Math.Min(Volatile.Read(ref _renewAt), Volatile.Read(ref _heldUntil));
+
+    private void Reschedule() => _keeper.Move(this);
 
     /// <summary>Looks at the clock, at every use: timers of a process that stood still come late.</summary>
     private bool TryStillHeld(out long left)

@@ -23,6 +23,6 @@ public sealed record LockOptions
     /// <summary>The handle renews the lease by itself whenever a third of it is over. Default true.</summary>
     public bool AutoRenew { get; init; } = true;
 
-    /// <summary>For how long after the grant the handle renews; the last renewal ends there, so that the lock is held for the longer of this and one lease. Null: until the handle is disposed.</summary>
+    /// <summary>For how long after the grant the handle renews; the last renewal ends there, so that the lock is held for the longer of this and one lease. Longer than 0. Null: until the handle is disposed, or its process ends; the lease is what bounds a holder that is gone, and this one that forgot to give back.</summary>
     public TimeSpan? RenewFor { get; init; }
 }

@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Runtime.CompilerServices;
 using System.Text;
+using Kahuna.Client.Connection;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 
@@ -65,7 +66,7 @@ public sealed class Locks
     /// <param name="durability">Level of the lock; null for the client's.</param>
     /// <param name="ct">Ends the wait; the lease may still be renewed.</param>
     /// <returns>For how long the lock is surely held, by this machine's clock and from now on; null when this owner and token do not hold it.</returns>
-    /// <exception cref="KahunaException">The call failed: see <see cref="KahunaException.Outcome"/>.</exception>
+    /// <exception cref="KahunaException">An empty or too long owner, a token below 1, a lease outside of its limits (<see cref="KahunaErrorCode.InvalidArgument"/>), or the call failed: see <see cref="KahunaException.Outcome"/>.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async ValueTask<TimeSpan?> ExtendAsync(string resource, string owner, long token, TimeSpan lease, Durability? durability = null, CancellationToken ct = default)
     {
@@ -89,13 +90,13 @@ public sealed class Locks
     /// <param name="durability">Level of the lock; null for the client's.</param>
     /// <param name="ct">Ends the wait; the lock may still be given back.</param>
     /// <returns>True when it was held or waited for; false when this owner and token did neither, so that nothing was changed.</returns>
-    /// <exception cref="KahunaException">The call failed: see <see cref="KahunaException.Outcome"/>.</exception>
+    /// <exception cref="KahunaException">An empty or too long owner, a token below 1 (<see cref="KahunaErrorCode.InvalidArgument"/>), or the call failed: see <see cref="KahunaException.Outcome"/>.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async ValueTask<bool> ReleaseAsync(string resource, string owner, long token, Durability? durability = null, CancellationToken ct = default)
     {
         ArgumentNullException.ThrowIfNull(resource);
         ArgumentNullException.ThrowIfNull(owner);
-        return (await _calls.ReleaseAsync(resource, LevelOf(durability), (LockClaim.Encode(owner, "owner"), token), ct).ConfigureAwait(_calls.CapturesContext)).Status == OutcomeStatus.Applied;
+        return (await _calls.ReleaseAsync(resource, LevelOf(durability), (LockClaim.Encode(owner, "owner"), token), onlyPlace: false, ct).ConfigureAwait(_calls.CapturesContext)).Status == OutcomeStatus.Applied;
     }
 
     /// <summary>Tells who holds a lock or permits of a semaphore, and how many wait.</summary>
@@ -164,5 +165,5 @@ public sealed class Locks
         return new LockWish(resource, LevelOf(options?.Durability), lease, options?.Mode ?? LockMode.Exclusive);
     }
 
-    private CommandDurability LevelOf(Durability? durability) => (CommandDurability)(byte)(durability ?? _durability);
+    private CommandDurability LevelOf(Durability? durability) => WireLevels.Of(durability ?? _durability);
 }

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Connection;
 
 namespace Kahuna.Client.Locks;
 
@@ -52,6 +52,6 @@ public sealed class Semaphores
     private LockWish Wish(string name, int permits, TimeSpan lease, LockOptions? options)
     {
         ArgumentNullException.ThrowIfNull(name);
-        return new LockWish(name, (CommandDurability)(byte)(options?.Durability ?? _durability), lease, LockMode.Permit) { Permits = permits };
+        return new LockWish(name, WireLevels.Of(options?.Durability ?? _durability), lease, LockMode.Permit) { Permits = permits };
     }
 }

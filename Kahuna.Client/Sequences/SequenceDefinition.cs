@@ -2,7 +2,10 @@ using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Client.Sequences;
 
-/// <summary>What a sequence is to be like. Immutable, so one instance may serve many calls.</summary>
+/// <summary>
+/// What a sequence is to be like. Immutable, so one instance may serve many calls. Refused with <see cref="KahunaErrorCode.InvalidArgument"/> when the increment is 0, the least value is above the greatest,
+/// or the first is not between them.
+/// </summary>
 public sealed record SequenceDefinition
 {
     /// <summary>The first value; null: <see cref="Min"/> of a sequence that counts up, <see cref="Max"/> of one that counts down.</summary>

@@ -4,8 +4,9 @@ namespace Kahuna.Client.Sequences;
 public sealed record SequenceOptions
 {
     /// <summary>
-    /// 1 to 256 bytes of text that names this one allocation: a call with the same key, by whomever and within six minutes after the one before, gets the same values, and one that asks for another count is refused
-    /// (<see cref="KahunaErrorCode.InvalidArgument"/>). A sequence that was deleted and created again knows none of its earlier keys. Null: none; the client's own retries need none.
+    /// 1 to 256 bytes of text that names this one allocation: a call with the same key, by whomever and within an hour after the one before, gets the same values, and one that asks for another count is refused
+    /// (<see cref="KahunaErrorCode.InvalidArgument"/>). Where a partition remembers three quarters of the million sessions that it has room for, keys go earlier, six minutes after their last use at the earliest. A sequence that was deleted and created again knows none of its
+    /// earlier keys. Null: none; the client's own retries need none.
     /// </summary>
     public string? IdempotencyKey { get; init; }
 

@@ -44,8 +44,9 @@ public sealed class Sequences
     /// <param name="ct">Ends the wait; a value may still be taken.</param>
     /// <exception cref="KahunaException">
     /// With <see cref="KahunaErrorCode.SequenceNotFound"/> there is no such sequence, with <see cref="KahunaErrorCode.SequenceExhausted"/> it has no value left; no value was taken. For other codes
-    /// see <see cref="KahunaException.Outcome"/>.
+    /// see <see cref="KahunaException.Outcome"/>: a value is lost only when it is unknown, and with an idempotency key not even then.
     /// </exception>
+    /// <exception cref="ArgumentException">The fast mode together with an idempotency key, or a block size outside of 2 to 1,000,000.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<long> NextAsync(string name, SequenceOptions? options = null, CancellationToken ct = default)
@@ -66,7 +67,7 @@ public sealed class Sequences
     /// <summary>Takes several values that follow each other.</summary>
     /// <param name="name">Name of the sequence.</param>
     /// <param name="count">How many; 1 or more, and no more than are left.</param>
-    /// <param name="options">A key that names this allocation; null for none.</param>
+    /// <param name="options">A key that names this allocation; null for none. The mode is not looked at: what is asked for is taken, and no block.</param>
     /// <param name="ct">Ends the wait; values may still be taken.</param>
     /// <returns>The first and the last value.</returns>
     /// <exception cref="KahunaException">As <see cref="NextAsync"/>; a sequence that has fewer values left gives none, and the message says how many there are.</exception>
@@ -128,7 +129,7 @@ public sealed class Sequences
     public async IAsyncEnumerable<SequenceDescription> ListAsync(string prefix = "", [EnumeratorCancellation] CancellationToken ct = default)
     {
         ArgumentNullException.ThrowIfNull(prefix);
-        int partitions = (await _connection.DescribeAsync(ct).ConfigureAwait(_connection.CapturesContext)).Partitions.Count;
+        int partitions = await _connection.PartitionsAsync(ct).ConfigureAwait(_connection.CapturesContext);
         for (int partition = 0; partition < partitions; partition++)
         {
             long cursor = 0;

@@ -49,7 +49,7 @@ internal static class StatusEndpoint
             foreach (PartitionLeader partition in cluster.EphemeralPartitions)
             {
                 json.WriteStartObject();
-                WriteGroup(json, partition, figures(view.Layout.SlotOf((int)partition.Partition, isEphemeral: true)));
+                WriteEphemeralGroup(json, partition, figures(view.Layout.SlotOf((int)partition.Partition, isEphemeral: true)));
                 json.WriteEndObject();
             }
 
@@ -81,6 +81,13 @@ internal static class StatusEndpoint
         }
 
         return stream.ToArray();
+    }
+
+    private static void WriteEphemeralGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures)
+    {
+        WriteGroup(json, partition, figures);
+        json.WriteNumber("epoch", partition.Epoch);
+        json.WriteNumber("evicted", figures.Evicted);
     }
 
     private static void WriteGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures)

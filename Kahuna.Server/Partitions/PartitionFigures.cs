@@ -13,7 +13,8 @@ namespace Kahuna.Server.Partitions;
 /// <param name="MayVote">The node takes part in elections of this partition.</param>
 /// <param name="Sessions">What is remembered of clients.</param>
 /// <param name="Locks">Claims for locks.</param>
-internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote, SessionFigures Sessions, LockFigures Locks)
+/// <param name="Evicted">Keys that went for want of room.</param>
+internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote, SessionFigures Sessions, LockFigures Locks, long Evicted = 0)
 {
     public static PartitionFigures None { get; } = new(default, 0, 0, default, default, false, default, default);
 }

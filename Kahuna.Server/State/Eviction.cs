@@ -48,6 +48,7 @@ internal static class Eviction
             if (store.Keys.Find(name, KeyTable.HashOf(name)) is var row and not 0)
             {
                 store.Forget(row);
+                store.Evicted++;
             }
         }
     }

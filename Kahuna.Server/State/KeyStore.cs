@@ -58,7 +58,10 @@ internal sealed class KeyStore
     public ulong Digest => unchecked(_digest + History.Digest);
 
     public StateCounts Counts =>
-        new(Keys.Count - Keys.FreeCount - System.Count - _deleted, _deleted, History.Count, _slabs.Bytes + TableBytes);
+        new(Keys.Count - Keys.FreeCount - System.Count - _deleted, _deleted, History.Count, _slabs.Bytes + TableBytes, Evicted);
+
+    /// <summary>Keys that went for want of room, since this state began on this node.</summary>
+    public long Evicted { get; set; }
 
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
     public long BytesInUse => _slabs.BytesInUse + TableBytes;
@@ -150,7 +153,8 @@ internal sealed class KeyStore
     /// <summary>Where the row's time stands, or would.</summary>
     public ExpiryHeap HeapOf(in KeyEntry entry) =>
         entry.IsClaim ? entry.IsHeld ? Leases : Waiters
-        : !entry.IsSession ? Expiry : entry.ValueLength > Sessions.SessionWindow.HeaderBytes ? LiveSessions : IdleSessions;
+        : !entry.IsSession ? Expiry
+        : entry.ValueLength > Sessions.SessionWindow.HeaderBytes && !Sessions.SessionTable.IsKey(Keys.Key(in entry)) ? LiveSessions : IdleSessions;
 
     /// <summary>
     /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>, and

@@ -201,7 +201,7 @@ internal sealed class StateMachine
                 return true;
             }
 
-            numbered.SessionId = StateDigest.Mix(command.SessionId ^ StateDigest.Mix(incarnation));
+            numbered.SessionId = IdempotencyKey.AsKey(StateDigest.Mix(command.SessionId ^ StateDigest.Mix(incarnation)));
         }
 
         SessionStanding standing = Sessions.Begin(in numbered, hash, TimeMs);

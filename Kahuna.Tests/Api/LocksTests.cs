@@ -164,6 +164,13 @@ public sealed class LocksTests(ThreeNodes nodes)
         Assert.False(await locks.ReleaseAsync(_name, "another", first.Token));
         Assert.False(await locks.ReleaseAsync(_name, first.Owner, first.Token + 1));
         Assert.False(await locks.ReleaseAsync(_name, first.Owner, first.Token, Durability.Ephemeral));
+        await using (LockHandle elsewhere = await locks.AcquireAsync(_name + "/other", s_lease, s_wait, new LockOptions { Owner = first.Owner }))
+        {
+            Assert.False(await locks.ReleaseAsync(_name, first.Owner, elsewhere.Token));
+            Assert.Null(await locks.ExtendAsync(_name, first.Owner, elsewhere.Token, s_lease));
+            await FailsAsync(client.KeyValues.SetAsync(_name[..^4] + "key", "v", new SetOptions { Fence = new Fence(_name, elsewhere.Token) }), KahunaErrorCode.LockLost, $"Token {elsewhere.Token} does not hold");
+        }
+
         Assert.InRange((await locks.ExtendAsync(_name, first.Owner, first.Token, TimeSpan.FromMinutes(2)))!.Value, TimeSpan.FromSeconds(90), TimeSpan.FromMinutes(2));
         Assert.True(await first.ExtendAsync(TimeSpan.FromMinutes(3)));
         Assert.InRange(first.Remaining, TimeSpan.FromSeconds(150), TimeSpan.FromMinutes(3));
@@ -185,13 +192,15 @@ public sealed class LocksTests(ThreeNodes nodes)
         await using KahunaClient client = Connect();
         TimeSpan lease = TimeSpan.FromMilliseconds(600);
         await using LockHandle renewed = await client.Locks.AcquireAsync(_name + "/kept", 4 * lease, s_wait);
+        await using LockHandle asLong = await client.Locks.AcquireAsync(_name + "/clock", 4 * lease, s_wait, new LockOptions { AutoRenew = false });
         await using LockHandle left = await client.Locks.AcquireAsync(_name, lease, s_wait, new LockOptions { AutoRenew = false });
         CancellationToken lost = left.LostToken;
         await using LockHandle next = await client.Locks.AcquireAsync(_name, s_lease, s_wait);
         Assert.True(lost.IsCancellationRequested);
         Assert.Equal(TimeSpan.Zero, left.Remaining);
         Assert.True(next.Token > left.Token);
-        await Task.Delay(4 * lease);
+        await Wait.UntilAsync(() => asLong.LostToken.IsCancellationRequested);
+        Assert.Null(await client.Locks.TryAcquireAsync(_name + "/kept", s_lease));
         Assert.False(renewed.LostToken.IsCancellationRequested);
         Assert.NotNull(await client.Locks.GetAsync(_name + "/kept"));
     }

@@ -1,4 +1,10 @@
+using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Targets.Sdk;
 using Kahuna.Benchmark.Verification;
+using Kahuna.Client;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Tests.Client;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -90,6 +96,29 @@ public sealed class VerificationTests
         Assert.Equal(3, outcome.ExitCode);
         Assert.False(outcome.Json.GetProperty("verified").GetProperty("good").GetBoolean());
         Assert.Equal(1, outcome.Json.GetProperty("verified").GetProperty("duplicates").GetInt64());
+    }
+
+    [Fact]
+    public async Task A_cluster_that_grants_a_lock_to_everybody_is_found_out()
+    {
+        FakeCluster cluster = new();
+        int grants = 0;
+        cluster[1].Answer = request => new FakeReply(OutcomeStatus.Applied, request.Kind == CommandKind.LockAcquire ? Interlocked.Increment(ref grants) : request.Token, 50_000 + request.LeaseMs);
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        LockLedger ledger = new();
+        HandoverClock handover = new();
+        await Task.WhenAll(Enumerable.Range(0, 8).Select(async _ =>
+        {
+            KahunaSession session = new(client, null, ledger, handover);
+            for (int i = 0; i < 20; i++)
+            {
+                Assert.Equal(OperationResult.Success, await session.LockAsync("a"));
+            }
+        }));
+        LockFindings findings = ledger.Check();
+        Assert.Equal((160, 0, 0), (findings.Grants, findings.Duplicates, findings.Unknown));
+        Assert.InRange(findings.Overlaps, 20, 160);
+        Assert.False(findings.IsGood);
     }
 
     private static SequenceFindings Sequence(long before, long? after, params ReadOnlySpan<(long Value, long Start, long Came)> entries)

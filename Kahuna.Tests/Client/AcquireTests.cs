@@ -19,7 +19,11 @@ public sealed class AcquireTests : IAsyncDisposable
 
     private FakeNode Node => _cluster[1];
 
-    public async ValueTask DisposeAsync() => await _client.DisposeAsync();
+    public async ValueTask DisposeAsync()
+    {
+        Task disposing = _client.DisposeAsync().AsTask();
+        await Wait.UntilAsync(_time, () => disposing.IsCompleted, stepMs: 100);
+    }
 
     [Fact]
     public async Task A_waiter_asks_until_it_is_granted_and_counts_the_lease_from_what_it_has_heard()
@@ -190,10 +194,128 @@ public sealed class AcquireTests : IAsyncDisposable
         FakeRequest question = Node.Next();
         Assert.Equal(20_000u, question.WaitMs);
         _time.Advance(TimeSpan.FromMilliseconds(19_900));
+        Assert.Empty(Node.Held);
+
+        // Nobody has answered: it is asked again while the caller waits, and the claim is given back when that is over.
+        await Wait.UntilAsync(_time, () => Node.Held.Count == 1);
+        FakeRequest again = Node.Next();
+        Assert.Equal((CommandKind.LockAwait, 12, 10_000), (again.Kind, again.Token, again.WaitingMs));
+        await Wait.UntilAsync(_time, () => acquiring.IsCompleted, stepMs: 100);
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => acquiring);
+        Assert.Equal((KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown), (failure.Code, failure.Outcome));
+        Assert.Contains("The claim for the lock was made", failure.Message, StringComparison.Ordinal);
+        await Wait.UntilAsync(() => Node.Received.Last().Kind == CommandKind.LockRelease);
+        Assert.Equal(12, Node.Received.Last().Token);
+    }
+
+    [Fact]
+    public async Task A_question_that_is_sent_again_is_held_back_for_what_is_left()
+    {
+        await ConnectAsync();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
+        Assert.Equal(10_000, Node.Next().WaitingMs);
+        _time.Advance(TimeSpan.FromSeconds(7));
+        Node.Break();
+        await Wait.UntilAsync(_time, () => Node.Held.Count == 1);
+        FakeRequest again = Node.Next();
+        Assert.Equal(CommandKind.LockAwait, again.Kind);
+        Assert.InRange(again.WaitingMs!.Value, 1, 3_000);
+        _time.Advance(TimeSpan.FromMilliseconds(again.WaitingMs.Value));
+        Reply(again, Waiting(10_000));
+        Assert.Equal(10_000, Node.Next().WaitingMs);
         Assert.False(acquiring.IsCompleted);
-        await Wait.UntilAsync(_time, () => acquiring.IsCompleted);
-        await FailsAsync(acquiring, KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen);
-        Assert.Equal((CommandKind.LockRelease, 12), (Node.Next() is var release ? release.Kind : default, release.Token));
+    }
+
+    [Fact]
+    public async Task Calls_of_one_owner_give_their_place_back_when_the_last_of_them_goes()
+    {
+        await ConnectAsync();
+        LockOptions owner = new() { Owner = "o" };
+        using CancellationTokenSource cancel = new();
+        using CancellationTokenSource cancelLast = new();
+        Task<LockHandle> first = _client.Locks.AcquireAsync("a", s_lease, s_wait, owner, cancel.Token).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
+        Node.Next();
+        Task<LockHandle> last = _client.Locks.AcquireAsync("a", s_lease, s_wait, owner, cancelLast.Token).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
+        Node.Next();
+        await cancel.CancelAsync();
+        await Assert.ThrowsAsync<KahunaCanceledException>(() => first.WaitAsync(Wait.Longest));
+        Task<SetResult> setting = _client.KeyValues.SetAsync("k", "v").AsTask();
+        FakeRequest set = Node.Next();
+        Assert.Equal(CommandKind.Set, set.Kind);
+        Reply(set, FakeReply.Applied());
+        await setting.WaitAsync(Wait.Longest);
+
+        // Somebody else may have been granted the lock under this owner's name by then.
+        await cancelLast.CancelAsync();
+        await Assert.ThrowsAsync<KahunaCanceledException>(() => last.WaitAsync(Wait.Longest));
+        FakeRequest release = Node.Next();
+        Assert.Equal((CommandKind.LockRelease, 12, CommandFlags.IfAbsent), (release.Kind, release.Token, release.Options & CommandFlags.IfAbsent));
+        Reply(release, FakeReply.Applied(12));
+    }
+
+    [Fact]
+    public async Task A_grant_that_was_over_is_given_back_when_the_next_attempt_fails()
+    {
+        await ConnectAsync();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        FakeRequest acquire = Node.Next();
+        _time.Advance(TimeSpan.FromSeconds(4));
+        Reply(acquire, new FakeReply(OutcomeStatus.Applied, 12, 3_000));
+        FakeRequest extend = Node.Next();
+        _time.Advance(TimeSpan.FromSeconds(4));
+        Reply(extend, new FakeReply(OutcomeStatus.Applied, 12, 7_000));
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.SessionsFull));
+        await FailsAsync(acquiring, KahunaErrorCode.SessionsFull, OperationOutcome.DidNotHappen);
+        FakeRequest release = Node.Next();
+        Assert.Equal((CommandKind.LockRelease, 12), (release.Kind, release.Token));
+    }
+
+    [Fact]
+    public async Task A_client_that_is_disposed_gives_places_back_first()
+    {
+        await ConnectAsync();
+        using CancellationTokenSource cancel = new();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait, null, cancel.Token).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
+        Node.Next();
+        Task<LockHandle> other = _client.Locks.AcquireAsync("b", s_lease, s_wait).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 14, 0));
+        FakeRequest question = Node.Next();
+        await cancel.CancelAsync();
+        Task disposing = _client.DisposeAsync().AsTask();
+        FakeRequest[] releases = [Node.Next(), Node.Next()];
+        Assert.All(releases, static release => Assert.Equal(CommandKind.LockRelease, release.Kind));
+        Assert.Equal([12, 14], releases.Select(static release => release.Token).Order());
+        Reply(question, new FakeReply(OutcomeStatus.NotFound));
+        Assert.All(releases, static release => Reply(release, FakeReply.Applied(release.Token)));
+        await disposing.WaitAsync(Wait.Longest);
+        await Assert.ThrowsAsync<KahunaCanceledException>(() => acquiring);
+        await FailsAsync(other, KahunaErrorCode.ClientDisposed, OperationOutcome.DidNotHappen);
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => _client.Locks.TryAcquireAsync("a", s_lease).AsTask());
+    }
+
+    [Fact]
+    public async Task A_client_with_one_request_at_a_time_waits_for_locks_without_stopping_everything_else()
+    {
+        await ConnectAsync(maxInFlight: 1);
+        _ = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
+        FakeRequest question = Node.Next();
+        Assert.Equal(200, question.WaitingMs);
+        Task<SetResult> set = _client.KeyValues.SetAsync("k", "v").AsTask();
+        Reply(question, Waiting(200));
+        FakeRequest next = Node.Next();
+        if (next.Kind != CommandKind.Set)
+        {
+            Reply(next, Waiting(400));
+            next = Node.Next();
+        }
+
+        Reply(next, FakeReply.Applied());
+        await set.WaitAsync(Wait.Longest);
     }
 
     [Fact]

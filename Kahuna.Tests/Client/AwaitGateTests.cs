@@ -9,7 +9,7 @@ public sealed class AwaitGateTests
     [Fact]
     public void Places_go_to_those_who_came_first()
     {
-        AwaitGate gate = new(2, _time, capturesContext: false);
+        AwaitGate gate = new(2, takesAll: false, _time, capturesContext: false);
         List<Task> turns = [.. Enumerable.Range(0, 6).Select(_ => Enter(gate))];
         for (int entered = 2; entered <= 6; entered++)
         {
@@ -26,7 +26,7 @@ public sealed class AwaitGateTests
     [Fact]
     public async Task Who_gives_up_is_passed_by()
     {
-        AwaitGate gate = new(1, _time, capturesContext: false);
+        AwaitGate gate = new(1, takesAll: false, _time, capturesContext: false);
         await Enter(gate);
         using CancellationTokenSource cancel = new();
         Task cancelled = gate.EnterAsync(TimeSpan.FromHours(1), cancel.Token).AsTask();
@@ -44,7 +44,7 @@ public sealed class AwaitGateTests
     [Fact]
     public void The_more_wait_the_shorter_is_each_turn()
     {
-        AwaitGate gate = new(4, _time, capturesContext: false);
+        AwaitGate gate = new(4, takesAll: false, _time, capturesContext: false);
         for (int i = 0; i < 4; i++)
         {
             Enter(gate);

@@ -17,7 +17,11 @@ public sealed class LockHandleTests : IAsyncDisposable
 
     private FakeNode Node => _cluster[1];
 
-    public async ValueTask DisposeAsync() => await _client.DisposeAsync();
+    public async ValueTask DisposeAsync()
+    {
+        Task disposing = _client.DisposeAsync().AsTask();
+        await Wait.UntilAsync(_time, () => disposing.IsCompleted, stepMs: 100);
+    }
 
     [Fact]
     public async Task A_lease_is_renewed_whenever_a_third_of_it_is_over()
@@ -122,6 +126,28 @@ public sealed class LockHandleTests : IAsyncDisposable
         Assert.InRange(ended - begun, 4600, 5000);
         Assert.InRange(Count(CommandKind.LockExtend), 2, 6);
         Assert.InRange(Node.Received.Last(request => request.Kind == CommandKind.LockExtend).LeaseMs, 1, 2999);
+    }
+
+    [Fact]
+    public async Task Renewal_goes_on_after_a_longer_extension_that_overlaps_a_lost_renewal()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        CancellationToken lost = handle.LostToken;
+        int renewals = 0;
+        Node.Answer = request => request.LeaseMs == 3_000 && ++renewals == 1 ? null : new FakeReply(OutcomeStatus.Applied, 7, 50_000 + request.LeaseMs);
+        await AdvanceUntilAsync(() => renewals == 1);
+        Assert.True(await Wait.ForAsync(handle.ExtendAsync(TimeSpan.FromSeconds(10))));
+        await AdvanceUntilAsync(() => renewals >= 3);
+        Assert.False(lost.IsCancellationRequested);
+        Assert.True(handle.Remaining > TimeSpan.FromSeconds(2));
+    }
+
+    [Fact]
+    public async Task Renewing_for_as_long_as_there_are_numbers_is_renewing_always()
+    {
+        LockHandle handle = await AcquireAsync(new LockOptions { RenewFor = TimeSpan.MaxValue });
+        await AdvanceUntilAsync(() => Count(CommandKind.LockExtend) == 3);
+        Assert.False(handle.LostToken.IsCancellationRequested);
     }
 
     [Fact]

@@ -15,7 +15,7 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
     private static readonly TimeSpan s_requestTimeout = TimeSpan.FromSeconds(3);
 
     /// <summary>More with KAHUNA_KILLS.</summary>
-    private static int Kills => int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_KILLS"), CultureInfo.InvariantCulture, out int kills) ? kills : 5;
+    private static int Kills => int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_KILLS"), CultureInfo.InvariantCulture, out int kills) ? kills : 20;
 
     [Fact]
     public async Task Killed_leaders_lose_no_acknowledged_ephemeral_write()

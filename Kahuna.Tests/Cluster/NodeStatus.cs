@@ -5,6 +5,8 @@ internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<Partitio
 {
     public IReadOnlyList<PartitionRow> EphemeralPartitions { get; init; } = [];
 
+    public long EphemeralBytes { get; init; }
+
     /// <summary>Leads every partition.</summary>
     public bool LeadsAll => Partitions.Count > 0 && Partitions.All(partition => partition.Role == "leader");
 
@@ -26,4 +28,18 @@ internal sealed record PartitionRow(int Partition, string Role, ulong Term, int 
     public ulong LogStart { get; init; }
 
     public bool MayVote { get; init; }
+
+    public ulong Epoch { get; init; }
+
+    public long Evicted { get; init; }
+
+    public SessionRow Sessions { get; init; }
+
+    public LockFigureRow Locks { get; init; }
 }
+
+/// <summary>What a partition remembers of clients.</summary>
+internal readonly record struct SessionRow(int Count, long Bytes, long Repeats, long Refusals, long Forgotten);
+
+/// <summary>Claims for locks.</summary>
+internal readonly record struct LockFigureRow(int Held, int Waiting, long Expired);

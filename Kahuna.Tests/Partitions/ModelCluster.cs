@@ -84,12 +84,13 @@ internal sealed class ModelCluster : ITurnScheduler
         IStateStore states = node.Storage?.States ?? new FileStateStore(new ModelDisk(), "/state");
         StateKeeperOptions keeping = new() { Self = id, FirstTransfer = ++_starts << 32, SliceBytes = 1_000, ChunkBytes = 1_000, FreshLogBytes = 2_000, ChunksInFlight = 4 };
         node.Keeper = new StateKeeper(keeping, new KeeperPorts(states, log, transport, _time, node.Lines.Add), node.Failures.Add);
-        node.Loops = new LoopSet(options, new LoopPorts(_partitions, _time, this, log, transport, node)
+        node.Ports = new LoopPorts(_partitions, _time, this, log, transport, node)
         {
             States = states,
             Keeper = node.Keeper,
             Report = node.Lines.Add,
-        });
+        };
+        node.Loops = new LoopSet(options, node.Ports);
         node.Keeper.Attach(node.Loops, static () => { });
     }
 
@@ -229,13 +230,13 @@ internal sealed class ModelCluster : ITurnScheduler
     }
 
     /// <summary>Sends one encoded command.</summary>
-    public ModelSink Send(NodeId node, byte[] command)
+    public ModelSink Send(NodeId node, byte[] command, uint waitMs = 0)
     {
         ModelSink sink = new();
         ByteBuffer buffer = ByteBuffer.Rent();
         ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
         buffer.Append(command);
-        batch.Add(new ClientOperation(0, buffer.Length, 0, 0, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
+        batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
         _nodes[node].Loops!.Post(batch);
         return sink;
     }
@@ -258,6 +259,9 @@ internal sealed class ModelCluster : ITurnScheduler
         public StateKeeper? Keeper { get; set; }
 
         public LoopSet? Loops { get; set; }
+
+        /// <summary>What the loops were given at the latest start.</summary>
+        public LoopPorts? Ports { get; set; }
 
         public List<string> Lines { get; } = [];
 

@@ -5,6 +5,7 @@ using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Tests.State.Locks;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -40,6 +41,26 @@ public sealed class PartitionLoopTests
         cluster[cluster.Ids.First(id => id != leader).Value].Log.Sync();
         cluster.Settle(sync: false);
         Assert.Equal(OutcomeStatus.Applied, sink.Replies[0].Status);
+    }
+
+    [Theory]
+    [InlineData(500, 500, true)]
+    [InlineData(500, 501, false)]
+    [InlineData(0, 300_000, true)]
+    [InlineData(0, 300_001, false)]
+    [InlineData(uint.MaxValue, 300_001, false)]
+    public void WhatWaitedLongerThanItMayIsDroppedAndSaysSo(uint waitMs, int waitedMs, bool isTaken)
+    {
+        // One node: nobody else is elected meanwhile.
+        ModelCluster cluster = new(1, configure: static options => options with { StandstillMs = int.MaxValue });
+        NodeId leader = cluster.Elect();
+        ModelSink write = cluster.Send(leader, LockCommands.Acquire("l", "ann"), waitMs);
+        ModelSink read = cluster.Send(leader, LockCommands.Observe("l", 0, 0), waitMs);
+        cluster.Pass(waitedMs);
+        cluster.Settle();
+        Assert.Equal(isTaken ? OutcomeStatus.Applied : OutcomeStatus.Expired, write.Replies[0].Status);
+        Assert.Equal(isTaken ? OutcomeStatus.NotFound : OutcomeStatus.Expired, read.Replies[0].Status);
+        Assert.Equal(isTaken ? 1 : 0, cluster[1].Loops!.Partition(0).State.Locks.Figures.Held);
     }
 
     [Fact]

@@ -41,6 +41,14 @@ public sealed class GuaranteesTests
     }, kept: true);
 
     [Fact]
+    public void Nodes_that_are_cut_off_take_nothing_with_them() => Look(3, cluster =>
+    {
+        cluster.CutAll(true);
+        cluster.Run(300);
+        cluster.CutAll(false);
+    }, kept: true);
+
+    [Fact]
     public void A_rolling_restart_loses_nothing() => Look(3, cluster =>
     {
         foreach (SimNode node in cluster.Nodes)

@@ -1,6 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
+using Kahuna.Client.Locks;
 using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
@@ -23,6 +24,7 @@ internal sealed class ScriptedCluster
         {
             EphemeralBytesMax = ephemeralBytesMax,
             Evicts = evicts,
+            EphemeralReserve = null,
             EphemeralEntriesInFlight = entriesInFlight,
             SessionLimits = false,
             SessionsMax = int.MaxValue,
@@ -116,6 +118,44 @@ internal sealed class ScriptedCluster
         var read = await _client.KeyValues.GetAsync(key, new ReadOptions { Durability = durability });
         return read.Found ? read.Value.AsString() : null;
     });
+
+    /// <summary>Asks for a lock, which is not renewed unless that is asked for, and does not wait for it.</summary>
+    public Task<LockHandle> BeginAcquire(string name, Durability durability, TimeSpan lease, TimeSpan wait, bool renews = false)
+    {
+        TaskCompletionSource<LockHandle> granted = new();
+        _context.Post(async _ => granted.SetResult(await _client.Locks.AcquireAsync(name, lease, wait, new LockOptions { Durability = durability, AutoRenew = renews })), null);
+        return granted.Task;
+    }
+
+    /// <summary>Runs until the task is over, for at most ten seconds; its result.</summary>
+    public T Await<T>(Task<T> task)
+    {
+        for (int i = 0; i < 1_000 && !task.IsCompleted; i++)
+        {
+            _cluster.RunUntil(_cluster.Scheduler.NowNs + StepNs);
+        }
+
+        Assert.True(task.IsCompletedSuccessfully);
+        return task.GetAwaiter().GetResult();
+    }
+
+    /// <summary>Gives a lock back; true when it was still held.</summary>
+    public bool Release(LockHandle handle) => Call(async () => await handle.ReleaseAsync());
+
+    /// <summary>Who has a lock; null when nobody does.</summary>
+    public LockDescription? Look(string name, Durability durability) => Call(async () => await _client.Locks.GetAsync(name, durability));
+
+    /// <summary>Cuts every node off from every other, or heals that.</summary>
+    public void CutAll(bool isCut)
+    {
+        foreach (SimNode from in Nodes)
+        {
+            foreach (SimNode to in Nodes.Where(to => to != from))
+            {
+                _cluster.Peers.Cut(from.Id, to.Id, isCut);
+            }
+        }
+    }
 
     /// <summary>Starts nodes that do not run.</summary>
     public void Start(params IEnumerable<SimNode> nodes)

@@ -123,7 +123,13 @@ internal sealed class SimCluster
     {
         CheckerOptions options = new() { TtlSlack = TtlSlack() };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
-        HistoryVerdict verdict = LinearizabilityChecker.Check(History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire)).SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
+        IEnumerable<Call> ofKeys = History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
+        if (Config.Evicts && EvictedHistory.Check(ofKeys.Where(static call => call.IsEphemeral)) is { } wrong)
+        {
+            Rules.Break("keys that go come back above their revisions", wrong);
+        }
+
+        HistoryVerdict verdict = LinearizabilityChecker.Check(ofKeys.Where(call => !call.IsEphemeral || !Config.Evicts).SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
         if (verdict.Verdict == Verdict.NotLinearizable)
         {
             Rules.Break("histories are linearizable", verdict.Findings());
@@ -153,15 +159,9 @@ internal sealed class SimCluster
         const string Rule = "sequences hand out every value once and in order";
         foreach (IGrouping<string, Call> sequence in History.Calls.Where(static call => call.Kind == CallKind.Next).GroupBy(static call => call.Key))
         {
-            KeyVerdict verdict = SequenceChecker.Check(sequence.Key, [.. sequence.Select(CallHistory.Of)], sequence.First().IsFast ? null : 1);
-            if (verdict.Verdict != Verdict.Linearizable)
+            if (SequenceHistory.Check(sequence.Key, [.. sequence]) is { } wrong)
             {
-                Rules.Break(Rule, new HistoryVerdict([verdict]).Findings());
-            }
-
-            if (sequence.FirstOrDefault(static call => call.Last > call.Bound) is { } over)
-            {
-                Rules.Break(Rule, $"{over.Key} gave {over.First} to {over.Last}, and ends at {over.Bound}");
+                Rules.Break(Rule, wrong);
             }
         }
     }

@@ -139,6 +139,9 @@ internal sealed record SimConfig
     /// <summary>Keys that were not used for long go at that size.</summary>
     public bool Evicts { get; init; }
 
+    /// <summary>What is to be kept free of that memory; null: what is usual.</summary>
+    public long? EphemeralReserve { get; init; }
+
     /// <summary>What is remembered of clients goes as early as it may.</summary>
     public bool SessionLimits { get; init; }
 
@@ -167,6 +170,7 @@ internal sealed record SimConfig
         SimRandom random = new SimRandom(seed).Fork(1);
         SimRandom further = new SimRandom(seed).Fork(6);
         bool hasEphemeral = further.Chance(0.7);
+        SimRandom room = new SimRandom(seed).Fork(13);
         HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(_ => random.Chance(0.5))];
         int nodes = random.Pick([3, 3, 3, 3, 3, 5, 5, 4, 2, 1, 6, 7]);
         int clients = random.Between(1, 15);
@@ -174,7 +178,7 @@ internal sealed record SimConfig
         bool tight = random.Chance(0.3);
         int segment = 4096 * random.Pick([1, 1, 1, 2, 3, 4, 6, 8]);
         bool storm = random.Chance(0.15);
-        return new SimConfig
+        SimConfig config = new()
         {
             Seed = seed,
             Seconds = seconds,
@@ -236,5 +240,14 @@ internal sealed record SimConfig
                 CacheBytesMax = random.Pick([64_000, 1 << 20]),
             },
         };
+        return config is { HasEphemeral: true, Groups: 1 } && room.Chance(0.4) ? WithLittleRoom(config, room) : config;
     }
+
+    /// <summary>
+    /// The ephemeral keys of the one group have little room. Most of what its nodes have in memory are tables and a slab of 1 MB, so that what is left of these is measured: writes are refused when the logs
+    /// and tables have grown a little, or keys go when so much of the slab is in use.
+    /// </summary>
+    private static SimConfig WithLittleRoom(SimConfig config, SimRandom room) => room.Chance(0.3)
+        ? config with { EphemeralBytesMax = room.Between(1_830_000, 1_950_000) }
+        : config with { Evicts = true, EphemeralBytesMax = 4_600_000, EphemeralReserve = (1 << 20) - room.Between(200, 7_000) };
 }

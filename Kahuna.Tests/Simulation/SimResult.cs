@@ -1,3 +1,4 @@
+using Kahuna.Client;
 using Kahuna.Server.State.Sessions;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Workload;
@@ -69,6 +70,8 @@ internal sealed record SimResult
                 ["closedEpochs"] = cluster.Rules.ClosedEpochs,
                 ["restored"] = cluster.Rules.Restored,
                 ["ephemeral"] = calls.LongCount(static call => call is { IsEphemeral: true, Outcome: CallOutcome.Ok }),
+                ["evicted"] = cluster.Nodes.Where(static node => node.Loops is not null).Sum(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Sum(slot => node.Loops!.Partition(slot).State.Counts.Evicted)),
+                ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
             },
             Violation = violation,

@@ -19,8 +19,12 @@ internal sealed class KahunaSession(KahunaClient client, SequenceLedger? sequenc
     private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(10);
     private static readonly LockOptions s_options = new() { AutoRenew = false };
 
+    /// <summary>With <c>--verify</c> every other lock is kept for so long: two holders can be seen only while there is a holder.</summary>
+    private static readonly TimeSpan s_hold = TimeSpan.FromMilliseconds(1);
+
     private readonly SequenceLedger.Page? _values = sequences?.Open();
     private readonly LockLedger.Page? _grants = locks?.Open();
+    private bool _holds;
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value)
@@ -86,7 +90,17 @@ internal sealed class KahunaSession(KahunaClient client, SequenceLedger? sequenc
 
         long granted = Ticks.Now;
         long surely = granted + Ticks.From(handle.Remaining);
-        _grants?.Got(new LockLedger.Entry(name, handle.Token, start, granted, Math.Min(Ticks.Now, surely)));
+        if (_grants is not null)
+        {
+            _holds = !_holds;
+            if (_holds)
+            {
+                await Task.Delay(s_hold).ConfigureAwait(false);
+            }
+
+            _grants.Got(new LockLedger.Entry(name, handle.Token, start, granted, Math.Min(Ticks.Now, surely)));
+        }
+
         if (!await handle.ReleaseAsync().ConfigureAwait(false) && Ticks.Now < surely)
         {
             locks?.LostEarly();

@@ -1,3 +1,5 @@
+using Kahuna.Client.Wire.Commands;
+
 namespace Kahuna.Client.Connection.Sessions;
 
 /// <summary>
@@ -35,7 +37,7 @@ internal sealed class SessionPool(Func<ulong> newId, Func<int> routes)
             Keep(given);
             if (taken is null)
             {
-                taken = new ClientSession(newId(), routes());
+                taken = new ClientSession(IdempotencyKey.AsSession(newId()), routes());
                 taken.TryTake(out number);
             }
 

@@ -5,13 +5,13 @@ namespace Kahuna.Server.Partitions.Ephemeral;
 /// <summary>What the ephemeral keys of a node take up, states and logs together, and how much they may. Each partition says what is its part; any thread.</summary>
 /// <param name="bytesMax">At this size writes that may take up more are refused.</param>
 /// <param name="evicts">Before that, keys that were not used for long go.</param>
-internal sealed class EphemeralMemory(long bytesMax, bool evicts = false)
+/// <param name="reserve">So much is kept free for what comes while others go; null: a sixteenth, and a few slabs at least.</param>
+internal sealed class EphemeralMemory(long bytesMax, bool evicts = false, long? reserve = null)
 {
     /// <summary>A few slabs: what is free in one of them may be of no use for values of another size.</summary>
     private const long ReserveMin = 3 << 20;
 
-    /// <summary>So much is kept free for what comes while others go.</summary>
-    private readonly long _reserve = Math.Max(bytesMax / 16, ReserveMin);
+    private readonly long _reserve = reserve ?? Math.Max(bytesMax / 16, ReserveMin);
 
     private long _bytes;
     private long _free;

@@ -96,7 +96,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         PartitionFigures figures = _figures;
         if (figures.Applied != Applied || figures.Stored != Stored || figures.LogStart != core.LogStart || figures.MayVote != core.IsVoting)
         {
-            Volatile.Write(ref _figures, new PartitionFigures(Applied, State.Digest, State.Counts.Keys, Stored, core.LogStart, core.IsVoting, State.Sessions.Figures, State.Locks.Figures));
+            Volatile.Write(ref _figures, new PartitionFigures(Applied, State.Digest, State.Counts.Keys, Stored, core.LogStart, core.IsVoting, State.Sessions.Figures, State.Locks.Figures, State.Counts.Evicted));
         }
     }
 

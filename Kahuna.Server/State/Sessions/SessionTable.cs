@@ -79,6 +79,9 @@ internal sealed class SessionTable
     /// <summary>The session whose row has this name.</summary>
     public static ulong IdOf(ReadOnlySpan<byte> name) => BinaryPrimitives.ReadUInt64LittleEndian(name[2..]);
 
+    /// <summary>True for the row of an idempotency key, whose outcome stays as long as the session.</summary>
+    public static bool IsKey(ReadOnlySpan<byte> name) => IdempotencyKey.IsKey(IdOf(name));
+
     /// <summary>A command that carries a session comes up. With <see cref="SessionStanding.New"/> its outcome is told to <see cref="Remember"/> before anything else happens here; with others <see cref="Answer"/> is what is left to do.</summary>
     public SessionStanding Begin(scoped in Command command, uint keyHash, long timeMs)
     {
@@ -169,8 +172,8 @@ internal sealed class SessionTable
     }
 
     /// <summary>
-    /// Forgets, the longest idle first and at most so many sessions: all outcomes of sessions that were idle for longer than a command lives, and those sessions themselves that were idle
-    /// for <paramref name="idleMs"/>, which is no less than that. The number of sessions that are gone.
+    /// Forgets, the longest idle first and at most so many sessions: all outcomes of sessions that were idle for longer than a command lives, and those sessions themselves, idempotency keys with their outcomes, that
+    /// were idle for <paramref name="idleMs"/>, which is no less than that. The number of sessions that are gone.
     /// </summary>
     public int Sweep(long timeMs, long idleMs, int countMax)
     {
@@ -186,6 +189,11 @@ internal sealed class SessionTable
 
         while (steps < countMax && (row = _store.IdleSessions.First) != 0 && _store.IdleSessions.HasPassed(in _store.Keys[row], timeMs - Math.Max(idleMs, _limits.CommandLifeMs)))
         {
+            if (_store.Keys[row].ValueLength > SessionWindow.HeaderBytes)
+            {
+                ForgetOutcomes(row);
+            }
+
             Bytes -= RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
             Count--;
             _store.System.Free(row);

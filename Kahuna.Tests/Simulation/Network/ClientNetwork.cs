@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 
@@ -61,7 +62,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     public ClientChannel ChannelOfNode(int node) => new(this, FirstNode + node);
 
     /// <summary>A session's id, drawn for this run.</summary>
-    public ulong NewSessionId() => _sessionIds.Next();
+    public ulong NewSessionId() => IdempotencyKey.AsSession(_sessionIds.Next());
 
     /// <summary>
     /// One request and one answer. The answer comes to <paramref name="answered"/>, or never: when the way there or back is cut, or the power of the node fails.

@@ -37,7 +37,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         view.StorageDead += node.Die;
         StateKeeper keeper = new(Keeping(config, self, start), new KeeperPorts(states, log, node, node.Clock, node.Say), node.Die);
         LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
-        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts), Report = node.Say });
+        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve), Report = node.Say });
         view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
         return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20));
     }

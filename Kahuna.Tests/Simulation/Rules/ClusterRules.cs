@@ -24,6 +24,7 @@ internal sealed class ClusterRules
     private readonly GroupRules?[] _groups;
     private readonly BeliefRules?[] _beliefs;
     private readonly VolatileRules?[] _volatiles;
+    private readonly HolderRules _holders;
     private readonly Dictionary<string, List<(int Group, ulong Index, ulong Term)>> _values = [];
 
     public ClusterRules(SimConfig config, IReadOnlyList<SimNode> nodes)
@@ -33,6 +34,7 @@ internal sealed class ClusterRules
         _groups = new GroupRules?[_layout.Slots];
         _beliefs = new BeliefRules?[_layout.Slots];
         _volatiles = new VolatileRules?[_layout.Slots];
+        _holders = new HolderRules(config, Break);
         for (int slot = 0; slot < _layout.Slots; slot++)
         {
             if (_layout.GroupOf(slot).IsEphemeral)
@@ -73,6 +75,7 @@ internal sealed class ClusterRules
 
     public void Ended(SimNode node)
     {
+        _holders.Ended(node);
         for (int slot = 0; slot < _layout.Slots; slot++)
         {
             _groups[slot]?.Ended(node);
@@ -105,6 +108,7 @@ internal sealed class ClusterRules
             Partition partition = loops.Partition(i);
             _volatiles[i]?.Look(node, partition);
             _groups[i]?.Look(node, partition);
+            _holders.Look(node, i, partition);
             if (between)
             {
                 _beliefs[i]?.Look(node, partition.Core);

@@ -3,7 +3,6 @@ using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Results;
-using Kahuna.Client.Sequences;
 using Kahuna.Tests.Simulation.Engine;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -27,14 +26,6 @@ internal sealed class SimClient
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
 
-    private static readonly SequenceOptions s_fast = new() { Mode = SequenceMode.Fast, BlockSize = 4 };
-
-    /// <summary>The last value of one of the sequences.</summary>
-    private const long SmallBound = 60;
-
-    /// <summary>For so long callers use the same idempotency keys: less than anybody remembers them.</summary>
-    private const long KeyNs = 2_000_000_000;
-
     /// <summary>Callers that hurry ask any node more often: some of them know another leader than others do.</summary>
     private const double HurriedUnary = 0.6;
     private const double HurriedTo = 0.8;
@@ -52,6 +43,7 @@ internal sealed class SimClient
     private readonly SimClock _clock;
     private readonly KahunaClient _client;
     private readonly UnaryClient _unary;
+    private readonly SequenceCalls _sequences;
 
     public SimClient(SimCluster cluster, int number)
     {
@@ -73,6 +65,7 @@ internal sealed class SimClient
 
         ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919) { NewSessionId = cluster.Clients.NewSessionId };
         _client = new KahunaClient(options, ports, NullLoggerFactory.Instance);
+        _sequences = new SequenceCalls(cluster, _client);
         _unary = new UnaryClient(cluster.Clients, number, _clock, options.RequestTimeout, _config.Nodes);
     }
 
@@ -170,7 +163,7 @@ internal sealed class SimClient
         {
             if (call.Kind == CallKind.Next)
             {
-                await TakeAsync(call, abandoned?.Token ?? default);
+                await _sequences.TakeAsync(call, abandoned?.Token ?? default);
                 call.Outcome = CallOutcome.Ok;
             }
             else if (random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
@@ -202,40 +195,6 @@ internal sealed class SimClient
 
         _cluster.History.End(call, _cluster.Scheduler);
         return call;
-    }
-
-    private async Task TakeAsync(Call call, CancellationToken ct)
-    {
-        Sequences sequences = _client.Sequences;
-        try
-        {
-            if (call.IsFast)
-            {
-                call.First = call.Last = await sequences.NextAsync(call.Key, s_fast, ct);
-                return;
-            }
-
-            SequenceRange range = await sequences.ReserveAsync(call.Key, call.By, call.SequenceKey is null ? null : new SequenceOptions { IdempotencyKey = call.SequenceKey }, ct);
-            (call.First, call.Last) = (range.First, range.Last);
-        }
-        catch (KahunaException missing) when (missing.Code == KahunaErrorCode.SequenceNotFound)
-        {
-            _ = CreateAsync(call);
-            throw;
-        }
-    }
-
-    /// <summary>For the calls that follow; nobody waits for it.</summary>
-    private async Task CreateAsync(Call call)
-    {
-        try
-        {
-            await _client.Sequences.CreateAsync(call.Key, new SequenceDefinition { Max = call.Bound });
-        }
-        catch (KahunaException)
-        {
-            // The next one tries again.
-        }
     }
 
     private async Task RunAsync(Call call, CancellationToken ct)
@@ -275,27 +234,11 @@ internal sealed class SimClient
         }
     }
 
-    private Call DrawNext(int process, SimRandom random)
-    {
-        int number = random.Next(4);
-        return new Call
-        {
-            Process = process,
-            Key = $"sequence {number}",
-            Kind = CallKind.Next,
-            CallNs = _cluster.Scheduler.NowNs,
-            By = number == 3 ? 1 : random.Between(1, 3),
-            Bound = number == 2 ? SmallBound : long.MaxValue,
-            IsFast = number == 3,
-            SequenceKey = number != 3 && random.Chance(0.3) ? $"key {random.Next(3)} of {_cluster.Scheduler.NowNs / KeyNs}" : null,
-        };
-    }
-
     private Call Draw(int process, SimRandom random, Call? leased)
     {
         if (leased is null && random.Chance(_config.Sequences))
         {
-            return DrawNext(process, random);
+            return _sequences.Draw(process, random);
         }
 
         string key = leased?.Key ?? _cluster.Keys.Take(random, IsHurried);

@@ -234,7 +234,7 @@ public sealed class SessionTableTests
             ushort lag = (ushort)Math.Min((long)number - 1, random.Next(8));
             TestCommand test = (random.Next(4) == 0 ? new TestCommand(CommandKind.Set, $"k{number % 5}", new string('x', random.Next(300))) { Flags = CommandFlags.ReturnPrevious } : s_increment) with
             {
-                Call = (session, number, lag),
+                Call = (session % 2 == 0 ? session : IdempotencyKey.AsKey(session), number, lag),
             };
             test = test with { Flags = test.Flags | CommandFlags.Session | (random.Next(4) == 0 ? CommandFlags.Opening : 0) };
             Answer answer = state.Do(test);

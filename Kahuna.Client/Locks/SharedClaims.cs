@@ -1,0 +1,53 @@
+namespace Kahuna.Client.Locks;
+
+/// <summary>
+/// Counts the calls of one named owner for one lock that go on at a time. They have one claim together, so that only the last of them that goes without the lock gives its place back. Part of a
+/// <see cref="KahunaClient"/>; any thread.
+/// </summary>
+internal sealed class SharedClaims
+{
+    private readonly Lock _lock = new();
+    private readonly Dictionary<(string Resource, Durability Durability, string Owner), int> _calls = [];
+
+    public Call Enter((string Resource, Durability Durability, string Owner) key)
+    {
+        lock (_lock)
+        {
+            _calls[key] = _calls.GetValueOrDefault(key) + 1;
+        }
+
+        return new Call(this, key);
+    }
+
+    /// <summary>One of the calls, until it ends.</summary>
+    internal sealed class Call(SharedClaims all, (string Resource, Durability Durability, string Owner) key) : IDisposable
+    {
+        private bool _isOver;
+
+        /// <summary>The call ends; true when it was the last one.</summary>
+        public bool ExitAsLast()
+        {
+            lock (all._lock)
+            {
+                int left = all._calls.GetValueOrDefault(key);
+                if (!_isOver)
+                {
+                    _isOver = true;
+                    left--;
+                    if (left == 0)
+                    {
+                        all._calls.Remove(key);
+                    }
+                    else
+                    {
+                        all._calls[key] = left;
+                    }
+                }
+
+                return left == 0;
+            }
+        }
+
+        public void Dispose() => ExitAsLast();
+    }
+}

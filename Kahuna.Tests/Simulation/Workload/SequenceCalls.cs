@@ -1,0 +1,121 @@
+using System.Globalization;
+using Kahuna.Client;
+using Kahuna.Client.Sequences;
+using Kahuna.Tests.Simulation.Engine;
+
+namespace Kahuna.Tests.Simulation.Workload;
+
+/// <summary>
+/// What the callers of one client do with sequences. There are six: two that have no end, one that ends soon and is sometimes given more, one of which blocks are taken, one that is deleted now and then and begins
+/// with values that show which incarnation they are of, and one that begins again at its end. Owned by one <see cref="SimClient"/>.
+/// </summary>
+internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
+{
+    /// <summary>The sequence that is deleted.</summary>
+    public const string Reborn = "sequence 4";
+
+    /// <summary>The one that begins again at its end.</summary>
+    public const string Cyclic = "sequence 5";
+
+    /// <summary>Values of the sequence that begins again.</summary>
+    public const long CycleLength = 7;
+
+    /// <summary>An incarnation begins at a multiple of it.</summary>
+    public const long Incarnation = 1_000_000;
+
+    private const string Bounded = "sequence 2";
+    private const string Fast = "sequence 3";
+
+    /// <summary>The last value of one of the sequences, as it is created and as it is changed.</summary>
+    private const long SmallBound = 60;
+    private const long LargerBound = 90;
+
+    /// <summary>So many calls delete, or change, what they take from.</summary>
+    private const double Changing = 0.08;
+
+    /// <summary>For so long callers use the same idempotency keys: less than anybody remembers them.</summary>
+    private const long KeyNs = 2_000_000_000;
+
+    private static readonly SequenceOptions s_fast = new() { Mode = SequenceMode.Fast, BlockSize = 4 };
+
+    public Call Draw(int process, SimRandom random)
+    {
+        string name = string.Create(CultureInfo.InvariantCulture, $"sequence {random.Next(6)}");
+        bool isPlain = name is not (Fast or Cyclic);
+        if (random.Chance(Changing))
+        {
+            _ = ChangeAsync(name);
+        }
+
+        return new Call
+        {
+            Process = process,
+            Key = name,
+            Kind = CallKind.Next,
+            CallNs = cluster.Scheduler.NowNs,
+            By = isPlain ? random.Between(1, 3) : 1,
+            Bound = name switch { Bounded => LargerBound, Cyclic => CycleLength, _ => long.MaxValue },
+            IsFast = name == Fast,
+            SequenceKey = isPlain && random.Chance(0.3) ? $"key {random.Next(3)} of {cluster.Scheduler.NowNs / KeyNs}" : null,
+        };
+    }
+
+    public async Task TakeAsync(Call call, CancellationToken ct)
+    {
+        try
+        {
+            if (call.IsFast)
+            {
+                call.First = call.Last = await client.Sequences.NextAsync(call.Key, s_fast, ct);
+                return;
+            }
+
+            SequenceRange range = await client.Sequences.ReserveAsync(call.Key, call.By, call.SequenceKey is null ? null : new SequenceOptions { IdempotencyKey = call.SequenceKey }, ct);
+            (call.First, call.Last) = (range.First, range.Last);
+        }
+        catch (KahunaException missing) when (missing.Code == KahunaErrorCode.SequenceNotFound)
+        {
+            _ = CreateAsync(call.Key);
+            throw;
+        }
+    }
+
+    /// <summary>For the calls that follow; nobody waits for it.</summary>
+    private async Task CreateAsync(string name)
+    {
+        SequenceDefinition definition = name switch
+        {
+            Bounded => new() { Max = SmallBound },
+            Reborn => new() { Initial = cluster.History.NextValue() * Incarnation },
+            Cyclic => new() { Max = CycleLength, Cycle = true },
+            _ => new(),
+        };
+        try
+        {
+            await client.Sequences.CreateAsync(name, definition);
+        }
+        catch (KahunaException)
+        {
+            // The next one tries again.
+        }
+    }
+
+    private async Task ChangeAsync(string name)
+    {
+        try
+        {
+            if (name == Reborn)
+            {
+                await client.Sequences.DeleteAsync(name);
+            }
+            else if (name == Bounded)
+            {
+                await client.Sequences.UpdateAsync(name, new SequenceChange { Max = LargerBound });
+            }
+        }
+        catch (KahunaException)
+        {
+            // It is as it was, or changed.
+        }
+    }
+}
