@@ -115,13 +115,15 @@ def check_floors(ratio_rows):
         }
 
 
-def check_own_floors(summary):
+def check_own_floors(points):
+    """The median of the rounds' ratios: what is compared was measured one right after the other, and machines change their speed from one minute to the next."""
     for key, other, field, direction, factor in OWN_FLOORS:
-        point = summary.get(key)
-        base = summary.get(other) if other else {"rps": 1}
-        if point is None or base is None or base[field] == 0:
+        rows = points.get(key, [])
+        bases = points.get(other, []) if other else [{"rps": 1}] * len(rows)
+        ratios_of_rounds = [row[field] / base[field] for row, base in zip(rows, bases) if base[field]]
+        if not ratios_of_rounds:
             continue
-        ratio = point[field] / base[field]
+        ratio = statistics.median(ratios_of_rounds)
         workload, workers, system = key
         yield {
             "workload": workload,
@@ -175,7 +177,8 @@ def main():
     if arguments.one:
         print_one(*arguments.one)
         return 0
-    summary = summarise(collect(arguments.results))
+    points = collect(arguments.results)
+    summary = summarise(points)
     ratio_rows = list(ratios(summary))
     report = {
         "machine": machine(arguments.filesystem),
@@ -183,7 +186,7 @@ def main():
         "warmup": arguments.warmup,
         "points": list(summary.values()),
         "ratios": ratio_rows,
-        "floors": [*check_floors(ratio_rows), *check_own_floors(summary)],
+        "floors": [*check_floors(ratio_rows), *check_own_floors(points)],
     }
     print_report(report)
     if arguments.json:

@@ -35,7 +35,8 @@ public sealed class Elections
     /// <param name="ct">Ends the campaign.</param>
     /// <returns>The leadership, which renews itself; dispose it to resign.</returns>
     /// <exception cref="KahunaException">
-    /// An argument cannot be used, the name is in use as another kind of lock (<see cref="KahunaErrorCode.LockModeDiffers"/>), or no node has answered until the request timeout. The campaign is then over.
+    /// An argument cannot be used, the name is in use as another kind of lock (<see cref="KahunaErrorCode.LockModeDiffers"/>), or no node has answered its first request until the request timeout. The campaign is then over. Once it waits, it goes on however long the cluster is away; after that
+    /// it may have to queue anew.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<Leadership> CampaignAsync(string name, KahunaValue candidate, TimeSpan lease, CancellationToken ct = default) => CampaignAsync(name, candidate, lease, _durability, ct);

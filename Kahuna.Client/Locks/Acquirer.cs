@@ -14,6 +14,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     /// <summary>Grants that were over before they could be used, after which a caller who does not wait is told.</summary>
     private const int DeadGrantsMax = 3;
 
+    /// <summary>Far longer than anything takes to be given back; a wait that no server accepts is refused afterwards.</summary>
+    private static readonly TimeSpan s_leavingTimeMax = TimeSpan.FromHours(1);
+
     /// <summary>For so long the disposal of the client waits for what is being given back.</summary>
     private static readonly TimeSpan s_partingTime = TimeSpan.FromSeconds(1);
 
@@ -53,7 +56,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             return wait is null ? null : throw Failures.LockBusy(claim.Resource, wait.Value);
         }
 
-        using SharedClaims.Call sharing = _shared.Enter(KeyOf(in claim));
+        using SharedClaims.Call sharing = _shared.Enter(KeyOf(in claim), waits: wait is not null);
         return await AcquireAsync(claim with { Sharing = sharing }, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
     }
 
@@ -134,7 +137,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     {
         try
         {
-            await leaving.WaitAsync(limits.Left, calls.Time, ct).ConfigureAwait(calls.CapturesContext);
+            await leaving.WaitAsync(limits.Left < s_leavingTimeMax ? limits.Left : s_leavingTimeMax, calls.Time, ct).ConfigureAwait(calls.CapturesContext);
             return true;
         }
         catch (TimeoutException)

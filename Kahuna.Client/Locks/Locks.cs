@@ -32,7 +32,7 @@ public sealed class Locks
     /// <summary>Gets a lock, waiting in its queue while others have it.</summary>
     /// <param name="resource">Name of the lock.</param>
     /// <param name="lease">For how long the lock is held without a renewal; 1 ms to 1 hour, fractions of a millisecond are rounded up. It should be much longer than a round trip.</param>
-    /// <param name="wait">How long to wait for the lock, from the call on; 1 ms to 24 hours. While no node answers, the call may take longer, by up to the request timeout.</param>
+    /// <param name="wait">How long to wait for the lock, from the call on; 1 ms to 24 hours. The wait goes on while no node answers, and the call may then take longer, by up to the request timeout. The cluster gives up a place about which it was not asked for 20 s; the call then queues anew.</param>
     /// <param name="options">Level, owner, mode and renewal; null for the defaults.</param>
     /// <param name="ct">Ends the wait; the place in the queue, or the lock if it is granted just then, is given up in the background.</param>
     /// <returns>The lock; dispose it to give it back.</returns>

@@ -1,7 +1,7 @@
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// Counts the calls of one named owner for one lock that go on at a time. They have one claim together, so that only the last of them that goes without the lock gives its place back. Part of a
+/// Counts the calls of one named owner that wait for one lock at a time. They have one claim together, so that only the last of them that goes without the lock gives its place back. Part of a
 /// <see cref="KahunaClient"/>; any thread.
 /// </summary>
 internal sealed class SharedClaims
@@ -9,22 +9,26 @@ internal sealed class SharedClaims
     private readonly Lock _lock = new();
     private readonly Dictionary<(string Resource, Durability Durability, string Owner), int> _calls = [];
 
-    public Call Enter((string Resource, Durability Durability, string Owner) key)
+    /// <summary>A call begins. One that does not wait for the lock only has to know of those that do.</summary>
+    public Call Enter((string Resource, Durability Durability, string Owner) key, bool waits)
     {
-        lock (_lock)
+        if (waits)
         {
-            _calls[key] = _calls.GetValueOrDefault(key) + 1;
+            lock (_lock)
+            {
+                _calls[key] = _calls.GetValueOrDefault(key) + 1;
+            }
         }
 
-        return new Call(this, key);
+        return new Call(this, key, waits);
     }
 
     /// <summary>One of the calls, until it ends.</summary>
-    internal sealed class Call(SharedClaims all, (string Resource, Durability Durability, string Owner) key) : IDisposable
+    internal sealed class Call(SharedClaims all, (string Resource, Durability Durability, string Owner) key, bool waits) : IDisposable
     {
-        private bool _isOver;
+        private bool _isOver = !waits;
 
-        /// <summary>The call ends; true when it was the last one.</summary>
+        /// <summary>The call ends; true when no other one waits.</summary>
         public bool ExitAsLast()
         {
             lock (all._lock)

@@ -135,9 +135,9 @@ public sealed class LockHandleTests : IAsyncDisposable
         CancellationToken lost = handle.LostToken;
         int renewals = 0;
         Node.Answer = request => request.LeaseMs == 3_000 && ++renewals == 1 ? null : new FakeReply(OutcomeStatus.Applied, 7, 50_000 + request.LeaseMs);
-        await AdvanceUntilAsync(() => renewals == 1);
+        await Wait.UntilAsync(_time, () => renewals == 1, stepMs: 50);
         Assert.True(await Wait.ForAsync(handle.ExtendAsync(TimeSpan.FromSeconds(10))));
-        await AdvanceUntilAsync(() => renewals >= 3);
+        await Wait.UntilAsync(_time, () => renewals >= 3, stepMs: 50);
         Assert.False(lost.IsCancellationRequested);
         Assert.True(handle.Remaining > TimeSpan.FromSeconds(2));
     }
