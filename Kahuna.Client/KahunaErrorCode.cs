@@ -66,6 +66,12 @@ public enum KahunaErrorCode
     /// <summary>The fencing token that a write carries is not current, or a lease ended before its grant could be used. Did not happen; acquire the lock anew.</summary>
     LockLost = 20,
 
-    /// <summary>The name is in use as another kind of lock: as a semaphore, with another number of permits, or by the same owner in another mode. Did not happen.</summary>
+    /// <summary>The name is in use as another kind of lock: as a semaphore, with another number of permits, or by the same owner in another mode; or the caller itself holds the lock shared and asks for it exclusively. Did not happen.</summary>
     LockModeDiffers = 21,
+
+    /// <summary>No server's certificate is trusted; the message names the certificate and the option that decides, <see cref="KahunaClientOptions.TrustedCaFile"/>. Fails at once. Did not happen, unless <see cref="KahunaException.Outcome"/> says that an earlier attempt may have.</summary>
+    Untrusted = 22,
+
+    /// <summary>The lock has as many holders and waiters as it may: 131,072. Did not happen, unless <see cref="KahunaException.Outcome"/> says that an earlier attempt may have; try again when some have gone.</summary>
+    LockFull = 23,
 }

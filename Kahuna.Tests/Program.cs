@@ -1,3 +1,4 @@
+using Kahuna.Tests.Cluster.Attack;
 using Kahuna.Tests.Cluster.Soak;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation;
@@ -6,6 +7,8 @@ using Kahuna.Tests.Traces;
 // What can be run from this assembly besides its tests, by name; each has a script of its own in scripts/.
 Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
 {
+    ["attack"] = arguments => AttackCommand.Run(arguments, Console.Out, Console.Error),
+    ["attackers"] = arguments => AttackCommand.RunAttackers(arguments, Console.Out, Console.Error),
     ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
     ["check-traces"] = arguments => CheckTracesCommand.Run(arguments, Console.Out, Console.Error),
     ["sim"] = arguments => SimCommand.Run(arguments, Console.Out, Console.Error),

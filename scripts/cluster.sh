@@ -118,7 +118,12 @@ launch() {
     >>"$(log_of "$i")" 2>&1 </dev/null &
   echo "$!" >"$(pid_file_of "$i")"
   disown
+  # Until its exec the process is this shell's copy, which pid_of would not take for the node.
+  wait_until 10 began_or_ended "$!" || true
 }
+
+# Whether the process runs the server by now, or has ended.
+began_or_ended() { [[ "$(command_of "$1")" == *kahuna-server*"--data "* ]] || process_gone "$1"; }
 
 show_log_end() {
   say "node $1: the end of $(log_of "$1"):"

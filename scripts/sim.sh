@@ -15,6 +15,7 @@ Usage: scripts/sim.sh [options]
   --trace FILE     with --seed: writes all events there
   --violations N   ends when N seeds have broken a rule
   --minimize       at a violation: leaves out faults while it stays, and prints the shortest list
+  --only N,N       with --seed: of its faults only these happen; "none": none of them
   --json FILE      writes the summary there
   --mutant NAME    builds a copy of the source with this planted bug, and runs that
   --list-mutants   prints the names of the planted bugs, one a line

@@ -92,7 +92,7 @@ test_tier() {
   say "tests: $name"
   dotnet test Kahuna.Tests -c Release --no-build --nologo --filter "$expression" \
     --logger "trx;LogFileName=$name.trx" --logger "console;verbosity=minimal" --results-directory "$results" \
-    --blame-hang-timeout 8m --blame-hang-dump-type none
+    --blame-hang-timeout 40m --blame-hang-dump-type none
 }
 
 # count_tier NAME STATUS: the counts come from the result file; a run without one counts as broken.

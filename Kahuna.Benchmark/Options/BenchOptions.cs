@@ -45,6 +45,12 @@ internal sealed record BenchOptions
     /// <summary>Of one request.</summary>
     public TimeSpan Timeout { get; init; } = TimeSpan.FromSeconds(10);
 
+    /// <summary>Of reaching the target.</summary>
+    public TimeSpan ConnectTimeout { get; init; } = TimeSpan.FromSeconds(10);
+
+    /// <summary>Errors and timeouts that a good run may have; null: any number, as long as a request was answered.</summary>
+    public long? MaxErrors { get; init; }
+
     public ReportFormat Format { get; init; } = ReportFormat.Console;
 
     public string? Output { get; init; }

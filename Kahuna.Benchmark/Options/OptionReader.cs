@@ -58,6 +58,8 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             HistogramLog = ReadPath(table.HistogramLog),
             Buckets = ReadNumber(table.Buckets, 0, KeySpaceMax),
             IsVerified = parsed.GetValue(table.Verify),
+            MaxErrors = parsed.GetValue(table.MaxErrors) is null ? null : ReadNumber(table.MaxErrors, 0, int.MaxValue),
+            ConnectTimeout = ReadSeconds(table.ConnectTimeout, isZeroAllowed: false, TimeoutSecondsMax),
             SeedKeysAsked = parsed.GetValue(table.SeedKeys) is null ? null : ReadNumber(table.SeedKeys, 0, KeySpaceMax),
         };
         RefuseContradictions(options);

@@ -20,7 +20,7 @@ internal sealed class OptionTable
         Root = new RootCommand("Sends sustained load to a Kahuna cluster through its client and reports what the client saw.")
         {
             Source, Workload, Duration, Warmup, Concurrency, Rate, KeySpace, ValueSize, ReadPct, Durability, Script, Timeout, Format, Output,
-            Insecure, Seed, Target, Connections, HistogramLog, Buckets, SeedKeys, Verify,
+            Insecure, Seed, Target, Connections, HistogramLog, Buckets, SeedKeys, Verify, MaxErrors, ConnectTimeout,
         };
         Root.Options.OfType<VersionOption>().Single().Action = new VersionLine();
         Root.Options.OfType<HelpOption>().Single().Description = "Show this help and exit";
@@ -58,7 +58,8 @@ internal sealed class OptionTable
 
     public Option<string> Durability { get; } = Create("--durability", "level", Persistent, "Durability of keys and values: persistent or ephemeral");
 
-    public Option<string> Script { get; } = CreateOptional("--script", "file", "The .4gl file that the workload script needs");
+    /// <summary>Part of the tool's interface; hidden until there is a workload that takes it.</summary>
+    public Option<string> Script { get; } = new("--script") { HelpName = "file", Hidden = true };
 
     public Option<string> Timeout { get; } = Create("--timeout", "seconds", "10", "Timeout of one request");
 
@@ -81,6 +82,11 @@ internal sealed class OptionTable
 
     public Option<string> SeedKeys { get; } =
         CreateOptional("--seed-keys", "n", $"Keys that are written before the load, from bench:0 on [default: for get and mixed all, but at most {BenchOptions.DefaultSeedKeysMax}; for set none]");
+
+    public Option<string> MaxErrors { get; } =
+        CreateOptional("--max-errors", "n", "Errors and timeouts of the measurement above which the exit code is 4 [default: any number, as long as one request is answered]");
+
+    public Option<string> ConnectTimeout { get; } = Create("--connect-timeout", "seconds", "10", "Time to reach the system under load");
 
     public Option<bool> Verify { get; } = new("--verify")
     {

@@ -1,3 +1,4 @@
+using System.Globalization;
 using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Recording;
 using Kahuna.Benchmark.Running;
@@ -52,6 +53,18 @@ internal sealed class BenchReport
 
     /// <summary>Requests per second that ended in any way, up to the last answer.</summary>
     public double AchievedRate => Result.ElapsedSec > 0 ? Result.Recorded / Result.ElapsedSec : 0;
+
+    /// <summary>Why the run proves nothing about the target, as a sentence; null for a good run. A miss is an answer.</summary>
+    public string? WhyFailed
+    {
+        get
+        {
+            long errors = Aggregate.Errors + Aggregate.Timeouts;
+            return Aggregate.Count + Aggregate.Misses == 0 ? string.Create(CultureInfo.InvariantCulture, $"no request was answered; {errors} failed.")
+                : errors > Options.MaxErrors ? string.Create(CultureInfo.InvariantCulture, $"{errors} requests failed; --max-errors allows {Options.MaxErrors}.")
+                : null;
+        }
+    }
 
     public string ModeName => Options.Source.EmbeddedNodes > 0 ? "embedded" : "remote";
 }

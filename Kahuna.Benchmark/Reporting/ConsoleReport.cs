@@ -93,18 +93,19 @@ internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
         row.Operation,
         Text($"{row.Count:N0}"),
         Text($"{row.Rps:N0}"),
-        Latency(row.P50Ms),
-        Latency(row.P90Ms),
-        Latency(row.P95Ms),
-        Latency(row.P99Ms),
-        Latency(row.P999Ms),
-        Latency(row.MaxMs),
-        Latency(row.MeanMs),
+        Latency(row, row.P50Ms),
+        Latency(row, row.P90Ms),
+        Latency(row, row.P95Ms),
+        Latency(row, row.P99Ms),
+        Latency(row, row.P999Ms),
+        Latency(row, row.MaxMs),
+        Latency(row, row.MeanMs),
         Text($"{row.Errors + row.Timeouts:N0}"),
         Text($"{row.Misses:N0}"),
     ];
 
-    private static string Latency(double milliseconds) => Text($"{milliseconds:F3}ms");
+    /// <summary>No success has no latency: a zero would look like a very good one.</summary>
+    private static string Latency(ReportRow row, double milliseconds) => row.Count == 0 ? "-" : Text($"{milliseconds:F3}ms");
 
     private static string Seconds(TimeSpan span) => Text($"{span.TotalSeconds:G}s");
 

@@ -76,6 +76,17 @@ internal static class JsonReport
         json.WriteString("toolVersion", OptionTable.ToolVersion);
         json.WriteString("server", report.Description.Server);
         json.WriteString("serverVersion", report.Description.ServerVersion);
+        json.WriteString("serverStore", report.Description.Store);
+        json.WriteNumber("connectTimeout", options.ConnectTimeout.TotalSeconds);
+        if (options.MaxErrors is { } maxErrors)
+        {
+            json.WriteNumber("maxErrors", maxErrors);
+        }
+        else
+        {
+            json.WriteNull("maxErrors");
+        }
+
         WriteMachine(json, report.Machine);
         json.WriteEndObject();
     }

@@ -76,6 +76,7 @@ internal sealed class BenchApp(BenchStreams streams, Func<BenchOptions, ITarget>
             Write(report);
             return report.Verified is { IsGood: false } ? ExitCode.Violation
                 : report.Result.IsInterrupted ? ExitCode.Interrupted
+                : report.WhyFailed is { } reason ? Fail(reason, ExitCode.TooManyErrors)
                 : ExitCode.Finished;
         }
         finally

@@ -13,33 +13,40 @@ internal sealed class ClusterConnection : IAsyncDisposable
     // How exact deadlines and pauses are. The timer runs only while operations are under way.
     private static readonly TimeSpan s_tick = TimeSpan.FromMilliseconds(20);
 
-    // A healthy leader answers within milliseconds; a new one is elected within about 1 s. One that is silent for longer than
-    // both while it owes replies is asked about at another node.
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(2);
+    // A healthy leader answers within milliseconds. What one owes that is silent for so long goes another way, under the numbers that it has.
+    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(1);
+
+    /// <summary>For so long disposal waits for the loops, which end within milliseconds when nothing holds them up.</summary>
+    private static readonly TimeSpan s_partingTime = TimeSpan.FromSeconds(2);
 
     private readonly ConnectionSettings _settings;
     private readonly ConnectionPorts _ports;
     private readonly ClusterLinks _links;
+    private readonly Loops _loops;
     private readonly Backoff _backoff;
     private readonly ConnectionClock _clock;
     private readonly ParkedOperations _parked = new();
     private readonly ITimer _timer;
     private readonly long _requestTimeout;
     private readonly long _patience;
+    private readonly Relocation _relocation;
+    private readonly Ways _ways;
     private volatile bool _isClosed;
     private int _isDisposed;
     private int _armed;
-    private long _lastProbe;
 
     public ClusterConnection(ConnectionSettings settings, ConnectionPorts ports, ILogger logger)
     {
         _settings = settings;
         _ports = ports;
         _clock = new ConnectionClock(ports.Time);
+        _loops = new Loops(ports.Context);
         _links = new ClusterLinks(this, settings, ports, logger);
         _backoff = new Backoff(settings.BackoffMin, settings.BackoffMax, ports.Seed);
         _requestTimeout = _clock.Of(settings.RequestTimeout);
         _patience = _clock.Of(s_patience);
+        _ways = new Ways(_links, settings.AsksToForward, _patience);
+        _relocation = new Relocation(_clock, _patience, settings.AsksToForward);
         using (ExecutionContext.IsFlowSuppressed() ? default(AsyncFlowControl?) : ExecutionContext.SuppressFlow())
         {
             _timer = ports.Time.CreateTimer(static state => ((ClusterConnection)state!).Tick(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
@@ -50,7 +57,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     public ValueTask<TResult> Run<TResult>(Operation<TResult> operation, CancellationToken ct)
         where TResult : struct, IOperationResult<TResult>
     {
-        ValueTask<TResult> task = operation.Start(_settings.InlineContinuations, ct);
+        ValueTask<TResult> task = operation.Start(_settings.InlineContinuations || operation.EndsInline, isHosted: !CapturesContext, ct);
         OperationRef reference = operation.Reference;
         Exception? refusal = _isClosed ? new ObjectDisposedException(nameof(KahunaClient)) : operation.Refusal;
         if (refusal is not null)
@@ -71,10 +78,14 @@ internal sealed class ClusterConnection : IAsyncDisposable
         long now = _clock.Now;
         operation.HoldUntil = now + _clock.OfMs(operation.HoldMs);
         operation.Deadline = operation.HoldUntil + (operation.Patience is { } patience ? Math.Min(_clock.Of(patience), _requestTimeout) : _requestTimeout);
-        NodeStream? stream = Choose(operation, now);
-        if (stream is null || !stream.TrySend(reference, now))
+        NodeStream? stream = _ways.Choose(operation, now);
+        if (stream is { IsOverfull: true })
         {
-            Park(reference, now);
+            Refuse(reference);
+        }
+        else if (stream is null || !stream.TrySend(reference, now))
+        {
+            Park(reference, now, _settings.MaxWaiting);
         }
 
         Arm();
@@ -87,6 +98,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>Code after an await goes on in the context that the ports name.</summary>
     public bool CapturesContext => _ports.Context is not null;
 
+    /// <summary>Begins something away from the caller.</summary>
+    public Task<T> Start<T>(Func<Task<T>> work) => _loops.Start(work);
+
     /// <summary>The cluster as the connected nodes see it; waits for the first node for at most the connect timeout.</summary>
     public async ValueTask<ClusterDescription> DescribeAsync(CancellationToken ct)
     {
@@ -94,6 +108,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         _links.Start();
         return (await _links.ConnectedAsync(ct).ConfigureAwait(_ports.Context is not null)).Describe();
     }
+
+    /// <summary>The nodes that answered serve ephemeral keys, too.</summary>
+    public bool ServesEphemeral => _links.Routes.Map is { } map && map.Routes > map.Partitions;
 
     /// <summary>How many partitions there are, for an operation that asks all of them.</summary>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
@@ -125,12 +142,37 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         await _timer.DisposeAsync().ConfigureAwait(_ports.Context is not null);
-        await ended.ConfigureAwait(_ports.Context is not null);
+        try
+        {
+            await ended.WaitAsync(s_partingTime, _ports.Time).ConfigureAwait(_ports.Context is not null);
+        }
+        catch (TimeoutException)
+        {
+            // Code of the application that runs on a stream's reader, or a starved pool, holds a loop up. Its stream is aborted; it ends when it can.
+        }
+
         await _ports.Channel.DisposeAsync().ConfigureAwait(_ports.Context is not null);
     }
 
     /// <summary>A node came or a leader changed: what waits for either is tried again.</summary>
-    public void OnRoutesChanged() => SendDue(isRouteNew: true);
+    public void OnRoutesChanged()
+    {
+        _relocation.OnRoutesChanged(_clock.Now);
+        SendDue(isRouteNew: true);
+        Arm();
+    }
+
+    /// <summary>A link could not connect. When no further attempt can succeed, nothing waits for one.</summary>
+    public void OnLinkFailed()
+    {
+        if (_links.Objection() is { } objection)
+        {
+            foreach (OperationRef reference in _parked.TakeAll())
+            {
+                End(reference, () => Failures.Untrusted(objection, reference.Operation.MayHaveHappened));
+            }
+        }
+    }
 
     /// <summary>An operation goes out again, under the number that it has: at once where another way is known, else after a pause.</summary>
     public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId)
@@ -151,8 +193,12 @@ internal sealed class ClusterConnection : IAsyncDisposable
         bool isElsewhere = hintedNodeId != 0 && hintedNodeId != from.NodeId && operation.Attempts <= 3;
         operation.HintedNodeId = isElsewhere ? hintedNodeId : 0;
         bool mayPassAtOnce = status is OutcomeStatus.Unavailable or OutcomeStatus.SessionUnknown;
-        bool atOnce = isElsewhere || (mayPassAtOnce && operation.Attempts == 1);
         int route = operation.Route;
+        bool isFollowed = status == OutcomeStatus.Unknown && operation.Attempts <= 3 && _links.Routes.Live(route) is { } next && next != from.Ready;
+        bool atOnce = isElsewhere || isFollowed || (mayPassAtOnce && operation.Attempts == 1);
+
+        // What may have happened waits in any case: failing it would leave its end open.
+        int waitingMax = operation.MayHaveHappened ? int.MaxValue : _settings.MaxWaiting;
         reference.Release();
         if (status == OutcomeStatus.NotLeader && route >= 0)
         {
@@ -162,7 +208,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         long now = _clock.Now;
         if (!atOnce || !TrySendAgain(reference, now))
         {
-            Park(reference, now);
+            Park(reference, now, waitingMax);
         }
 
         Arm();
@@ -196,38 +242,6 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>The leader's stream, or that of any node while there is no leader to send to.</summary>
-    private NodeStream? Choose(Operation operation, long now)
-    {
-        RouteTable routes = _links.Routes;
-        operation.Route = operation.FixedPartition is { } partition ? routes.Map.RouteOf(partition, operation.Durability) : routes.Map.RouteOf(operation.Key, operation.Durability);
-        operation.Epoch = operation.Route < 0 ? 0 : routes.Map[operation.Route].Epoch;
-        if (operation.HintedNodeId != 0)
-        {
-            NodeStream? hinted = routes.Link(operation.HintedNodeId)?.Ready;
-            operation.HintedNodeId = 0;
-            if (hinted is not null)
-            {
-                return hinted;
-            }
-        }
-
-        if (routes.Map.Partitions == 0)
-        {
-            return null;
-        }
-
-        NodeStream? leader = routes.Leader(operation.Route)?.Ready;
-        return leader is not null && !(leader.IsSuspect && IsProbeDue(now)) ? leader : routes.AnyReady(operation.Attempts, leader) ?? leader;
-    }
-
-    /// <summary>While a leader is silent, now and then one operation goes to another node, whose refusal says who leads.</summary>
-    private bool IsProbeDue(long now)
-    {
-        long last = Volatile.Read(ref _lastProbe);
-        return now - last > _patience / 4 && Interlocked.CompareExchange(ref _lastProbe, now, last) == last;
-    }
-
     private bool TrySendAgain(OperationRef reference, long now)
     {
         if (!reference.TryHold())
@@ -242,12 +256,12 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return false;
         }
 
-        NodeStream? stream = Choose(reference.Operation, now);
+        NodeStream? stream = _ways.Choose(reference.Operation, now);
         reference.Release();
         return stream is not null && stream.TrySend(reference, now);
     }
 
-    private void Park(OperationRef reference, long now)
+    private void Park(OperationRef reference, long now, int countMax = int.MaxValue)
     {
         if (!reference.TryHold())
         {
@@ -256,11 +270,24 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         reference.Operation.NotBefore = now + _clock.Of(_backoff.After(Math.Max(1, reference.Operation.Attempts)));
         reference.Release();
-        if (!_parked.TryAdd(reference))
+        if (!_parked.TryAdd(reference, countMax))
         {
-            End(reference, () => Failures.Disposed(reference.Operation.MayHaveHappened));
+            Refuse(reference);
+            return;
+        }
+
+        // After it is there: a link that fails from here on sees it.
+        OnLinkFailed();
+        if (!_links.Routes.IsAnyReady)
+        {
+            _links.Want();
         }
     }
+
+    /// <summary>Nothing waits any more, or nothing more does.</summary>
+    private void Refuse(OperationRef reference) => End(reference, () => _isClosed
+        ? Failures.Disposed(reference.Operation.MayHaveHappened)
+        : Failures.TooManyWaiting(_settings.MaxWaiting, _links.Routes.IsAnyReady ? null : _links.Reachability()));
 
     private void Arm()
     {
@@ -288,8 +315,33 @@ internal sealed class ClusterConnection : IAsyncDisposable
             operation.Fail();
         }
 
+        SendMoved(_relocation.Take(_links.Routes, now), now);
         SendDue(isRouteNew: false);
         if (isBusy || _parked.Count > 0)
+        {
+            Arm();
+        }
+    }
+
+    /// <summary>Sends again what was under way at a node that does not lead any more, or is silent.</summary>
+    private void SendMoved(List<OperationRef> moved, long now)
+    {
+        foreach (OperationRef reference in moved)
+        {
+            if (reference.TryHold())
+            {
+                reference.Operation.Attempts++;
+                reference.Operation.LastRefusal = OutcomeStatus.Unset;
+                reference.Operation.HintedNodeId = 0;
+                reference.Release();
+                if (!TrySendAgain(reference, now))
+                {
+                    Park(reference, now);
+                }
+            }
+        }
+
+        if (moved.Count > 0)
         {
             Arm();
         }

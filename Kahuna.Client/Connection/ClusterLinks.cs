@@ -108,6 +108,12 @@ internal sealed class ClusterLinks
                 return routes;
             }
 
+            if (Objection() is { } objection)
+            {
+                throw Failures.Untrusted(objection, mayHaveHappened: false);
+            }
+
+            Want();
             try
             {
                 await changed.WaitAsync(limit.Token).ConfigureAwait(capture);
@@ -117,6 +123,29 @@ internal sealed class ClusterLinks
                 throw Failures.Unreachable(Reachability(), _settings.ConnectTimeout);
             }
         }
+    }
+
+    /// <summary>Why no attempt can succeed: none of the nodes that are known shows a certificate that is trusted. Null while there is hope.</summary>
+    public string? Objection()
+    {
+        NodeLink[] links = _routes.Links;
+        return links.Length > 0 && Array.TrueForAll(links, static link => link.Ready is null && link.Objection is not null) ? links[0].Objection : null;
+    }
+
+    /// <summary>Operations wait for a node: those that are not connected are tried soon.</summary>
+    public void Want()
+    {
+        foreach (NodeLink link in _routes.Links)
+        {
+            link.Want();
+        }
+    }
+
+    /// <summary>A link could not connect, or lost its stream.</summary>
+    public void OnFailed()
+    {
+        OnChanged();
+        _connection.OnLinkFailed();
     }
 
     /// <summary>Why no node can be reached, node by node.</summary>

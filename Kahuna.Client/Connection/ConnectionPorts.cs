@@ -15,7 +15,10 @@ internal sealed record ConnectionPorts(IFrameChannel Channel, TimeProvider Time,
     /// <summary>Gives ids for sessions, no two alike in the world.</summary>
     public Func<ulong> NewSessionId { get; init; } = static () => BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong)));
 
+    /// <summary>What must not depend on the pool has threads of its own: in the real world, and not where a test or a simulator moves the clock.</summary>
+    public bool HasThreads => Context is null && (ReferenceEquals(Time, TimeProvider.System) || Time is SuspendAwareTime);
+
     /// <summary>The real network.</summary>
     public static ConnectionPorts ForNetwork(KahunaClientOptions options) =>
-        new(new GrpcFrameChannel(options), options.TimeProvider, Context: null, Guid.NewGuid().GetHashCode());
+        new(new GrpcFrameChannel(options), SuspendAwareTime.InPlaceOf(options.TimeProvider), Context: null, Guid.NewGuid().GetHashCode());
 }

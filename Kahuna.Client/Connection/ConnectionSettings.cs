@@ -13,10 +13,19 @@ internal sealed record ConnectionSettings
 
     public required TimeSpan BackoffMax { get; init; }
 
+    /// <summary>As <see cref="BackoffMax"/>, for a connection that no operation waits for.</summary>
+    public required TimeSpan ReconnectMax { get; init; }
+
     public required int MaxInFlight { get; init; }
+
+    /// <summary>New operations that may wait for a way, or in a stream for a place.</summary>
+    public required int MaxWaiting { get; init; }
 
     /// <summary>Continuations run on the reader of a stream.</summary>
     public required bool InlineContinuations { get; init; }
+
+    /// <summary>While the leader cannot be reached, other nodes are asked to bring operations there. Not for what nodes forward: it would go round in circles.</summary>
+    public bool AsksToForward { get; init; } = true;
 
     public static ConnectionSettings From(KahunaClientOptions options) => new()
     {
@@ -25,7 +34,9 @@ internal sealed record ConnectionSettings
         ConnectTimeout = options.ConnectTimeout,
         BackoffMin = options.RetryBackoffMin,
         BackoffMax = options.RetryBackoffMax,
+        ReconnectMax = options.ReconnectBackoffMax,
         MaxInFlight = options.MaxInFlight,
+        MaxWaiting = options.MaxWaiting,
         InlineContinuations = options.AllowSynchronousContinuations,
     };
 }

@@ -12,7 +12,7 @@ internal static class Failures
         string.Create(CultureInfo.InvariantCulture, $"{field} is {Encoding.UTF8.GetByteCount(name):N0} bytes; the limit is {Limits.KeyBytesMax:N0}"));
 
     public static KahunaException ValueTooLong(string field, int bytes) => Refused(
-        string.Create(CultureInfo.InvariantCulture, $"{field} is {bytes:N0} bytes; no server accepts more than {Limits.ValueBytesCeiling:N0}"));
+        string.Create(CultureInfo.InvariantCulture, $"{CallerNames.Of(field)} is {bytes:N0} bytes; no server accepts more than {Limits.ValueBytesCeiling:N0}"));
 
     public static KahunaException NoUtf8(string field) => Refused($"{field} has an unpaired surrogate and cannot be written as UTF-8");
 
@@ -28,15 +28,17 @@ internal static class Failures
         string.Create(CultureInfo.InvariantCulture, $"The history of \"{KeyText(answered)}\" no longer holds the revision that was asked for; the latest is {answered.ReplyRevision:N0}."));
 
     /// <summary>An argument that the server would refuse in the same words.</summary>
-    public static KahunaException BadArgument(string sentence) => Refused(sentence);
+    public static KahunaException BadArgument(string sentence) => Refused(CallerNames.Of(sentence));
 
     public static KahunaException NoSequence(Operation answered) => new(
-        KahunaErrorCode.SequenceNotFound, OperationOutcome.DidNotHappen, $"There is no sequence \"{KeyText(answered)}\"; create it first.");
+        KahunaErrorCode.SequenceNotFound, Nothing(answered), $"There is no sequence \"{KeyText(answered)}\"; create it first.");
 
-    public static KahunaException Exhausted(Operation answered) => new(
+    public static KahunaException Exhausted(Operation answered) => Exhausted(KeyText(answered), answered.ReplyNumber, Nothing(answered));
+
+    public static KahunaException Exhausted(string sequence, long left, OperationOutcome outcome = OperationOutcome.DidNotHappen) => new(
         KahunaErrorCode.SequenceExhausted,
-        OperationOutcome.DidNotHappen,
-        string.Create(CultureInfo.InvariantCulture, $"The sequence \"{KeyText(answered)}\" has {(answered.ReplyNumber == 0 ? "no value" : $"only {answered.ReplyNumber:N0} values")} left before its bound; none was taken."));
+        outcome,
+        string.Create(CultureInfo.InvariantCulture, $"The sequence \"{sequence}\" has {(left == 0 ? "no value" : $"only {left:N0} values")} left before its bound; none was taken."));
 
     public static KahunaException OutOfBounds(Operation answered) => new(
         KahunaErrorCode.InvalidArgument,
@@ -57,6 +59,12 @@ internal static class Failures
         string.Create(
             CultureInfo.InvariantCulture,
             $"\"{KeyText(answered)}\" is in use {(answered.ReplyNumber == 0 ? "as a lock, or by this owner in another mode" : $"as a semaphore of {answered.ReplyNumber:N0} permits")}; nothing was changed."));
+
+    /// <summary>The caller holds the lock in shared mode and asks for it exclusively.</summary>
+    public static KahunaException WaitsForItself(string resource, long token) => new(
+        KahunaErrorCode.LockModeDiffers,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"The caller holds the lock \"{resource}\" shared, under token {token}: to get it exclusively would mean to wait for itself. Give the shared one back first."));
 
     /// <summary>The wait for a lock ran out.</summary>
     public static KahunaException LockBusy(string resource, TimeSpan waited) => new(
@@ -104,6 +112,16 @@ internal static class Failures
         mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen,
         mayHaveHappened ? "The client was disposed after the write had been sent; whether it is applied is not known." : "The client was disposed before the operation was answered.");
 
+    /// <summary>No server's certificate is trusted, which no further attempt changes.</summary>
+    public static KahunaException Untrusted(string objection, bool mayHaveHappened) => new(
+        KahunaErrorCode.Untrusted, mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen, Sentence("No server of the cluster is trusted: " + objection));
+
+    /// <summary>As many operations wait as may.</summary>
+    public static KahunaException TooManyWaiting(int waitingMax, string? unreachable) => new(
+        unreachable is null ? KahunaErrorCode.Overloaded : KahunaErrorCode.Unavailable,
+        OperationOutcome.DidNotHappen,
+        string.Create(CultureInfo.InvariantCulture, $"{(waitingMax == 0 ? "The operation could not be sent at once" : $"{waitingMax:N0} operations wait already")}, and MaxWaiting lets no more wait{(unreachable is null ? "" : $"; no node of the cluster can be reached: {unreachable}")}."));
+
     /// <summary>The deadline passed while the operation waited to be sent again; its last refusal says why it had to.</summary>
     public static KahunaException GaveUp(Operation operation, string? unreachable) => operation.LastRefusal switch
     {
@@ -111,7 +129,7 @@ internal static class Failures
         OutcomeStatus.Busy => new(KahunaErrorCode.Overloaded, OperationOutcome.DidNotHappen, "The leader was overloaded and refused the operation until the request timeout."),
         OutcomeStatus.Expired => new(KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen, "The operation waited in the server until the request timeout and was dropped before anything was done."),
         _ when unreachable is not null => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, $"No node of the cluster could be reached until the request timeout: {unreachable}."),
-        OutcomeStatus.Unavailable => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, "The node was starting or stopping, and no other served the key until the request timeout."),
+        OutcomeStatus.Unavailable => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, "No node served the key until the request timeout: the connection to the last one ended, or it was starting, stopping or just back from a standstill."),
         _ => new(KahunaErrorCode.Unavailable, OperationOutcome.DidNotHappen, "No leader was known for the key until the request timeout."),
     };
 
@@ -119,7 +137,7 @@ internal static class Failures
     public static KahunaException FromOutcome(scoped in Outcome outcome, bool isRead, bool mayHaveHappened)
     {
         OperationOutcome refused = mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen;
-        string sentence = outcome.Value.Length > 0 ? Sentence(Encoding.UTF8.GetString(outcome.Value)) : "";
+        string sentence = outcome.Value.Length > 0 ? Sentence(CallerNames.Of(Encoding.UTF8.GetString(outcome.Value))) : "";
         OperationOutcome unknown = isRead ? OperationOutcome.DidNotHappen : OperationOutcome.Unknown;
         return outcome.Status switch
         {
@@ -128,6 +146,7 @@ internal static class Failures
             OutcomeStatus.MemoryFull => Make(KahunaErrorCode.MemoryFull, refused, sentence, "The server's memory for ephemeral keys is full; delete keys, or let them expire."),
             OutcomeStatus.LogFull => Make(KahunaErrorCode.LogFull, refused, sentence, "The server's log or disk is full; it accepts no writes."),
             OutcomeStatus.SessionsFull => Make(KahunaErrorCode.SessionsFull, refused, sentence, "The partition remembers as many client sessions as it may; try again in a few minutes."),
+            OutcomeStatus.LockFull => Make(KahunaErrorCode.LockFull, refused, sentence, "The lock has as many holders and waiters as it may; try again when some have gone."),
             OutcomeStatus.NumberReused => Make(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence, "Another command has this number, or this idempotency key."),
             OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => Make(
                 KahunaErrorCode.OutcomeUnknown, unknown, sentence, "The cluster has forgotten this client's session, so that it is not known whether an earlier attempt of the write was applied."),
@@ -139,6 +158,9 @@ internal static class Failures
 
     private static KahunaException Make(KahunaErrorCode code, OperationOutcome outcome, string sentence, string otherwise) =>
         new(code, outcome, sentence.Length > 0 ? sentence : otherwise);
+
+    /// <summary>Nothing was taken by this attempt; an earlier one with the same key may still be carried out.</summary>
+    private static OperationOutcome Nothing(Operation answered) => answered is { IsKeyed: true, MayHaveHappened: true } ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen;
 
     private static KahunaException Refused(string sentence) => new(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence + ".");
 

@@ -8,20 +8,19 @@ internal sealed class GrpcFrameChannel(KahunaClientOptions options) : IFrameChan
 {
     private const string ExchangePath = "/kahuna.v1.Cluster/Exchange";
 
-    // A node that is silent for so long is asked for a sign of life, and counts as dead when it gives none within the same
-    // time: a stopped process or a cut cable ends its stream within 6 s, below the default request timeout.
-    private static readonly TimeSpan s_silence = TimeSpan.FromSeconds(3);
-
     private readonly string? _trustedCaFile = options.TrustedCaFile;
     private readonly bool _insecure = options.Insecure;
     private readonly TimeSpan _connectTimeout = options.ConnectTimeout;
+    private readonly TimeSpan _keepAliveInterval = options.KeepAliveInterval;
+    private readonly TimeSpan _keepAliveTimeout = options.KeepAliveTimeout;
+    private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
     private readonly ConcurrentDictionary<Uri, GrpcChannel> _channels = new();
 
     /// <inheritdoc/>
     public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
     {
-        GrpcChannel channel = _channels.TryGetValue(endpoint, out GrpcChannel? known) ? known : await AddAsync(endpoint);
-        return new GrpcFrameStream(await channel.OpenRawDuplexAsync(ExchangePath, null, ct));
+        GrpcChannel channel = _channels.TryGetValue(endpoint, out GrpcChannel? known) ? known : await AddAsync(endpoint).ConfigureAwait(false);
+        return new GrpcFrameStream(await channel.OpenRawDuplexAsync(ExchangePath, null, ct).ConfigureAwait(false));
     }
 
     /// <inheritdoc/>
@@ -31,26 +30,31 @@ internal sealed class GrpcFrameChannel(KahunaClientOptions options) : IFrameChan
         {
             if (_channels.TryRemove(endpoint, out GrpcChannel? channel))
             {
-                await channel.DisposeAsync();
+                await channel.DisposeAsync().ConfigureAwait(false);
             }
         }
     }
 
+    /// <summary>What the client's options mean for the connection to one node.</summary>
+    /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
+    internal GrpcChannelOptions OptionsFor(Uri endpoint) => new()
+    {
+        Tls = ServerTrust.For(endpoint, _trustedCaFile, _insecure),
+        Dial = _addresses.ConnectAsync,
+        ConnectTimeout = _connectTimeout,
+        InitialHttp2StreamWindowSize = 4 << 20,
+        KeepAlivePingDelay = _keepAliveInterval,
+        KeepAlivePingTimeout = _keepAliveTimeout,
+        EnableMultipleHttp2Connections = false,
+    };
+
     private async ValueTask<GrpcChannel> AddAsync(Uri endpoint)
     {
-        GrpcChannel made = new(endpoint, new GrpcChannelOptions
-        {
-            Tls = ServerTrust.For(endpoint, _trustedCaFile, _insecure),
-            ConnectTimeout = _connectTimeout,
-            InitialHttp2StreamWindowSize = 4 << 20,
-            KeepAlivePingDelay = s_silence,
-            KeepAlivePingTimeout = s_silence,
-            EnableMultipleHttp2Connections = false,
-        });
+        GrpcChannel made = new(endpoint, OptionsFor(endpoint));
         GrpcChannel kept = _channels.GetOrAdd(endpoint, made);
         if (kept != made)
         {
-            await made.DisposeAsync();
+            await made.DisposeAsync().ConfigureAwait(false);
         }
 
         return kept;

@@ -24,7 +24,7 @@ internal sealed class GrpcFrameStream(RawDuplexCall call) : IFrameStream
     /// <inheritdoc/>
     public async ValueTask<string?> EndReasonAsync()
     {
-        GrpcStatus status = await call.GetStatusAsync();
+        GrpcStatus status = await call.GetStatusAsync().ConfigureAwait(false);
         return status.IsOK ? null : status.ToString();
     }
 
@@ -41,7 +41,7 @@ internal sealed class GrpcFrameStream(RawDuplexCall call) : IFrameStream
     [System.Runtime.CompilerServices.AsyncMethodBuilder(typeof(System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder))]
     private async ValueTask FlushAfterAsync(ValueTask written)
     {
-        await written;
-        await call.RequestStream.FlushAsync(call.Ended);
+        await written.ConfigureAwait(false);
+        await call.RequestStream.FlushAsync(call.Ended).ConfigureAwait(false);
     }
 }

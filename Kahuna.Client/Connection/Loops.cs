@@ -1,27 +1,36 @@
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Starts the connection's loops detached from whoever caused it: no synchronization context, task scheduler or
-/// execution context of an application is kept, so that inside the loops a plain await resumes on the pool, or on the
-/// given context when a simulator runs them. Immutable, any thread.
+/// Starts work detached from whoever caused it: it keeps no synchronization context, task scheduler or execution
+/// context of an application. It runs on the pool, or on the given context when a simulator runs it. Immutable, any
+/// thread.
 /// </summary>
 internal sealed class Loops(SynchronizationContext? context)
 {
-    /// <summary>Runs a loop; the task ends with it.</summary>
-    public Task Start(Func<Task> loop)
+    /// <summary>
+    /// Runs a loop; the task ends with it. Returns before the loop begins, so that a caller may hold a lock.
+    /// </summary>
+    public Task Start(Func<Task> loop) => Start(async () =>
+    {
+        await loop().ConfigureAwait(context is not null);
+        return true;
+    });
+
+    /// <inheritdoc cref="Start(Func{Task})"/>
+    public Task<T> Start<T>(Func<Task<T>> work)
     {
         if (ExecutionContext.IsFlowSuppressed())
         {
-            return RunAsync(loop);
+            return RunAsync(work);
         }
 
         using (ExecutionContext.SuppressFlow())
         {
-            return RunAsync(loop);
+            return RunAsync(work);
         }
     }
 
-    private async Task RunAsync(Func<Task> loop)
+    private async Task<T> RunAsync<T>(Func<Task<T>> work)
     {
         if (context is null)
         {
@@ -31,9 +40,10 @@ internal sealed class Loops(SynchronizationContext? context)
         {
             // The caller's own context comes back when this method first returns to it.
             SynchronizationContext.SetSynchronizationContext(context);
-            await Task.Yield();
+            await Task.CompletedTask.ConfigureAwait(
+                ConfigureAwaitOptions.ForceYielding | ConfigureAwaitOptions.ContinueOnCapturedContext);
         }
 
-        await loop();
+        return await work().ConfigureAwait(context is not null);
     }
 }

@@ -15,13 +15,19 @@ internal sealed class NodeLink : IStreamOwner
     private readonly ConnectionPorts _ports;
     private readonly ILogger _logger;
     private readonly Backoff _backoff;
+    private readonly Backoff _reconnectBackoff;
     private readonly ConnectionClock _clock;
+    private readonly bool _captures;
     private readonly CancellationTokenSource _stop = new();
     private volatile NodeStream? _ready;
     private volatile NodeStream? _current;
     private volatile string? _lastFailure;
+    private volatile string? _objection;
+    private volatile TaskCompletionSource? _wanted;
+    private volatile bool _isWanted;
     private volatile int _nodeId;
     private volatile bool _isRetired;
+    private long _unreadySince;
     private Task _loop = Task.CompletedTask;
 
     public NodeLink(ClusterLinks links, ConnectionSettings settings, ConnectionPorts ports, ILogger logger, Uri endpoint, int seed)
@@ -32,7 +38,10 @@ internal sealed class NodeLink : IStreamOwner
         _logger = logger;
         Endpoint = endpoint;
         _clock = new ConnectionClock(ports.Time);
+        _unreadySince = _clock.Now;
+        _captures = ports.Context is not null;
         _backoff = new Backoff(settings.BackoffMin, settings.BackoffMax, seed);
+        _reconnectBackoff = new Backoff(settings.BackoffMin, settings.ReconnectMax, seed);
     }
 
     public Uri Endpoint { get; }
@@ -47,11 +56,24 @@ internal sealed class NodeLink : IStreamOwner
     /// <summary>The stream that takes operations; null while there is none.</summary>
     public NodeStream? Ready => _ready;
 
+    /// <summary>Since when there is none; of no meaning while there is.</summary>
+    public long UnreadySince => Volatile.Read(ref _unreadySince);
+
     /// <summary>The stream that lasts, also while it greets and while it only answers what it took.</summary>
     public NodeStream? Current => _current;
 
     /// <summary>Why the last attempt or stream ended; null while connected and before the first.</summary>
     public string? LastFailure => _lastFailure;
+
+    /// <summary>Why the node's certificate was not trusted, if the last attempt ended for that; else null.</summary>
+    public string? Objection => _objection;
+
+    /// <summary>Somebody waits for the node: the pause before the next attempt, or the one after that, is no longer than those of operations.</summary>
+    public void Want()
+    {
+        _isWanted = true;
+        _wanted?.TrySetResult();
+    }
 
     /// <summary>Starts the loop. Called once.</summary>
     public void Start(Loops loops) => _loop = loops.Start(() => RunAsync(loops));
@@ -60,7 +82,7 @@ internal sealed class NodeLink : IStreamOwner
     public void Retire()
     {
         _isRetired = true;
-        _ready = null;
+        Unready();
         Interlocked.MemoryBarrier();
         _current?.Drain();
     }
@@ -69,7 +91,7 @@ internal sealed class NodeLink : IStreamOwner
     public Task StopAsync(string reason)
     {
         _isRetired = true;
-        _ready = null;
+        Unready();
         _stop.Cancel();
         Interlocked.MemoryBarrier();
         _current?.Abort(reason);
@@ -83,13 +105,14 @@ internal sealed class NodeLink : IStreamOwner
         if (isFirst)
         {
             _lastFailure = null;
+            _objection = null;
             stream.IsGreeted = true;
             _ready = stream;
         }
 
         if (_links.OnMap(this, map) is { } objection)
         {
-            _ready = null;
+            Unready();
             stream.Abort(objection);
         }
         else if (isFirst && _logger.IsEnabled(LogLevel.Information))
@@ -102,12 +125,12 @@ internal sealed class NodeLink : IStreamOwner
     public void OnGoAway(NodeStream stream)
     {
         ConnectionLog.GoesAway(_logger, NodeId, Endpoint);
-        _ready = null;
+        Unready();
         stream.Drain();
     }
 
     /// <inheritdoc/>
-    public void OnEnded(NodeStream stream) => _ready = null;
+    public void OnEnded(NodeStream stream) => Unready();
 
     /// <inheritdoc/>
     public void OnRefused(OperationRef reference, OutcomeStatus status, int hintedNodeId) =>
@@ -116,13 +139,22 @@ internal sealed class NodeLink : IStreamOwner
     /// <inheritdoc/>
     public string NameLoss(string reason) => $"{Endpoint.Authority} ({reason})";
 
+    private void Unready()
+    {
+        if (_ready is not null)
+        {
+            Volatile.Write(ref _unreadySince, _clock.Now);
+            _ready = null;
+        }
+    }
+
     private async Task RunAsync(Loops loops)
     {
         int failures = 0;
         while (!_isRetired)
         {
             long begun = _ports.Time.GetTimestamp();
-            (bool wasReady, string reason) = await ConnectOnceAsync(loops);
+            (bool wasReady, string reason) = await ConnectOnceAsync(loops).ConfigureAwait(_captures);
             if (_isRetired)
             {
                 break;
@@ -130,17 +162,17 @@ internal sealed class NodeLink : IStreamOwner
 
             Report(wasReady, reason);
             _lastFailure = reason;
-            _links.OnChanged();
+            _links.OnFailed();
 
             // A node that takes streams and drops them at once is treated like one that cannot be reached.
             bool hasLasted = wasReady && _ports.Time.GetElapsedTime(begun) > _settings.BackoffMax;
             failures = hasLasted ? 1 : failures + 1;
-            await PauseAsync(_backoff.After(failures));
+            await PauseUntilWantedAsync(failures).ConfigureAwait(_captures);
 
             // An address that is no member's is needed only while no member is there.
             while (_nodeId == 0 && !_isRetired && _links.Routes.IsAnyReady)
             {
-                await PauseAsync(_settings.BackoffMax);
+                await PauseAsync(_settings.BackoffMax).ConfigureAwait(_captures);
             }
         }
 
@@ -155,8 +187,8 @@ internal sealed class NodeLink : IStreamOwner
         try
         {
             using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(timeout.Token, _stop.Token);
-            bytes = await _ports.Channel.OpenAsync(Endpoint, limit.Token);
-            NodeStream stream = new(this, bytes, _clock, _settings.MaxInFlight, _links.Sessions, _ports.Context);
+            bytes = await _ports.Channel.OpenAsync(Endpoint, limit.Token).ConfigureAwait(_captures);
+            NodeStream stream = new(this, bytes, _clock, _settings, _links.Sessions, _ports.Context);
             _current = stream;
             Interlocked.MemoryBarrier();
             if (_isRetired)
@@ -172,23 +204,24 @@ internal sealed class NodeLink : IStreamOwner
                     stream.Abort("the node took the connection but did not greet in time");
                 }
             }, null);
-            string reason = await stream.RunAsync(loops);
+            string reason = await stream.RunAsync(loops).ConfigureAwait(_captures);
             wasReady = stream.IsGreeted;
             return (wasReady, reason);
         }
         catch (Exception e)
         {
+            _objection = UntrustedServerException.Find(e);
             return (wasReady, timeout.IsCancellationRequested && e is OperationCanceledException
                 ? FormattableString.Invariant($"no connection within {_settings.ConnectTimeout.TotalSeconds:0.###} s")
-                : Reasons.Of(e));
+                : _objection ?? Reasons.Of(e));
         }
         finally
         {
-            _ready = null;
+            Unready();
             _current = null;
             if (bytes is not null)
             {
-                await bytes.DisposeAsync();
+                await bytes.DisposeAsync().ConfigureAwait(_captures);
             }
         }
     }
@@ -205,11 +238,31 @@ internal sealed class NodeLink : IStreamOwner
         }
     }
 
+    /// <summary>Pauses as operations do, and for longer while none waits for the node.</summary>
+    private async ValueTask PauseUntilWantedAsync(int failures)
+    {
+        TaskCompletionSource wanted = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        _wanted = wanted;
+        TimeSpan least = _backoff.After(failures);
+        TimeSpan rest = _reconnectBackoff.After(failures) - least;
+        await PauseAsync(least).ConfigureAwait(_captures);
+        if (rest > TimeSpan.Zero && !_isWanted && !_isRetired)
+        {
+            // Awaited itself, so that in a run it goes on in the run's context, whoever completes it.
+            using ITimer timer = _ports.Time.CreateTimer(static state => ((TaskCompletionSource)state!).TrySetResult(), wanted, rest, Timeout.InfiniteTimeSpan);
+            using CancellationTokenRegistration stop = _stop.Token.UnsafeRegister(static state => ((TaskCompletionSource)state!).TrySetResult(), wanted);
+            await wanted.Task.ConfigureAwait(_captures);
+        }
+
+        _wanted = null;
+        _isWanted = false;
+    }
+
     private async ValueTask PauseAsync(TimeSpan pause)
     {
         try
         {
-            await Task.Delay(pause, _ports.Time, _stop.Token);
+            await Task.Delay(pause, _ports.Time, _stop.Token).ConfigureAwait(_captures);
         }
         catch (OperationCanceledException)
         {

@@ -21,30 +21,39 @@ internal sealed class NodeStream
     private readonly IStreamOwner _owner;
     private readonly IFrameStream _bytes;
     private readonly ConnectionClock _clock;
+    private readonly ConnectionSettings _settings;
     private readonly ReplyReader _replies;
     private readonly RequestQueue _requests;
     private readonly WakeSignal _wake;
+
+    /// <summary>Code after an await goes on in the run's context; otherwise in no context and no scheduler, whoever's thread it began on.</summary>
+    private readonly bool _captures;
     private bool _isWriting;
     private bool _isCorked;
     private bool _isDraining;
     private bool _isClosed;
     private string? _failure;
 
-    public NodeStream(IStreamOwner owner, IFrameStream bytes, ConnectionClock clock, int maxInFlight, SessionPool sessions, SynchronizationContext? context)
+    public NodeStream(IStreamOwner owner, IFrameStream bytes, ConnectionClock clock, ConnectionSettings settings, SessionPool sessions, SynchronizationContext? context)
     {
         _owner = owner;
         _bytes = bytes;
         _clock = clock;
-        _requests = new RequestQueue(clock, maxInFlight, sessions);
+        _settings = settings;
+        _requests = new RequestQueue(clock, settings.MaxInFlight, sessions);
         _wake = new WakeSignal(context);
+        _captures = context is not null;
         _replies = new ReplyReader(this, owner);
     }
 
-    /// <summary>Operations are under way whose answers are not held back, and nothing was heard for longer than a healthy node takes. Written by <see cref="Scan"/>.</summary>
+    /// <summary>Answers are due, and nothing was heard for longer than a healthy node takes. Written by <see cref="Scan"/>.</summary>
     public bool IsSuspect { get; private set; }
 
     /// <summary>The handshake is complete.</summary>
     public bool IsGreeted { get; set; }
+
+    /// <summary>No place is free, and as many operations wait for one as may. Read without the lock: it may be out of date by some.</summary>
+    public bool IsOverfull => _requests.InFlight >= _settings.MaxInFlight && _requests.Waiting >= _settings.MaxWaiting;
 
     /// <summary>Takes nothing new.</summary>
     public bool IsDraining => _isDraining;
@@ -79,10 +88,10 @@ internal sealed class NodeStream
             }
 
             _isWriting = true;
-            isAlone = _requests.InFlight == 1 || (_requests.Owed == 1 && operation.HoldMs == 0);
+            isAlone = _requests.InFlight == 1 || operation.EndsInline || (_requests.Owed == 1 && operation.HoldMs == 0);
         }
 
-        // With nothing else under way there is nothing to batch with, and the caller's own thread is the quickest writer.
+        // With nothing else under way there is nothing to batch with, and the caller's own thread is the quickest writer. What the client does by itself, as renewals, must not wait for a thread of the pool.
         _wake.Fire(isAlone);
         return true;
     }
@@ -107,9 +116,17 @@ internal sealed class NodeStream
     {
         lock (_lock)
         {
-            long heard = Math.Max(_requests.BusySince, _replies.LastHeard);
-            IsSuspect = _requests.Owed > 0 && now - heard > patience;
+            IsSuspect = _requests.IsOverdue(now, _replies.LastHeard, patience);
             return _requests.Expire(now, expired);
+        }
+    }
+
+    /// <summary>Takes away the operations that are to go another way (<see cref="RequestQueue.TakeAway"/>); the caller sends them again.</summary>
+    public void TakeAway(Func<Operation, bool> leaves, long takenBefore, List<OperationRef> moved)
+    {
+        lock (_lock)
+        {
+            _requests.TakeAway(leaves, takenBefore, moved);
         }
     }
 
@@ -150,10 +167,10 @@ internal sealed class NodeStream
         Task writing = Task.CompletedTask;
         try
         {
-            await GreetAsync();
+            await GreetAsync().ConfigureAwait(_captures);
             writing = loops.Start(WriteAsync);
-            await ReadAsync();
-            _failure ??= await _bytes.EndReasonAsync() ?? "the node ended the stream";
+            await ReadAsync().ConfigureAwait(_captures);
+            _failure ??= await _bytes.EndReasonAsync().ConfigureAwait(_captures) ?? "the node ended the stream";
         }
         catch (Exception e)
         {
@@ -161,7 +178,7 @@ internal sealed class NodeStream
         }
 
         Close(_failure);
-        await writing;
+        await writing.ConfigureAwait(_captures);
         return _failure;
     }
 
@@ -212,7 +229,7 @@ internal sealed class NodeStream
         {
             Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
             Frame.End(hello, 0);
-            await _bytes.WriteAsync(hello.WrittenMemory);
+            await _bytes.WriteAsync(hello.WrittenMemory).ConfigureAwait(_captures);
         }
         finally
         {
@@ -225,7 +242,7 @@ internal sealed class NodeStream
         using FrameReader reader = new();
         while (true)
         {
-            int count = await _bytes.ReadAsync(reader.Space());
+            int count = await _bytes.ReadAsync(reader.Space()).ConfigureAwait(_captures);
             if (count == 0)
             {
                 return;
@@ -240,12 +257,12 @@ internal sealed class NodeStream
     {
         while (true)
         {
-            await _wake.WaitAsync();
+            await _wake.WaitAsync().ConfigureAwait(_captures);
             while (TakeFrame() is { } frame)
             {
                 try
                 {
-                    await _bytes.WriteAsync(frame.WrittenMemory);
+                    await _bytes.WriteAsync(frame.WrittenMemory).ConfigureAwait(_captures);
                 }
                 catch (Exception e)
                 {

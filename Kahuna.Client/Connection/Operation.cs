@@ -8,12 +8,7 @@ using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>
-/// One call of a caller from its arguments to its end: the request as it can be encoded any number of times, the state of
-/// its way, and the reply. Pooled. Owned by the caller from rent to <see cref="ClusterConnection.Run{TResult}"/>, then by
-/// whoever holds it (a stream's slot or queue, the list of those that wait to be sent again), until one holder wins
-/// <see cref="TryEnd"/> and ends it; then by the caller again, whose await returns it to the pool.
-/// </summary>
+/// <summary>One call of a caller from its arguments to its end: the request as it can be encoded any number of times, the state of its way, and the reply. Pooled. Owned by the caller from rent to <see cref="ClusterConnection.Run{TResult}"/>, then by whoever holds it (a stream's slot or queue, the list of those that wait to be sent again), until one holder wins <see cref="TryEnd"/> and ends it; then by the caller again, whose await returns it to the pool.</summary>
 internal abstract class Operation
 {
     private const int Held = 1;
@@ -63,6 +58,9 @@ internal abstract class Operation
     /// <summary>The node that a refusal named as leader; 0: none. For the next attempt only.</summary>
     public int HintedNodeId { get; set; }
 
+    /// <summary>The next attempt goes to a node that does not lead, which is to bring it to the leader.</summary>
+    public bool IsForwarded { get; set; }
+
     /// <summary>How the last attempt was refused; <see cref="OutcomeStatus.Unset"/> when none was.</summary>
     public OutcomeStatus LastRefusal { get; set; }
 
@@ -78,6 +76,9 @@ internal abstract class Operation
     /// <summary>How long it may take if that is less than the request timeout; null: that.</summary>
     public TimeSpan? Patience { get; set; }
 
+    /// <summary>The code behind its await is the client's own, and runs where its answer is received.</summary>
+    public bool EndsInline { get; set; }
+
     /// <summary>For so many ms the leader may hold the answer back, because there is nothing to say yet; 0 for most operations.</summary>
     public int HoldMs => _kind is CommandKind.LockAwait or CommandKind.LockObserve ? (int)Math.Clamp(_number, 0, Limits.LockHoldMsMax) : 0;
 
@@ -90,6 +91,9 @@ internal abstract class Operation
     /// <summary>The epoch that the next attempt is for: an attempt that is late is not to be carried out in another one. 0 for persistent keys.</summary>
     public ulong Epoch { get; set; }
 
+    /// <summary>The epoch that it came with, from a client whose attempt this is; 0: it goes on in whichever epoch is open.</summary>
+    public ushort GivenEpoch { get; set; }
+
     /// <summary>The session that has numbered it; null before the first attempt, and when the number came with the call.</summary>
     public ClientSession? Session { get; set; }
 
@@ -101,16 +105,16 @@ internal abstract class Operation
     /// <summary>An attempt of this mutation ended without an answer: it may have been carried out.</summary>
     public bool MayHaveHappened { get; set; }
 
+    /// <summary>It has an idempotency key. A key that got nothing stays free, so an attempt that is still under way may be carried out after the answer to another one.</summary>
+    public bool IsKeyed => (_flags & CommandFlags.Keyed) != 0;
+
     /// <summary>The node that was lost with that attempt and why, for whoever reads the failure; null when that was not the reason.</summary>
     public string? LostWith { get; set; }
 
     /// <summary>It waits for a node or a leader rather than for an overloaded one to recover.</summary>
     public bool WaitsForRoute => LastRefusal is OutcomeStatus.Unset or OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown;
 
-    /// <summary>
-    /// The last stream that took it; null before the first. Written under a hold and the stream's lock, and read by a
-    /// cancellation after it has ended the operation, so that it sees the newest.
-    /// </summary>
+    /// <summary>The last stream that took it; null before the first. Written under a hold and the stream's lock; a cancellation reads it after it has ended the operation, and so sees the newest.</summary>
     public NodeStream? Stream { get; set; }
 
     /// <summary>Its number within <see cref="Stream"/>; 0 while it is queued there without one, and after it was refused. Guarded by the stream's lock.</summary>
@@ -310,7 +314,7 @@ internal abstract class Operation
         SessionId = SessionId,
         Sequence = Sequence,
         Lag = Session?.LagOf(Sequence) ?? _lag,
-        Epoch = Sequence == 0 || _durability != CommandDurability.Ephemeral ? (ushort)0 : (ushort)Epoch,
+        Epoch = Sequence == 0 || _durability != CommandDurability.Ephemeral ? (ushort)0 : GivenEpoch != 0 ? GivenEpoch : (ushort)Epoch,
         Key = Key,
         Value = _value.Span,
         ComparedValue = _compared.Span,
@@ -322,9 +326,8 @@ internal abstract class Operation
         FenceName = FenceName,
     };
 
-    private CommandFlags SessionFlags => Sequence == 0 ? CommandFlags.None
-        : Session is null || Session.IsOpen(Route) ? CommandFlags.Session
-        : CommandFlags.Session | CommandFlags.Opening;
+    private CommandFlags SessionFlags =>
+        Sequence == 0 ? CommandFlags.None : Session is null || Session.IsOpen(Route) ? CommandFlags.Session : CommandFlags.Session | CommandFlags.Opening;
 
     /// <summary>Ends it with a reply. The caller has won <see cref="TryEnd"/> and holds no lock, as continuations may run before this returns.</summary>
     public void Complete(scoped in Outcome outcome)
@@ -371,9 +374,7 @@ internal abstract class Operation
     {
         _text?.Return();
         _text = null;
-        _value = default;
-        _compared = default;
-        _flags = default;
+        (_value, _compared, _flags) = (default, default, default);
         _key.Clear();
         _fenceName.Clear();
         Refusal = null;
@@ -385,11 +386,11 @@ internal abstract class Operation
         Route = -1;
         FixedPartition = null;
         Patience = null;
+        EndsInline = false;
         Epoch = 0;
+        GivenEpoch = 0;
         Session = null;
-        SessionId = 0;
-        Sequence = 0;
-        _lag = 0;
+        (SessionId, Sequence, _lag) = (0, 0, 0);
         MayHaveHappened = false;
         LostWith = null;
         IsCancelable = false;

@@ -7,9 +7,13 @@ namespace Kahuna.Client.Connection;
 /// An operation with the type of its result: the source behind the caller's <see cref="ValueTask{TResult}"/>. Goes back to
 /// the pool when the caller has taken the result. Threading as <see cref="Operation"/>.
 /// </summary>
-internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
+internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>, IThreadPoolWorkItem
     where TResult : struct, IOperationResult<TResult>
 {
+    private const int Running = 0;
+    private const int Awaited = 1;
+    private const int Ended = 2;
+
     // One idle operation per thread serves a caller that awaits one call after the other; the shared stack serves the rest.
     [ThreadStatic]
     private static Operation<TResult>? s_own;
@@ -18,6 +22,11 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
 
     private ManualResetValueTaskSourceCore<bool> _core;
     private CancellationTokenRegistration _registration;
+    private Exception? _failure;
+
+    // Handing over to a caller's context or scheduler is code of the application: it can block and throw, and the thread that ends operations serves all callers.
+    private bool _isForeign;
+    private int _phase;
 
     private Operation()
     {
@@ -42,9 +51,12 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
 
     /// <summary>What the caller awaits. From here on the token can end the operation at any moment, also before it is handed on.</summary>
     /// <param name="isInline">The code after the await runs where the operation ends.</param>
+    /// <param name="isHosted">The caller is an application, which may have a context or scheduler of its own.</param>
     /// <param name="ct">The caller's token.</param>
-    public ValueTask<TResult> Start(bool isInline, CancellationToken ct)
+    public ValueTask<TResult> Start(bool isInline, bool isHosted, CancellationToken ct)
     {
+        _phase = Running;
+        _isForeign = isHosted && (SynchronizationContext.Current is not null || TaskScheduler.Current != TaskScheduler.Default);
         _core.RunContinuationsAsynchronously = !isInline;
         if (ct.CanBeCanceled)
         {
@@ -59,7 +71,8 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
     protected override void SetFailure(Exception failure)
     {
         _core.RunContinuationsAsynchronously = true;
-        _core.SetException(failure);
+        _failure = failure;
+        End();
     }
 
     /// <inheritdoc/>
@@ -85,11 +98,62 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>
     public ValueTaskSourceStatus GetStatus(short token) => _core.GetStatus(token);
 
     /// <inheritdoc/>
-    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags)
+    {
+        if (_isForeign && Interlocked.CompareExchange(ref _phase, Awaited, Running) == Ended)
+        {
+            // The result is being set: with that done, the hand-over is on this thread, the caller's own.
+            SpinWait spin = default;
+            while (_core.GetStatus(token) == ValueTaskSourceStatus.Pending)
+            {
+                spin.SpinOnce();
+            }
+        }
+
         _core.OnCompleted(continuation, state, token, flags);
+    }
 
     /// <inheritdoc/>
-    protected override void Succeed() => _core.SetResult(true);
+    protected override void Succeed() => End();
+
+    /// <inheritdoc/>
+    void IThreadPoolWorkItem.Execute()
+    {
+        try
+        {
+            Signal();
+        }
+        catch (Exception)
+        {
+            // The caller's context takes nothing any more: the code behind its await cannot go on there, and belongs nowhere else.
+        }
+    }
+
+    private void End()
+    {
+        if (_isForeign && Interlocked.Exchange(ref _phase, Ended) == Awaited)
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+        }
+        else
+        {
+            Signal();
+        }
+    }
+
+    private void Signal()
+    {
+        Exception? failure = _failure;
+        _failure = null;
+        if (failure is null)
+        {
+            _core.SetResult(true);
+        }
+        else
+        {
+            _core.SetException(failure);
+        }
+    }
 
     private void OnCanceled(CancellationToken token)
     {

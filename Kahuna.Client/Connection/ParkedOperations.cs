@@ -18,12 +18,12 @@ internal sealed class ParkedOperations
         }
     }
 
-    /// <summary>Adds an operation; false after <see cref="Close"/>.</summary>
-    public bool TryAdd(OperationRef reference)
+    /// <summary>Adds an operation; false after <see cref="Close"/>, and when as many are here as is said.</summary>
+    public bool TryAdd(OperationRef reference, int countMax)
     {
         lock (_lock)
         {
-            if (_isClosed)
+            if (_isClosed || _parked.Count >= countMax)
             {
                 return false;
             }
@@ -67,6 +67,17 @@ internal sealed class ParkedOperations
             }
 
             _parked.RemoveRange(kept, _parked.Count - kept);
+        }
+    }
+
+    /// <summary>Takes out everything.</summary>
+    public List<OperationRef> TakeAll()
+    {
+        lock (_lock)
+        {
+            List<OperationRef> all = _parked;
+            _parked = [];
+            return all;
         }
     }
 

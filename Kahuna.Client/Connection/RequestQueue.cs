@@ -1,5 +1,6 @@
 using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Frames;
 
 namespace Kahuna.Client.Connection;
 
@@ -16,6 +17,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     private ClientSession? _session;
     private long _framesTaken;
     private long _earliestDeadline = long.MaxValue;
+    private long _latestHold;
 
     /// <summary>Requests in the frame that is being filled.</summary>
     public int OpenCount => _open.Count;
@@ -29,8 +31,19 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     /// <summary>Those of them whose answers the node does not hold back.</summary>
     public int Owed => _slots.Owed;
 
+    /// <summary>Operations that wait for a place.</summary>
+    public int Waiting => _waiting.Count;
+
     /// <summary>Since when there is something in flight whose answer is not held back.</summary>
     public long BusySince { get; private set; }
+
+    /// <summary>An answer is overdue: one that is not held back, or one that was held back for as long as it may be.</summary>
+    /// <param name="now">This moment.</param>
+    /// <param name="lastHeard">When the node was heard last.</param>
+    /// <param name="patience">A healthy node needs less.</param>
+    public bool IsOverdue(long now, long lastHeard, long patience) =>
+        (_slots.Owed > 0 && now - Math.Max(BusySince, lastHeard) > patience)
+        || (_slots.Count > _slots.Owed && now - Math.Max(_latestHold, lastHeard) > patience);
 
     /// <summary>Puts an operation into the open frame; false when it has to queue.</summary>
     public bool Add(OperationRef reference, long now)
@@ -64,7 +77,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     {
         foreach (ref ReceivedReply reply in replies)
         {
-            if (_slots.TryRelease(reply.Number, out reply.Reference) && reply.IsRefusal && reply.Reference.IsPending)
+            if (_slots.TryRelease(reply.Number, out reply.Reference) && reply.IsRefusal && reply.Reference.Operation is not null && reply.Reference.IsPending)
             {
                 // From here on it counts as not sent, also for a cancellation that comes while it is passed on.
                 reply.Reference.Operation.RequestNumber = 0;
@@ -167,6 +180,70 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         }
     }
 
+    /// <summary>
+    /// Takes away what is to go another way: adds it to <paramref name="moved"/>, whose owner sends it again under the number that it has. What was sent may
+    /// have happened by then; its reply, should it still come, finds nobody. What has an idempotency key and was sent stays, because a second attempt could get
+    /// nothing and tell so before the first is carried out.
+    /// </summary>
+    /// <param name="leaves">Which operations.</param>
+    /// <param name="takenBefore">Of those that were sent, only what the stream had taken before this moment.</param>
+    /// <param name="moved">Receives them.</param>
+    public void TakeAway(Func<Operation, bool> leaves, long takenBefore, List<OperationRef> moved)
+    {
+        int before = moved.Count;
+        bool isOpenTouched = false;
+        int place = -1;
+        while (_slots.Next(ref place, out uint number, out OperationRef reference, out long frame))
+        {
+            if (!reference.IsPending || _slots.TakenAt(number) > takenBefore || !leaves(reference.Operation))
+            {
+                continue;
+            }
+
+            if (WasSent(frame))
+            {
+                if (reference.Operation.IsKeyed)
+                {
+                    continue;
+                }
+
+                _slots.Disown(number);
+                reference.Operation.MayHaveHappened |= !reference.Operation.IsRead;
+            }
+            else
+            {
+                _slots.TryRelease(number, out _);
+                isOpenTouched = true;
+            }
+
+            reference.Operation.RequestNumber = 0;
+            moved.Add(reference);
+        }
+
+        for (int i = _waiting.Count; i > 0; i--)
+        {
+            OperationRef reference = _waiting.Dequeue();
+            if (reference.IsPending && leaves(reference.Operation))
+            {
+                moved.Add(reference);
+            }
+            else
+            {
+                _waiting.Enqueue(reference);
+            }
+        }
+
+        if (isOpenTouched)
+        {
+            _open.RemoveEnded(_slots);
+        }
+
+        if (moved.Count > before)
+        {
+            LetIn(clock.Now);
+        }
+    }
+
     /// <summary>Nothing is added any more: another stream may go on with the session.</summary>
     public void End()
     {
@@ -205,7 +282,11 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     {
         Operation operation = reference.Operation;
         bool isHeld = operation.HoldMs > 0;
-        if (_slots.Owed == 0 && !isHeld)
+        if (isHeld)
+        {
+            _latestHold = Math.Max(_latestHold, operation.HoldUntil);
+        }
+        else if (_slots.Owed == 0)
         {
             BusySince = now;
         }
@@ -215,8 +296,9 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             Number(operation);
         }
 
-        operation.RequestNumber = _slots.Take(reference, _framesTaken, isHeld);
-        _open.Append(operation.RequestNumber, clock.WaitMs(operation.Deadline - now), operation.ToCommand(clock.Ms(operation.HoldUntil - now)));
+        operation.RequestNumber = _slots.Take(reference, _framesTaken, isHeld, now);
+        uint waitMs = clock.WaitMs(operation.Deadline - now) | (operation.IsForwarded ? Frame.ForwardFlag : 0);
+        _open.Append(operation.RequestNumber, waitMs, operation.ToCommand(clock.Ms(operation.HoldUntil - now)));
     }
 
     /// <summary>Gives a mutation the number that all its attempts carry. Its caller has the right to write to it.</summary>

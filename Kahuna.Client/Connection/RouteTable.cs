@@ -41,19 +41,28 @@ internal sealed class RouteTable
         return null;
     }
 
-    /// <summary>A stream to any node but one; another one with each attempt.</summary>
+    /// <summary>A stream to any node but one, to a silent one only when there is no other; another one with each attempt.</summary>
     public NodeStream? AnyReady(int attempt, NodeStream? except)
     {
+        NodeStream? silent = null;
         for (int i = 0; i < Links.Length; i++)
         {
             if (Links[(int)((uint)(attempt + i) % (uint)Links.Length)].Ready is { } stream && stream != except)
             {
-                return stream;
+                if (!stream.IsSuspect)
+                {
+                    return stream;
+                }
+
+                silent ??= stream;
             }
         }
 
-        return null;
+        return silent;
     }
+
+    /// <summary>The stream on which the leader at a route's end can be asked; null when none is known or it is silent.</summary>
+    public NodeStream? Live(int route) => Leader(route)?.Ready is { IsSuspect: false } stream ? stream : null;
 
     /// <summary>What a caller is told about the cluster.</summary>
     public ClusterDescription Describe()

@@ -5,13 +5,27 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>Decides which server certificates a client accepts. Made once per endpoint; immutable, any thread.</summary>
-internal static class ServerTrust
+/// <summary>
+/// Decides which server certificates a client accepts. A trusted CA file replaces the machine's roots; without one, an
+/// endpoint on the loopback interface is also trusted by the development authority of a local server, if there is one.
+/// Name and address are always checked by .NET. Made once per endpoint; any thread.
+/// </summary>
+internal sealed class ServerTrust
 {
+    private const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";
+
+    private readonly Uri _endpoint;
+    private readonly CertificateFile? _named;
+
+    private ServerTrust(Uri endpoint, string? trustedCaFile)
+    {
+        _endpoint = endpoint;
+        _named = trustedCaFile is null ? null : new CertificateFile(trustedCaFile);
+    }
+
     /// <summary>
-    /// TLS settings for one endpoint. A trusted CA file replaces the machine's roots; without one, an endpoint on the
-    /// loopback interface is also trusted by the development authority of a local server, if there is one. Name and
-    /// address are always checked by .NET, except with <see cref="KahunaClientOptions.Insecure"/>.
+    /// TLS settings for one endpoint. The trusted CA file is read at each handshake if it has changed, so that a new
+    /// authority needs no restart.
     /// </summary>
     /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
     public static SslClientAuthenticationOptions For(Uri endpoint, string? trustedCaFile, bool insecure)
@@ -23,15 +37,10 @@ internal static class ServerTrust
             return tls;
         }
 
-        if (trustedCaFile is not null)
-        {
-            tls.CertificateChainPolicy = Policy(Read(trustedCaFile));
-        }
-        else if (IsLoopback(endpoint))
-        {
-            tls.RemoteCertificateValidationCallback = static (_, certificate, chain, errors) => IsTrusted(certificate, chain, errors);
-        }
-
+        ServerTrust trust = new(endpoint, trustedCaFile);
+        trust._named?.Read();
+        tls.RemoteCertificateValidationCallback = (_, certificate, chain, errors) =>
+            trust.Objection(certificate, chain, errors) is { } objection ? throw new UntrustedServerException(objection) : true;
         return tls;
     }
 
@@ -40,52 +49,63 @@ internal static class ServerTrust
         endpoint.IdnHost.Equals("localhost", StringComparison.OrdinalIgnoreCase)
         || (IPAddress.TryParse(endpoint.IdnHost, out IPAddress? address) && IPAddress.IsLoopback(address));
 
-    /// <summary>
-    /// What the machine's roots accept is accepted; what fails only for its root is tried with the development authority,
-    /// whose file is read at that moment because a local server may have made it after the client.
-    /// </summary>
-    private static bool IsTrusted(X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
+    /// <summary>Why a certificate is not accepted, with the option that decides; null: it is.</summary>
+    private string? Objection(X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
     {
-        if (errors != SslPolicyErrors.RemoteCertificateChainErrors || certificate is null || !File.Exists(DevelopmentCertificates.AuthorityPath()))
+        if (certificate is null || (errors & SslPolicyErrors.RemoteCertificateNotAvailable) != 0)
         {
-            return errors == SslPolicyErrors.None;
+            return $"{_endpoint.Authority} shows no certificate";
         }
 
-        using X509Chain own = new() { ChainPolicy = Policy(Read(DevelopmentCertificates.AuthorityPath())) };
-        if (chain is not null)
+        string named = $"the certificate of {_endpoint.Authority} ({certificate.Subject})";
+        if ((errors & SslPolicyErrors.RemoteCertificateNameMismatch) != 0)
+        {
+            return $"{named} is for other names than \"{_endpoint.IdnHost}\"";
+        }
+
+        if (_named is not null)
+        {
+            return Build(certificate, chain, _named.Read()) is { } reason
+                ? $"{named} is not trusted by TrustedCaFile \"{_named.Path}\": {reason}"
+                : null;
+        }
+
+        if (errors == SslPolicyErrors.None)
+        {
+            return null;
+        }
+
+        // The file is looked for at this moment because a local server may have made it after the client.
+        string development = DevelopmentCertificates.AuthorityPath();
+        string? untrusted = IsLoopback(_endpoint) && File.Exists(development)
+            ? Build(certificate, chain, new CertificateFile(development).Read())
+            : Reasons(chain);
+        return untrusted is null
+            ? null
+            : $"{named} is not trusted by this machine: {untrusted}; set TrustedCaFile to the file of its authority";
+    }
+
+    /// <summary>Builds the certificate's chain to given roots; says why that fails, or null.</summary>
+    private static string? Build(X509Certificate certificate, X509Chain? received, X509Certificate2Collection roots)
+    {
+        using X509Chain own = new();
+        own.ChainPolicy.TrustMode = X509ChainTrustMode.CustomRootTrust;
+        own.ChainPolicy.RevocationMode = X509RevocationMode.NoCheck;
+        own.ChainPolicy.ApplicationPolicy.Add(new Oid(ServerAuthentication));
+        own.ChainPolicy.CustomTrustStore.AddRange(roots);
+        if (received is not null)
         {
             // What the server sent between its certificate and the root.
-            X509Certificate2[] sent = [.. chain.ChainElements.Select(static element => element.Certificate)];
+            X509Certificate2[] sent = [.. received.ChainElements.Select(static element => element.Certificate)];
             own.ChainPolicy.ExtraStore.AddRange(sent);
         }
 
         using X509Certificate2 leaf = new(certificate);
-        return own.Build(leaf);
+        return own.Build(leaf) ? null : Reasons(own);
     }
 
-    private static X509ChainPolicy Policy(X509Certificate2Collection roots)
-    {
-        X509ChainPolicy policy = new()
-        {
-            TrustMode = X509ChainTrustMode.CustomRootTrust,
-            RevocationMode = X509RevocationMode.NoCheck,
-        };
-        policy.ApplicationPolicy.Add(new Oid("1.3.6.1.5.5.7.3.1"));
-        policy.CustomTrustStore.AddRange(roots);
-        return policy;
-    }
-
-    private static X509Certificate2Collection Read(string file)
-    {
-        try
-        {
-            X509Certificate2Collection certificates = [];
-            certificates.ImportFromPemFile(file);
-            return certificates.Count > 0 ? certificates : throw new IOException($"The certificate file \"{file}\" holds no certificate.");
-        }
-        catch (Exception e) when (e is CryptographicException or UnauthorizedAccessException)
-        {
-            throw new IOException($"The certificate file \"{file}\" cannot be read: {e.Message}", e);
-        }
-    }
+    private static string Reasons(X509Chain? chain) =>
+        chain is { ChainStatus.Length: > 0 }
+            ? string.Join(", ", chain.ChainStatus.Select(static status => status.Status).Distinct())
+            : "its chain cannot be built";
 }

@@ -32,7 +32,8 @@ internal sealed class SlotTable(int capacity)
     /// <param name="reference">The operation.</param>
     /// <param name="frame">The frame that carries the request.</param>
     /// <param name="isHeld">The node may hold the answer back.</param>
-    public uint Take(OperationRef reference, long frame, bool isHeld = false)
+    /// <param name="now">This moment, on the clock's timestamp scale.</param>
+    public uint Take(OperationRef reference, long frame, bool isHeld = false, long now = 0)
     {
         int place = _free;
         if (place >= 0)
@@ -52,6 +53,7 @@ internal sealed class SlotTable(int capacity)
 
         ref Slot slot = ref _slots[place];
         slot.IsHeld = isHeld;
+        slot.TakenAt = now;
         slot.Reference = reference;
         slot.Frame = frame;
         slot.IsUsed = true;
@@ -65,6 +67,20 @@ internal sealed class SlotTable(int capacity)
         Owed += isHeld ? 0 : 1;
         return slot.Number;
     }
+
+    /// <summary>
+    /// The operation behind a number goes another way: its place stays taken, without it, until the node replies, because the node still holds the request.
+    /// </summary>
+    public void Disown(uint number)
+    {
+        if (TryFind(number, out _, out _))
+        {
+            _slots[(int)(number & PlaceMask)].Reference = default;
+        }
+    }
+
+    /// <summary>When the place of a number, which is in use, was taken.</summary>
+    public long TakenAt(uint number) => _slots[(int)(number & PlaceMask)].TakenAt;
 
     /// <summary>Finds the operation behind a number and the frame that carried it. False when the number is not in use.</summary>
     public bool TryFind(uint number, out OperationRef reference, out long frame)
@@ -101,12 +117,12 @@ internal sealed class SlotTable(int capacity)
         return true;
     }
 
-    /// <summary>Steps through the places in use: start with -1; false after the last one. The current place may be released in between.</summary>
+    /// <summary>Steps through the places that hold an operation: start with -1; false after the last one. The current place may be released in between.</summary>
     public bool Next(ref int place, out uint number, out OperationRef reference, out long frame)
     {
         while (++place < _made)
         {
-            if (_slots[place].IsUsed)
+            if (_slots[place] is { IsUsed: true, Reference.Operation: not null })
             {
                 number = _slots[place].Number;
                 reference = _slots[place].Reference;
@@ -125,6 +141,7 @@ internal sealed class SlotTable(int capacity)
     {
         public OperationRef Reference;
         public long Frame;
+        public long TakenAt;
         public uint Number;
         public int NextFree;
         public bool IsUsed;

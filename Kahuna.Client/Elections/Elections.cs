@@ -17,6 +17,9 @@ public sealed class Elections
 {
     private static readonly TimeSpan s_waitMax = TimeSpan.FromMilliseconds(Limits.LockWaitMsMax);
 
+    /// <summary>A question that fails at once, because as many operations wait as may, is not asked in a circle.</summary>
+    private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(200);
+
     private readonly Acquirer _acquirer;
     private readonly LockCalls _calls;
     private readonly Durability _durability;
@@ -89,7 +92,7 @@ public sealed class Elections
     /// <param name="name">Name of the election.</param>
     /// <param name="ct">Ends the observation.</param>
     /// <returns>The leaders; null while nobody leads.</returns>
-    /// <exception cref="KahunaException">No node has answered until the request timeout; observe anew.</exception>
+    /// <exception cref="KahunaException">No node has answered the first question until the request timeout. Once there was an answer, the observation goes on however long the cluster is away, and then tells who leads.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public IAsyncEnumerable<LeaderDescription?> ObserveAsync(string name, CancellationToken ct = default) => ObserveAsync(name, _durability, ct);
 
@@ -104,7 +107,17 @@ public sealed class Elections
         long? told = null;
         while (true)
         {
-            LockReply reply = await AskAsync(name, WireLevels.Of(durability), known, ct).ConfigureAwait(_calls.CapturesContext);
+            LockReply reply;
+            try
+            {
+                reply = await AskAsync(name, WireLevels.Of(durability), known, ct).ConfigureAwait(_calls.CapturesContext);
+            }
+            catch (KahunaException failure) when (known is not null && IsPassing(failure.Code))
+            {
+                await PauseAsync(ct).ConfigureAwait(_calls.CapturesContext);
+                continue;
+            }
+
             LeaderDescription? leader = Read(name, reply, out long current);
             known = current;
             if ((leader?.Token ?? 0) != told)
@@ -122,6 +135,22 @@ public sealed class Elections
         LockHolder? first = held is { Holders: [{ } holder, ..] } ? holder : null;
         current = first?.Token ?? 0;
         return first is { Owner.Length: > 0 } ? new LeaderDescription(first.Note, first.Token) : null;
+    }
+
+    private static bool IsPassing(KahunaErrorCode code) =>
+        code is KahunaErrorCode.DeadlineExceeded or KahunaErrorCode.Unavailable or KahunaErrorCode.Overloaded or KahunaErrorCode.ConnectionLost;
+
+    /// <summary>Before a question is asked again that most often has taken a whole request timeout.</summary>
+    private async ValueTask PauseAsync(CancellationToken ct)
+    {
+        try
+        {
+            await Task.Delay(s_pause, _calls.Time, ct).ConfigureAwait(_calls.CapturesContext);
+        }
+        catch (OperationCanceledException)
+        {
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+        }
     }
 
     private async ValueTask<LockReply> AskAsync(string name, CommandDurability durability, long? known, CancellationToken ct)

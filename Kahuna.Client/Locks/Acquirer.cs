@@ -14,6 +14,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     /// <summary>Grants that were over before they could be used, after which a caller who does not wait is told.</summary>
     private const int DeadGrantsMax = 3;
 
+    /// <summary>For so long an answer may be held back however short the lease is: asking more often would be polling.</summary>
+    private const long HoldMsMin = 500;
+
     /// <summary>Far longer than anything takes to be given back; a wait that no server accepts is refused afterwards.</summary>
     private static readonly TimeSpan s_leavingTimeMax = TimeSpan.FromHours(1);
 
@@ -244,7 +247,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         try
         {
             long asked = calls.Clock.Now;
-            long holdMs = Math.Clamp(calls.Clock.Ms(limits.Until - asked), 0, calls.Gate.NextHoldMs);
+            long holdMs = Math.Clamp(calls.Clock.Ms(limits.Until - asked), 0, Math.Min(calls.Gate.NextHoldMs, HoldMsOf(in claim)));
             return (await calls.AwaitAsync(in claim, token, holdMs, limits.Left - TimeSpan.FromMilliseconds(holdMs), ct).ConfigureAwait(calls.CapturesContext), asked);
         }
         catch (KahunaException failure) when (failure.Code is KahunaErrorCode.DeadlineExceeded or KahunaErrorCode.Unavailable or KahunaErrorCode.Overloaded && calls.Clock.Now < limits.Until)
@@ -257,6 +260,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             calls.Gate.Leave();
         }
     }
+
+    /// <summary>A third of the lease: when the leader does not answer by then, and another node has to be asked, the lease of a grant still lasts.</summary>
+    private static long HoldMsOf(in LockClaim claim) => Math.Max(HoldMsMin, (long)claim.Lease.TotalMilliseconds / 3);
 
     /// <summary>Enough of the lease is left for the handle's own renewals.</summary>
     private bool IsFresh(in LockClaim claim, long begun) => LockHandle.UsableUntil(calls.Clock, begun, claim.Lease) - calls.Clock.Now > calls.Clock.Of(claim.Lease / 3);

@@ -3,15 +3,17 @@ using Kahuna.Client.Connection;
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// The handles of one client that hold a lock, and one timer for all of them: when the next one has to be renewed, or is to be told that its lease is about to end. A heap by that moment, in which a handle
-/// knows its place, so that those that are soon given back leave nothing behind. Any thread; holds no lock while handles are told.
+/// The leases that one client holds, and one alarm for all of them: when the next one has to be renewed, or its holder
+/// is to be told that it is about to end. A heap by that moment, in which a lease knows its place, so that those that
+/// are soon given back leave nothing behind. Any thread; holds no lock while holders are told. With the real clock the
+/// alarm is a thread of its own, so that holders are told in time also when every thread of the pool is blocked.
 /// </summary>
 internal sealed class LeaseKeeper : IDisposable
 {
     private readonly Lock _lock = new();
     private readonly ConnectionClock _clock;
-    private readonly ITimer _timer;
-    private LockHandle[] _heap = new LockHandle[16];
+    private readonly ILeaseAlarm _alarm;
+    private HeldLease[] _heap = new HeldLease[16];
     private int _count;
     private long _armedFor = long.MaxValue;
     private bool _isClosed;
@@ -19,14 +21,15 @@ internal sealed class LeaseKeeper : IDisposable
     public LeaseKeeper(LockCalls calls)
     {
         _clock = calls.Clock;
-        using (ExecutionContext.IsFlowSuppressed() ? default(AsyncFlowControl?) : ExecutionContext.SuppressFlow())
-        {
-            _timer = calls.Time.CreateTimer(static state => ((LeaseKeeper)state!).Tick(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
-        }
+        HasThread = calls.HasThreads;
+        _alarm = HasThread ? new LeaseThread(_clock, Tick) : new LeaseTimer(_clock, calls.Time, Tick);
     }
 
-    /// <summary>Takes a handle on until it is removed; false when the client is disposed.</summary>
-    public bool TryAdd(LockHandle handle, long due)
+    /// <summary>Leases fall due on a thread of the keeper's own.</summary>
+    public bool HasThread { get; }
+
+    /// <summary>Takes a lease on until it is removed; false when the client is disposed.</summary>
+    public bool TryAdd(HeldLease lease, long due)
     {
         lock (_lock)
         {
@@ -40,41 +43,44 @@ internal sealed class LeaseKeeper : IDisposable
                 Array.Resize(ref _heap, 2 * _heap.Length);
             }
 
-            handle.Due = due;
-            MoveUp(handle, _count);
+            lease.Due = due;
+            MoveUp(lease, _count);
             Arm();
             return true;
         }
     }
 
-    /// <summary>The handle has another moment, which is read here, so that of several the newest counts; without effect when it is not here any more.</summary>
-    public void Move(LockHandle handle)
+    /// <summary>
+    /// The lease has another moment, which is read here, so that of several the newest counts; without effect when it
+    /// is not here any more.
+    /// </summary>
+    public void Move(HeldLease lease)
     {
         lock (_lock)
         {
-            if (handle.Place != 0)
+            if (lease.Place != 0)
             {
-                handle.Due = handle.NextDue;
-                Settle(handle);
+                lease.Due = lease.NextDue;
+                Settle(lease);
                 Arm();
             }
         }
     }
 
-    public void Remove(LockHandle handle)
+    public void Remove(HeldLease lease)
     {
         lock (_lock)
         {
-            int place = handle.Place;
+            int place = lease.Place;
             if (place == 0)
             {
                 return;
             }
 
-            handle.Place = 0;
-            LockHandle last = _heap[_count];
+            lease.Place = 0;
+            HeldLease last = _heap[_count];
             _heap[_count--] = null!;
-            if (last != handle)
+            if (last != lease)
             {
                 last.Place = place;
                 _heap[place] = last;
@@ -86,39 +92,39 @@ internal sealed class LeaseKeeper : IDisposable
     /// <summary>The client is disposed and renews nothing any more: every holder is told.</summary>
     public void Dispose()
     {
-        LockHandle[] held;
+        HeldLease[] held;
         lock (_lock)
         {
             _isClosed = true;
             held = _heap[1..(_count + 1)];
         }
 
-        _timer.Dispose();
-        foreach (LockHandle handle in held)
+        _alarm.Dispose();
+        foreach (HeldLease lease in held)
         {
-            handle.Lose();
+            lease.Lose();
         }
     }
 
     private void Tick()
     {
         long now = _clock.Now;
-        List<LockHandle> due = [];
+        List<HeldLease> due = [];
         lock (_lock)
         {
             _armedFor = long.MaxValue;
             while (_count > 0 && _heap[1].Due <= now)
             {
-                LockHandle handle = _heap[1];
-                due.Add(handle);
-                handle.Due = long.MaxValue;
-                MoveDown(handle, 1);
+                HeldLease lease = _heap[1];
+                due.Add(lease);
+                lease.Due = long.MaxValue;
+                MoveDown(lease, 1);
             }
         }
 
-        foreach (LockHandle handle in due)
+        foreach (HeldLease lease in due)
         {
-            handle.OnDue(now);
+            lease.OnDue(now);
         }
 
         lock (_lock)
@@ -127,35 +133,33 @@ internal sealed class LeaseKeeper : IDisposable
         }
     }
 
-    /// <summary>Sets the timer for the earliest handle, unless it comes before that anyway.</summary>
+    /// <summary>Sets the alarm for the earliest lease, unless it comes before that anyway.</summary>
     private void Arm()
     {
         if (_count > 0 && !_isClosed && _heap[1].Due < _armedFor)
         {
             _armedFor = _heap[1].Due;
-
-            // A whole number of milliseconds, so that it does not come before its time and has to be set again.
-            _timer.Change(TimeSpan.FromMilliseconds(Math.Max(0, _clock.Ms(_armedFor - _clock.Now)) + 1), Timeout.InfiniteTimeSpan);
+            _alarm.Set(_armedFor);
         }
     }
 
-    private void Settle(LockHandle handle)
+    private void Settle(HeldLease lease)
     {
-        MoveUp(handle, handle.Place);
-        MoveDown(handle, handle.Place);
+        MoveUp(lease, lease.Place);
+        MoveDown(lease, lease.Place);
     }
 
-    private void MoveUp(LockHandle handle, int place)
+    private void MoveUp(HeldLease lease, int place)
     {
-        for (; place > 1 && _heap[place / 2].Due > handle.Due; place /= 2)
+        for (; place > 1 && _heap[place / 2].Due > lease.Due; place /= 2)
         {
             Put(_heap[place / 2], place);
         }
 
-        Put(handle, place);
+        Put(lease, place);
     }
 
-    private void MoveDown(LockHandle handle, int place)
+    private void MoveDown(HeldLease lease, int place)
     {
         while (2 * place <= _count)
         {
@@ -165,7 +169,7 @@ internal sealed class LeaseKeeper : IDisposable
                 child++;
             }
 
-            if (_heap[child].Due >= handle.Due)
+            if (_heap[child].Due >= lease.Due)
             {
                 break;
             }
@@ -174,12 +178,12 @@ internal sealed class LeaseKeeper : IDisposable
             place = child;
         }
 
-        Put(handle, place);
+        Put(lease, place);
     }
 
-    private void Put(LockHandle handle, int place)
+    private void Put(HeldLease lease, int place)
     {
-        _heap[place] = handle;
-        handle.Place = place;
+        _heap[place] = lease;
+        lease.Place = place;
     }
 }

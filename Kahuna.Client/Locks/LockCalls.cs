@@ -1,10 +1,11 @@
 using Kahuna.Client.Connection;
 using Kahuna.Client.Wire.Commands;
+using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Client.Locks;
 
 /// <summary>The operations on locks as the wire has them, one method each, and what all that is about locks in a client shares. Part of a <see cref="KahunaClient"/>; any thread.</summary>
-internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts ports, int maxInFlight)
+internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts ports, int maxInFlight, ILogger logger)
 {
     /// <summary>Questions of one client that may wait at the leader at a time.</summary>
     private const int AwaitsMax = 4096;
@@ -16,6 +17,17 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
     public TimeProvider Time => ports.Time;
 
     public OwnerNames Owners { get; } = new(ports.NewSessionId);
+
+    /// <summary>The leases whose owners the caller has named.</summary>
+    public NamedLeases Named { get; } = new();
+
+    /// <summary>What keeps leases may have threads of its own.</summary>
+    public bool HasThreads => ports.HasThreads;
+
+    /// <summary>Tells holders of a loss; null: the pool does it, or a simulator's run.</summary>
+    public LossNotices? Losses { get; } = ports.HasThreads ? new LossNotices() : null;
+
+    public ILogger Logger => logger;
 
     /// <summary>Bounds the questions that wait at the leader, so that at least half of a stream is left for everything else.</summary>
     public AwaitGate Gate { get; } = new(Math.Clamp(maxInFlight / 2, 1, AwaitsMax), takesAll: maxInFlight < 2, ports.Time, ports.Context is not null);
@@ -72,11 +84,12 @@ internal sealed class LockCalls(ClusterConnection connection, ConnectionPorts po
     public ValueTask<LockReply> ExtendAsync(string resource, CommandDurability durability, (ReadOnlyMemory<byte> Owner, long Token) holder, TimeSpan lease, CancellationToken ct) =>
         connection.Run(Extension(resource, durability, holder, lease), ct);
 
-    /// <summary>An extension that is given up early enough for another one, which may find another way.</summary>
+    /// <summary>An extension that is given up early enough for another one, which may find another way. What follows its answer must not block: it runs on the stream's reader.</summary>
     public ValueTask<LockReply> RenewAsync(in LockClaim claim, long token, TimeSpan lease)
     {
         Operation<LockReply> operation = Extension(claim.Resource, claim.Durability, (claim.Owner, token), lease);
         operation.Patience = claim.Lease / 3;
+        operation.EndsInline = true;
         return connection.Run(operation, CancellationToken.None);
     }
 

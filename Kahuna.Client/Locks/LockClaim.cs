@@ -32,10 +32,16 @@ internal readonly struct LockClaim
     /// <summary>With <see cref="IsNamed"/>: this call among those of the same owner for the same lock.</summary>
     public SharedClaims.Call? Sharing { get; init; }
 
+    /// <summary>Where the caller's flow remembers a shared claim; null for others.</summary>
+    public SharedHold? Hold { get; private init; }
+
     /// <summary>A <see cref="LockForm"/>.</summary>
     public ReadOnlyMemory<byte> Form { get; }
 
     public ReadOnlyMemory<byte> Owner => Form.Slice(LockForm.HeaderBytes, _ownerBytes);
+
+    /// <summary>What all calls of this owner for this lock have in common.</summary>
+    public (string Resource, Durability Durability, string Owner) Key => (Resource, (Durability)(byte)Durability, OwnerText);
 
     public string OwnerText => Encoding.UTF8.GetString(Owner.Span);
 
@@ -46,14 +52,14 @@ internal readonly struct LockClaim
         Span<byte> made = stackalloc byte[OwnerNames.Bytes];
         scoped LockForm form = new() { Mode = WireLevels.Of(wish.Mode), Permits = wish.Permits };
         form.Note = wish.Note is { } note ? note.Span : options.Note is null ? default : Encode(options.Note, "note");
-        if (options.Owner is null)
+        if (options.ReentrantOwner is null)
         {
             owners.Write(made);
             form.Owner = made;
         }
         else
         {
-            form.Owner = Encode(options.Owner, "owner");
+            form.Owner = Encode(options.ReentrantOwner, "owner");
         }
 
         string? sentence = LockCheck.FormRefusal(in form)
@@ -65,7 +71,7 @@ internal readonly struct LockClaim
 
         byte[] bytes = new byte[form.EncodedBytes];
         form.Write(bytes);
-        return new LockClaim(wish.Resource, wish.Durability, bytes, form.Owner.Length) { Lease = wish.Lease, IsNamed = options.Owner is not null };
+        return new LockClaim(wish.Resource, wish.Durability, bytes, form.Owner.Length) { Lease = wish.Lease, IsNamed = options.ReentrantOwner is not null, Hold = wish.Hold };
     }
 
     /// <summary>A text that the caller has given.</summary>

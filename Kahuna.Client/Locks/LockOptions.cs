@@ -9,10 +9,12 @@ public sealed record LockOptions
     public Durability? Durability { get; init; }
 
     /// <summary>
-    /// Who asks: 1 to 256 bytes of text. Whoever asks again under the same name has the same claim: a lock that it holds is renewed and its token is the same, and giving it up by one handle gives it up for
-    /// all. Null: each call is an owner of its own, under a name that nobody else has.
+    /// Names the owner, 1 to 256 bytes of text, which makes the lock re-entrant: whoever asks again under the same name,
+    /// from whatever process, has the same claim. A lock that it holds is renewed under the same token, and giving it back by one handle gives it
+    /// back for all: the other handles of this client are lost at once, those of other processes learn it at their next renewal.
+    /// A name takes part in one mode at a time. Null: each call is an owner of its own, under a name that nobody else has.
     /// </summary>
-    public string? Owner { get; init; }
+    public string? ReentrantOwner { get; init; }
 
     /// <summary>At most 1,024 bytes of text that everybody can read with <see cref="Locks.GetAsync"/> while the lock is held. Null: none.</summary>
     public string? Note { get; init; }

@@ -12,6 +12,9 @@ internal readonly record struct LockWish(string Resource, CommandDurability Dura
     /// <summary>Permits of a semaphore; 0 for other modes.</summary>
     public int Permits { get; init; }
 
+    /// <summary>The caller's flow remembers it; null for claims that are not shared.</summary>
+    public SharedHold? Hold { get; init; }
+
     /// <summary>What is left with the lock; null: what the options say.</summary>
     public ReadOnlyMemory<byte>? Note { get; init; }
 }

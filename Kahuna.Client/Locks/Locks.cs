@@ -37,12 +37,17 @@ public sealed class Locks
     /// <param name="ct">Ends the wait; the place in the queue, or the lock if it is granted just then, is given up in the background.</param>
     /// <returns>The lock; dispose it to give it back.</returns>
     /// <exception cref="KahunaException">
-    /// With <see cref="KahunaErrorCode.LockBusy"/> the wait ran out, with <see cref="KahunaErrorCode.LockModeDiffers"/> the name is in use as a semaphore. For other codes see
-    /// <see cref="KahunaException.Outcome"/>: a lock that may have been granted is given up in the background, and ends with its lease if that fails, too.
+    /// With <see cref="KahunaErrorCode.LockBusy"/> the wait ran out, with <see cref="KahunaErrorCode.LockModeDiffers"/> the name is in use as a semaphore, or the calling method, or one that called it, holds
+    /// the lock shared and asks for it exclusively, which would wait for itself. For other codes see <see cref="KahunaException.Outcome"/>: a lock that may have been granted is given up in the background, and ends with its lease if that fails, too.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public ValueTask<LockHandle> AcquireAsync(string resource, TimeSpan lease, TimeSpan wait, LockOptions? options = null, CancellationToken ct = default) =>
-        _acquirer.AcquireAsync(Wish(resource, lease, options), wait, options, ct)!;
+    public ValueTask<LockHandle> AcquireAsync(string resource, TimeSpan lease, TimeSpan wait, LockOptions? options = null, CancellationToken ct = default)
+    {
+        LockWish wish = Wish(resource, lease, options);
+        return wish.Mode == LockMode.Exclusive && SharedHold.TokenOf(_calls, in wish) is { } token
+            ? ValueTask.FromException<LockHandle>(Failures.WaitsForItself(resource, token))
+            : _acquirer.AcquireAsync(wish, wait, options, ct)!;
+    }
 
     /// <inheritdoc cref="AcquireAsync(string, TimeSpan, TimeSpan, LockOptions?, CancellationToken)"/>
     public ValueTask<LockHandle> AcquireAsync(string resource, TimeSpan lease, TimeSpan wait, CancellationToken ct) => AcquireAsync(resource, lease, wait, null, ct);
@@ -96,7 +101,9 @@ public sealed class Locks
     {
         ArgumentNullException.ThrowIfNull(resource);
         ArgumentNullException.ThrowIfNull(owner);
-        return (await _calls.ReleaseAsync(resource, LevelOf(durability), (LockClaim.Encode(owner, "owner"), token), onlyPlace: false, ct).ConfigureAwait(_calls.CapturesContext)).Status == OutcomeStatus.Applied;
+        byte[] name = LockClaim.Encode(owner, "owner");
+        _calls.Named.Lose((resource, durability ?? _durability, owner), token);
+        return (await _calls.ReleaseAsync(resource, LevelOf(durability), (name, token), onlyPlace: false, ct).ConfigureAwait(_calls.CapturesContext)).Status == OutcomeStatus.Applied;
     }
 
     /// <summary>Tells who holds a lock or permits of a semaphore, and how many wait.</summary>
@@ -162,7 +169,8 @@ public sealed class Locks
     private LockWish Wish(string resource, TimeSpan lease, LockOptions? options)
     {
         ArgumentNullException.ThrowIfNull(resource);
-        return new LockWish(resource, LevelOf(options?.Durability), lease, options?.Mode ?? LockMode.Exclusive);
+        LockWish wish = new(resource, LevelOf(options?.Durability), lease, options?.Mode ?? LockMode.Exclusive);
+        return wish.Mode == LockMode.Shared ? wish with { Hold = SharedHold.Begin(_calls, in wish) } : wish;
     }
 
     private CommandDurability LevelOf(Durability? durability) => WireLevels.Of(durability ?? _durability);

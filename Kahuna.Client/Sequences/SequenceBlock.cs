@@ -38,7 +38,7 @@ internal sealed class SequenceBlock(Sequences sequences, string name, int size, 
                     return value;
                 }
 
-                fetching = _fetching ??= FetchAsync();
+                fetching = _fetching ??= sequences.Start(FetchAsync);
             }
 
             try
@@ -72,17 +72,15 @@ internal sealed class SequenceBlock(Sequences sequences, string name, int size, 
         _part = _part.After();
         if (_part.Left <= size / 2 && _spare.Left == 0 && !_part.IsLast)
         {
-            _fetching ??= FetchAsync();
+            _fetching ??= sequences.Start(FetchAsync);
         }
 
         return true;
     }
 
-    /// <summary>Fetches the next block. The task gives why there is none, and does not fail: nobody may be waiting for it.</summary>
+    /// <summary>Fetches the next block, away from the caller, who holds the lock. The task gives why there is none, and does not fail: nobody may be waiting for it.</summary>
     private async Task<Exception?> FetchAsync()
     {
-        // The caller holds the lock: what follows runs after it is released.
-        await Task.Yield();
         Part fetched = default;
         Exception? failure = null;
         try

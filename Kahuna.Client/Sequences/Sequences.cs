@@ -38,6 +38,9 @@ public sealed class Sequences
 
     internal bool CapturesContext => _connection.CapturesContext;
 
+    /// <summary>Begins something away from the caller.</summary>
+    internal Task<T> Start<T>(Func<Task<T>> work) => _connection.Start(work);
+
     /// <summary>Takes the next value.</summary>
     /// <param name="name">Name of the sequence.</param>
     /// <param name="options">A key that names this allocation, or the fast mode; null for neither.</param>
@@ -69,18 +72,39 @@ public sealed class Sequences
     /// <param name="count">How many; 1 or more, and no more than are left.</param>
     /// <param name="options">A key that names this allocation; null for none. The mode is not looked at: what is asked for is taken, and no block.</param>
     /// <param name="ct">Ends the wait; values may still be taken.</param>
-    /// <returns>The first and the last value.</returns>
-    /// <exception cref="KahunaException">As <see cref="NextAsync"/>; a sequence that has fewer values left gives none, and the message says how many there are.</exception>
+    /// <returns>
+    /// The first and the last value. Without a key, a sequence that begins again gives what is left before its bound when that is less: <see cref="SequenceRange.Count"/> says it, and the next call begins
+    /// behind the bound.
+    /// </returns>
+    /// <exception cref="KahunaException">As <see cref="NextAsync"/>; any other sequence that has fewer values left gives none, and the message says how many there are.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public ValueTask<SequenceRange> ReserveAsync(string name, long count, SequenceOptions? options = null, CancellationToken ct = default)
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    public async ValueTask<SequenceRange> ReserveAsync(string name, long count, SequenceOptions? options = null, CancellationToken ct = default)
     {
-        Operation<SequenceRange> operation = Taking<SequenceRange>(name, count);
         if (options?.IdempotencyKey is { } key)
         {
+            // A key belongs to one count: what is left now is another one.
+            Operation<SequenceRange> operation = Taking<SequenceRange>(name, count);
             operation.SetKey(key);
+            return await _connection.Run(operation, ct).ConfigureAwait(_connection.CapturesContext);
         }
 
-        return _connection.Run(operation, ct);
+        long asked = count;
+        while (true)
+        {
+            SequenceTake take = await _connection.Run(Taking<SequenceTake>(name, asked), ct).ConfigureAwait(_connection.CapturesContext);
+            if (take.Range is { } range)
+            {
+                return range;
+            }
+
+            // It gets less with each answer, so that others who take values at the same time cannot hold this up for ever.
+            asked = Math.Min(take.Left, asked - 1);
+            if (await GetAsync(name, ct).ConfigureAwait(_connection.CapturesContext) is not { Cycle: true })
+            {
+                throw Failures.Exhausted(name, take.Left);
+            }
+        }
     }
 
     /// <summary>Describes a sequence.</summary>

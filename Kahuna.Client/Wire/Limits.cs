@@ -19,7 +19,7 @@ internal static class Limits
     public static ReadOnlySpan<byte> ReservedPrefix => "__kahuna"u8;
 
     /// <summary>Version of the frame, command and outcome layouts; stated by both sides in the stream's handshake.</summary>
-    public const int WireVersion = 2;
+    public const int WireVersion = 3;
 
     /// <summary>A writer closes a frame at this size: large enough that headers vanish, small enough that a frame does not hold up its successor.</summary>
     public const int FrameBytesTarget = 256 * 1024;
@@ -47,6 +47,9 @@ internal static class Limits
 
     /// <summary>Permits of a semaphore.</summary>
     public const int PermitsMax = 10_000;
+
+    /// <summary>Claims of one lock, held and waiting together: more than there are processes that share one, and some 45 MB of state.</summary>
+    public const int ClaimsPerLockMax = 131_072;
 
     /// <summary>For so long an answer about a lock may be held back until there is something to say.</summary>
     public const int LockHoldMsMax = 30_000;

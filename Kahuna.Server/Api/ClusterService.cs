@@ -13,7 +13,8 @@ internal sealed class ClusterService(ClusterView view, RequestDoor door, Cancell
     /// <summary>Sends the description at once and after each change; changes that come faster than the caller reads are sent as one.</summary>
     public async Task WatchCluster(DescribeClusterRequest request, GrpcStreamWriter<DescribeClusterResponse> writer, CallContext context)
     {
-        using SemaphoreSlim changed = new(1, 1);
+        // Not disposed: a change that is being told at this moment may come after the watch has ended, on the thread of a turn.
+        SemaphoreSlim changed = new(1, 1);
         using IDisposable watch = view.Watch(() =>
         {
             if (changed.CurrentCount == 0)

@@ -15,10 +15,13 @@ namespace Kahuna.Server.Api;
 /// the loops deliver. The reader is one asynchronous method; replies come from any thread and are written by whoever
 /// finds no write under way.
 /// </summary>
-internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, CancellationToken stop) : ReplySink(door.Router.Loops)
+internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, CancellationToken stop) : ReplySink(door.Router.Loops, door.Room)
 {
+    /// <summary>Bytes that are copied into the pipe before it is flushed: a frame or so, because what is in the pipe is in memory twice for a moment.</summary>
+    private const int FlushBytes = Limits.FrameBytesTarget;
+
     private readonly Lock _lock = new();
-    private readonly Queue<ByteBuffer> _frames = new();
+    private readonly Queue<(ByteBuffer? Frame, int Replies)> _frames = new();
     private readonly SemaphoreSlim _room = new(0, 1);
     private bool _writing;
     private bool _ended;
@@ -26,6 +29,8 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
     private int _mapDue;
     private int _inFlight;
     private bool _waitsForRoom;
+    private int _flushingBytes;
+    private int _flushingReplies;
 
     /// <summary>Serves the stream until the client ends it, the connection is lost or the node stops.</summary>
     public async Task RunAsync()
@@ -170,11 +175,6 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
     {
         lock (_lock)
         {
-            if (replies > 0)
-            {
-                Interlocked.Add(ref _inFlight, -replies);
-            }
-
             if (_ended)
             {
                 frame?.Return();
@@ -183,7 +183,8 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
             if (frame is not null)
             {
-                _frames.Enqueue(frame);
+                Waits(frame.Length);
+                _frames.Enqueue((frame, replies));
             }
 
             if (_writing)
@@ -207,13 +208,14 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
             {
                 ValueTask<FlushResult> flush = stream.Output.FlushAsync();
                 FlushResult result = flush.IsCompletedSuccessfully ? flush.Result : await flush.ConfigureAwait(false);
+                Flushed();
                 if (result.IsCompleted || result.IsCanceled)
                 {
                     End();
                 }
             }
         }
-        catch (Exception)
+        catch (Exception error) when (error is not OutOfMemoryException)
         {
             // The connection is gone, in whichever way the host puts it; the reader finds out by itself and ends the call.
             End();
@@ -221,6 +223,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
         if (holds)
         {
+            Flushed();
             lock (_lock)
             {
                 _writing = false;
@@ -229,13 +232,32 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
         }
     }
 
-    /// <summary>Copies what waits into the pipe. False when there was nothing, and the writer is no longer held, or when the stream has ended.</summary>
+    /// <summary>What was written is out of this process's hands, or lost with the connection: requests may follow, and reads that waited are answered.</summary>
+    private void Flushed()
+    {
+        int bytes = _flushingBytes;
+        if (bytes == 0)
+        {
+            return;
+        }
+
+        Interlocked.Add(ref _inFlight, -_flushingReplies);
+        (_flushingBytes, _flushingReplies) = (0, 0);
+        lock (_lock)
+        {
+            SignalRoom();
+        }
+
+        Left(bytes);
+    }
+
+    /// <summary>Copies what waits into the pipe, a part of it at a time. False when there was nothing, and the writer is no longer held, or when the stream has ended.</summary>
     private bool TakeQueued(ref bool holds)
     {
         bool any = false;
-        while (true)
+        while (_flushingBytes < FlushBytes)
         {
-            ByteBuffer? frame;
+            (ByteBuffer? Frame, int Replies) next;
             lock (_lock)
             {
                 if (_ended)
@@ -243,29 +265,34 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
                     return false;
                 }
 
-                if (!_frames.TryDequeue(out frame) && Volatile.Read(ref _mapDue) == 0)
+                if (!_frames.TryDequeue(out next) && Volatile.Read(ref _mapDue) == 0)
                 {
                     if (!any)
                     {
                         _writing = false;
                         holds = false;
+                        SignalRoom();
                     }
 
-                    SignalRoom();
                     return any;
                 }
             }
 
-            if (frame is null)
+            if (next.Frame is null)
             {
                 Volatile.Write(ref _mapDue, 0);
-                frame = MapFrame();
+                next.Frame = MapFrame();
+                Waits(next.Frame.Length);
             }
 
-            stream.Output.Write(frame.Written);
-            frame.Return();
+            _flushingBytes += next.Frame.Length;
+            _flushingReplies += next.Replies;
+            stream.Output.Write(next.Frame.Written);
+            next.Frame.Return();
             any = true;
         }
+
+        return true;
     }
 
     private void SignalRoom()
@@ -279,16 +306,21 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
     private void End()
     {
+        int bytes = 0;
         lock (_lock)
         {
             _ended = true;
-            while (_frames.TryDequeue(out ByteBuffer? frame))
+            while (_frames.TryDequeue(out (ByteBuffer? Frame, int Replies) next))
             {
-                frame.Return();
+                bytes += next.Frame!.Length;
+                next.Frame.Return();
             }
 
             SignalRoom();
         }
+
+        // Also with nothing to drop: reads may wait for this stream that nobody needs any more.
+        Left(bytes);
     }
 
     /// <summary>Ends the stream and waits until nobody writes any more: the pipe is not ours after the call.</summary>

@@ -39,7 +39,7 @@ internal static class OutcomeErrors
         OutcomeStatus.NotAnInteger or OutcomeStatus.OutOfBounds or OutcomeStatus.ModeDiffers or OutcomeStatus.FenceFailed
             or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => GrpcStatusCode.FailedPrecondition,
         OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted or OutcomeStatus.Exhausted => GrpcStatusCode.OutOfRange,
-        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull or OutcomeStatus.SessionsFull => GrpcStatusCode.ResourceExhausted,
+        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull or OutcomeStatus.SessionsFull or OutcomeStatus.LockFull => GrpcStatusCode.ResourceExhausted,
         OutcomeStatus.Expired => GrpcStatusCode.DeadlineExceeded,
         OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => GrpcStatusCode.Unavailable,
         _ => GrpcStatusCode.Internal,
@@ -66,6 +66,7 @@ internal static class OutcomeErrors
         OutcomeStatus.SessionUnknown => "The partition does not know the session; whether an earlier attempt of this number was carried out is not known.",
         OutcomeStatus.NumberForgotten => "The session has confirmed this number, so that its outcome is forgotten; this attempt did nothing.",
         OutcomeStatus.NumberReused => "Another command has this number, or this idempotency key; nothing was done.",
+        OutcomeStatus.LockFull => "The lock has as many holders and waiters as it may; nothing was done. Try again when some have gone.",
         OutcomeStatus.SessionsFull => "The partition remembers as many sessions as it may; nothing was done. Try again in a few minutes.",
         _ => "The operation ended with " + status + ".",
     };

@@ -15,9 +15,15 @@ namespace Kahuna.Server.Api;
 /// </summary>
 internal sealed class RequestDoor(Router router, int valueBytesMax)
 {
+    /// <summary>The node's room for answers that wait to leave.</summary>
+    public ReplyRoom Room { get; init; } = new();
+
     public Router Router => router;
 
     public int ValueBytesMax => valueBytesMax;
+
+    /// <summary>Takes the requests that clients ask this node to bring to the leader; null: they are answered as all others. Set once, before the first frame.</summary>
+    public Action<ForwardedRequest>? Forward { get; set; }
 
     /// <summary>
     /// Takes a whole Requests frame (a gRPC message body) in: copies it once, checks each command, posts the good ones. Returns the
@@ -41,6 +47,11 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         if (refusals is not null)
         {
             sink.Deliver(refusals, refused);
+        }
+
+        foreach (ClientOperation operation in batch.Forwarded)
+        {
+            Forward!(new ForwardedRequest(batch.Command(operation).ToArray(), operation.Number, operation.WaitMs, sink));
         }
 
         if (batch.Operations.Length > 0)
@@ -120,7 +131,14 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         string? sentence = "The command is malformed.";
         if (Command.TryRead(batch.Command(operation), out Command command) && CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
         {
-            batch.Add(operation with { Slot = router.SlotOf(in command), IsRead = command.IsRead });
+            uint waitMs = operation.WaitMs & ~Frame.ForwardFlag;
+            if (waitMs != operation.WaitMs && Forward is not null)
+            {
+                batch.Forwarded.Add(operation with { WaitMs = waitMs });
+                return;
+            }
+
+            batch.Add(operation with { WaitMs = waitMs, Slot = router.SlotOf(in command), IsRead = command.IsRead });
             return;
         }
 

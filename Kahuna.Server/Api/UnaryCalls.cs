@@ -13,6 +13,14 @@ namespace Kahuna.Server.Api;
 internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
 {
     /// <summary>
+    /// Forwarded calls at a time whose answer may be a value. Another node's answers come whether or not this node's callers take them, so their number is the bound: 256
+    /// values of the default size are 256 MiB, and 256 calls that take 2 ms each are 128,000 per second.
+    /// </summary>
+    private const int ForwardedValuesMax = 256;
+
+    private int _forwardedValues;
+
+    /// <summary>
     /// The outcome's bytes (Wire/Outcomes/Outcome) of a normal answer. Anything else throws <see cref="GrpcException"/> with the code and
     /// the outcome trailer. The buffer is taken over.
     /// </summary>
@@ -21,34 +29,11 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
     /// <param name="ct">Cancelled when nobody waits for the answer any longer.</param>
     public async Task<byte[]> ExecuteAsync(ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct)
     {
-        byte[] copy = command.Written.ToArray();
-        bool isRead = (CommandKind)copy[0] >= CommandKind.Get;
-        UnaryCall call = new(door.Router.Loops);
-        uint waitMs = WaitMs(timeLeft);
-        long beganMs = door.Router.NowMs;
-        if (!door.AcceptOne(command, call, waitMs, out OutcomeStatus status, out string? sentence))
-        {
-            throw OutcomeErrors.ToException(status, sentence!);
-        }
-
+        bool isRead = (CommandKind)command.Written[0] >= CommandKind.Get;
         byte[] outcome;
         try
         {
-            ByteBuffer frame = await call.ReplyAsync(ct);
-            outcome = frame.Written[UnaryCall.OutcomeAt..].ToArray();
-            frame.Return();
-            OutcomeStatus first = (OutcomeStatus)outcome[0];
-            if (first == OutcomeStatus.NotLeader || (first == OutcomeStatus.Unknown && IsNumbered(copy)))
-            {
-                // This process may have stood still meanwhile, and the deadline's timer comes later than the answer.
-                long leftMs = waitMs - (door.Router.NowMs - beganMs);
-                if (leftMs <= 0)
-                {
-                    throw first == OutcomeStatus.NotLeader ? OutcomeErrors.ToException(OutcomeStatus.Expired, "The time limit passed before the operation was begun.") : new OperationCanceledException();
-                }
-
-                outcome = await forwarder.ForwardAsync(copy, mayHaveHappened: first == OutcomeStatus.Unknown, TimeSpan.FromMilliseconds(leftMs), ct);
-            }
+            outcome = await OutcomeAsync(command, WaitMs(timeLeft), ct);
         }
         catch (OperationCanceledException)
         {
@@ -66,6 +51,76 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
 
         return outcome;
     }
+
+    /// <summary>The outcome's bytes, whatever it is. The buffer is taken over.</summary>
+    /// <param name="command">The encoded command.</param>
+    /// <param name="waitMs">How long it may take, here and at the leader.</param>
+    /// <param name="ct">Cancelled when nobody waits for the answer any longer, which ends the wait.</param>
+    /// <exception cref="OperationCanceledException">Nobody waits any longer, or the time was over, and the end is not known.</exception>
+    public async Task<byte[]> OutcomeAsync(ByteBuffer command, uint waitMs, CancellationToken ct)
+    {
+        byte[] copy = command.Written.ToArray();
+        UnaryCall call = new(door.Router.Loops, door.Room);
+        long beganMs = door.Router.NowMs;
+        if (!door.AcceptOne(command, call, waitMs, out OutcomeStatus status, out string? sentence))
+        {
+            return Error(status, sentence!);
+        }
+
+        byte[] outcome = await call.ReplyAsync(ct);
+        OutcomeStatus first = (OutcomeStatus)outcome[0];
+        if (first != OutcomeStatus.NotLeader && (first != OutcomeStatus.Unknown || !IsNumbered(copy)))
+        {
+            return outcome;
+        }
+
+        // This process may have stood still meanwhile, and the deadline's timer comes later than the answer.
+        long leftMs = waitMs - (door.Router.NowMs - beganMs);
+        if (leftMs > 0)
+        {
+            return await ForwardAsync(copy, mayHaveHappened: first == OutcomeStatus.Unknown, TimeSpan.FromMilliseconds(leftMs), ct);
+        }
+
+        return first == OutcomeStatus.NotLeader
+            ? Error(OutcomeStatus.Expired, "The time limit passed before the operation was begun.")
+            : throw new OperationCanceledException();
+    }
+
+    private static byte[] Error(OutcomeStatus status, string sentence)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        Outcome.WriteError(buffer, status, sentence);
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
+    }
+
+    private async Task<byte[]> ForwardAsync(byte[] command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken ct)
+    {
+        if (!MayReturnValue(command))
+        {
+            return await forwarder.ForwardAsync(command, mayHaveHappened, timeLeft, ct);
+        }
+
+        try
+        {
+            if (Interlocked.Increment(ref _forwardedValues) > ForwardedValuesMax || door.Room.Used > door.Room.BytesMax)
+            {
+                return Error(mayHaveHappened ? OutcomeStatus.Unknown : OutcomeStatus.Busy, "The node has more answers waiting to be taken than it may hold; try again later.");
+            }
+
+            return await forwarder.ForwardAsync(command, mayHaveHappened, timeLeft, ct);
+        }
+        finally
+        {
+            Interlocked.Decrement(ref _forwardedValues);
+        }
+    }
+
+    /// <summary>Reads that are held back are many at a time, and their answers small.</summary>
+    private static bool MayReturnValue(byte[] bytes) =>
+        Command.TryRead(bytes, out Command command)
+        && (command.Has(CommandFlags.ReturnPrevious) || (command.IsRead && command.Kind is not (CommandKind.LockAwait or CommandKind.LockObserve)));
 
     private static bool IsNumbered(byte[] bytes) => Command.TryRead(bytes, out Command command) && command.Has(CommandFlags.Session);
 

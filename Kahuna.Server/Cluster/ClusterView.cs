@@ -14,7 +14,7 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly Lock _lock = new();
     private readonly ClusterIdentity _identity;
     private readonly PartitionStatus[] _groups;
-    private readonly bool[] _failed;
+    private readonly string?[] _failures;
     private readonly List<Action> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
     private bool _stopping;
@@ -25,7 +25,7 @@ internal sealed class ClusterView : ILeadershipSink
         _identity = identity;
         Layout = new GroupLayout(identity.Partitions, hasEphemeral);
         _groups = new PartitionStatus[Layout.Slots];
-        _failed = new bool[Layout.Slots];
+        _failures = new string?[Layout.Slots];
     }
 
     /// <summary>A group has broken a rule; told once each.</summary>
@@ -52,7 +52,10 @@ internal sealed class ClusterView : ILeadershipSink
         }
     }
 
-    /// <summary>True when every partition can be served from here, by this node or through its leader; else why not.</summary>
+    /// <summary>
+    /// True when every partition can be served from here, by this node or through its leader, and this node has caught up with each leader, so that another
+    /// node may be stopped; else why not.
+    /// </summary>
     public bool IsReady(out string reason)
     {
         lock (_lock)
@@ -71,7 +74,7 @@ internal sealed class ClusterView : ILeadershipSink
 
             for (int i = 0; i < _groups.Length; i++)
             {
-                if (_failed[i])
+                if (_failures[i] is not null)
                 {
                     reason = $"{Layout.GroupOf(i).Name} has stopped on an internal error";
                     return false;
@@ -80,6 +83,12 @@ internal sealed class ClusterView : ILeadershipSink
                 if (!_groups[i].Serving)
                 {
                     reason = $"{Layout.GroupOf(i).Name} has no leader that serves{(Layout.GroupOf(i).IsEphemeral ? ", or this node waits to be restored" : "")}";
+                    return false;
+                }
+
+                if (_groups[i].Lags)
+                {
+                    reason = $"{Layout.GroupOf(i).Name} lags: this node has not yet caught up with the leader";
                     return false;
                 }
             }
@@ -111,6 +120,27 @@ internal sealed class ClusterView : ILeadershipSink
         Tell();
     }
 
+    /// <summary>Why a group has stopped on this node; null while it has not.</summary>
+    public string? FailureOf(int slot)
+    {
+        lock (_lock)
+        {
+            return _failures[slot];
+        }
+    }
+
+    /// <summary>Why the first of the groups that have stopped on this node did; null while none has.</summary>
+    public string? FirstFailure
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return Array.Find(_failures, static failure => failure is not null);
+            }
+        }
+    }
+
     public DescribeClusterResponse Describe()
     {
         DescribeClusterResponse response = new()
@@ -139,7 +169,7 @@ internal sealed class ClusterView : ILeadershipSink
         return response;
     }
 
-    /// <summary>Calls <paramref name="changed"/> after every change, from the thread that made it; it must not block. Dispose to end.</summary>
+    /// <summary>Calls <paramref name="changed"/> after every change, from the thread that made it; it must neither block nor throw. Dispose to end; a change that is being told then may still come.</summary>
     public IDisposable Watch(Action changed)
     {
         lock (_lock)
@@ -164,7 +194,7 @@ internal sealed class ClusterView : ILeadershipSink
     {
         lock (_lock)
         {
-            _failed[slot] = true;
+            _failures[slot] ??= error.Message;
         }
 
         Failed?.Invoke(Layout.GroupOf(slot), error);

@@ -39,7 +39,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         }
 
         _connection = new Lazy<ClusterConnection>(() =>
-            new ClusterConnection(ConnectionSettings.From(options), ports(options), loggers.CreateLogger("Kahuna.Forwarder")));
+            new ClusterConnection(ConnectionSettings.From(options) with { AsksToForward = false }, ports(options), loggers.CreateLogger("Kahuna.Forwarder")));
     }
 
     public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken cancellationToken)
@@ -105,6 +105,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         if (command.Has(CommandFlags.Session))
         {
             operation.SetNumber(command.SessionId, command.Sequence, command.Lag, mayHaveHappened);
+            operation.GivenEpoch = command.Epoch;
         }
 
         return operation;
@@ -119,6 +120,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         KahunaErrorCode.LogFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.LogFull,
         KahunaErrorCode.MemoryFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.MemoryFull,
         KahunaErrorCode.SessionsFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.SessionsFull,
+        KahunaErrorCode.LockFull when error.Outcome == OperationOutcome.DidNotHappen => OutcomeStatus.LockFull,
         KahunaErrorCode.Internal => OutcomeStatus.Internal,
         _ when error.Outcome != OperationOutcome.DidNotHappen => OutcomeStatus.Unknown,
         KahunaErrorCode.DeadlineExceeded => OutcomeStatus.Expired,

@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography;
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting;
@@ -30,12 +31,14 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
 
     /// <summary>
     /// Starts <paramref name="nodes"/> nodes and returns when all of them are ready. <paramref name="configure"/> may change each node's options.
-    /// Throws when a node cannot start; what was started is stopped again.
+    /// Throws when a node cannot start; what was started is stopped again. A node that cannot go on later ends the process (<see cref="ProcessEnd"/>), unless
+    /// <paramref name="fatalErrors"/> does something else.
     /// </summary>
     public static async Task<EmbeddedCluster> StartAsync(
         int nodes,
         string? directory = null,
         Func<NodeOptions, NodeOptions>? configure = null,
+        IFatalErrors? fatalErrors = null,
         CancellationToken cancellationToken = default)
     {
         bool temporary = directory is null;
@@ -68,7 +71,9 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
                     ClusterSecretFile = nodes > 1 ? secretFile : null,
                     LogLevel = LogLevel.Error,
                 };
-                cluster._nodes.Add(await KahunaNode.StartAsync(configure is null ? options : configure(options), cancellationToken).ConfigureAwait(false));
+                KahunaNode node = await KahunaNode.StartAsync(configure is null ? options : configure(options), fatalErrors, cancellationToken).ConfigureAwait(false);
+                cluster._nodes.Add(node);
+                _ = EndWithAsync(node);
             }
 
             foreach (KahunaNode node in cluster._nodes)
@@ -95,6 +100,9 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
             Directory.Delete(_directory, recursive: true);
         }
     }
+
+    /// <summary>In a process of its own such a node ends it; here nobody else would notice.</summary>
+    private static async Task EndWithAsync(KahunaNode node) => node.EndProcess(await node.Fatal.ConfigureAwait(false));
 
     private static List<int> FreePorts(int count)
     {

@@ -1,5 +1,7 @@
 using System.Diagnostics;
+
 using System.Net;
+using System.Security.Cryptography;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Grpc;
 using Kahuna.Server.Cluster;
@@ -12,6 +14,7 @@ using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State;
 using Kahuna.Server.Transport;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 
@@ -21,7 +24,7 @@ namespace Kahuna.Server.Hosting;
 /// One node: opens the data, starts the loops, the peer links and the endpoints, and stops them in the right order.
 /// Owned by the program or by an embedded cluster; its methods may be called from any thread.
 /// </summary>
-internal sealed partial class KahunaNode : IAsyncDisposable
+internal sealed class KahunaNode : IAsyncDisposable
 {
     /// <summary>How long a stopping node waits for its leadership to be taken over and its accepted work to end.</summary>
     private static readonly TimeSpan s_drainLimit = TimeSpan.FromSeconds(5);
@@ -30,8 +33,11 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private const int FlushesPerKeptLog = 4;
 
     private readonly ILogger _log;
-    private readonly ILoggerFactory _loggers;
-    private readonly NodeTls _tls;
+    private readonly ThrottledLoggers _loggers;
+    private readonly TlsSource _tls;
+    private readonly CertificateWatch _certificates;
+    private readonly LeadershipLog _leadership;
+    private readonly ConnectionMemory _connectionMemory = new(IdleMemory.GiveBack);
     private readonly NodeStorage _storage;
     private readonly StateKeeper _keeper;
     private readonly StateThread _stateThread;
@@ -42,20 +48,21 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly HealthStatusBoard _health = new();
-    private readonly EphemeralMemory _memory;
+    private readonly IFatalErrors _fatalErrors;
     private Forwarder? _forwarder;
     private WebApplication? _app;
     private Timer? _ticker;
+    private Timer? _slowTicker;
     private int _stopped;
     private int _dead;
 
-    private KahunaNode(NodeOptions options, KnownMembers members, NodeStorage storage, ILoggerFactory loggers)
+    private KahunaNode(NodeOptions options, KnownMembers members, NodeStorage storage, ThrottledLoggers loggers, IFatalErrors fatalErrors)
     {
         Options = options;
+        _fatalErrors = fatalErrors;
         _storage = storage;
         _loggers = loggers;
         _log = loggers.CreateLogger("Kahuna.Node");
-        _memory = new EphemeralMemory(options.EphemeralBytesMax, options.EphemeralPolicy == EphemeralPolicy.Evict);
         NodeId[] voters = [.. options.Peers.Select(peer => peer.Id)];
         _view = new ClusterView(new ClusterIdentity(
             options.ClusterId,
@@ -63,21 +70,26 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             ProductVersion.Text,
             options.Partitions,
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]), hasEphemeral: true);
-        _view.Failed += (group, error) => LogPartitionFailed(_log, group.Title, error);
+        _view.Failed += (group, error) => _log.PartitionFailed(group.Title, error);
         _view.StorageDead += OnStorageDead;
-        _tls = NodeCertificates.Load(options, TimeProvider.System);
+        NodeTls tls = NodeCertificates.Load(options, TimeProvider.System);
+        _tls = new TlsSource(tls.Certificate, tls.TrustedRoots);
+        _certificates = new CertificateWatch(_tls, NodeCertificates.Files(options), () => NodeCertificates.Load(options, TimeProvider.System), TimeProvider.System, _log);
         PeerRelay relay = new();
-        _links = new PeerLinks(LinkOptions(options, _tls, members), relay, loggers);
+        _links = new PeerLinks(NodeLinks.OptionsOf(options, _tls, members, fatalErrors), relay, loggers);
+        _leadership = new LeadershipLog(_view, () => voters.Count(voter => voter == options.NodeId || _links.IsUp(voter)), _log);
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
+        StateLimits limits = new() { HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes)) };
         StateKeeperOptions keeping = new()
         {
             Self = options.NodeId,
+            StateLimits = limits,
             BytesPerSecond = options.BackgroundBytesPerSecond,
             UrgentLogBytes = options.LogKeepBytes,
             FirstTransfer = start,
         };
-        _keeper = new StateKeeper(keeping, new KeeperPorts(storage.States, storage.Log, _links, TimeProvider.System, line => LogProgress(_log, line)) { Rest = IdleMemory.GiveBack }, OnStorageDead);
-        _stateThread = new StateThread(_keeper);
+        _keeper = new StateKeeper(keeping, new KeeperPorts(storage.States, storage.Log, _links, TimeProvider.System, _log.Progress) { Rest = IdleMemory.GiveBack }, OnStorageDead);
+        _stateThread = new StateThread(_keeper, fatalErrors);
         storage.Trace?.Started(voters.Length, options.Partitions, members.OwnDirectoryId);
         storage.Trace?.Failed += OnStorageDead;
         ILogStore log = storage.Trace?.Around(storage.Log) ?? storage.Log;
@@ -88,9 +100,11 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             Voters = voters,
             PreferredLeader = PreferredLeaders.For(options.LeaderPlacement == LeaderPlacement.Together, voters),
             Loops = Math.Clamp(Math.Min(Environment.ProcessorCount / 2, options.Partitions), 1, 32),
+            StateLimits = limits,
             HasEphemeral = true,
             Seed = start,
             FlushLogBytes = options.LogKeepBytes / FlushesPerKeptLog,
+            PledgeTicks = LoopOptions.TicksOf(options.EphemeralPatience),
             Voting = members.Voting switch
             {
                 VotingState.Yes => VotingRight.Full,
@@ -101,10 +115,12 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _loops = new LoopSet(loopOptions, new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), log, links, _view)
         {
             States = storage.States,
-            Memory = _memory,
+            Memory = new EphemeralMemory(options.EphemeralBytesMax, options.EphemeralPolicy == EphemeralPolicy.Evict),
+            PersistentMemory = new PersistentMemory(options.PersistentBytesMax),
             Keeper = _keeper,
+            FatalErrors = fatalErrors,
             Trace = storage.Trace,
-            Report = line => LogProgress(_log, line),
+            Report = _log.Progress,
         });
         _keeper.Attach(_loops, _stateThread.Wake);
         relay.Receiver = _loops;
@@ -125,17 +141,26 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     private int TickMs { get; }
 
     /// <summary>Starts a node. When it returns, endpoints answer; see <see cref="WaitReadyAsync"/> for when it can serve. Throws with one clear sentence when it cannot start.</summary>
-    public static async Task<KahunaNode> StartAsync(NodeOptions options, CancellationToken cancellationToken = default)
+    /// <param name="options">The node's options.</param>
+    /// <param name="fatalErrors">What ends the process after an unexpected exception; null: <see cref="ProcessEnd"/>.</param>
+    /// <param name="cancellationToken">Ends the start.</param>
+    public static async Task<KahunaNode> StartAsync(NodeOptions options, IFatalErrors? fatalErrors = null, CancellationToken cancellationToken = default)
     {
-        ILoggerFactory loggers = NodeLogging.Create(options.LogLevel);
+        ThrottledLoggers loggers = NodeLogging.Create(options.LogLevel, options.LogFormat);
+        if (fatalErrors is null)
+        {
+            ProcessEnd.Prepare();
+            fatalErrors = new ProcessEnd(loggers);
+        }
+
         ILogger log = loggers.CreateLogger("Kahuna.Node");
-        DataDirectoryIdentity identity = DataDirectoryIdentity.Open(options, line => LogStorage(log, line));
+        DataDirectoryIdentity identity = DataDirectoryIdentity.Open(options, log.Attention);
         options = options with { Partitions = identity.Partitions };
-        NodeStorage storage = await NodeStorage.OpenAsync(options, identity.StateStore!.Value, line => LogStorage(log, line)).ConfigureAwait(false);
+        NodeStorage storage = await NodeStorage.OpenAsync(options, identity, fatalErrors, log.Attention).ConfigureAwait(false);
         KahunaNode node;
         try
         {
-            node = new(options, KnownMembers.Open(options, identity), storage, loggers);
+            node = new(options, KnownMembers.Open(options, identity), storage, loggers, fatalErrors);
         }
         catch
         {
@@ -199,6 +224,13 @@ internal sealed partial class KahunaNode : IAsyncDisposable
             await _ticker.DisposeAsync().ConfigureAwait(false);
         }
 
+        if (_slowTicker is not null)
+        {
+            await _slowTicker.DisposeAsync().ConfigureAwait(false);
+        }
+
+        _leadership.Dispose();
+
         if (_forwarder is not null)
         {
             await _forwarder.DisposeAsync().ConfigureAwait(false);
@@ -211,58 +243,66 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         _loggers.Dispose();
     }
 
+    /// <summary>Ends the process, or whatever stands for it, with the reason of <see cref="Fatal"/>.</summary>
+    public void EndProcess(Exception reason) => _fatalErrors.Raise($"node {Options.NodeId}, which cannot go on", reason);
+
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
         _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), TrustedCa(Options), _loggers);
-        RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax);
+        ReplyRoom room = new();
+        RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax) { Room = room };
         // The options of the node are all there is: no appsettings.json, no ASPNETCORE_ variables, and above all nobody who watches the
         // files below the current directory, where each write to a log would wake the watcher.
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions { ContentRootPath = AppContext.BaseDirectory });
         builder.Services.AddRoutingCore();
-        builder.Services.AddSingleton(_loggers);
+        builder.Services.AddSingleton<ILoggerFactory>(_loggers);
         builder.WebHost.UseKestrelCore().ConfigureKestrel(ConfigureKestrel);
-        builder.Services.AddKahunaPeers(_links);
+        builder.Services.AddKahunaPeers(_links, OnStorageDead);
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(_app, _view, slot => _loops.Partition(slot).Figures, _storage, () => _memory.Bytes);
+        StatusEndpoint.Map(_app, _view, slot => _loops.Partition(slot).Figures, _storage, () => _loops.MemoryBytes);
         GrpcServer grpc = new(
             new GrpcServerOptions
             {
                 MaxReceiveMessageBytes = (4 << 20) + Options.ValueBytesMax,
+                Outcome = new OutcomeTrailer(OutcomeErrors.OutcomeTrailer, OutcomeErrors.DidNotHappen, OutcomeErrors.Unknown),
                 StopToken = _stopping.Token,
+                Room = room,
             },
             _loggers.CreateLogger("Kahuna.Grpc"));
         UnaryCalls calls = new(door, _forwarder);
+        door.Forward = new StreamForwarding(calls).Begin;
         LocksService locks = new(new LockCalls(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token);
         NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), locks, new ClusterService(_view, door, _stopping.Token));
         HealthHandlers.AddTo(grpc, _health);
         ReflectionHandlers.AddTo(grpc);
         TellHealth();
         _app.MapGrpc(grpc);
+        _loggers.IsStarting = true;
         await _app.StartAsync(cancellationToken).ConfigureAwait(false);
+        _loggers.IsStarting = false;
         _stateThread.Start();
         _links.Start();
         _view.Watch(TellHealth);
         _ticker = new Timer(_ => Tick(), null, TickMs, TickMs);
+        _slowTicker = new Timer(_ => SlowTick(), null, TimeSpan.Zero, CertificateWatch.Interval);
         _ = GcPauses.Shared;
-        LogStarted(_log, Options.NodeId.Value, Options.ClusterId, Options.Advertise, Options.DataDirectory, Options.Partitions);
+        TellStarted();
+    }
+
+    private void TellStarted()
+    {
+        string listen = string.Join(", ", Options.Listen.SelectMany(ListenEndPoints.Of).Distinct());
+        _log.Started(Options.NodeId, Options.ClusterId, Options.Advertise, listen, Options.DataDirectory, Options.Partitions);
+        if (!Options.Listen.SelectMany(ListenEndPoints.Of).All(endPoint => IPAddress.IsLoopback(endPoint.Address)))
+        {
+            _log.OpenToTheNetwork(listen);
+        }
     }
 
     private static string? TrustedCa(NodeOptions options) =>
         options.TrustedCaPath ?? (options.CertificatePath is null ? Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile) : null);
-
-    private static PeerLinksOptions LinkOptions(NodeOptions options, NodeTls tls, KnownMembers members) => new()
-    {
-        Self = options.NodeId,
-        ClusterId = options.ClusterId,
-        Partitions = options.Partitions,
-        Secret = options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty,
-        Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
-        Certificate = tls.Certificate,
-        Directory = members,
-        TrustedRoots = tls.TrustedRoots,
-    };
 
     private void TellHealth() => _health.Set(NodeServices.Names, _view.IsReady(out _));
 
@@ -271,7 +311,7 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         // The line comes before the owner can end the process, and once.
         if (Interlocked.Exchange(ref _dead, 1) == 0)
         {
-            LogStorageFailed(_log, error.Message);
+            _log.NodeDead(error.Message);
             _fatal.TrySetResult(error);
         }
     }
@@ -280,19 +320,41 @@ internal sealed partial class KahunaNode : IAsyncDisposable
     {
         try
         {
+            TryRejoin();
+            foreach (PartitionLoop loop in _loops.Loops)
+            {
+                loop.PostTick();
+            }
+
+            _leadership.Look();
+        }
+        catch (Exception error)
+        {
+            _fatalErrors.Raise("a tick", error);
+        }
+    }
+
+    private void TryRejoin()
+    {
+        try
+        {
             if (_rights.TryRejoin())
             {
-                LogProgress(_log, "The node is restored and votes again.");
+                _log.Restored();
             }
         }
         catch (IOException error)
         {
-            LogStorage(_log, $"That this node is restored could not be recorded, so it does not vote yet: {error.Message}");
+            _log.RestoredNotRecorded(error.Message);
         }
+    }
 
-        foreach (PartitionLoop loop in _loops.Loops)
+    private void SlowTick()
+    {
+        lock (_certificates)
         {
-            loop.PostTick();
+            _certificates.Look();
+            _connectionMemory.Look();
         }
     }
 
@@ -319,41 +381,12 @@ internal sealed partial class KahunaNode : IAsyncDisposable
         {
             foreach (IPEndPoint endPoint in ListenEndPoints.Of(address))
             {
-                kestrel.Listen(endPoint, listen => listen.UseKahunaTls(_tls.Certificate));
+                kestrel.Listen(endPoint, listen =>
+                {
+                    listen.Use(_connectionMemory.Counting);
+                    listen.UseKahunaTls(_tls);
+                });
             }
         }
     }
-
-    /// <summary>The node's owner decides when it stops; signals are the process's business.</summary>
-    private sealed class OwnerLifetime : IHostLifetime
-    {
-        public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-
-        public Task StopAsync(CancellationToken cancellationToken) => Task.CompletedTask;
-    }
-
-    /// <summary>Breaks the circle of construction: links need a receiver, loops need the links.</summary>
-    private sealed class PeerRelay : IPeerReceiver
-    {
-        public IPeerReceiver? Receiver { get; set; }
-
-        public void Receive(NodeId from, ReadOnlySpan<byte> payload) => Receiver?.Receive(from, payload);
-
-        public void LinkChanged(NodeId peer, bool up) => Receiver?.LinkChanged(peer, up);
-    }
-
-    [LoggerMessage(1, LogLevel.Information, "Node {Node} of cluster {Cluster} serves {Address}; data in {Directory}; {Partitions} partition(s)")]
-    private static partial void LogStarted(ILogger logger, ushort node, string cluster, Uri address, string directory, int partitions);
-
-    [LoggerMessage(2, LogLevel.Warning, "{Line}")]
-    private static partial void LogStorage(ILogger logger, string line);
-
-    [LoggerMessage(5, LogLevel.Information, "{Line}")]
-    private static partial void LogProgress(ILogger logger, string line);
-
-    [LoggerMessage(3, LogLevel.Critical, "{Group} has stopped: a rule of the program is broken. It serves nothing any more; keep the data directory and report this.")]
-    private static partial void LogPartitionFailed(ILogger logger, string group, Exception error);
-
-    [LoggerMessage(4, LogLevel.Critical, "{Reason}")]
-    private static partial void LogStorageFailed(ILogger logger, string reason);
 }

@@ -1,3 +1,4 @@
+using Kahuna.Server.Hosting.Options;
 using Microsoft.Extensions.Logging.Console;
 
 namespace Kahuna.Server.Hosting;
@@ -5,16 +6,24 @@ namespace Kahuna.Server.Hosting;
 /// <summary>Where a node's log lines go: one line each to standard error, with the time in UTC, so that standard output stays the program's own. Stateless.</summary>
 internal static class NodeLogging
 {
+    private const string TimestampFormat = "yyyy-MM-ddTHH:mm:ss.fffZ";
+
     /// <summary>Lines of <paramref name="level"/> and above; of the libraries below only warnings and worse.</summary>
-    public static ILoggerFactory Create(LogLevel level) => LoggerFactory.Create(logging =>
+    public static ThrottledLoggers Create(LogLevel level, LogFormat format)
     {
-        logging.SetMinimumLevel(level).AddFilter("Microsoft", LogLevel.Warning);
-        logging.Services.Configure<ConsoleLoggerOptions>(console => console.LogToStandardErrorThreshold = LogLevel.Trace);
-        logging.AddSimpleConsole(console =>
+        ILoggerFactory console = LoggerFactory.Create(logging =>
         {
-            console.SingleLine = true;
-            console.TimestampFormat = "yyyy-MM-ddTHH:mm:ss.fffZ ";
-            console.UseUtcTimestamp = true;
+            logging.SetMinimumLevel(level).AddFilter("Microsoft", LogLevel.Warning);
+            logging.Services.Configure<ConsoleLoggerOptions>(options => options.LogToStandardErrorThreshold = LogLevel.Trace);
+            if (format == LogFormat.Json)
+            {
+                logging.AddJsonConsole(json => (json.TimestampFormat, json.UseUtcTimestamp) = (TimestampFormat, true));
+            }
+            else
+            {
+                logging.AddSimpleConsole(text => (text.SingleLine, text.TimestampFormat, text.UseUtcTimestamp) = (true, TimestampFormat + " ", true));
+            }
         });
-    });
+        return new ThrottledLoggers(console, TimeProvider.System);
+    }
 }

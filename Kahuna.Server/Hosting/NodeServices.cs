@@ -38,7 +38,5 @@ internal static class NodeServices
         .AddService(ClusterReflection.Descriptor.Services[0], service => service
             .Unary<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.DescribeCluster), cluster.DescribeCluster)
             .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.WatchCluster), cluster.WatchCluster)
-            .RawDuplex(nameof(cluster.Exchange), cluster.Exchange)
-            .Duplex<EchoMessage, EchoMessage>("Echo", EchoHandlers.EchoAsync)
-            .ClientStreaming<EchoMessage, SinkResponse>("Sink", EchoHandlers.SinkAsync));
+            .RawDuplex(nameof(cluster.Exchange), cluster.Exchange));
 }

@@ -1,6 +1,7 @@
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Hosting.Tracing;
 using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
 using Kahuna.Server.Storage.States;
@@ -31,8 +32,9 @@ internal sealed class NodeStorage : IAsyncDisposable
 
     /// <summary>Opens them; when one cannot be opened, nothing stays open.</summary>
     /// <exception cref="IOException">Something is damaged, in use or refused by the disk; one clear sentence.</exception>
-    public static async Task<NodeStorage> OpenAsync(NodeOptions options, StateStoreChoice kind, Action<string> report)
+    public static async Task<NodeStorage> OpenAsync(NodeOptions options, DataDirectoryIdentity identity, IFatalErrors fatal, Action<ReportLine> report)
     {
+        StateStoreChoice kind = identity.StateStore!.Value;
         SegmentedLogOptions sizes = new();
         ThreadedLog log = ThreadedLog.Open(
             options.DataDirectory,
@@ -41,11 +43,20 @@ internal sealed class NodeStorage : IAsyncDisposable
                 LogLimitBytes = options.LogLimitBytes,
                 KeepBytes = options.LogKeepBytes,
                 SegmentBytes = Math.Clamp(options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
+                LogId = identity.LogId,
+                LogMade = identity.LogMade,
             },
+            fatal,
             report);
         NodeTrace? trace = null;
         try
         {
+            if (!identity.LogMade)
+            {
+                // Before the first vote: a later start without the log has lost what this one promised.
+                DataDirectoryIdentity.WithLogMade(options.DataDirectory);
+            }
+
             trace = options.TracePath is { } path ? NodeTrace.Open(path, options.NodeId) : null;
             string directory = Path.Combine(options.DataDirectory, DataDirectoryIdentity.StateDirectoryName);
             IStateStore states = kind == StateStoreChoice.RocksDb

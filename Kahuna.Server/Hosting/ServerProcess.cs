@@ -1,13 +1,17 @@
 using System.Runtime.InteropServices;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Server.Hosting;
 
 /// <summary>The life of the <c>kahuna-server</c> process around its one node: start, signals, exit code. One per process.</summary>
 internal static class ServerProcess
 {
-    /// <summary>Runs until SIGTERM or SIGINT (exit code 0 after a graceful stop) or until the node cannot go on (1, with the reason on standard error).</summary>
+    /// <summary>
+    /// Runs until SIGTERM or SIGINT (exit code 0 after a graceful stop, 1 when a group had stopped before) or until the node cannot go on (1). Reasons are on
+    /// standard error.
+    /// </summary>
     public static async Task<int> RunAsync(NodeOptions options)
     {
         if (options.Rebuild && !Rebuild(options))
@@ -28,6 +32,8 @@ internal static class ServerProcess
         try
         {
             Console.WriteLine($"kahuna-server {ProductVersion.Text}: node {options.NodeId}, {options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
+            ProcessEnd.Prepare();
+            AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => new ProcessEnd(NullLoggerFactory.Instance).Raise("a thread", (Exception)unhandled.ExceptionObject);
             node = await KahunaNode.StartAsync(options).ConfigureAwait(false);
         }
         catch (Exception error) when (error is not OutOfMemoryException)
@@ -40,7 +46,13 @@ internal static class ServerProcess
         if (!node.Fatal.IsCompleted)
         {
             await node.DisposeAsync().ConfigureAwait(false);
-            return 0;
+            if (node.View.FirstFailure is not { } failure)
+            {
+                return 0;
+            }
+
+            Console.Error.WriteLine("kahuna-server: " + failure);
+            return 1;
         }
 
         // The log is dead, or the others do not take this node's directory: nothing can be acknowledged, and a graceful stop could only wait for it.

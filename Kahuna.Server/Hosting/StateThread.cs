@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.States;
 
 namespace Kahuna.Server.Hosting;
@@ -16,13 +17,17 @@ internal sealed partial class StateThread : IDisposable
     private const int Niceness = 5;
 
     private readonly StateKeeper _keeper;
+    private readonly IFatalErrors _fatal;
     private readonly AutoResetEvent _bell = new(initialState: false);
     private readonly Thread _thread;
     private volatile bool _stopping;
 
-    public StateThread(StateKeeper keeper)
+    /// <param name="keeper">The work.</param>
+    /// <param name="fatal">Is told of what the work throws.</param>
+    public StateThread(StateKeeper keeper, IFatalErrors fatal)
     {
         _keeper = keeper;
+        _fatal = fatal;
         _thread = new Thread(Run) { IsBackground = true, Name = "kahuna-state" };
     }
 
@@ -56,14 +61,21 @@ internal sealed partial class StateThread : IDisposable
             _ = SetPriority(OfProcess, Caller, Niceness);
         }
 
-        while (!_stopping)
+        try
         {
-            if (!_keeper.Step())
+            while (!_stopping)
             {
-                long due = _keeper.DueMs;
-                long wait = due == long.MaxValue ? Timeout.Infinite : Math.Clamp(due - _keeper.NowMs, 0, 60_000);
-                _bell.WaitOne((int)wait);
+                if (!_keeper.Step())
+                {
+                    long due = _keeper.DueMs;
+                    long wait = due == long.MaxValue ? Timeout.Infinite : Math.Clamp(due - _keeper.NowMs, 0, 60_000);
+                    _bell.WaitOne((int)wait);
+                }
             }
+        }
+        catch (Exception error)
+        {
+            _fatal.Raise("the state thread", error);
         }
     }
 }

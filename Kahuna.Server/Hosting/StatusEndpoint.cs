@@ -15,14 +15,14 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 internal static class StatusEndpoint
 {
-    public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, Func<long> ephemeralBytes) =>
+    public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, Func<(long Persistent, long Ephemeral)> memory) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return context.Response.Body.WriteAsync(Render(view, figures, storage, ephemeralBytes())).AsTask();
+            return context.Response.Body.WriteAsync(Render(view, figures, storage, memory())).AsTask();
         });
 
-    private static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, long ephemeralBytes)
+    private static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, (long Persistent, long Ephemeral) memory)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);
@@ -40,7 +40,7 @@ internal static class StatusEndpoint
             foreach (PartitionLeader partition in cluster.Partitions)
             {
                 json.WriteStartObject();
-                WriteGroup(json, partition, figures((int)partition.Partition));
+                WriteGroup(json, partition, figures((int)partition.Partition), view.FailureOf((int)partition.Partition));
                 json.WriteEndObject();
             }
 
@@ -49,12 +49,14 @@ internal static class StatusEndpoint
             foreach (PartitionLeader partition in cluster.EphemeralPartitions)
             {
                 json.WriteStartObject();
-                WriteEphemeralGroup(json, partition, figures(view.Layout.SlotOf((int)partition.Partition, isEphemeral: true)));
+                int slot = view.Layout.SlotOf((int)partition.Partition, isEphemeral: true);
+                WriteEphemeralGroup(json, partition, figures(slot), view.FailureOf(slot));
                 json.WriteEndObject();
             }
 
             json.WriteEndArray();
-            json.WriteNumber("ephemeralBytes", ephemeralBytes);
+            json.WriteNumber("persistentBytes", memory.Persistent);
+            json.WriteNumber("ephemeralBytes", memory.Ephemeral);
             json.WriteStartObject("storage");
             json.WriteString("stateStore", StateStoreSelection.NameOf(storage.Kind));
             json.WriteNumber("logBytes", storage.Log.Bytes);
@@ -83,14 +85,14 @@ internal static class StatusEndpoint
         return stream.ToArray();
     }
 
-    private static void WriteEphemeralGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures)
+    private static void WriteEphemeralGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures, string? failure)
     {
-        WriteGroup(json, partition, figures);
+        WriteGroup(json, partition, figures, failure);
         json.WriteNumber("epoch", partition.Epoch);
         json.WriteNumber("evicted", figures.Evicted);
     }
 
-    private static void WriteGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures)
+    private static void WriteGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures, string? failure)
     {
         json.WriteNumber("partition", partition.Partition);
         json.WriteString("role", partition.Role);
@@ -103,6 +105,8 @@ internal static class StatusEndpoint
         json.WriteNumber("storedIndex", figures.Stored.Value);
         json.WriteNumber("logStart", figures.LogStart.Value);
         json.WriteBoolean("mayVote", figures.MayVote);
+        json.WriteBoolean("logStalled", figures.IsStalled);
+        json.WriteString("stopped", failure);
         json.WriteStartObject("sessions");
         json.WriteNumber("count", figures.Sessions.Count);
         json.WriteNumber("bytes", figures.Sessions.Bytes);

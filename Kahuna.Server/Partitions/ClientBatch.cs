@@ -32,6 +32,9 @@ internal sealed class ClientBatch
 
     public ReadOnlySpan<ClientOperation> Operations => _operations.AsSpan(0, _count);
 
+    /// <summary>Operations that this node is to bring to the leader; the door's alone.</summary>
+    public List<ClientOperation> Forwarded { get; } = [];
+
     /// <summary>Takes an empty batch, held once. The batch takes over the buffer.</summary>
     public static ClientBatch Rent(ByteBuffer buffer, ReplySink sink, long arrivalMs)
     {
@@ -46,6 +49,7 @@ internal sealed class ClientBatch
         batch.Sink = sink;
         batch.ArrivalMs = arrivalMs;
         batch._count = 0;
+        batch.Forwarded.Clear();
         batch._holders = 1;
         return batch;
     }

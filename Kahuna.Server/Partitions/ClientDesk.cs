@@ -7,7 +7,6 @@ using Kahuna.Server.Partitions.Locks;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
-using Kahuna.Server.State;
 
 namespace Kahuna.Server.Partitions;
 
@@ -21,30 +20,32 @@ internal sealed class ClientDesk
     private readonly LoopOptions _options;
     private readonly TurnOutput _output;
     private readonly StateDesk _states;
-    private readonly EphemeralMemory _memory;
     private readonly ProposalQueue _proposals;
-    private readonly ReadQueue _reads = new();
+    private readonly ParkedReads _parked;
+    private readonly ReadDesk _reads;
     private readonly LockDesk _locks;
     private readonly LeaderChores _chores;
     private readonly StandstillGuard _standstill;
     private readonly Action<ProposalQueue.PendingReply> _answerNotLeader;
     private readonly Action<ProposalQueue.PendingReply> _answerUnknown;
     private ClusterClock _clock;
+    private long _deposedMs;
     private ulong _openTicket;
     private bool _hasOpenTicket;
 
     public ClientDesk(GroupId group, LoopOptions options, TurnOutput output, StateDesk states, EphemeralMemory memory)
     {
-        _memory = memory;
         _group = group;
         _options = options;
         _output = output;
         _states = states;
         _proposals = new ProposalQueue(options.EntryBytesMax);
-        _locks = new LockDesk(options, output, states);
+        _parked = new ParkedReads(output);
+        _locks = new LockDesk(options, output, states, _parked);
+        _reads = new ReadDesk(output, states, _locks, _parked);
         _chores = new LeaderChores(group, options, states, memory, _proposals, _locks);
         _standstill = new StandstillGuard(output);
-        _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, Core.Leader.Value);
+        _answerNotLeader = reply => Answer(reply, OutcomeStatus.NotLeader, Core.LeaderToAsk.Value);
         _answerUnknown = reply => Answer(reply, OutcomeStatus.Unknown);
     }
 
@@ -63,12 +64,15 @@ internal sealed class ClientDesk
     /// <summary>The node stops, and takes nothing new.</summary>
     public bool IsDraining { get; set; }
 
+    /// <summary>Reads that wait until their clients take the answers they have. For tests while no turn runs.</summary>
+    public int Parked => _parked.Count;
+
     public bool HasQueued => _proposals.Queued > 0;
 
     public bool IsIdle => _proposals.Queued == 0 && _proposals.Proposed == 0 && _reads.Count == 0;
 
-    /// <summary>Proposals wait, and may go.</summary>
-    public bool IsDue => _proposals.Queued > 0 && CanPropose;
+    /// <summary>Proposals wait, and may go, or answers that were left to the next turn.</summary>
+    public bool IsDue => (_proposals.Queued > 0 && CanPropose) || (IsServing && _locks.IsDue);
 
     /// <summary>One checked operation of a client. A read keeps the batch held until it is answered.</summary>
     public void Accept(ClientBatch batch, int operation, bool hasFailed)
@@ -138,12 +142,27 @@ internal sealed class ClientDesk
         }
     }
 
+    /// <summary>Cluster time, while this node serves.</summary>
+    public long ClusterMs => _clock.At(_output.NowMs);
+
+    /// <summary>Proposes an entry that stamps the cluster's time and compares states. False when nothing may be proposed now.</summary>
+    public bool TryCheck(CheckKind kind, LogIndex index = default, ulong digest = 0)
+    {
+        Span<byte> payload = stackalloc byte[CheckEntry.Bytes];
+        new CheckEntry(ClusterMs, kind, index, digest).Write(payload);
+        return Core.TryPropose(EntryKind.Check, payload, out _);
+    }
+
     /// <summary>A tick: answers what was held back long enough, and proposes what is due.</summary>
     public void Tick()
     {
         _locks.Tick(_clock.At(_output.NowMs));
+        _parked.WakeAll();
         _chores.Tick(_output.NowMs, _output.SteadySinceMs, _clock.At(_output.NowMs), IsDraining);
     }
+
+    /// <summary>Answers of a client have left, for which reads may wait here.</summary>
+    public void Left(ReplySink sink) => _parked.Wake(sink);
 
     /// <summary>An entry is committed: how many of its commands are awaited. What it takes the place of is answered.</summary>
     public int Committed(LogIndex index, Term term)
@@ -170,8 +189,21 @@ internal sealed class ClientDesk
         }
 
         ByteBuffer frame = _output.BeginReply(reply.Sink, reply.Number, out int at);
-        _states.State.Apply(command, frame);
-        _output.EndReply(reply.Sink, frame, at);
+        try
+        {
+            _states.State.Apply(command, frame);
+        }
+        catch (InvariantException)
+        {
+            _output.GiveUpReply(reply.Sink, reply.Number, frame, at);
+            throw;
+        }
+
+        if (!_output.TryEndWrite(reply.Sink, frame, at))
+        {
+            // Who does not take answers with values does not learn how this write ended; under its number it may ask again.
+            Answer(reply, OutcomeStatus.Unknown);
+        }
     }
 
     /// <summary>An entry of this node's own leadership is applied: everything of earlier ones is, too.</summary>
@@ -190,40 +222,29 @@ internal sealed class ClientDesk
         _standstill.Confirm(state.Ticket);
     }
 
-    /// <summary>Answers the reads whose round is confirmed and applied.</summary>
-    public void ServeReads()
+    /// <summary>Answers the reads whose round is confirmed and applied, as far as a turn's slice and the clients' room reach. True: more can be answered in the next turn.</summary>
+    public bool ServeReads()
     {
         long nowMs = _clock.At(_output.NowMs);
         _locks.ServeChanges(nowMs);
-        for (int i = 0; _reads.TryTake(_states.Applied, out ReadQueue.PendingRead read); i++)
+        if (IsServing && !IsDraining)
         {
-            if (i % Prefetcher.CommandsMax == 0)
-            {
-                CommandsAhead.OfReads(_states.State.Ahead, _reads);
-            }
-
-            ref readonly ClientOperation op = ref read.Batch.Operations[read.Operation];
-            bool decodes = Command.TryRead(read.Batch.Command(op), out Command command);
-            InvariantException.Require(decodes, "a read that passed the door decodes");
-            if (LockCheck.IsLock(command.Kind))
-            {
-                _locks.Serve(read.Batch.Sink, op.Number, read.Batch.Command(op), nowMs);
-            }
-            else
-            {
-                ByteBuffer frame = _output.BeginReply(read.Batch.Sink, op.Number, out int at);
-                _states.State.Read(command, nowMs, frame);
-                _output.EndReply(read.Batch.Sink, frame, at);
-            }
-
-            read.Batch.Release();
+            _chores.GrantOn(nowMs);
         }
+
+        return _reads.Serve(nowMs);
     }
 
-    /// <summary>This node leads no more, or again: what is not proposed, and reads, did not happen. Proposed writes wait for what takes their place.</summary>
+    /// <summary>
+    /// This node leads no more, or again: what is not proposed, and reads, did not happen. The end of what is proposed is not known here: numbered writes are
+    /// answered so at once, because their callers repeat them at the next leader and get the first outcome. A write without a number cannot be repeated: it
+    /// waits for its entry, or for what takes its place, for two election timeouts. Called in each turn in which the node does not lead.
+    /// </summary>
     public void LoseLeadership()
     {
+        _deposedMs = IsServing ? _output.NowMs : _deposedMs;
         IsServing = false;
+        ReleaseProposed();
         _standstill.LoseLeadership();
         _chores.Drop();
         _locks.Drop(OutcomeStatus.NotLeader, Core.Leader.Value);
@@ -232,10 +253,7 @@ internal sealed class ClientDesk
             _proposals.DropQueued(_answerNotLeader);
         }
 
-        if (_reads.Count > 0)
-        {
-            DropReads(OutcomeStatus.NotLeader);
-        }
+        DropReads(OutcomeStatus.NotLeader);
     }
 
     /// <summary>The log is replaced, or void: the end of what was proposed is not known any more.</summary>
@@ -257,6 +275,25 @@ internal sealed class ClientDesk
         _proposals.DropQueued(reply => Answer(reply, OutcomeStatus.Unavailable));
         DropReads(OutcomeStatus.Internal);
         _locks.Drop(OutcomeStatus.Internal, 0);
+    }
+
+    /// <summary>For so long the next leader's entries may be on their way.</summary>
+    private long DeposedMsMax => 2L * _options.ElectionTicks * _options.TickMs;
+
+    private void ReleaseProposed()
+    {
+        if (_proposals.Proposed == 0)
+        {
+            return;
+        }
+
+        if (_output.NowMs - _deposedMs >= DeposedMsMax)
+        {
+            LoseProposed();
+            return;
+        }
+
+        _proposals.ReleaseNumbered(_answerUnknown);
     }
 
     private bool CanPropose => IsServing && Core.Role == RaftRole.Leader && (_group.IsEphemeral ? HasRoom : _output.LogBatchesPending < _options.LogBatchesInFlight);
@@ -294,7 +331,7 @@ internal sealed class ClientDesk
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.LogFull, reason);
         }
-        else if (_group.IsEphemeral && MayGrow(batch.Command(op)) && _memory.RefuseWrites is { } full)
+        else if (MayGrow(batch.Command(op)) && _states.RefuseGrowth(_proposals.Bytes) is { } full)
         {
             _output.ReplyError(batch.Sink, op.Number, OutcomeStatus.MemoryFull, full);
         }
@@ -313,16 +350,9 @@ internal sealed class ClientDesk
         (CommandKind)bytes[0] is CommandKind.LockAcquire or CommandKind.LockExtend && Command.TryRead(bytes, out Command command) ? command.TtlMs : 0;
 
     /// <summary>What frees memory is taken also when it is full.</summary>
-    private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend or CommandKind.LockExtend or CommandKind.LockRelease);
+    private static bool MayGrow(ReadOnlySpan<byte> command) => (CommandKind)command[0] is not (CommandKind.Delete or CommandKind.Extend or CommandKind.SequenceDelete or CommandKind.LockExtend or CommandKind.LockRelease);
 
-    private void DropReads(OutcomeStatus status)
-    {
-        while (_reads.TryDrop(out ReadQueue.PendingRead read))
-        {
-            _output.Reply(read.Batch.Sink, read.Batch.Operations[read.Operation].Number, new Outcome(status, number: status == OutcomeStatus.NotLeader ? Core.Leader.Value : 0));
-            read.Batch.Release();
-        }
-    }
+    private void DropReads(OutcomeStatus status) => _reads.Drop(status, status == OutcomeStatus.NotLeader ? Core.LeaderToAsk.Value : 0);
 
     private void Answer(ProposalQueue.PendingReply reply, OutcomeStatus status, long number = 0)
     {

@@ -24,6 +24,11 @@ internal interface ILogStore : IAsyncDisposable
     /// </summary>
     void Release(GroupId group, LogIndex index);
 
+    /// <summary>
+    /// The group has stopped, so that it will never release anything. Its entries are kept as evidence while the log is below half of its limit, and dropped above. Forgotten at the end of the process. Any thread.
+    /// </summary>
+    void Abandon(GroupId group);
+
     /// <summary>The index before the first entry that the log still holds for the group. Any thread, cheap.</summary>
     LogIndex StartOf(GroupId group);
 
@@ -32,6 +37,12 @@ internal interface ILogStore : IAsyncDisposable
     /// group has no such entry, all when the log does not hold it any more. Any thread, cheap.
     /// </summary>
     long BytesSince(GroupId group, LogIndex index);
+
+    /// <summary>
+    /// Bytes of the log that may be kept for followers beside what this node needs itself: a follower that is further behind is let go, so that it never
+    /// makes the log reach its limit.
+    /// </summary>
+    long HeldBytesMax { get; }
 
     /// <summary>Why new writes should be refused (log limit reached, disk nearly full), or null. Cheap; any thread.</summary>
     string? RefuseWrites { get; }

@@ -40,6 +40,9 @@ internal enum InboxKind : byte
     /// <summary>The meta group is to record something: <see cref="InboxItem.Buffer"/>.</summary>
     MetaAsk,
 
+    /// <summary>Answers of <see cref="InboxItem.Sink"/> have left, for which reads wait.</summary>
+    Room,
+
     /// <summary>Stop accepting, hand leadership over.</summary>
     Drain,
 
@@ -58,4 +61,5 @@ internal struct InboxItem
     public ByteBuffer? Buffer;
     public StateCall? Call;
     public MetaView? View;
+    public ReplySink? Sink;
 }

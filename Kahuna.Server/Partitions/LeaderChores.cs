@@ -11,18 +11,27 @@ using Kahuna.Server.State.Sessions;
 namespace Kahuna.Server.Partitions;
 
 /// <summary>
-/// What a leader proposes without being asked: to remove keys whose time is over, to end leases, to forget sessions that nobody can need, to let keys go when there is no room. Each only while none of its kind is
-/// under way. Owned by a partition's <see cref="ClientDesk"/>; not thread-safe.
+/// What a leader proposes without being asked: to remove keys whose time is over and forget deleted ones, to end leases, to forget sessions that nobody can need, to let keys go when there is no room. Each only as
+/// far as nothing of its kind is under way. Owned by a partition's <see cref="ClientDesk"/>; not thread-safe.
 /// </summary>
 internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk states, EphemeralMemory memory, ProposalQueue proposals, LockDesk locks)
 {
     /// <summary>Where keys have to go, it is looked after so many turns how much room there is: a few ms of a busy partition.</summary>
     private const int TurnsBetweenWeighings = 32;
 
+    /// <summary>Sweeps that may be under way: 16,384 keys between two ticks, 300,000 in a second.</summary>
+    private const int SweepsMax = 32;
+
+    /// <summary>While more than this part of the uncommitted bytes that may be wait, one sweep at a time is enough: clients' writes go first.</summary>
+    private const int BusyShare = 4;
+
+    /// <summary>Sweeps of sessions, and of idempotency keys, that one tick proposes: 40,000 steps a second, more than come in at a rate that a partition keeps up with.</summary>
+    private const int SessionSweepsPerTick = 32;
+
     private LogIndex _evictedThrough;
-    private bool _sweeping;
-    private bool _forgetting;
-    private bool _unlocking;
+    private int _sweeps;
+    private int _forgetting;
+    private int _unlocking;
     private int _turnsUntilWeighed;
     private long _steadySinceMs;
 
@@ -39,17 +48,17 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     /// <summary>What was proposed is gone, or will not be seen: it may be proposed again.</summary>
     public void Drop()
     {
-        _sweeping = false;
-        _forgetting = false;
-        _unlocking = false;
+        _sweeps = 0;
+        _forgetting = 0;
+        _unlocking = 0;
     }
 
     /// <summary>A command was applied.</summary>
     public void Applied(CommandKind kind)
     {
-        _sweeping &= kind != CommandKind.ExpireSweep;
-        _forgetting &= kind != CommandKind.SessionSweep;
-        _unlocking &= kind != CommandKind.LockSweep;
+        _sweeps -= kind == CommandKind.ExpireSweep && _sweeps > 0 ? 1 : 0;
+        _forgetting -= kind == CommandKind.SessionSweep && _forgetting > 0 ? 1 : 0;
+        _unlocking -= kind == CommandKind.LockSweep && _unlocking > 0 ? 1 : 0;
     }
 
     /// <summary>A tick: proposes what is due.</summary>
@@ -72,22 +81,38 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
             return;
         }
 
-        if (!_sweeping && states.State.HasExpired(clusterMs))
-        {
-            Propose(CommandKind.ExpireSweep, options.SweepKeysMax);
-            _sweeping = true;
-        }
+        Sweep(clusterMs);
 
-        if (!_unlocking && locks.Sweep(clusterMs, Level) is { } sweep)
-        {
-            proposals.Add(sweep.Written, null, 0);
-            sweep.Return();
-            _unlocking = true;
-        }
+        SweepLocks(clusterMs);
 
-        if (!_forgetting && nowMs - _steadySinceMs >= options.StateLimits.CommandLifeMs)
+        if (_forgetting == 0 && nowMs - _steadySinceMs >= options.StateLimits.CommandLifeMs)
         {
             ForgetSessions(clusterMs);
+        }
+    }
+
+    /// <summary>As many sweeps as there are keys for: keys are removed at the rate at which they fall due.</summary>
+    private void Sweep(long clusterMs)
+    {
+        int max = proposals.Bytes > options.UncommittedBytesMax / BusyShare ? 1 : SweepsMax;
+        if (_sweeps >= max)
+        {
+            return;
+        }
+
+        int wanted = (states.State.CountDue(clusterMs, max * options.SweepKeysMax) + options.SweepKeysMax - 1) / options.SweepKeysMax;
+        for (; _sweeps < wanted; _sweeps++)
+        {
+            Propose(CommandKind.ExpireSweep, options.SweepKeysMax);
+        }
+    }
+
+    /// <summary>Claims are still to be granted: the next sweep does not wait for the tick.</summary>
+    public void GrantOn(long clusterMs)
+    {
+        if (states.State.Locks.HasGrants)
+        {
+            SweepLocks(clusterMs);
         }
     }
 
@@ -108,8 +133,8 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
 
         _turnsUntilWeighed = TurnsBetweenWeighings;
         states.Weigh(core);
-        long bytes = memory.BytesToEvict;
-        return bytes > 0 && Evict(((long)((double)bytes * states.State.BytesInUse / Math.Max(1, memory.Bytes))) + 1);
+        long bytes = memory.ShareToEvict(states.State.EvictableBytes);
+        return bytes > 0 && Evict(bytes);
     }
 
     /// <summary>Queues keys that make up so many bytes: this partition's share of what is too much on the node.</summary>
@@ -132,25 +157,49 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
         return isAny;
     }
 
+    /// <summary>Not while earlier ones are on their way: what they do is not to be seen yet, and would be proposed again and again.</summary>
+    private void SweepLocks(long clusterMs)
+    {
+        if (_unlocking == 0)
+        {
+            _unlocking = locks.Sweep(clusterMs, Level, proposals);
+        }
+    }
+
     private void ForgetSessions(long clusterMs)
     {
         StateLimits limits = options.StateLimits;
         SessionTable sessions = states.State.Sessions;
-        long idleMs = sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
-        if (sessions.HasForgettable(clusterMs, idleMs))
+        bool isPressed = group.IsEphemeral && memory.IsPressed;
+        long idleMs = isPressed || sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
+        bool forgets = sessions.HasForgettable(clusterMs, idleMs);
+        long keysIdleMs = isPressed || sessions.IsCrowdedWithKeys ? limits.CommandLifeMs : limits.SessionIdleMs;
+        bool forgetsKeys = sessions.HasForgettableKeys(clusterMs, keysIdleMs);
+
+        // Each command does a bounded number of steps; those that find nothing left do nothing.
+        for (int i = 0; i < SessionSweepsPerTick && (forgets || forgetsKeys); i++)
         {
-            Propose(CommandKind.SessionSweep, idleMs);
-            _forgetting = true;
+            if (forgets)
+            {
+                Propose(CommandKind.SessionSweep, idleMs);
+                _forgetting++;
+            }
+
+            if (forgetsKeys)
+            {
+                Propose(CommandKind.SessionSweep, keysIdleMs, CommandFlags.Keyed);
+                _forgetting++;
+            }
         }
     }
 
-    private void Propose(CommandKind kind, long number)
+    private void Propose(CommandKind kind, long number, CommandFlags flags = CommandFlags.None)
     {
         Command sweep = new()
         {
             Kind = kind,
             Durability = Level,
-            Flags = CommandFlags.Number,
+            Flags = CommandFlags.Number | flags,
             Number = number,
         };
         ByteBuffer scratch = ByteBuffer.Rent(64);

@@ -7,6 +7,8 @@ namespace Kahuna.Server.Partitions;
 /// <summary>What a loop and its partitions need to know. Immutable.</summary>
 internal sealed record LoopOptions
 {
+    private const int TickMsDefault = 50;
+
     public required NodeId Self { get; init; }
 
     public required IReadOnlyList<NodeId> Voters { get; init; }
@@ -18,7 +20,7 @@ internal sealed record LoopOptions
     public int Loops { get; init; } = 1;
 
     /// <summary>Length of a tick in ms.</summary>
-    public int TickMs { get; init; } = 50;
+    public int TickMs { get; init; } = TickMsDefault;
 
     /// <summary>0.8 to 1.6 s without a leader: long enough for a stall of a busy machine, short enough that a failover takes under 3 s.</summary>
     public int ElectionTicks { get; init; } = 16;
@@ -51,8 +53,17 @@ internal sealed record LoopOptions
     /// <summary>A node that does not tick for so long has stood still. A leader then forgets nothing by age for as long as commands live; on any node commands that open a session are refused for as long as this again, unless it led before and still does (<see cref="StandstillGuard"/>). Less than what commands are remembered for beyond their life.</summary>
     public int StandstillMs { get; init; } = 10_000;
 
+    /// <summary>A follower has caught up when it has reached what its leader had committed so many ticks ago: 1 s.</summary>
+    public int CaughtUpTicks { get; init; } = 20;
+
+    /// <summary>It lags again when it has not reached what its leader had committed so many ticks ago: 10 s.</summary>
+    public int LagTicks { get; init; } = 200;
+
     /// <summary>Ticks between looks at whether leadership should move to the preferred node.</summary>
     public int PlacementTicks { get; init; } = 20;
+
+    /// <summary>Cluster time between two comparisons of the members' states, and between two stamps of that time in a partition in which something has a deadline.</summary>
+    public long CheckIntervalMs { get; init; } = 60_000;
 
     /// <summary>Entries of an ephemeral group that may wait for a majority before proposals wait and so grow into larger entries (two keep the links busy).</summary>
     public int EphemeralEntriesInFlight { get; init; } = 2;
@@ -63,8 +74,8 @@ internal sealed record LoopOptions
     /// <summary>Ticks without a leader after which a member that has nothing of an ephemeral group gives its epoch up: 10 s.</summary>
     public int AmnesiacPledgeTicks { get; init; } = 200;
 
-    /// <summary>The same for a member that has everything, and knows one that has nothing: 60 s.</summary>
-    public int PledgeTicks { get; init; } = 1200;
+    /// <summary>The same for a member that has everything, and knows one that has nothing: 10 min (<c>--ephemeral-patience</c>). <see cref="int.MaxValue"/>: never.</summary>
+    public int PledgeTicks { get; init; } = 12_000;
 
     /// <summary>Ticks between two tries to have something recorded by the meta group.</summary>
     public int AskMetaTicks { get; init; } = 5;
@@ -79,4 +90,7 @@ internal sealed record LoopOptions
 
     /// <summary>Seed of the election timeouts; each node and group derives its own.</summary>
     public required ulong Seed { get; init; }
+
+    /// <summary>A time in ticks of the default length; what is longer than can be counted lasts for ever.</summary>
+    public static int TicksOf(TimeSpan time) => (int)Math.Min(time.TotalMilliseconds / TickMsDefault, int.MaxValue);
 }

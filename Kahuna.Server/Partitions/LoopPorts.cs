@@ -1,5 +1,6 @@
 using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Partitions;
 
@@ -18,8 +19,14 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>The state thread's work.</summary>
     public required StateKeeper Keeper { get; init; }
 
+    /// <summary>Ends the process when a turn throws.</summary>
+    public required IFatalErrors FatalErrors { get; init; }
+
     /// <summary>What the node's ephemeral keys may take up.</summary>
     public EphemeralMemory Memory { get; init; } = new(long.MaxValue);
+
+    /// <summary>What the node's persistent data may take up in memory.</summary>
+    public PersistentMemory PersistentMemory { get; init; } = new(long.MaxValue);
 
     /// <summary>Which groups the node has.</summary>
     public GroupLayout Layout(LoopOptions options) => new(Partitions, options.HasEphemeral);
@@ -28,5 +35,5 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     public IPartitionTrace? Trace { get; init; }
 
     /// <summary>Gets a line for each thing that an operator may want to know.</summary>
-    public Action<string> Report { get; init; } = static _ => { };
+    public Action<ReportLine> Report { get; init; } = static _ => { };
 }

@@ -12,12 +12,14 @@ namespace Kahuna.Server.Partitions;
 internal sealed class LoopSet : IPeerReceiver, IStateLoops
 {
     private readonly StateKeeper _keeper;
+    private readonly LoopPorts _ports;
     private readonly PartitionLoop[] _loops;
     private readonly Partition[] _partitions;
 
     public LoopSet(LoopOptions options, LoopPorts ports)
     {
         _keeper = ports.Keeper;
+        _ports = ports;
         _loops = new PartitionLoop[options.Loops];
         Layout = ports.Layout(options);
         MetaBoard board = new();
@@ -36,6 +38,9 @@ internal sealed class LoopSet : IPeerReceiver, IStateLoops
 
     /// <summary>Monotonic ms, as the loops count waiting times.</summary>
     public long NowMs => _loops[0].NowMs;
+
+    /// <summary>Bytes that the data of each durability takes up in memory, as of the latest ticks.</summary>
+    public (long Persistent, long Ephemeral) MemoryBytes => (_ports.PersistentMemory.Bytes, _ports.Memory.Bytes);
 
     /// <summary>What this node has of the group in a slot.</summary>
     public Partition Partition(int slot) => _partitions[slot];

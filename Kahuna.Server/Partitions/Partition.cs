@@ -24,8 +24,10 @@ internal sealed class Partition
     private readonly MetaDesk? _meta;
     private readonly StateDesk _states;
     private readonly ClientDesk _clients;
+    private readonly StateAudit _audit;
     private readonly PartitionTrace? _trace;
     private readonly int _partition;
+    private readonly CatchUp _catchUp;
     private RaftCore _core;
     private bool _inHand;
     private Term _term;
@@ -35,6 +37,7 @@ internal sealed class Partition
     private long _commit;
     private bool _canRejoin;
     private int _savesPending;
+    private ulong _promisesBatch;
     private LogIndex _handedOut;
     private Term _handedOutTerm;
 
@@ -45,11 +48,13 @@ internal sealed class Partition
         Group = layout.GroupOf(slot);
         _partition = layout.PartitionOf(slot);
         _options = options;
+        _catchUp = new CatchUp(options.CaughtUpTicks, options.LagTicks);
         _ports = ports;
         _output = output;
         PartitionRecovery recovery = new(Group, options, ports);
-        _states = new StateDesk(Group, options, ports, recovery.LoadState());
+        _states = new StateDesk(Group, options, ports, Load(recovery));
         _clients = new ClientDesk(Group, options, output, _states, ports.Memory);
+        _audit = new StateAudit(Group, options, ports.Report);
         if (Group.IsEphemeral)
         {
             HardState found = ports.Log.Recovered(Group).HardState;
@@ -58,13 +63,17 @@ internal sealed class Partition
         }
         else
         {
-            _core = recovery.RecoverLog((kind, payload) => ApplyPayload(kind, payload, replies: 0));
-            _states.Recovered(recovery);
+            _core = Recover(recovery);
         }
 
         _clients.Core = _core;
         _clients.Epoch = _life?.Epoch ?? 0;
         _clients.MayLease = _life is null ? null : _life.MayLease;
+        if (LoadError is not null)
+        {
+            return;
+        }
+
         if (Group.IsMeta)
         {
             _meta = new MetaDesk(options, ports, board);
@@ -75,10 +84,6 @@ internal sealed class Partition
         _commit = (long)_core.CommitIndex.Value;
         _trace = ports.Trace is { } trace && !Group.IsEphemeral && !Group.IsMeta ? new PartitionTrace(trace, Group) : null;
         _trace?.StateLoaded(recovery.Applied, recovery.AppliedTerm, _states.State.Digest);
-        if (recovery.LogRestarts)
-        {
-            _output.RestartLog(Group, recovery.Applied, recovery.AppliedTerm);
-        }
     }
 
     public int Number { get; }
@@ -88,10 +93,13 @@ internal sealed class Partition
     /// <summary>Set once a rule was broken: it takes nothing any more.</summary>
     public bool Failed { get; private set; }
 
+    /// <summary>The rule that was broken when it was loaded: the owner stops it, and the others go on.</summary>
+    public InvariantException? LoadError { get; private set; }
+
     /// <summary>The loop has it on its list of partitions with work in this turn.</summary>
     public bool Dirty { get; set; }
 
-    public bool IsLeader => _core.Role == RaftRole.Leader;
+    public bool IsLeader => !Failed && _core.Role == RaftRole.Leader;
 
     public bool HasQueued => _clients.HasQueued;
 
@@ -104,10 +112,16 @@ internal sealed class Partition
     /// <summary>Nothing waits here, and leadership is with somebody else where there is one.</summary>
     public bool IsDrained => Failed || (_clients.IsIdle && (!IsLeader || _options.Voters.Count == 1));
 
-    public PartitionStatus Status => new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _clients.IsServing : !_core.Leader.IsNone && (_life is null || (_life.IsTakingPart && _core.IsVoting)), _life?.Epoch ?? 0);
+    public PartitionStatus Status => Failed ? new(RaftRole.Follower, NodeId.None, _core.Term, Serving: false, _life?.Epoch ?? 0) : new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _clients.IsServing : !_core.Leader.IsNone && (_life is null || (_life.IsTakingPart && _core.IsVoting)), _life?.Epoch ?? 0, Lags: !IsLeader && !_catchUp.IsCaughtUp);
 
     /// <summary>Nothing goes in or out: a state is being put in place, or the node does not take part in the epoch.</summary>
     private bool IsStill => _states.IsStill || _life is { IsTakingPart: false };
+
+    /// <summary>
+    /// Term and vote as last handed to storage are there. A batch is waited for by its number: under load there may never be a moment in which none is
+    /// under way.
+    /// </summary>
+    private bool ArePromisesDurable => _life is null ? _output.PersistedThrough >= _promisesBatch : _savesPending == 0;
 
     /// <summary>Commit index as of the last turn; any thread.</summary>
     public LogIndex CommitIndex => new((ulong)Volatile.Read(ref _commit));
@@ -124,8 +138,50 @@ internal sealed class Partition
     /// <inheritdoc cref="State"/>
     public RaftCore Core => _core;
 
+    /// <inheritdoc cref="State"/>
+    public ClientDesk Clients => _clients;
+
     /// <summary>Last entry in the state; as <see cref="State"/>.</summary>
     public LogIndex Applied => _states.Applied;
+
+    private StateMachine Load(PartitionRecovery recovery)
+    {
+        try
+        {
+            return recovery.LoadState();
+        }
+        catch (InvariantException error)
+        {
+            LoadError = error;
+            return new StateMachine(_options.StateLimits);
+        }
+    }
+
+    /// <summary>The core with what the log has; one with nothing, which is never asked, where that cannot be carried out.</summary>
+    private RaftCore Recover(PartitionRecovery recovery)
+    {
+        if (LoadError is null)
+        {
+            try
+            {
+                RaftCore core = recovery.RecoverLog((kind, payload) => ApplyPayload(recovery.Applied.Next(), kind, payload, replies: 0));
+                if (recovery.LogRestarts)
+                {
+                    RestartLog(recovery.Applied, recovery.AppliedTerm);
+                }
+
+                _states.Recovered(recovery);
+                return core;
+            }
+            catch (InvariantException error)
+            {
+                LoadError = error;
+                _states.Drop();
+            }
+        }
+
+        return recovery.EmptyCore(_ports.Log.Recovered(Group).HardState, VotingRight.Full);
+    }
 
     // ---- In
 
@@ -153,14 +209,28 @@ internal sealed class Partition
             }
         }
 
-        // A node that stops does not take leadership back.
-        if (!IsStill && !(_clients.IsDraining && message.Kind == RaftMessageKind.TimeoutNow))
+        if (message.Kind == RaftMessageKind.Digest)
+        {
+            Compare(message.From, message.Index, message.Round);
+            return;
+        }
+
+        // A node that stops does not take leadership back, nor does one that stood still: for a while it refuses what begins a session.
+        bool takesLeadership = !_clients.IsDraining && !_output.IsLate;
+        if (!IsStill && (takesLeadership || message.Kind != RaftMessageKind.TimeoutNow))
         {
             _core.Step(message, entries);
         }
     }
 
-    public void Persisted(LogIndex index, Term term) => _core.Persisted(index, term);
+    /// <summary>Answers of a client have left, for which reads may wait here.</summary>
+    public void Left(ReplySink sink) => _clients.Left(sink);
+
+    public void Persisted(LogIndex index, Term term)
+    {
+        _states.LogPersisted(index, term);
+        _core.Persisted(index, term);
+    }
 
     public void ReportUnreachable(NodeId peer)
     {
@@ -240,11 +310,17 @@ internal sealed class Partition
     public void Tick()
     {
         _life?.Tick(_core);
+        if (!IsLeader && !_core.Leader.IsNone)
+        {
+            _catchUp.Tick(_states.Applied < _core.DurableIndex ? _states.Applied : _core.DurableIndex, _core.HeardCommit);
+        }
+
         if (IsStill)
         {
             return;
         }
 
+        _core.IsStalled = _output.IsLogStalled;
         _core.Tick();
         _states.Tick(_core);
         if (_meta?.Tick(_clients.IsServing && IsLeader, bytes => Record(bytes.Written)) is { } start)
@@ -252,16 +328,26 @@ internal sealed class Partition
             SaveStart(start);
         }
 
-
         // In an epoch that began after the directory was lost there is nothing to make good.
         bool isRestored = _core.CanRejoin || (_life is not null && _core.IsVoting);
-        Volatile.Write(ref _canRejoin, isRestored && (_life is null ? _output.LogBatchesPending : _savesPending) == 0);
+        Volatile.Write(ref _canRejoin, isRestored && ArePromisesDurable);
+        if (_life is null && _core is { IsStalled: true, Role: RaftRole.Leader, IsTransferring: false })
+        {
+            // Two healthy disks are a majority: somebody leads who can use them.
+            HandOver(_core.Successor());
+        }
+
         if (!_clients.IsServing || _core.Role != RaftRole.Leader)
         {
             return;
         }
 
         _clients.Tick();
+        if (_audit.IsDue(_clients.ClusterMs, Applied, _states.HasDeadlines) && _clients.TryCheck(CheckKind.Mark))
+        {
+            _audit.Asked(_clients.ClusterMs);
+        }
+
         if (++_ticks >= _options.PlacementTicks << _moves && !_clients.IsDraining)
         {
             _ticks = 0;
@@ -269,28 +355,11 @@ internal sealed class Partition
         }
     }
 
-    /// <summary>Takes no new operations; hands leadership to the follower that has most of the log.</summary>
+    /// <summary>Takes no new operations; hands leadership to the follower that has most of the log, of those that may lead.</summary>
     public void Drain()
     {
         _clients.IsDraining = true;
-        if (_core.Role != RaftRole.Leader)
-        {
-            return;
-        }
-
-        NodeId best = NodeId.None;
-        foreach (NodeId voter in _options.Voters)
-        {
-            if (voter != _options.Self && _core.IsActive(voter) && (best.IsNone || _core.MatchIndex(voter) > _core.MatchIndex(best)))
-            {
-                best = voter;
-            }
-        }
-
-        if (!best.IsNone)
-        {
-            _core.TryTransfer(best);
-        }
+        HandOver(_core.Successor());
     }
 
     /// <summary>Answers everything that still waits.</summary>
@@ -301,6 +370,8 @@ internal sealed class Partition
     {
         Failed = true;
         _clients.Fail();
+        _states.Stop();
+        Publish();
     }
 
     // ---- The stored state
@@ -339,7 +410,7 @@ internal sealed class Partition
                 _states.NotStored();
                 break;
             case SnapshotSent sent:
-                _states.Sent(sent.Follower);
+                _states.Sent(sent.Follower, sent.Index, sent.Installed);
                 _core.SnapshotEnded(sent.Follower, sent.Index, sent.Installed);
                 break;
             case PrepareInstall prepare:
@@ -353,10 +424,11 @@ internal sealed class Partition
                 InvariantException.Require(_core.InstallSnapshot(mark.Index, mark.Term), "a prepared state is installed");
                 if (_life is null)
                 {
-                    _output.RestartLog(Group, mark.Index, mark.Term);
+                    RestartLog(mark.Index, mark.Term);
                 }
 
                 _states.Install(state, mark);
+                _audit.Forget();
                 _meta?.Changed();
                 _trace?.StateLoaded(mark.Index, mark.Term, state.Digest);
                 Volatile.Write(ref _commit, (long)_core.CommitIndex.Value);
@@ -393,8 +465,7 @@ internal sealed class Partition
         }
 
         // The term in which the state was made must be on the own disk before the state is.
-        int pending = _life is null ? _output.LogBatchesPending : _savesPending;
-        return _core.Term < mark.Term || _core.HasReady || pending > 0 || IsStill ? InstallAnswer.NotNow : InstallAnswer.Ready;
+        return _core.Term < mark.Term || _core.PromisesUnsaved || !ArePromisesDurable || IsStill ? InstallAnswer.NotNow : InstallAnswer.Ready;
     }
 
     // ---- The turn
@@ -486,11 +557,20 @@ internal sealed class Partition
         if (_life is null)
         {
             _output.Persist(Group, state);
+            _promisesBatch = _core.PromisesChanged ? _output.Submitted + 1 : _promisesBatch;
             return;
         }
 
         _savesPending++;
         _output.PersistAlone(this, Group, _life.Stored(state));
+    }
+
+    /// <summary>Has the log begin anew behind the state that was put in place.</summary>
+    private void RestartLog(LogIndex index, Term term)
+    {
+        _states.LogRestarts(index, term);
+        _output.RestartLog(Group, index, term);
+        _output.NotifyPersisted(this, index, term);
     }
 
     /// <summary>Stores the number of this start.</summary>
@@ -508,8 +588,10 @@ internal sealed class Partition
         LoseLeadership();
         StateLimits limits = _options.StateLimits.InEpoch(_life!.Epoch) with { LeasesBeforeMs = _life.LeasesBeforeMs };
         _states.BeginAnew(new StateMachine(limits));
+        _audit.Forget();
         _core = new PartitionRecovery(Group, _options, _ports).EmptyCore(promises, voting);
         _core.SaveAgain();
+        _catchUp.Reset();
         _clients.Core = _core;
         _clients.Epoch = _life.Epoch;
         _term = default;
@@ -553,7 +635,11 @@ internal sealed class Partition
         }
 
         _meta?.Publish(_states.State);
-        _clients.ServeReads();
+        if (_clients.ServeReads())
+        {
+            _output.Again.Add(this);
+        }
+
         Publish();
         return _core.HasReady || _clients.IsDue;
     }
@@ -561,10 +647,35 @@ internal sealed class Partition
     private void MoveToPreferred()
     {
         NodeId preferred = _options.PreferredLeader(_partition);
-        if (preferred != _options.Self && _core.IsActive(preferred) && _core.MatchIndex(preferred).Value + 64 >= _core.LastIndex.Value)
+        if (preferred != _options.Self && _core.IsActive(preferred) && _core.IsSteady(preferred) && _core.MatchIndex(preferred).Value + 64 >= _core.LastIndex.Value)
         {
             // Writes wait while it lasts: a node that does not take leadership is asked less and less often.
-            _moves = Math.Min(_moves + (_core.TryTransfer(preferred) ? 1 : 0), MovesMax);
+            _moves = Math.Min(_moves + (HandOver(preferred) ? 1 : 0), MovesMax);
+        }
+    }
+
+    /// <summary>Begins to hand leadership to a member; not where it cannot take it. What the next leader counts time from goes before.</summary>
+    private bool HandOver(NodeId target)
+    {
+        if (!_core.CanTransfer(target))
+        {
+            return false;
+        }
+
+        if (_clients.IsServing && !_core.IsTransferring && _states.HasDeadlines)
+        {
+            _clients.TryCheck(CheckKind.Mark);
+        }
+
+        return _core.TryTransfer(target);
+    }
+
+    /// <summary>A member, or this node, has told the digest of its state at a mark.</summary>
+    private void Compare(NodeId member, LogIndex index, ulong digest)
+    {
+        if (_core.Role == RaftRole.Leader && _clients.IsServing && _audit.Answered(member, index, digest, _clients.ClusterMs) is { } verdict)
+        {
+            _clients.TryCheck(verdict.Kind, verdict.Index, verdict.Digest);
         }
     }
 
@@ -577,18 +688,42 @@ internal sealed class Partition
             _trace?.Acknowledged(index, term, replies);
         }
 
-        ApplyPayload(kind, payload, replies);
+        ApplyPayload(index, kind, payload, replies);
+        if (kind == EntryKind.Check && _audit.Marked == index)
+        {
+            TellDigest();
+        }
+
         _states.MarkApplied(index, term);
         _trace?.Applied(index, _states.State.Digest);
         if (!_clients.IsServing && _core.Role == RaftRole.Leader && term == _core.Term)
         {
             _clients.BeginServing();
+            _audit.BeginServing(_clients.ClusterMs);
+        }
+    }
+
+    /// <summary>The leader compares what the members have at a mark.</summary>
+    private void TellDigest()
+    {
+        if (_core.Role == RaftRole.Leader)
+        {
+            Compare(_options.Self, _audit.Marked, _audit.Digest);
+        }
+        else if (!_core.Leader.IsNone)
+        {
+            _output.Send(this, new RaftMessage { Kind = RaftMessageKind.Digest, From = _options.Self, To = _core.Leader, Index = _audit.Marked, Round = _audit.Digest }, []);
         }
     }
 
     /// <summary>The one way from an entry to the state: leader, follower and restart all go through it.</summary>
-    private void ApplyPayload(EntryKind kind, ReadOnlySpan<byte> payload, int replies)
+    private void ApplyPayload(LogIndex index, EntryKind kind, ReadOnlySpan<byte> payload, int replies)
     {
+        if (kind == EntryKind.Check)
+        {
+            ApplyCheck(index, payload);
+        }
+
         if (kind != EntryKind.Commands)
         {
             return;
@@ -610,6 +745,22 @@ internal sealed class Partition
             InvariantException.Require(decodes, "a committed command decodes");
             _clients.Apply(command, isAwaited: replies > 0);
             _meta?.Changed();
+        }
+    }
+
+    private void ApplyCheck(LogIndex index, ReadOnlySpan<byte> payload)
+    {
+        bool decodes = CheckEntry.TryRead(payload, out CheckEntry check);
+        InvariantException.Require(decodes, "a committed check decodes");
+        _states.State.BeginEntry(check.TimeMs);
+        if (check.Kind == CheckKind.Mark)
+        {
+            // While the log is replayed there is no core yet, and nobody to tell.
+            _audit.Mark(index, _states.State.Digest, isLeader: _core is { Role: RaftRole.Leader });
+        }
+        else
+        {
+            _audit.Judge(check, index, isReplayed: _core is null);
         }
     }
 

@@ -14,7 +14,8 @@ namespace Kahuna.Server.Partitions;
 /// <param name="Sessions">What is remembered of clients.</param>
 /// <param name="Locks">Claims for locks.</param>
 /// <param name="Evicted">Keys that went for want of room.</param>
-internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote, SessionFigures Sessions, LockFigures Locks, long Evicted = 0)
+/// <param name="IsStalled">The disk of the node's log has not finished a write for an election timeout.</param>
+internal sealed record PartitionFigures(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart, bool MayVote, SessionFigures Sessions, LockFigures Locks, long Evicted = 0, bool IsStalled = false)
 {
     public static PartitionFigures None { get; } = new(default, 0, 0, default, default, false, default, default);
 }

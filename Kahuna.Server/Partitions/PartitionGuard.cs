@@ -58,6 +58,15 @@ internal sealed class PartitionGuard(ILeadershipSink leadership)
         }
     }
 
+    /// <summary>A partition that broke a rule when it was loaded takes nothing from the start.</summary>
+    public void StopUnlessLoaded(Partition partition)
+    {
+        if (partition.LoadError is { } error)
+        {
+            Stop(partition, error);
+        }
+    }
+
     private void Stop(Partition partition, InvariantException error)
     {
         partition.Fail();

@@ -13,13 +13,9 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class PartitionLoop : ILogSink
 {
-    private const int Idle = 0;
-    private const int Running = 1;
-    private const int Signalled = 2;
-
     private readonly LoopInbox _inbox;
     private readonly NodeId _self;
-    private readonly ITurnScheduler _scheduler;
+    private readonly LoopTurns _runner;
     private readonly TimeProvider _clock;
     private readonly TurnOutput _output;
     private readonly GroupLayout _layout;
@@ -28,7 +24,6 @@ internal sealed class PartitionLoop : ILogSink
     private readonly List<Partition> _dirty = [];
     private readonly ILeadershipSink _leadership;
     private readonly PartitionGuard _guard;
-    private int _state;
     private int _ticksDue;
     private long _turns;
     private bool _draining;
@@ -39,12 +34,12 @@ internal sealed class PartitionLoop : ILogSink
     {
         Number = number;
         _self = options.Self;
-        _scheduler = ports.Scheduler;
+        _runner = new LoopTurns(this, Turn, ports.Scheduler, ports.FatalErrors);
         _clock = ports.Clock;
         _leadership = ports.Leadership;
         _guard = new PartitionGuard(_leadership);
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
-        _output = new TurnOutput(options, number, ports, ports.Log.OpenWriter(this));
+        _output = new TurnOutput(options, this, ports, ports.Log.OpenWriter(this));
         _output.Begin(NowMs);
         _layout = ports.Layout(options);
         _partitions = new Partition?[_layout.Slots];
@@ -52,9 +47,9 @@ internal sealed class PartitionLoop : ILogSink
         {
             if (_layout.LoopOf(i, options.Loops) == number)
             {
-                Partition partition = new(i, options, ports, _output, board);
-                _partitions[i] = partition;
+                Partition partition = _partitions[i] = new(i, options, ports, _output, board);
                 _owned.Add(partition);
+                _guard.StopUnlessLoaded(partition);
             }
         }
     }
@@ -134,6 +129,9 @@ internal sealed class PartitionLoop : ILogSink
         return true;
     }
 
+    /// <summary>Answers of a client have left, or the client has, and this loop wanted to hear of it.</summary>
+    public void PostRoom(ReplySink sink) => Post(new InboxItem { Kind = InboxKind.Room, Sink = sink }, mayRunHere: false);
+
     /// <summary>Takes no new operations and hands leadership over.</summary>
     public void PostDrain() => Post(new InboxItem { Kind = InboxKind.Drain }, mayRunHere: false);
 
@@ -158,33 +156,12 @@ internal sealed class PartitionLoop : ILogSink
         item.Buffer?.Return();
     }
 
-    private void Signal(bool mayRunHere)
-    {
-        // A cheap look first: while a signal is pending, another one adds nothing.
-        if (Volatile.Read(ref _state) != Signalled && Interlocked.Exchange(ref _state, Signalled) == Idle)
-        {
-            _scheduler.Schedule(this, mayRunHere);
-        }
-    }
+    private void Signal(bool mayRunHere) => _runner.Signal(mayRunHere);
 
     // ---- The turns
 
     /// <summary>Runs turns until nothing waits, or <paramref name="turnsMax"/> of them; then asks the scheduler for another thread. Called by the scheduler only.</summary>
-    public void RunTurns(int turnsMax)
-    {
-        for (int i = 0; i < turnsMax; i++)
-        {
-            Volatile.Write(ref _state, Running);
-            Interlocked.MemoryBarrier();
-            Turn();
-            if (Interlocked.CompareExchange(ref _state, Idle, Running) == Running)
-            {
-                return;
-            }
-        }
-
-        _scheduler.Schedule(this, mayRunHere: false);
-    }
+    public void RunTurns(int turnsMax) => _runner.Run(turnsMax);
 
     /// <summary>The partition has work in this turn.</summary>
     internal void MarkDirty(Partition partition)
@@ -223,12 +200,13 @@ internal sealed class PartitionLoop : ILogSink
 
         // The time is later than every call that the turn answers, also after a pause right here: times to live must not end early.
         Span<InboxItem> items = _inbox.TakeAll();
-        _output.BeginTurn(NowMs);
+        _output.BeginTurn(NowMs, isTick: Volatile.Read(ref _ticksDue) != 0);
         if (Interlocked.Exchange(ref _ticksDue, 0) != 0)
         {
             GuardAll(static (partition, _) => partition.Tick(), _self);
         }
 
+        _output.MarkLeftOver();
         foreach (ref InboxItem item in items)
         {
             Dispatch(ref item);
@@ -271,8 +249,19 @@ internal sealed class PartitionLoop : ILogSink
             _output.StepSelf(this);
         }
 
+        EndTurn();
+    }
+
+    /// <summary>Sends what is left, and sees to the next turn.</summary>
+    private void EndTurn()
+    {
         _output.SendPeers();
         _output.DeliverReplies();
+        if (_output.Again.Count > 0)
+        {
+            _runner.RunAgain();
+        }
+
         if (_draining)
         {
             Volatile.Write(ref _drained, _owned.TrueForAll(static partition => partition.IsDrained));
@@ -320,6 +309,9 @@ internal sealed class PartitionLoop : ILogSink
             case InboxKind.MetaAsk:
                 Guard(GroupId.Meta, static (partition, command) => partition.Record(command.Written), item.Buffer!);
                 item.Buffer!.Return();
+                break;
+            case InboxKind.Room:
+                GuardAll(static (partition, sink) => partition.Left(sink), item.Sink!);
                 break;
             case InboxKind.Drain:
                 _draining = true;

@@ -84,7 +84,8 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         Voters = options.Voters,
         ElectionTicks = options.ElectionTicks,
         HeartbeatTicks = options.HeartbeatTicks,
-        Limits = options.RaftLimits,
+        StandstillTicks = options.StandstillMs / options.TickMs,
+        Limits = group.IsEphemeral ? ports.Memory.LimitLog(options.RaftLimits, ports.Partitions) : options.RaftLimits,
         IsVolatile = group.IsEphemeral,
         Seed = unchecked((options.Seed * 0x9E3779B97F4A7C15) + group.Value),
     };
@@ -96,12 +97,18 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         if (found.Start > Applied)
         {
             throw new StorageException(
-                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.");
+                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.");
         }
 
         if (Mark is not { } mark)
         {
             return found;
+        }
+
+        if (mark.Term > found.HardState.Term)
+        {
+            throw new StorageException(
+                $"The data of {group.Name} does not belong together: the stored state is of term {mark.Term}, and the log knows no term after {found.HardState.Term}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.");
         }
 
         if (mark.Index > found.LastIndex || (TermAt(found, mark.Index) is { } term && term != mark.Term))

@@ -9,4 +9,5 @@ namespace Kahuna.Server.Partitions;
 /// <param name="Term">The current term.</param>
 /// <param name="Serving">This node leads and has applied an entry of its own term, or follows a known leader.</param>
 /// <param name="Epoch">The epoch of an ephemeral group; 0 for others.</param>
-internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, ulong Epoch);
+/// <param name="Lags">This node follows and has not caught up with its leader (<see cref="CatchUp"/>).</param>
+internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, ulong Epoch, bool Lags = false);

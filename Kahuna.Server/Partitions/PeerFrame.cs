@@ -9,7 +9,7 @@ namespace Kahuna.Server.Partitions;
 /// <summary>
 /// Layout of a frame between nodes: the messages of any number of groups, one after the other. Little-endian.
 /// <code>
-/// message:  u32 group, u8 kind, u8 flags (1 reject, 2 transfer), u16 zero,
+/// message:  u32 group, u8 kind, u8 flags (1 reject, 2 transfer, uncounted or in order, 4 stalled), u16 zero,
 ///           u64 term, u64 index, u64 log term, u64 commit, u64 round, u64 hint,
 ///           u32 entry count, u32 entries length,
 ///           of an ephemeral group: u64 epoch, u64 incarnation of the sender,
@@ -23,6 +23,7 @@ internal static class PeerFrame
     private const int StampBytes = 16;
     private const byte FlagReject = 1;
     private const byte FlagTransfer = 2;
+    private const byte FlagStalled = 4;
 
     /// <summary>Appends the message's header; the caller appends the entries and then calls <see cref="EndMessage"/>.</summary>
     public static int BeginMessage(ByteBuffer frame, GroupId group, in RaftMessage message, MessageStamp stamp = default)
@@ -31,7 +32,7 @@ internal static class PeerFrame
         Span<byte> span = frame.Take(MessageBytes);
         BinaryPrimitives.WriteUInt32LittleEndian(span, group.Value);
         span[4] = (byte)message.Kind;
-        span[5] = (byte)((message.Reject ? FlagReject : 0) | (message.Transfer ? FlagTransfer : 0));
+        span[5] = (byte)((message.Reject ? FlagReject : 0) | (message.Transfer ? FlagTransfer : 0) | (message.Stalled ? FlagStalled : 0));
         span[6] = 0;
         span[7] = 0;
         BinaryPrimitives.WriteUInt64LittleEndian(span[8..], message.Term.Value);
@@ -92,6 +93,7 @@ internal static class PeerFrame
         message.Kind = (RaftMessageKind)rest[4];
         message.Reject = (rest[5] & FlagReject) != 0;
         message.Transfer = (rest[5] & FlagTransfer) != 0;
+        message.Stalled = (rest[5] & FlagStalled) != 0;
         message.Term = new Term(BinaryPrimitives.ReadUInt64LittleEndian(rest[8..]));
         message.Index = new LogIndex(BinaryPrimitives.ReadUInt64LittleEndian(rest[16..]));
         message.LogTerm = new Term(BinaryPrimitives.ReadUInt64LittleEndian(rest[24..]));

@@ -1,4 +1,5 @@
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Partitions;
@@ -45,7 +46,7 @@ internal sealed class ProposalQueue(int entryBytesMax)
         Queued++;
         Bytes += CommandEntry.ItemHeaderBytes + command.Length;
         _queuedBytes += CommandEntry.ItemHeaderBytes + command.Length;
-        _replies.Add(new PendingReply(sink, number));
+        _replies.Add(new PendingReply(sink, number, Command.IsNumbered(command)));
     }
 
     /// <summary>The next payload to propose, stamped with <paramref name="timeMs"/>; false when none waits.</summary>
@@ -135,6 +136,23 @@ internal sealed class ProposalQueue(int entryBytesMax)
         _payloads.Length = 0;
     }
 
+    /// <summary>
+    /// Gives up the numbered writes among those that are proposed: <paramref name="answer"/> gets each reply, once, and nobody waits for them any more. Their
+    /// entries stay in line, because they may still be committed.
+    /// </summary>
+    public void ReleaseNumbered(Action<PendingReply> answer)
+    {
+        for (int i = 0; i < Proposed; i++)
+        {
+            ref PendingReply reply = ref _replies[i];
+            if (reply is { IsNumbered: true, Sink: not null })
+            {
+                answer(reply);
+                reply = default;
+            }
+        }
+    }
+
     /// <summary>Forgets what is proposed; <paramref name="answer"/> gets each reply. What is queued stays.</summary>
     public void DropProposed(Action<PendingReply> answer)
     {
@@ -161,8 +179,8 @@ internal sealed class ProposalQueue(int entryBytesMax)
         _openCount = 0;
     }
 
-    /// <summary>Who waits for a write.</summary>
-    internal readonly record struct PendingReply(ReplySink? Sink, uint Number);
+    /// <summary>Who waits for a write, and whether the caller may repeat it under the number that it has.</summary>
+    internal readonly record struct PendingReply(ReplySink? Sink, uint Number, bool IsNumbered);
 
     private readonly record struct Span(int At, int Length, int Count);
 

@@ -1,7 +1,6 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
@@ -14,17 +13,15 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class TurnOutput
 {
-    private const int PeerFrameBytesTarget = 1 << 20;
-
+    private readonly PartitionLoop _owner;
     private readonly int _loop;
     private readonly int _standstillMs;
     private readonly ILogStore _store;
     private readonly ILogWriter _log;
-    private readonly IPeerTransport _transport;
+    private readonly LogWatch _watch;
     private readonly IPartitionTrace? _trace;
     private readonly ByteBuffer _scratch = ByteBuffer.Rent(64 * 1024);
-    private readonly NodeId[] _peers;
-    private readonly ByteBuffer?[] _frames;
+    private readonly PeerFrames _peers;
     private readonly Ring<Confirmation> _confirmations = new(64);
     private readonly Ring<HeldMessage> _held = new(64);
     private readonly Ring<HeldMessage> _toSelf = new(8);
@@ -33,20 +30,19 @@ internal sealed class TurnOutput
     private int _unnumberedHeld;
     private ulong _submitted;
     private ulong _persisted;
-    private uint _unreachable;
     private bool _hasTurned;
 
-    public TurnOutput(LoopOptions options, int loop, LoopPorts ports, ILogWriter log)
+    public TurnOutput(LoopOptions options, PartitionLoop loop, LoopPorts ports, ILogWriter log)
     {
-        _loop = loop;
+        _owner = loop;
+        _loop = loop.Number;
         _standstillMs = options.StandstillMs;
         _store = ports.Log;
         _log = log;
-        _transport = ports.Transport;
+        _watch = new LogWatch(options, loop.Number, ports.Report);
         _trace = ports.Trace;
         States = ports.Keeper;
-        _peers = [.. options.Voters.Where(voter => voter != options.Self)];
-        _frames = new ByteBuffer?[_peers.Length];
+        _peers = new PeerFrames(options, ports.Transport);
         Leadership = ports.Leadership;
     }
 
@@ -69,14 +65,25 @@ internal sealed class TurnOutput
 
     public int LogBatchesPending => _log.Pending;
 
-    /// <summary>Sinks that wait for <see cref="DeliverReplies"/>.</summary>
-    public bool HasReplies => _sinks.Count > 0;
+    /// <summary>Number of the last batch that was handed to the log; what a turn hands to it before it is submitted is in the next one.</summary>
+    public ulong Submitted => _submitted;
+
+    /// <summary>Everything up to this batch is on stable storage.</summary>
+    public ulong PersistedThrough => _persisted;
+
+    /// <inheritdoc cref="LogWatch.IsStalled"/>
+    public bool IsLogStalled => _watch.IsStalled;
 
     /// <summary>The time until the first turn.</summary>
     public void Begin(long nowMs) => NowMs = nowMs;
 
-    public void BeginTurn(long nowMs)
+    public void BeginTurn(long nowMs, bool isTick)
     {
+        if (isTick)
+        {
+            _watch.Tick(_submitted, _persisted);
+        }
+
         // What lies between the beginning and the first turn is the loading of what is stored.
         if (_hasTurned && nowMs - NowMs > _standstillMs)
         {
@@ -86,6 +93,20 @@ internal sealed class TurnOutput
         _hasTurned = true;
         NowMs = nowMs;
         RefuseWrites = _store.RefuseWrites;
+    }
+
+    /// <summary>Partitions with work that was left for the next turn, so that others come in between; the loop clears the list.</summary>
+    public List<Partition> Again { get; } = [];
+
+    /// <summary>Gives the partitions with work that the turn before has left their turn in this one.</summary>
+    public void MarkLeftOver()
+    {
+        foreach (Partition partition in Again)
+        {
+            _owner.MarkDirty(partition);
+        }
+
+        Again.Clear();
     }
 
     // ---- Log
@@ -180,7 +201,7 @@ internal sealed class TurnOutput
     /// <summary>Queues a promise that rests on nothing that is not durable yet.</summary>
     public void SendDurable(Partition partition, in RaftMessage message)
     {
-        if (FrameFor(message.To) is { } frame)
+        if (_peers.For(message) is { } frame)
         {
             int at = PeerFrame.BeginMessage(frame, partition.Group, message, partition.Stamp);
             PeerFrame.EndMessage(frame, at);
@@ -194,7 +215,7 @@ internal sealed class TurnOutput
     /// <summary>Queues a message; the entries of an append come from the core's memory.</summary>
     public void Send(Partition partition, in RaftMessage message, RaftCore core)
     {
-        if (FrameFor(message.To) is not { } frame)
+        if (_peers.For(message) is not { } frame)
         {
             return;
         }
@@ -206,13 +227,13 @@ internal sealed class TurnOutput
         }
 
         PeerFrame.EndMessage(frame, at);
-        SendWhenLarge(message.To, frame);
+        _peers.SendWhenLarge(message.To, frame);
     }
 
     /// <summary>Queues a message with entries that were read from storage.</summary>
     public void Send(Partition partition, in RaftMessage message, ReadOnlySpan<byte> entries)
     {
-        if (FrameFor(message.To) is not { } frame)
+        if (_peers.For(message) is not { } frame)
         {
             return;
         }
@@ -220,7 +241,7 @@ internal sealed class TurnOutput
         int at = PeerFrame.BeginMessage(frame, partition.Group, message, partition.Stamp);
         frame.Append(entries);
         PeerFrame.EndMessage(frame, at);
-        SendWhenLarge(message.To, frame);
+        _peers.SendWhenLarge(message.To, frame);
     }
 
     /// <summary>Steps the messages to ourselves that have become due. Between two Readys only: a step would change the one in hand.</summary>
@@ -237,33 +258,10 @@ internal sealed class TurnOutput
     }
 
     /// <summary>Sends one frame to each peer that has messages.</summary>
-    public void SendPeers()
-    {
-        for (int i = 0; i < _frames.Length; i++)
-        {
-            if (_frames[i] is { } frame)
-            {
-                SendFrame(i, frame);
-            }
-        }
-    }
+    public void SendPeers() => _peers.Send();
 
     /// <summary>The next peer to which a frame was lost since the last call.</summary>
-    public bool TryTakeUnreachable(out NodeId peer)
-    {
-        for (int i = 0; i < _peers.Length; i++)
-        {
-            if ((_unreachable & (1u << i)) != 0)
-            {
-                _unreachable &= ~(1u << i);
-                peer = _peers[i];
-                return true;
-            }
-        }
-
-        peer = default;
-        return false;
-    }
+    public bool TryTakeUnreachable(out NodeId peer) => _peers.TryTakeUnreachable(out peer);
 
     // ---- Replies
 
@@ -298,6 +296,45 @@ internal sealed class TurnOutput
         }
     }
 
+    /// <summary>A read's answer of so many bytes may be made for the client now.</summary>
+    public bool HasRoom(ReplySink sink, int answerBytes) => sink.HasRoomForRead(sink.Open[_loop]?.Length ?? 0, answerBytes);
+
+    /// <summary>The sink tells the loop, once, when something has left.</summary>
+    public void TellWhenLeft(ReplySink sink) => sink.TellWhenLeft(_owner);
+
+    /// <summary>A rule is broken in the middle of an answer: of what was begun nothing may stay in the client's frame.</summary>
+    public void GiveUpReply(ReplySink sink, uint number, ByteBuffer frame, int at)
+    {
+        frame.Length = at;
+        ReplyError(sink, number, OutcomeStatus.Internal, "The partition has stopped on an internal error; see the node's log.");
+    }
+
+    /// <summary>As <see cref="EndReply"/>, for a read. False when the answer is larger than the client's room: it is taken back.</summary>
+    public bool TryEndRead(ReplySink sink, ByteBuffer frame, int at)
+    {
+        if (!sink.HasRoomForRead(at, frame.Length - at))
+        {
+            frame.Length = at;
+            return false;
+        }
+
+        EndReply(sink, frame, at);
+        return true;
+    }
+
+    /// <summary>As <see cref="EndReply"/>, for a write, which is applied and cannot wait. False when the answer has a value larger than the client's room: it is taken back.</summary>
+    public bool TryEndWrite(ReplySink sink, ByteBuffer frame, int at)
+    {
+        if (!sink.HasRoomForWrite(at, frame.Length - at))
+        {
+            frame.Length = at;
+            return false;
+        }
+
+        EndReply(sink, frame, at);
+        return true;
+    }
+
     public void Reply(ReplySink sink, uint number, scoped in Outcome outcome)
     {
         ByteBuffer frame = BeginReply(sink, number, out int at);
@@ -320,6 +357,13 @@ internal sealed class TurnOutput
         {
             ByteBuffer frame = sink.Open[_loop]!;
             sink.Open[_loop] = null;
+            if (sink.OpenCount[_loop] == 0)
+            {
+                // Its only answer was taken back.
+                frame.Return();
+                continue;
+            }
+
             sink.Deliver(frame, sink.OpenCount[_loop]);
         }
 
@@ -336,7 +380,7 @@ internal sealed class TurnOutput
                 continue;
             }
 
-            if (FrameFor(held.Message.To) is { } frame)
+            if (_peers.For(held.Message) is { } frame)
             {
                 int at = PeerFrame.BeginMessage(frame, held.Partition.Group, held.Message, held.Stamp);
                 PeerFrame.EndMessage(frame, at);
@@ -346,52 +390,5 @@ internal sealed class TurnOutput
                 _toSelf.Add(held);
             }
         }
-    }
-
-    /// <summary>The open frame to a peer; null when it is no peer (ourselves).</summary>
-    private ByteBuffer? FrameFor(NodeId to)
-    {
-        for (int i = 0; i < _peers.Length; i++)
-        {
-            if (_peers[i] == to)
-            {
-                return _frames[i] ??= _transport.BeginFrame();
-            }
-        }
-
-        return null;
-    }
-
-    private void SendWhenLarge(NodeId to, ByteBuffer frame)
-    {
-        if (frame.Length >= PeerFrameBytesTarget)
-        {
-            SendFrame(Array.IndexOf(_peers, to), frame);
-        }
-    }
-
-    private void SendFrame(int peer, ByteBuffer frame)
-    {
-        _frames[peer] = null;
-        if (!_transport.TrySend(_peers[peer], frame))
-        {
-            _unreachable |= 1u << peer;
-        }
-    }
-
-    private struct Confirmation(ulong batch, Partition partition, LogIndex index, Term term)
-    {
-        public ulong Batch = batch;
-        public readonly Partition Partition = partition;
-        public readonly LogIndex Index = index;
-        public readonly Term Term = term;
-    }
-
-    private struct HeldMessage
-    {
-        public ulong Batch;
-        public Partition Partition;
-        public RaftMessage Message;
-        public MessageStamp Stamp;
     }
 }

@@ -36,7 +36,7 @@ internal static class EntryCodec
 
         uint length = BinaryPrimitives.ReadUInt32LittleEndian(rest[12..]);
         uint rawKind = BinaryPrimitives.ReadUInt32LittleEndian(rest[8..]);
-        if (rawKind > (byte)EntryKind.Membership || length > (uint)(rest.Length - HeaderBytes))
+        if (rawKind > (byte)EntryKind.Check || length > (uint)(rest.Length - HeaderBytes))
         {
             return false;
         }

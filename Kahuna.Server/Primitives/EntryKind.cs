@@ -11,4 +11,7 @@ internal enum EntryKind : byte
 
     /// <summary>A change of the group's members (kept free; none is written yet).</summary>
     Membership = 2,
+
+    /// <summary>Stamps the cluster's time and compares the members' states.</summary>
+    Check = 3,
 }

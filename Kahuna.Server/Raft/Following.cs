@@ -21,6 +21,9 @@ internal sealed class Following(EntryLog log, bool isForgetful)
     /// <summary>Up to here the log, durable or not, is known to agree with that of the current term's leader.</summary>
     public LogIndex Matched => _matched;
 
+    /// <summary>How far the group has committed, as its leaders have told. What is committed stays so, in every later term.</summary>
+    public LogIndex HeardCommit { get; private set; }
+
     /// <summary>A new term: nothing is known to match its leader's log, and nobody waits for the old answers.</summary>
     public void EnterTerm()
     {
@@ -37,6 +40,8 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         {
             return false;
         }
+
+        Hear(message.Commit);
 
         // Below the own start everything is committed, so that the leader has it too; its terms are forgotten here.
         if (message.Index >= log.Start && !log.Matches(message.Index, message.LogTerm))
@@ -62,18 +67,21 @@ internal sealed class Following(EntryLog log, bool isForgetful)
 
     public void Heartbeat(in RaftMessage message)
     {
+        Hear(message.Hint);
+
         // What the leader takes for acknowledged may have been acknowledged by a log that is lost.
         LogIndex held = isForgetful ? _matched : log.LastIndex;
         TakeCommit(message.Commit < held ? message.Commit : held);
 
-        // Of several heartbeats the newest round is answered: it confirms the older ones.
+        // Of several heartbeats the newest round is answered, which confirms the older ones, and the one that says most was sent: it shows what is lost.
         ulong round = _answerHeartbeat ? Math.Max(_heartbeatReply.Round, message.Round) : message.Round;
+        LogIndex sent = _answerHeartbeat && _heartbeatReply.Hint > message.Index ? _heartbeatReply.Hint : message.Index;
         _heartbeatReply = new RaftMessage
         {
             Kind = RaftMessageKind.HeartbeatReply,
             To = message.From,
             Index = _matched,
-            Hint = message.Index,
+            Hint = sent,
             Round = round,
         };
         _answerHeartbeat = true;
@@ -155,6 +163,8 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         };
         _refuse = true;
     }
+
+    private void Hear(LogIndex commit) => HeardCommit = commit > HeardCommit ? commit : HeardCommit;
 
     private void TakeCommit(LogIndex commit)
     {

@@ -12,6 +12,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     private readonly ReadRounds _reads = new();
     private readonly Handover<ReadState> _readStates = new();
     private NodeId _transferTarget;
+    private NodeId _refusedBy;
     private int _transferTicks;
     private bool _transferSent;
     private int _heartbeatTicks;
@@ -19,6 +20,9 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     /// <summary>Leadership is being handed over: nothing new may be proposed.</summary>
     public bool IsTransferring => !_transferTarget.IsNone;
+
+    /// <summary>Who is to lead next; none while nothing is handed over.</summary>
+    public NodeId TransferTarget => _transferTarget;
 
     public Handover<ReadState> ReadStates => _readStates;
 
@@ -36,6 +40,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         _replication.Begin(log.LastIndex);
         _heartbeatTicks = 0;
         _heartbeatDue = false;
+        _refusedBy = NodeId.None;
         EndTransfer();
         log.Append(standing.Term, EntryKind.Empty, []);
     }
@@ -68,6 +73,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
         if (IsTransferring && ++_transferTicks >= config.ElectionTicks)
         {
+            _refusedBy = _transferTarget;
             EndTransfer();
         }
 
@@ -93,6 +99,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         }
 
         follower.Heard();
+        follower.DiskSaid(reply.Stalled);
         if (reply.Uncounted)
         {
             follower.StopCounting();
@@ -112,10 +119,35 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     public ulong Read() => _reads.Register();
 
+    /// <summary>Leadership could go to this member: it votes, counts, is fed with entries, and its disk moves.</summary>
+    public bool CanTransfer(NodeId target) => target != members.Self && _replication.Find(target) is { Votes: true, Counts: true, AwaitsSnapshot: false, IsStalled: false, IsRested: true };
+
+    /// <summary>This member's disk has moved for as long as anybody remembers.</summary>
+    public bool IsSteady(NodeId member) => member == members.Self || _replication.Find(member) is { IsSteady: true };
+
+    /// <summary>
+    /// Who should lead in this node's place: of those that answer and could, the one that has most of the log. Another one than the last that did not
+    /// take leadership, when there is one.
+    /// </summary>
+    public NodeId Successor()
+    {
+        Progress? best = null;
+        foreach (Progress other in _replication.Others)
+        {
+            if (other.IsActive && CanTransfer(other.Member)
+                && (best is null || best.Member == _refusedBy || (other.Member != _refusedBy && other.Match > best.Match)))
+            {
+                best = other;
+            }
+        }
+
+        return best?.Member ?? NodeId.None;
+    }
+
     /// <summary>Begins to hand leadership to <paramref name="target"/>, in place of an earlier target.</summary>
     public bool TryTransfer(NodeId target)
     {
-        if (target == members.Self || !members.IsVoter(target) || AwaitsSnapshot(target) || _replication.Find(target) is not { Counts: true })
+        if (!CanTransfer(target))
         {
             return false;
         }
@@ -166,12 +198,17 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
             roundOpened = _reads.AnyInFlight;
         }
 
-        // Heartbeats say what was sent before them, so they are written before the appends of the same Ready.
+        // In order, heartbeats say what was sent before them, so they are written before the appends of the same Ready.
         foreach (Progress follower in _replication.Others)
         {
             if (_heartbeatDue || (roundOpened && follower.Votes))
             {
-                SendHeartbeat(follower, outbox);
+                SendHeartbeat(follower, follower.Match, isInOrder: false, outbox);
+            }
+
+            if (_heartbeatDue && follower.Next.Previous() > follower.Match)
+            {
+                SendHeartbeat(follower, follower.Next.Previous(), isInOrder: true, outbox);
             }
         }
 
@@ -190,7 +227,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         }
     }
 
-    private void SendHeartbeat(Progress follower, Outbox outbox)
+    private void SendHeartbeat(Progress follower, LogIndex sent, bool isInOrder, Outbox outbox)
     {
         // A follower may take this commit index without knowing that its log matches: it is never above what it acknowledged.
         LogIndex commit = follower.Match < log.CommitIndex ? follower.Match : log.CommitIndex;
@@ -198,8 +235,10 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         {
             Kind = RaftMessageKind.Heartbeat,
             To = follower.Member,
-            Index = follower.Next.Previous(),
+            Index = sent,
+            InOrder = isInOrder,
             Commit = commit,
+            Hint = log.CommitIndex,
             Round = _reads.Newest,
         });
     }

@@ -30,6 +30,7 @@ internal sealed class Outbox(Members members, Standing standing)
         if (message.Kind is RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply or RaftMessageKind.PreVoteReply)
         {
             message.Uncounted = !standing.IsCounted;
+            message.Stalled = message.Kind == RaftMessageKind.HeartbeatReply && standing.IsStalled;
         }
 
         if (message.Term.Value == 0)

@@ -8,13 +8,18 @@ namespace Kahuna.Server.Raft;
 /// </summary>
 internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 {
+    /// <summary>Election timeouts without a word of a standing disk until a member counts as steady: about half a minute.</summary>
+    private const int SteadyElections = 32;
+
     private LogIndex _probePrevious;
     private bool _linkLost;
     private int _ticksSinceHeard;
+    private int _restTicks;
     private int _ticksSinceProgress;
     private int _fetchTicks;
     private int _snapshotPauseTicks;
     private bool _snapshotTold;
+    private int _ticksSinceStalled;
 
     public NodeId Member { get; } = member;
 
@@ -55,10 +60,30 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public InFlightWindow InFlight { get; } = new(config.Limits.InFlightAppendsMax, config.Limits.InFlightBytesMax);
 
+    /// <summary>Its disk stands still, as it said last.</summary>
+    public bool IsStalled { get; private set; }
+
     public bool IsActive => _ticksSinceHeard < config.ElectionTicks;
+
+    /// <summary>
+    /// It may be given leadership: it has not said for a while that its disk stands still. A disk that hangs once hangs again, and each change of leaders
+    /// costs its callers a moment.
+    /// </summary>
+    public bool IsSteady => _ticksSinceStalled >= SteadyElections * config.ElectionTicks;
+
+    /// <summary>
+    /// It may be given leadership: it has not stood still lately, as far as this leadership has seen. Its silence is counted from the last word on, which may
+    /// be a heartbeat interval older than its standstill, and its rest from the first word afterwards.
+    /// </summary>
+    public bool IsRested => _restTicks == 0;
 
     /// <summary>Heartbeat intervals without progress after which an acknowledgement counts as lost.</summary>
     private int StallTicks => (2 * config.HeartbeatTicks) + 1;
+
+    private bool HasStoodStill => config.StandstillTicks > 0 && _ticksSinceHeard >= config.StandstillTicks - StallTicks;
+
+    /// <summary>Its own count of the rest begins when it goes on, and this one when it is heard: one election timeout more covers clocks that differ.</summary>
+    private int RestTicks => config.StandstillTicks + config.ElectionTicks;
 
     /// <summary>A new leadership begins: nothing is known but the own last index.</summary>
     public void Begin(LogIndex lastIndex)
@@ -69,6 +94,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         AskAgainAt = default;
         _linkLost = false;
         _ticksSinceHeard = 0;
+        _ticksSinceStalled = SteadyElections * config.ElectionTicks;
+        IsStalled = false;
+        _restTicks = 0;
         _fetchTicks = 0;
         Probe(lastIndex.Next());
     }
@@ -77,8 +105,10 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     public void Forget(LogIndex lastIndex)
     {
         int ticksSinceHeard = _ticksSinceHeard;
+        int restTicks = _restTicks;
         Begin(lastIndex);
         _ticksSinceHeard = ticksSinceHeard;
+        _restTicks = restTicks;
         Counts = false;
     }
 
@@ -95,6 +125,8 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     public void Tick()
     {
         _ticksSinceHeard++;
+        _ticksSinceStalled = IsStalled ? 0 : Math.Min(_ticksSinceStalled + 1, int.MaxValue / 2);
+        _restTicks = HasStoodStill ? RestTicks : Math.Max(0, _restTicks - 1);
         _ticksSinceProgress = Next.Previous() > Match ? _ticksSinceProgress + 1 : 0;
         if (_fetchTicks > 0)
         {
@@ -109,6 +141,13 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     }
 
     public void Heard() => _ticksSinceHeard = 0;
+
+    /// <summary>What the member says of its disk.</summary>
+    public void DiskSaid(bool isStalled)
+    {
+        IsStalled = isStalled;
+        _ticksSinceStalled = isStalled ? 0 : _ticksSinceStalled;
+    }
 
     /// <summary>Entries up to <paramref name="last"/> have been sent, beginning at <see cref="Next"/>.</summary>
     public void Sent(LogIndex last, long bytes)

@@ -21,6 +21,12 @@ internal sealed record RaftConfig
     /// <summary>Ticks between heartbeats; less than <see cref="ElectionTicks"/>.</summary>
     public int HeartbeatTicks { get; init; } = 1;
 
+    /// <summary>
+    /// A member that was silent for so many ticks may have stood still, and its owner then refuses for as long as this again what begins a session.
+    /// Leadership is not handed to it meanwhile. 0: members do not stand still.
+    /// </summary>
+    public int StandstillTicks { get; init; }
+
     public RaftLimits Limits { get; init; } = new();
 
     /// <summary>The log is in memory only: what memory lets go is gone, and whoever still needs it gets a snapshot.</summary>

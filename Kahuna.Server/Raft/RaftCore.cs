@@ -46,6 +46,16 @@ internal sealed class RaftCore
     /// <summary>The leader of the current term as far as known.</summary>
     public NodeId Leader => _standing.Leader;
 
+    /// <summary>Whom to send callers to: the leader as far as known, or who is to lead next while this node hands leadership over.</summary>
+    public NodeId LeaderToAsk => IsTransferring ? _leadership.TransferTarget : Leader;
+
+    /// <summary>Set by the owner: its log has waited for its disk for an election timeout. This node does not campaign meanwhile, and says so to its leader.</summary>
+    public bool IsStalled
+    {
+        get => _standing.IsStalled;
+        set => _standing.IsStalled = value;
+    }
+
     public LogIndex CommitIndex => _log.CommitIndex;
 
     public LogIndex LastIndex => _log.LastIndex;
@@ -61,6 +71,9 @@ internal sealed class RaftCore
 
     /// <summary>Term, vote and commit index as they stand now, handed out or not.</summary>
     public HardState Promises => new(_standing.Term, _standing.Vote, _log.CommitIndex);
+
+    /// <summary>Term and vote differ from what was last handed out to be persisted.</summary>
+    public bool PromisesUnsaved => _standing.PromisesUnsaved;
 
     /// <summary>Ticks since this node last heard the leader of its term, or led itself.</summary>
     public int TicksWithoutLeader => _roles.TicksWithoutLeader;
@@ -144,7 +157,7 @@ internal sealed class RaftCore
                 _roles.AcceptLeader(message.From);
                 _following.Heartbeat(message);
                 break;
-            case RaftMessageKind.TimeoutNow when IsVoting:
+            case RaftMessageKind.TimeoutNow when IsVoting && !IsStalled:
                 _roles.AcceptLeader(message.From);
                 _roles.StartElection(transfer: true);
                 break;
@@ -183,23 +196,32 @@ internal sealed class RaftCore
         return ticket != 0;
     }
 
-    /// <summary>Leader: hands leadership to a caught-up voter; gives up after an election timeout. False when not leader or the target is no other voter.</summary>
+    /// <summary>Leader: hands leadership to a caught-up voter; gives up after an election timeout. False when not leader, or the target is no other voter or may have stood still lately.</summary>
     public bool TryTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.TryTransfer(target);
+
+    /// <summary>Leader: the member that leadership is best given to; none when nobody could take it.</summary>
+    public NodeId Successor() => Role == RaftRole.Leader ? _leadership.Successor() : NodeId.None;
+
+    /// <summary>Leader: a transfer to this member would begin.</summary>
+    public bool CanTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.CanTransfer(target);
+
+    /// <summary>Leader: this member has not said for about half a minute that its disk stands still.</summary>
+    public bool IsSteady(NodeId member) => Role == RaftRole.Leader && _leadership.IsSteady(member);
+
+    /// <summary>Leadership is being handed over: nothing new may be proposed.</summary>
+    public bool IsTransferring => Role == RaftRole.Leader && _leadership.IsTransferring;
 
     /// <summary>Any role: campaign now (single node start, tests). A leader, a learner and a node without a vote stay what they are.</summary>
     public void Campaign()
     {
         RequireRestored();
-        if (Role != RaftRole.Leader && _members.SelfVotes && IsVoting)
+        if (Role != RaftRole.Leader && _members.SelfVotes && IsVoting && !IsStalled)
         {
             _roles.StartPreVote();
         }
     }
 
-    /// <summary>
-    /// Entries up to <paramref name="index"/>, whose last has term <paramref name="term"/>, and every hard state handed out
-    /// with or before them, are on this node's stable storage.
-    /// </summary>
+    /// <summary>Entries up to <paramref name="index"/>, whose last has term <paramref name="term"/>, and every hard state handed out with or before them, are on this node's stable storage.</summary>
     public void Persisted(LogIndex index, Term term)
     {
         if (_log.Persisted(index, term) && Role == RaftRole.Leader)
@@ -364,6 +386,9 @@ internal sealed class RaftCore
 
     /// <summary>Leader: the highest index known to be on this member's log; 0 when unknown.</summary>
     public LogIndex MatchIndex(NodeId member) => Role == RaftRole.Leader ? _leadership.MatchIndex(member) : default;
+
+    /// <summary>How far the group has committed, as leaders have told this node; more than <see cref="CommitIndex"/> while it lags behind.</summary>
+    public LogIndex HeardCommit => _following.HeardCommit;
 
     /// <summary>Leader: this member answered within the last election timeout.</summary>
     public bool IsActive(NodeId member) => Role == RaftRole.Leader && _leadership.IsActive(member);

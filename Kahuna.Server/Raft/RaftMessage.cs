@@ -16,7 +16,7 @@ internal struct RaftMessage
 
     /// <summary>
     /// Append: index before the first entry. AppendReply: match index, or the rejected index. Votes: the candidate's last
-    /// index. Heartbeat: the last index sent to the follower. HeartbeatReply: how far the follower's log, durable or not, agrees with the leader's.
+    /// index. Heartbeat: the last index sent to the follower (in order), or the last that it acknowledged. HeartbeatReply: how far the follower's log, durable or not, agrees with the leader's.
     /// TermReply: the last index of a sender that leads its term; else 0.
     /// </summary>
     public LogIndex Index;
@@ -33,7 +33,7 @@ internal struct RaftMessage
     /// </summary>
     public ulong Round;
 
-    /// <summary>Rejecting AppendReply: the last index at which the logs could agree, to be tried next. HeartbeatReply: the heartbeat's <see cref="Index"/>.</summary>
+    /// <summary>Rejecting AppendReply: the last index at which the logs could agree, to be tried next. HeartbeatReply: the heartbeat's <see cref="Index"/>. Heartbeat: the leader's commit index, for the receiver to know how far it lags.</summary>
     public LogIndex Hint;
 
     /// <summary>Number of entries of an append.</summary>
@@ -44,6 +44,19 @@ internal struct RaftMessage
 
     /// <summary>A vote that is asked for a leadership transfer: it is granted although a leader is alive.</summary>
     public bool Transfer;
+
+    /// <summary>HeartbeatReply: the sender's log has been waiting for its disk for an election timeout, so it cannot vote or lead now.</summary>
+    public bool Stalled;
+
+    /// <summary>
+    /// Heartbeat: it follows the appends that were sent before it, so what the receiver lacks up to <see cref="Index"/> is lost. Others pass them. The
+    /// same bit as <see cref="Transfer"/>.
+    /// </summary>
+    public bool InOrder
+    {
+        readonly get => Transfer;
+        set => Transfer = value;
+    }
 
     /// <summary>
     /// AppendReply and HeartbeatReply: the sender may have forgotten what it promised in a later term, so that this must be counted

@@ -24,4 +24,7 @@ internal enum RaftMessageKind : byte
 
     /// <summary>A command for the leader of the meta group beside it. Not of Raft: the core never sees it, and it may be lost.</summary>
     Forward = 12,
+
+    /// <summary>The digest of a member's state at a check entry, for the leader. Not of Raft: the core never sees it, and it may be lost.</summary>
+    Digest = 13,
 }

@@ -97,7 +97,7 @@ internal sealed class Roles
 
     public void AnswerPreVote(in RaftMessage message)
     {
-        if (IsLeaderAlive)
+        if (IsLeaderAlive || _standing.IsStalled)
         {
             return;
         }

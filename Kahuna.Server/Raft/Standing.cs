@@ -24,6 +24,12 @@ internal sealed class Standing(HardState start, VotingRight voting)
 
     public VotingRight Voting { get; private set; } = voting;
 
+    /// <summary>
+    /// The owner's log has waited for its disk for an election timeout: votes of this node would not arrive, so it neither campaigns nor lets others count
+    /// on its vote. Cleared when the disk moves again.
+    /// </summary>
+    public bool IsStalled { get; set; }
+
     /// <summary>This node may vote and campaign.</summary>
     public bool IsVoting => Voting == VotingRight.Full;
 

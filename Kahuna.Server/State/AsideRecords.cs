@@ -21,7 +21,7 @@ internal sealed class AsideRecords
     public int Count { get; private set; }
 
     /// <summary>Bytes of the records that wait.</summary>
-    public int Bytes { get; private set; }
+    public long Bytes { get; private set; }
 
     public void Add(ReadOnlySpan<byte> record)
     {

@@ -45,7 +45,7 @@ internal static class Eviction
             int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
             ReadOnlySpan<byte> name = rest.Slice(sizeof(ushort), length);
             rest = rest[(sizeof(ushort) + length)..];
-            if (store.Keys.Find(name, KeyTable.HashOf(name)) is var row and not 0)
+            if (store.Keys.Find(name, store.Keys.HashOf(name)) is var row and not 0)
             {
                 store.Forget(row);
                 store.Evicted++;

@@ -14,6 +14,9 @@ internal sealed class EvictionQueue
     private int _oldest;
     private int _hand;
 
+    /// <summary>Bytes of the table.</summary>
+    public long Bytes => _nodes.Bytes;
+
     /// <summary>Keys in the queue.</summary>
     public int Count { get; private set; }
 

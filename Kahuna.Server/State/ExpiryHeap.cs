@@ -2,9 +2,8 @@ namespace Kahuna.Server.State;
 
 /// <summary>
 /// The keys that expire, by deadline: a heap with four children per node in a table of structs. Each key's row knows its
-/// place, so a deadline is changed or removed without a search. Equal deadlines are ordered by the key's hash and then by
-/// its bytes, so that every node removes the same keys in the same order however its tables are laid out. Place 0 is not
-/// used. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// place, so a deadline is changed or removed without a search. Equal deadlines are ordered by row, which is the same on
+/// every node, so that every node removes the same keys in the same order. Place 0 is not used. Owned by one <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
 internal sealed class ExpiryHeap(KeyTable keys)
 {
@@ -31,6 +30,9 @@ internal sealed class ExpiryHeap(KeyTable keys)
     /// <summary>True when some key's deadline is not after <paramref name="timeMs"/>.</summary>
     public bool AnyPassed(long timeMs) => _count > 0 && _nodes[1].DeadlineMs <= timeMs;
 
+    /// <summary>How many keys' deadlines have passed, counted up to <paramref name="countMax"/>: linear in the result.</summary>
+    public int CountPassed(long timeMs, int countMax) => CountPassed(1, timeMs, countMax);
+
     /// <summary>Adds keys whose deadline has passed, in no order, until there are so many.</summary>
     public void CollectPassed(long timeMs, int countMax, List<int> passed) => CollectPassed(1, timeMs, countMax, passed);
 
@@ -48,7 +50,7 @@ internal sealed class ExpiryHeap(KeyTable keys)
             }
         }
 
-        Place(new Node { DeadlineMs = deadlineMs, Hash = entry.Hash, Key = key }, slot);
+        Place(new Node { DeadlineMs = deadlineMs, Key = key }, slot);
     }
 
     /// <summary>Takes a key out that expires.</summary>
@@ -62,6 +64,23 @@ internal sealed class ExpiryHeap(KeyTable keys)
         {
             Place(last, slot);
         }
+    }
+
+    private int CountPassed(int slot, long timeMs, int countMax)
+    {
+        if (countMax <= 0 || slot > _count || _nodes[slot].DeadlineMs > timeMs)
+        {
+            return 0;
+        }
+
+        int counted = 1;
+        int child = ((slot - 1) * Children) + 2;
+        for (int i = 0; i < Children; i++)
+        {
+            counted += CountPassed(child + i, timeMs, countMax - counted);
+        }
+
+        return counted;
     }
 
     /// <summary>What is below a place is not earlier than the place.</summary>
@@ -142,20 +161,11 @@ internal sealed class ExpiryHeap(KeyTable keys)
         keys[node.Key].ExpirySlot = slot;
     }
 
-    private bool IsBefore(in Node a, in Node b)
-    {
-        if (a.DeadlineMs != b.DeadlineMs)
-        {
-            return a.DeadlineMs < b.DeadlineMs;
-        }
-
-        return a.Hash != b.Hash ? a.Hash < b.Hash : keys.Key(in keys[a.Key]).SequenceCompareTo(keys.Key(in keys[b.Key])) < 0;
-    }
+    private static bool IsBefore(in Node a, in Node b) => a.DeadlineMs != b.DeadlineMs ? a.DeadlineMs < b.DeadlineMs : a.Key < b.Key;
 
     private struct Node
     {
         public long DeadlineMs;
-        public uint Hash;
         public int Key;
     }
 }

@@ -3,8 +3,8 @@ using System.Numerics;
 namespace Kahuna.Server.State;
 
 /// <summary>
-/// Rows that stand for nothing, of which the lowest is always used first: which row a name gets then follows from which rows are free, and so is the same on every node, whether it was there from the start or
-/// loaded what others stored. One bit for each row, and above 64 of them one that says whether any is set. Owned by one <see cref="KeyTable"/>; not thread-safe.
+/// Rows that stand for nothing, or are about to, of which the lowest always comes first: which row a name gets then follows from which rows are free, and so is the same on every node, whether it was there from
+/// the start or loaded what others stored. One bit for each row, and above 64 of them one that says whether any is set. Owned by one <see cref="KeyTable"/> or <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
 internal sealed class FreeRows
 {

@@ -7,7 +7,12 @@ namespace Kahuna.Server.State;
 /// is in its key's ring and in one line through all keys in the order of replacement. What is kept depends only on the
 /// applied commands, so it is the same on every node. Row 0 is not used. Owned by one <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
-internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAllocator slabs, Action<int> beforeChange)
+/// <param name="limits">What is kept.</param>
+/// <param name="keys">The rows that have a history.</param>
+/// <param name="slabs">Where values lie.</param>
+/// <param name="beforeChange">Hears of a row before what is kept of it changes.</param>
+/// <param name="onDeletedGone">Hears of a deleted key's row of which nothing is kept any more.</param>
+internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAllocator slabs, Action<int> beforeChange, Action<int> onDeletedGone)
 {
     /// <summary>What a record counts against the byte limit besides its key and value: its row and the rounding of its block.</summary>
     public const int RecordOverheadBytes = 64;
@@ -130,10 +135,13 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
         }
     }
 
+    /// <summary>True when the earliest record is older than the limit.</summary>
+    public bool HasAged(long timeMs) => _earliest != 0 && timeMs - _records[_earliest].ReplacedAtMs > limits.HistoryAgeMs;
+
     /// <summary>Drops at most <paramref name="countMax"/> records that are older than the limit; called with every command, so that no call has much to do.</summary>
     public void EvictAged(long timeMs, int countMax)
     {
-        while (countMax-- > 0 && _earliest != 0 && timeMs - _records[_earliest].ReplacedAtMs > limits.HistoryAgeMs)
+        while (countMax-- > 0 && HasAged(timeMs))
         {
             Evict(_earliest);
         }
@@ -263,6 +271,10 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
 
         record.Older = _free;
         _free = index;
+        if (entry is { HistoryCount: 0, IsDeleted: true })
+        {
+            onDeletedGone(record.Key);
+        }
     }
 
     private void Unline(in HistoryRecord record)

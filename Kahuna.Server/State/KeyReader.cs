@@ -17,7 +17,7 @@ internal static class KeyReader
     public static void Read(KeyStore store, scoped in Command command, long timeMs, long nowMs, ByteBuffer outcome)
     {
         InvariantException.Require(command.Kind is CommandKind.Get or CommandKind.Exists, "only get and exists are read");
-        int key = store.Keys.Find(command.Key, KeyTable.HashOf(command.Key));
+        int key = store.Keys.Find(command.Key, store.Keys.HashOf(command.Key));
         if (key == 0)
         {
             new Outcome(OutcomeStatus.NotFound).Write(outcome);

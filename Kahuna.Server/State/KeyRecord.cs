@@ -98,7 +98,7 @@ internal static class KeyRecord
         digest = unchecked(digest + StateDigest.OfRow(reader.Key, reader.Value, reader.Revision, reader.Flags));
         if (reader.DeadlineMs is { } deadline)
         {
-            digest = unchecked(digest + StateDigest.OfDeadline(KeyTable.HashOf(reader.Key), deadline));
+            digest = unchecked(digest + StateDigest.OfDeadline(reader.Row, deadline));
         }
 
         while (reader.TryNext())

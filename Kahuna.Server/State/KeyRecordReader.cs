@@ -55,6 +55,11 @@ internal ref struct KeyRecordReader
             return false;
         }
 
+        if (((KeyEntryFlags)record[2] & KeyEntryFlags.Claim) != 0 && (valueLength < Locks.ClaimRow.HeaderBytes || keyLength < Locks.ClaimRow.OwnerAt))
+        {
+            return false;
+        }
+
         long deadline = BinaryPrimitives.ReadInt64LittleEndian(record[16..]);
         reader.Flags = (KeyEntryFlags)record[2];
         reader.Row = row;

@@ -1,5 +1,3 @@
-using System.Buffers.Binary;
-
 namespace Kahuna.Server.State;
 
 /// <summary>
@@ -11,26 +9,32 @@ internal sealed class KeyStore
     /// <summary>Aged records dropped with one command: more than one command can add, so that the history of a busy partition shrinks to its limit.</summary>
     private const int AgedPerCommand = 4;
 
-    private static readonly byte[] s_firstRevisionName = [0xFF, (byte)'F'];
+    /// <summary>Deleted keys forgotten with one command: more than one command can add but for large values, which push many small records out of the history at once.</summary>
+    private const int ForgottenPerCommand = 8;
 
-    private readonly SlabAllocator _slabs = new();
+    private readonly StateLimits _limits;
+    private readonly SlabAllocator _slabs;
     private readonly List<StateView> _views = [];
     private readonly RowSet _changed = new();
-    private long _firstRevision;
     private long _deleted;
     private ulong _digest;
 
     public KeyStore(StateLimits limits)
     {
-        _firstRevision = limits.FirstRevision;
-        Keys = new KeyTable(_slabs);
-        History = new HistoryTable(limits, Keys, _slabs, BeforeChange);
+        _limits = limits;
+        _slabs = new SlabAllocator(limits.SlabsMax);
+        Forgotten = new ForgottenKeys(this, limits);
+        Keys = new KeyTable(_slabs, limits.HashSecret);
+        History = new HistoryTable(limits, Keys, _slabs, BeforeChange, Forgotten.Add);
         Expiry = new ExpiryHeap(Keys);
         System = new SystemRows(this);
         LiveSessions = new ExpiryHeap(Keys);
         IdleSessions = new ExpiryHeap(Keys);
+        IdempotencyKeys = new ExpiryHeap(Keys);
         Leases = new ExpiryHeap(Keys);
         Waiters = new ExpiryHeap(Keys);
+        Grants = new ExpiryHeap(Keys);
+        Claims = new Locks.ClaimIndex(limits.HashSecret);
     }
 
     public KeyTable Keys { get; }
@@ -48,17 +52,26 @@ internal sealed class KeyStore
     /// <summary>Sessions that have no more than their number left, by the time of their last command.</summary>
     public ExpiryHeap IdleSessions { get; }
 
+    /// <summary>Idempotency keys, by the time of their last use.</summary>
+    public ExpiryHeap IdempotencyKeys { get; }
+
     /// <summary>Claims that hold a lock, by the end of their lease.</summary>
     public ExpiryHeap Leases { get; }
 
     /// <summary>Claims that wait for a lock, by the time at which somebody has to look whether they still do.</summary>
     public ExpiryHeap Waiters { get; }
 
+    /// <summary>Locks whose next claims are still to be granted, by the time since when.</summary>
+    public ExpiryHeap Grants { get; }
+
+    /// <summary>All claims by token.</summary>
+    public Locks.ClaimIndex Claims { get; }
+
     /// <summary>Digest of everything that is stored, kept up with each change.</summary>
     public ulong Digest => unchecked(_digest + History.Digest);
 
     public StateCounts Counts =>
-        new(Keys.Count - Keys.FreeCount - System.Count - _deleted, _deleted, History.Count, _slabs.Bytes + TableBytes, Evicted);
+        new(Keys.Count - Keys.FreeCount - System.Rows - _deleted, _deleted, History.Count, _slabs.Bytes + TableBytes, Evicted);
 
     /// <summary>Keys that went for want of room, since this state began on this node.</summary>
     public long Evicted { get; set; }
@@ -66,16 +79,22 @@ internal sealed class KeyStore
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
     public long BytesInUse => _slabs.BytesInUse + TableBytes;
 
-    private long TableBytes => Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes + Leases.Bytes + Waiters.Bytes;
+    private long TableBytes => Keys.Bytes + History.Bytes + Expiry.Bytes + LiveSessions.Bytes + IdleSessions.Bytes + IdempotencyKeys.Bytes + Leases.Bytes + Waiters.Bytes + Grants.Bytes + Claims.Bytes + (Uses?.Bytes ?? 0);
 
-    /// <summary>Bytes in use that nothing lies in, and free rows: what comes next may take their place.</summary>
-    public long FreeBytes => _slabs.FreeBytes + ((long)Keys.FreeCount * KeyTable.RowBytes);
+    /// <summary>Bytes in use that nothing lies in: what comes next may take their place. Free rows count as far as there is room for what they would stand for.</summary>
+    public long FreeBytes => _slabs.FreeBytes + Math.Min((long)Keys.FreeCount * KeyTable.RowBytes, _slabs.FreeBytes);
+
+    /// <summary>Bytes that go when keys do; 0 when none may.</summary>
+    public long EvictableBytes => Uses is { Count: > 0 } ? Math.Max(1, BytesInUse - FreeBytes) : 0;
+
+    /// <summary>No more than what is accepted already may be added: slabs or rows are nearly used up.</summary>
+    public bool IsFull => _slabs.SlotsInUse >= _limits.SlabsMax - _limits.SlabsReserved || Keys.Count - Keys.FreeCount >= _limits.RowsMax;
 
     /// <summary>Which keys go when there is no room; null on nodes that refuse instead.</summary>
     public EvictionQueue? Uses { get; private set; }
 
-    /// <summary>The revision that a key without a row gets when it is written: 1 but in later epochs of ephemeral groups, and above that of every key that had to go.</summary>
-    public long FirstRevision => _firstRevision;
+    /// <summary>Deleted keys that wait to be forgotten, and the first revision of keys without a row.</summary>
+    public ForgottenKeys Forgotten { get; }
 
     /// <summary>Keys that were there from the start, because they were loaded.</summary>
     public int Loaded { get; private set; }
@@ -108,8 +127,12 @@ internal sealed class KeyStore
     /// <summary>True when a row stands for a key that exists.</summary>
     public bool Exists(int key) => key != 0 && !Keys[key].IsDeleted;
 
-    /// <summary>Drops a bounded number of replaced revisions that are too old.</summary>
-    public void EvictAged(long timeMs) => History.EvictAged(timeMs, AgedPerCommand);
+    /// <summary>Before each command: drops a bounded number of replaced revisions that are too old, and forgets a bounded number of deleted keys of which nothing is kept.</summary>
+    public void DropOld(long timeMs)
+    {
+        History.EvictAged(timeMs, AgedPerCommand);
+        Forgotten.Forget(ForgottenPerCommand);
+    }
 
     /// <summary>Adds a key that has no row, at the first revision.</summary>
     public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull) =>
@@ -135,16 +158,17 @@ internal sealed class KeyStore
         History.Forget(key);
         BeginChange(key);
         ref KeyEntry entry = ref Keys[key];
+        if (entry.IsDeleted)
+        {
+            Forgotten.Remove(key);
+        }
+
         long revision = entry.Revision;
         _deleted -= entry.IsDeleted ? 1 : 0;
         _digest = unchecked(_digest - entry.Digest);
         Uses?.Remove(key);
         Keys.Free(key);
-        if (revision >= _firstRevision)
-        {
-            _firstRevision = revision + 1;
-            SaveFirstRevision();
-        }
+        Forgotten.Raise(revision);
     }
 
     /// <summary>The time that goes with a row that has one: a key's deadline, a session's last command, the end of a lease.</summary>
@@ -153,8 +177,9 @@ internal sealed class KeyStore
     /// <summary>Where the row's time stands, or would.</summary>
     public ExpiryHeap HeapOf(in KeyEntry entry) =>
         entry.IsClaim ? entry.IsHeld ? Leases : Waiters
-        : !entry.IsSession ? Expiry
-        : entry.ValueLength > Sessions.SessionWindow.HeaderBytes && !Sessions.SessionTable.IsKey(Keys.Key(in entry)) ? LiveSessions : IdleSessions;
+        : !entry.IsSession ? (entry.Flags & KeyEntryFlags.System) != 0 ? Grants : Expiry
+        : Sessions.SessionTable.IsKey(Keys.Key(in entry)) ? IdempotencyKeys
+        : entry.ValueLength > Sessions.SessionWindow.HeaderBytes ? LiveSessions : IdleSessions;
 
     /// <summary>
     /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>, and
@@ -167,6 +192,10 @@ internal sealed class KeyStore
         if (entry.IsDeleted)
         {
             _deleted--;
+            if (entry.HistoryCount == 0)
+            {
+                Forgotten.Remove(key);
+            }
         }
 
         Replace(key, ref entry, value.Length, keep);
@@ -175,7 +204,7 @@ internal sealed class KeyStore
         AddDigest(ref entry);
     }
 
-    /// <summary>Deletes a key that exists: its name and revision stay, its value goes to history or is freed.</summary>
+    /// <summary>Deletes a key that exists: its value goes to history or is freed. Its name and revision stay for as long as its history has something.</summary>
     public void Delete(int key, HistoryChoice keep)
     {
         ref KeyEntry entry = ref Keys[key];
@@ -184,6 +213,10 @@ internal sealed class KeyStore
         entry.Flags = KeyEntryFlags.Deleted;
         AddDigest(ref entry);
         _deleted++;
+        if (entry.HistoryCount == 0)
+        {
+            Forgotten.Add(key);
+        }
     }
 
     /// <summary>
@@ -206,7 +239,7 @@ internal sealed class KeyStore
         ClearDeadline(key);
         BeginChange(key);
         Expiry.Set(key, deadlineMs);
-        _digest = unchecked(_digest + StateDigest.OfDeadline(Keys[key].Hash, deadlineMs));
+        _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadlineMs));
     }
 
     public void ClearDeadline(int key)
@@ -215,7 +248,7 @@ internal sealed class KeyStore
         if (entry.ExpirySlot != 0)
         {
             BeginChange(key);
-            _digest = unchecked(_digest - StateDigest.OfDeadline(entry.Hash, Expiry.DeadlineOf(in entry)));
+            _digest = unchecked(_digest - StateDigest.OfDeadline(key, Expiry.DeadlineOf(in entry)));
             Expiry.Remove(key);
         }
     }
@@ -232,24 +265,33 @@ internal sealed class KeyStore
             return Keys.TryFreeAt(key);
         }
 
-        uint hash = KeyTable.HashOf(name);
+        uint hash = Keys.HashOf(name);
         if (Keys.Find(name, hash) != 0 || !Keys.TryInsertAt(key, name, hash, value.Length))
         {
             return false;
         }
 
         Loaded++;
-        System.Count += (flags & KeyEntryFlags.System) != 0 ? 1 : 0;
+        if ((flags & KeyEntryFlags.System) != 0)
+        {
+            System.Added(key, name);
+        }
+
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Revision = revision;
         entry.Flags = flags;
         _deleted += entry.IsDeleted ? 1 : 0;
         AddDigest(ref entry);
+        if (entry.IsClaim)
+        {
+            Claims.Add(Locks.ClaimRow.TokenIn(value), key);
+        }
+
         if (deadlineMs is { } deadline)
         {
             HeapOf(in entry).Set(key, deadline);
-            _digest = unchecked(_digest + StateDigest.OfDeadline(hash, deadline));
+            _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadline));
         }
 
         return true;
@@ -284,23 +326,7 @@ internal sealed class KeyStore
     public void FinishLoading(long nextHistoryNumber)
     {
         History.FinishLoading(nextHistoryNumber);
-        int row = Keys.Find(s_firstRevisionName, KeyTable.HashOf(s_firstRevisionName));
-        _firstRevision = row == 0 ? _firstRevision : BinaryPrimitives.ReadInt64LittleEndian(Keys.Value(in Keys[row]));
-    }
-
-    private void SaveFirstRevision()
-    {
-        Span<byte> value = stackalloc byte[sizeof(long)];
-        BinaryPrimitives.WriteInt64LittleEndian(value, _firstRevision);
-        int row = Keys.Find(s_firstRevisionName, KeyTable.HashOf(s_firstRevisionName));
-        if (row == 0)
-        {
-            System.Create(s_firstRevisionName, value, KeyEntryFlags.None);
-        }
-        else
-        {
-            System.Rewrite(row, value);
-        }
+        Forgotten.FinishLoading();
     }
 
     /// <summary>Adds a row of any kind.</summary>
@@ -314,7 +340,7 @@ internal sealed class KeyStore
         int key = Keys.Insert(name, hash, value.Length);
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
-        entry.Revision = _firstRevision;
+        entry.Revision = Forgotten.FirstRevision;
         entry.Flags = flags;
         AddDigest(ref entry);
         _changed.Add(key);

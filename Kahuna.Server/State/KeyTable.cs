@@ -1,12 +1,11 @@
 using System.Runtime.CompilerServices;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State;
 
 /// <summary>
 /// All keys of a partition by name: rows of structs, found by linear hashing (Litwin 1980), which splits one bucket per
-/// inserted key and so never rehashes everything at once. Row 0 is not used; 0 means none. Owned by one
+/// inserted key and so never rehashes everything at once. The hash has a secret key, so that chains stay short whatever names clients choose. Row 0 is not used; 0 means none. Owned by one
 /// <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
 internal sealed class KeyTable
@@ -20,13 +19,15 @@ internal sealed class KeyTable
     private readonly ChunkedTable<KeyEntry> _entries = new();
     private readonly ChunkedTable<int> _buckets = new();
     private readonly FreeRows _free = new();
+    private readonly HashSecret _secret;
 
     /// <summary>Buckets below 2^level have been split in this round; hashes are masked with one bit more where that hits an existing bucket.</summary>
     private uint _mask = (1u << InitialBucketsLog2) - 1;
 
-    public KeyTable(SlabAllocator slabs)
+    public KeyTable(SlabAllocator slabs, HashSecret secret)
     {
         _slabs = slabs;
+        _secret = secret;
         _entries.Add();
         for (int i = 0; i < 1 << InitialBucketsLog2; i++)
         {
@@ -53,8 +54,8 @@ internal sealed class KeyTable
         get => ref _entries[index];
     }
 
-    /// <summary>The part of the key's hash that rows keep. It is the same on every node and in every run: it orders keys that expire at the same time.</summary>
-    public static uint HashOf(ReadOnlySpan<byte> key) => (uint)XxHash64.Hash(key);
+    /// <summary>The part of the key's hash that rows keep. It depends on the process's secret, so nothing that is replicated or stored may depend on it.</summary>
+    public uint HashOf(ReadOnlySpan<byte> key) => (uint)SipHash13.Hash(key, in _secret);
 
     /// <summary>The key's bytes, valid until its block changes.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]

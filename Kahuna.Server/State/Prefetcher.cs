@@ -20,7 +20,7 @@ internal sealed class Prefetcher(KeyStore store)
     /// <summary>One more key of the group.</summary>
     public void Add(ReadOnlySpan<byte> key)
     {
-        uint hash = KeyTable.HashOf(key);
+        uint hash = store.Keys.HashOf(key);
         store.Keys.PrefetchBucket(hash);
         _hashes[_count++] = hash;
     }

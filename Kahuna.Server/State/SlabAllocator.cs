@@ -14,7 +14,8 @@ namespace Kahuna.Server.State;
 /// in it. Pages are numbered through all slots; a slab that serves a medium class uses the record of its first page.
 /// The link of a free list lies in the free block itself.
 /// </remarks>
-internal sealed class SlabAllocator
+/// <param name="slotsMax">Slabs and large arrays that there may be at a time; at most <see cref="SlotsMax"/>.</param>
+internal sealed class SlabAllocator(int slotsMax = SlabAllocator.SlotsMax)
 {
     /// <summary>The number that stands for no block.</summary>
     public const uint None = uint.MaxValue;
@@ -30,8 +31,8 @@ internal sealed class SlabAllocator
     private const int PagesPerSlab = SlabUnits / PageUnits;
     private const int PagesPerSlabLog2 = SlotUnitsLog2 - PageUnitsLog2;
 
-    /// <summary>The last slot is not used, so that no block has the number None.</summary>
-    private const int SlotsMax = (1 << 16) - 1;
+    /// <summary>Slots that a block's number can name. The last slot is not used, so that no block has the number None.</summary>
+    public const int SlotsMax = (1 << 16) - 1;
 
     /// <summary>Empty slabs that are kept in any case; above it a quarter of those in use. More go back to the runtime.</summary>
     private const int IdleSlabsMin = 4;
@@ -44,7 +45,10 @@ internal sealed class SlabAllocator
     private readonly int[] _idleLarge = new int[SizeClasses.Count - SizeClasses.FirstLarge];
 
     private byte[]?[] _slots = new byte[]?[16];
+    private readonly int _slotsMax = Math.Min(slotsMax, SlotsMax);
     private int _slotCount;
+    private int _slotsTaken;
+    private int _largeIdle;
     private int _freeSlot;
     private int _freePage;
     private int _idleSlab;
@@ -53,6 +57,9 @@ internal sealed class SlabAllocator
     private long _slotBytes;
     private long _largeBytesInUse;
     private long _largeBytesIdle;
+
+    /// <summary>Slabs and large arrays that something lies in.</summary>
+    public int SlotsInUse => _slotsTaken - _idleSlabs - _largeIdle;
 
     /// <summary>Bytes of all slabs, large arrays and the page table.</summary>
     public long Bytes => _slotBytes + _pages.Bytes;
@@ -134,22 +141,18 @@ internal sealed class SlabAllocator
 
         if (page.Live == 0)
         {
+            // It goes back at once, so that what nothing lies in serves any size: a slab for each size, kept empty, would be most of a small limit.
             page.Free = 0;
             page.Untouched = 0;
-
-            // The last page with room stays with its class, so that a single block that comes and goes does not move a page each time.
-            if (_partial[sizeClass] != number || page.Next != 0)
+            Unlink(ref _partial[sizeClass], number);
+            FreeBytes -= RoomOf(sizeClass);
+            if (small)
             {
-                Unlink(ref _partial[sizeClass], number);
-                FreeBytes -= RoomOf(sizeClass);
-                if (small)
-                {
-                    GivePage(number);
-                }
-                else
-                {
-                    GiveSlab(number);
-                }
+                GivePage(number);
+            }
+            else
+            {
+                GiveSlab(number);
             }
         }
     }
@@ -238,7 +241,12 @@ internal sealed class SlabAllocator
         _pages[number - 1].Next = _idleSlab;
         _idleSlab = number;
         _idleSlabs++;
-        while (_idleSlabs > Math.Max(IdleSlabsMin, _slabsInUse / 4))
+        KeepIdleSlabs(Math.Max(IdleSlabsMin, _slabsInUse / 4));
+    }
+
+    private void KeepIdleSlabs(int max)
+    {
+        while (_idleSlabs > max)
         {
             int surplus = _idleSlab;
             _idleSlab = _pages[surplus - 1].Next;
@@ -256,6 +264,7 @@ internal sealed class SlabAllocator
         {
             idle = _pages[number - 1].Next;
             _largeBytesIdle -= bytes;
+            _largeIdle--;
         }
         else
         {
@@ -275,9 +284,13 @@ internal sealed class SlabAllocator
         idle = number;
         _largeBytesInUse -= bytes;
         _largeBytesIdle += bytes;
+        _largeIdle++;
+        KeepIdleLarge(Math.Max(IdleLargeBytesMin, _largeBytesInUse / 2));
+    }
 
+    private void KeepIdleLarge(long idleMax)
+    {
         // The largest go first: few of them make the room, and they are the least likely to fit the next value.
-        long idleMax = Math.Max(IdleLargeBytesMin, _largeBytesInUse / 2);
         for (int i = _idleLarge.Length - 1; _largeBytesIdle > idleMax; i--)
         {
             while (_idleLarge[i] != 0 && _largeBytesIdle > idleMax)
@@ -285,6 +298,7 @@ internal sealed class SlabAllocator
                 int surplus = _idleLarge[i];
                 _idleLarge[i] = _pages[surplus - 1].Next;
                 _largeBytesIdle -= SizeClasses.BytesOf(i + SizeClasses.FirstLarge);
+                _largeIdle--;
                 GiveSlot(SlotOf(surplus));
             }
         }
@@ -292,6 +306,14 @@ internal sealed class SlabAllocator
 
     private int TakeSlot(int bytes)
     {
+        if (_freeSlot == 0 && _slotCount == _slotsMax)
+        {
+            // What is kept for later stands in the way of what comes now.
+            KeepIdleSlabs(0);
+            KeepIdleLarge(0);
+        }
+
+        _slotsTaken++;
         int slot;
         if (_freeSlot != 0)
         {
@@ -300,7 +322,7 @@ internal sealed class SlabAllocator
         }
         else
         {
-            InvariantException.Require(_slotCount < SlotsMax, "the data of one partition fits 65,535 slabs");
+            InvariantException.Require(_slotCount < _slotsMax, "the data of one partition fits its slabs");
             if (_slotCount == _slots.Length)
             {
                 Array.Resize(ref _slots, _slots.Length * 2);
@@ -320,6 +342,7 @@ internal sealed class SlabAllocator
 
     private void GiveSlot(int slot)
     {
+        _slotsTaken--;
         _slotBytes -= _slots[slot]!.Length;
         _slots[slot] = null;
         int number = FirstPageOf(slot);

@@ -3,8 +3,8 @@ using Kahuna.Client.Wire.Routing;
 namespace Kahuna.Server.State;
 
 /// <summary>
-/// The digest of a partition's data: a sum over its revisions, kept ones included, and its deadlines, so that it is kept up with each change and does not
-/// depend on the order of rows. Equal data gives equal digests on every node; a difference shows but for one case in 2^64. Stateless.
+/// The digest of a partition's data: a sum over its revisions, kept ones included, and its deadlines, so that it is kept up with each change. A deadline
+/// counts with its row, which is the same on every node. Equal data gives equal digests on every node; a difference shows but for one case in 2^64. Stateless.
 /// </summary>
 internal static class StateDigest
 {
@@ -26,7 +26,7 @@ internal static class StateDigest
         Mix(unchecked(record.Digest + ((ulong)record.ReplacedAtMs * Odd1) + ((ulong)record.Number * Odd2)));
 
     /// <summary>What a deadline adds to the sum.</summary>
-    public static ulong OfDeadline(uint keyHash, long deadlineMs) => Mix(unchecked(((ulong)deadlineMs * Odd1) + keyHash));
+    public static ulong OfDeadline(int row, long deadlineMs) => Mix(unchecked(((ulong)deadlineMs * Odd1) + ((ulong)row * Odd2)));
 
     /// <summary>The digest computed anew from every byte: equal to <see cref="KeyStore.Digest"/> unless memory or a stored state is damaged. Linear in the state's size.</summary>
     public static ulong Recompute(KeyStore store)
@@ -44,7 +44,7 @@ internal static class StateDigest
             sum = unchecked(sum + OfRow(name, store.Keys.Value(in entry), entry.Revision, entry.Flags));
             if (entry.ExpirySlot != 0)
             {
-                sum = unchecked(sum + OfDeadline(entry.Hash, store.DeadlineOf(in entry)));
+                sum = unchecked(sum + OfDeadline(key, store.DeadlineOf(in entry)));
             }
 
             int index = entry.NewestHistory;

@@ -15,9 +15,6 @@ namespace Kahuna.Server.State;
 /// </summary>
 internal sealed class StateMachine
 {
-    /// <summary>Sessions that one sweep forgets: bounded work per entry.</summary>
-    private const int SessionsPerSweep = 512;
-
     private readonly KeyStore _store;
 
     /// <summary>The command that is being carried out has a number, under which its outcome is to be remembered.</summary>
@@ -69,6 +66,12 @@ internal sealed class StateMachine
     /// <summary>Bytes of them in which nothing lies: what comes next may take their place.</summary>
     public long FreeBytes => _store.FreeBytes;
 
+    /// <inheritdoc cref="KeyStore.IsFull"/>
+    public bool IsFull => _store.IsFull;
+
+    /// <inheritdoc cref="KeyStore.EvictableBytes"/>
+    public long EvictableBytes => _store.EvictableBytes;
+
     /// <summary>Begins to note which keys are used, so that others can go when there is no room.</summary>
     public void TrackUses() => _store.TrackUses();
 
@@ -93,15 +96,15 @@ internal sealed class StateMachine
     /// </summary>
     public void Apply(scoped in Command command, ByteBuffer? outcome)
     {
-        _store.EvictAged(TimeMs);
+        _store.DropOld(TimeMs);
         if (IsOfLeader(command.Kind))
         {
             ApplyOfLeader(in command, outcome);
             return;
         }
 
-        uint hash = KeyTable.HashOf(command.Key);
-        if (!BeginNumber(in command, hash, outcome))
+        uint hash = _store.Keys.HashOf(command.Key);
+        if (!BeginNumber(in command, outcome))
         {
             return;
         }
@@ -155,10 +158,10 @@ internal sealed class StateMachine
         switch (command.Kind)
         {
             case CommandKind.ExpireSweep:
-                Sweep(command.Number, outcome);
+                Answer(outcome, new Outcome(OutcomeStatus.Applied, 0, ExpirySweep.Apply(_store, TimeMs, command.Number)));
                 break;
             case CommandKind.SessionSweep:
-                Sessions.Sweep(TimeMs, command.Number, SessionsPerSweep);
+                Sessions.Sweep(in command, TimeMs);
                 break;
             case CommandKind.LockSweep:
                 Locks.Sweep(TimeMs, command.Number, command.Value);
@@ -178,6 +181,9 @@ internal sealed class StateMachine
     /// <summary>True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then proposes an ExpireSweep.</summary>
     public bool HasExpired(long nowMs) => _store.Expiry.AnyPassed(nowMs);
 
+    /// <inheritdoc cref="ExpirySweep.CountDue"/>
+    public int CountDue(long nowMs, int countMax) => ExpirySweep.CountDue(_store, nowMs, countMax);
+
     /// <summary>64-bit digest of keys, values, revisions, times to live and history; equal on nodes that applied the same entries.</summary>
     public ulong Digest => _store.Digest;
 
@@ -185,7 +191,7 @@ internal sealed class StateMachine
     public ulong RecomputeDigest() => StateDigest.Recompute(_store);
 
     /// <summary>A command that has a number is carried out if the number is new. False when it is not, and answered.</summary>
-    private bool BeginNumber(scoped in Command command, uint hash, ByteBuffer? outcome)
+    private bool BeginNumber(scoped in Command command, ByteBuffer? outcome)
     {
         if (!command.Has(CommandFlags.Session))
         {
@@ -204,7 +210,7 @@ internal sealed class StateMachine
             numbered.SessionId = IdempotencyKey.AsKey(StateDigest.Mix(command.SessionId ^ StateDigest.Mix(incarnation)));
         }
 
-        SessionStanding standing = Sessions.Begin(in numbered, hash, TimeMs);
+        SessionStanding standing = Sessions.Begin(in numbered, TimeMs);
         _isNumbered = standing == SessionStanding.New;
         if (!_isNumbered)
         {
@@ -324,19 +330,6 @@ internal sealed class StateMachine
         Answer(outcome, new Outcome(OutcomeStatus.Applied, revision + 1, after));
     }
 
-    /// <summary>Removes at most so many keys whose time has passed, the earliest deadline first. The number of the outcome is how many.</summary>
-    private void Sweep(long countMax, ByteBuffer? outcome)
-    {
-        long removed = 0;
-        int first;
-        while (removed < countMax && (first = _store.Expiry.First) != 0 && _store.Expire(first, TimeMs))
-        {
-            removed++;
-        }
-
-        Answer(outcome, new Outcome(OutcomeStatus.Applied, 0, removed));
-    }
-
     private bool ConditionsHold(scoped in Command command, int key) => KeyConditions.Hold(_store, in command, key);
 
     private HistoryChoice HistoryOf(scoped in Command command) => new(!command.Has(CommandFlags.WithoutHistory), TimeMs);
@@ -344,7 +337,7 @@ internal sealed class StateMachine
     private long DeadlineAfter(long ttlMs) => TimeMs > long.MaxValue - ttlMs ? long.MaxValue : TimeMs + ttlMs;
 
     /// <summary>The revision that the next write of a key follows.</summary>
-    private long RevisionBefore(int key) => key == 0 ? _store.FirstRevision - 1 : _store.Keys[key].Revision;
+    private long RevisionBefore(int key) => key == 0 ? _store.Forgotten.FirstRevision - 1 : _store.Keys[key].Revision;
 
     /// <summary>Encodes the outcome of a set or delete that is about to take effect, while the previous value is still there.</summary>
     private void Written(scoped in Command command, int key, ByteBuffer? outcome)

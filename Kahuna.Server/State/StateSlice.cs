@@ -17,10 +17,10 @@ internal sealed class StateSlice(int capacity)
     public IReadOnlyList<ArraySegment<byte>> Aside => _aside;
 
     /// <summary>Bytes of all records.</summary>
-    public int Bytes { get; private set; }
+    public long Bytes { get; private set; }
 
     /// <summary>Bytes of the records in no order.</summary>
-    public int AsideBytes => Bytes - Rows.Length;
+    public long AsideBytes => Bytes - Rows.Length;
 
     /// <summary>By the view: rows were appended.</summary>
     public void AddRows(int bytes) => Bytes += bytes;

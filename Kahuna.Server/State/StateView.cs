@@ -36,7 +36,7 @@ internal sealed class StateView : IDisposable
     public int Left => _awaited.Count + _aside.Count;
 
     /// <summary>Bytes put aside and not handed out yet.</summary>
-    public int AsideBytes => _aside.Bytes;
+    public long AsideBytes => _aside.Bytes;
 
     /// <summary>
     /// Hands out the records of the next rows, about <paramref name="bytesMax"/> bytes of them, and what was put aside: that costs next to nothing, and waits in memory otherwise.

@@ -6,14 +6,31 @@ namespace Kahuna.Server.State;
 /// </summary>
 internal sealed class SystemRows(KeyStore store)
 {
+    private const byte Lock = (byte)'L';
+    private const byte Sequence = (byte)'Q';
+
     /// <summary>How many there are.</summary>
-    public int Count { get; set; }
+    public int Rows { get; private set; }
+
+    /// <summary>Those that are locks, so that a list of locks meets nothing else.</summary>
+    public RowSet Locks { get; } = new();
+
+    /// <summary>Those that are sequences.</summary>
+    public RowSet Sequences { get; } = new();
 
     /// <summary>Adds a row.</summary>
     public int Create(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value, KeyEntryFlags kind)
     {
-        Count++;
-        return store.Create(name, KeyTable.HashOf(name), value, KeyEntryFlags.System | kind);
+        int row = store.Create(name, store.Keys.HashOf(name), value, KeyEntryFlags.System | kind);
+        Added(row, name);
+        return row;
+    }
+
+    /// <summary>A row is there by now: created, or loaded.</summary>
+    public void Added(int row, ReadOnlySpan<byte> name)
+    {
+        Rows++;
+        ListOf(name)?.Add(row);
     }
 
     /// <summary>Frees a row.</summary>
@@ -22,7 +39,8 @@ internal sealed class SystemRows(KeyStore store)
         store.BeginChange(row);
         ClearTime(row);
         store.AddToDigest(unchecked(0 - store.Keys[row].Digest));
-        Count--;
+        Rows--;
+        ListOf(store.Keys.Key(in store.Keys[row]))?.Remove(row);
         store.Keys.Free(row);
     }
 
@@ -69,7 +87,7 @@ internal sealed class SystemRows(KeyStore store)
         store.BeginChange(row);
         ref KeyEntry entry = ref store.Keys[row];
         store.HeapOf(in entry).Set(row, timeMs);
-        store.AddToDigest(StateDigest.OfDeadline(entry.Hash, timeMs));
+        store.AddToDigest(StateDigest.OfDeadline(row, timeMs));
     }
 
     /// <summary>Takes a row's time away, if it has one.</summary>
@@ -79,7 +97,7 @@ internal sealed class SystemRows(KeyStore store)
         if (entry.ExpirySlot != 0)
         {
             store.BeginChange(row);
-            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(entry.Hash, store.DeadlineOf(in entry))));
+            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(row, store.DeadlineOf(in entry))));
             store.HeapOf(in entry).Remove(row);
         }
     }
@@ -91,7 +109,7 @@ internal sealed class SystemRows(KeyStore store)
         ExpiryHeap to = store.HeapOf(in entry);
         if (from is not null)
         {
-            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(entry.Hash, from.DeadlineOf(in entry))));
+            store.AddToDigest(unchecked(0 - StateDigest.OfDeadline(row, from.DeadlineOf(in entry))));
             if (from != to)
             {
                 from.Remove(row);
@@ -99,6 +117,13 @@ internal sealed class SystemRows(KeyStore store)
         }
 
         to.Set(row, timeMs);
-        store.AddToDigest(StateDigest.OfDeadline(entry.Hash, timeMs));
+        store.AddToDigest(StateDigest.OfDeadline(row, timeMs));
     }
+
+    private RowSet? ListOf(ReadOnlySpan<byte> name) => name.Length < 2 ? null : name[1] switch
+    {
+        Lock => Locks,
+        Sequence => Sequences,
+        _ => null,
+    };
 }

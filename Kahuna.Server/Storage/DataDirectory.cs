@@ -4,7 +4,8 @@ using Kahuna.Server.Storage.Disk;
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// The node's data directory: <c>LOCK</c> against a second process, <c>FORMAT</c> with the version of what lies here, and <c>log/</c>.
+/// The node's data directory: <c>LOCK</c> against a second process, <c>FORMAT</c> with the version of what lies here, and <c>log/</c>
+/// (<see cref="LogExtentFile"/> lies here too).
 /// Held from opening to disposal; one owner.
 /// </summary>
 internal sealed class DataDirectory : IDisposable
@@ -16,7 +17,7 @@ internal sealed class DataDirectory : IDisposable
     public const string LogName = "log";
 
     private const string LockName = "LOCK";
-    private const string FormatText = "kahuna-data 1\n";
+    private const string FormatText = "kahuna-data 2\n";
     private const int FormatBytesMax = 256;
 
     private readonly IDisposable _lock;

@@ -125,6 +125,7 @@ internal sealed class GroupCommit : IDisposable
             throw Failed("Syncing", error);
         }
 
+        _preparer.Synced(_nextBatch);
         Publish();
         _position += written;
         _nextBatch++;

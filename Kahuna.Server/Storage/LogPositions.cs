@@ -12,6 +12,7 @@ internal sealed class LogPositions
     private readonly Lock _lock = new();
     private readonly Dictionary<uint, GroupPositions> _groups = [];
     private readonly Dictionary<uint, LogIndex> _released = [];
+    private readonly HashSet<uint> _abandoned = [];
     private readonly List<Place> _segments = [];
     private ulong _firstSegment;
 
@@ -194,6 +195,15 @@ internal sealed class LogPositions
         }
     }
 
+    /// <summary>The group will never release anything; what it has is kept while there is room.</summary>
+    public void Abandon(GroupId group)
+    {
+        lock (_lock)
+        {
+            _abandoned.Add(group.Value);
+        }
+    }
+
     /// <summary>Log thread: forgets the first segment if no group needs anything in it and the log is large enough without it.</summary>
     public bool TryDropFirstSegment(SegmentedLogOptions options, out ulong segment)
     {
@@ -205,9 +215,10 @@ internal sealed class LogPositions
                 return false;
             }
 
+            bool isLarge = EndAddress - _segments[0].Address >= options.LogLimitBytes / 2;
             foreach ((uint group, GroupPositions positions) in _groups)
             {
-                if (positions.LastUpTo(segment) > _released.GetValueOrDefault(group))
+                if (positions.LastUpTo(segment) > _released.GetValueOrDefault(group) && !(isLarge && _abandoned.Contains(group)))
                 {
                     return false;
                 }

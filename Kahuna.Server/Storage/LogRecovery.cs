@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
@@ -6,7 +7,7 @@ namespace Kahuna.Server.Storage;
 /// Reads the whole log once at the start, before anything else runs: finds what every group has, tells a torn tail (cut) from damage
 /// (refused), and leaves the tail so that nothing dropped can come back. Used once, by one thread.
 /// </summary>
-internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOptions options, Action<string> report)
+internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOptions options, Action<ReportLine> report)
 {
     private const int WindowBytes = 4 << 20;
 
@@ -23,13 +24,37 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
     /// <exception cref="LogDamagedException">Something that was on stable storage is not there as it was.</exception>
     public LogTail Run()
     {
-        disk.Delete(files.Temporary);
         List<ulong> segments = [.. disk.List(files.Directory).Select(name => SegmentFiles.TryParse(name, out ulong segment) ? segment : 0).Where(segment => segment > 0).Order()];
-        if (segments.Count == 0)
+        LogExtentFile extents = LogExtentFile.Open(disk, files.DataDirectory, options, segments.Count > 0);
+        try
         {
-            return MakeFirst();
+            CheckNewest(segments, extents.Latest);
+            disk.Delete(files.Temporary);
+            return segments.Count > 0 ? ReadAll(segments, extents) : MakeFirst(extents);
+        }
+        catch
+        {
+            extents.Dispose();
+            throw;
+        }
+    }
+
+    /// <summary>A segment is recorded before its first batch, and goes only after all older ones have.</summary>
+    private void CheckNewest(List<ulong> segments, in LogExtent known)
+    {
+        if (segments.Count == 0 && known.Segment > 0)
+        {
+            throw new LogDamagedException(files.Path(known.Segment), 0, "the file is missing, and so are all other segments of the log (is a disk not mounted?)");
         }
 
+        if (segments.Count > 0 && segments[^1] < known.Segment)
+        {
+            throw new LogDamagedException(files.Path(segments[^1] + 1), 0, $"the file is missing, and the log had segments up to {known.Segment}");
+        }
+    }
+
+    private LogTail ReadAll(List<ulong> segments, LogExtentFile extents)
+    {
         // The last segment with a batch is where writing goes on; those behind it were prepared and not used, or hold one torn batch.
         List<Scanned> scanned = [];
         foreach (ulong segment in segments)
@@ -49,20 +74,32 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         }
 
         int tail = Math.Max(scanned.FindLastIndex(one => one.Batches > 0), 0);
+        LogExtent known = extents.Latest;
+        if (_lastBatch < known.Batch)
+        {
+            throw new LogDamagedException(scanned[tail].Path, scanned[tail].End, $"the log ends here with batch {_lastBatch}, and batch {known.Batch} was on stable storage");
+        }
+
+        if (scanned[tail].Header.Segment < known.Segment)
+        {
+            // Before they go, so that a start that is cut off in between does not miss them.
+            extents.Write(known with { Segment = scanned[tail].Header.Segment });
+        }
+
         for (int i = scanned.Count - 1; i > tail; i--)
         {
             DropUnused(scanned[i]);
         }
 
-        return Continue(scanned[tail]);
+        return Continue(scanned[tail], extents);
     }
 
-    private LogTail MakeFirst()
+    private LogTail MakeFirst(LogExtentFile extents)
     {
-        using SegmentPreparer preparer = new(disk, files, options.NewLogId, options);
+        using SegmentPreparer preparer = new(disk, files, options, extents);
         IDiskFile file = preparer.Take(1);
         Positions.AddSegment(1, file.Length);
-        return new LogTail(options.NewLogId, 1, SegmentHeader.Bytes, 1, file);
+        return new LogTail(options.LogId, 1, SegmentHeader.Bytes, 1, file, extents);
     }
 
     /// <summary>Reads one segment's batches up to the first that is not whole.</summary>
@@ -72,9 +109,9 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         using IDiskFile file = disk.Open(path, DiskFileMode.Existing);
         _window.Open(file, file.Length);
         SegmentHeader header = ReadHeader(path, segment, file.Length);
-        if (before.Count > 0 && before[0].Header.LogId != header.LogId)
+        if (header.LogId != options.LogId)
         {
-            throw new LogDamagedException(path, 0, "the segment belongs to another log");
+            throw new LogDamagedException(path, 0, $"the segment belongs to another log ({header.LogId:x16}), and this data directory has log {options.LogId:x16}");
         }
 
         Positions.AddSegment(segment, file.Length);
@@ -271,7 +308,7 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
     /// Makes the tail sure: the last batch may be in the system's memory only (a killed process, or a sync that failed), so
     /// it is written again and synced; what lies behind it is cleared.
     /// </summary>
-    private LogTail Continue(Scanned tail)
+    private LogTail Continue(Scanned tail, LogExtentFile extents)
     {
         IDiskFile file = disk.Open(tail.Path, DiskFileMode.Existing);
         try
@@ -289,7 +326,7 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
 
             file.SyncData();
             disk.SyncDirectory(files.Directory);
-            return new LogTail(tail.Header.LogId, tail.Header.Segment, tail.End, _lastBatch + 1, file);
+            return new LogTail(tail.Header.LogId, tail.Header.Segment, tail.End, _lastBatch + 1, file, extents);
         }
         catch
         {

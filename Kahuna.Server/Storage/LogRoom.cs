@@ -1,4 +1,5 @@
 using System.Globalization;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
@@ -6,7 +7,7 @@ namespace Kahuna.Server.Storage;
 /// <summary>
 /// Whether there is room for new writes: in the log, which has a limit, and on the disk it lies on. Owned by the log thread; any thread may ask.
 /// </summary>
-internal sealed class LogRoom(IDisk disk, string directory, SegmentedLogOptions options, Action<string> report)
+internal sealed class LogRoom(IDisk disk, string directory, SegmentedLogOptions options, Action<ReportLine> report)
 {
     private string? _pastLimit;
     private string? _diskLow;

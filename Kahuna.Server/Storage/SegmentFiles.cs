@@ -10,6 +10,9 @@ internal sealed class SegmentFiles(string directory)
 
     public string Directory => directory;
 
+    /// <summary>The data directory around it.</summary>
+    public string DataDirectory { get; } = System.IO.Path.GetDirectoryName(directory)!;
+
     /// <summary>Where a segment is prepared before it gets its name; left over from a crash, it is deleted.</summary>
     public string Temporary { get; } = System.IO.Path.Combine(directory, TemporaryName);
 

@@ -4,11 +4,11 @@ using Kahuna.Server.Storage.Disk;
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// Makes the next segment ahead of its use: filled with zeros, or a retired one with a new header, synced, then named. The log
+/// Makes the next segment ahead of its use: filled with zeros, or a retired one with a new header, synced, then named and recorded outside of the log. The log
 /// thread wants, takes and retires segments; the preparing thread makes them; one lock, so that whoever takes too early waits for the
 /// work under way or does it itself. Retired files leave the directory oldest first, so that whatever a crash leaves of them lacks no segment in the middle.
 /// </summary>
-internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logId, SegmentedLogOptions options) : IDisposable
+internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedLogOptions options, LogExtentFile extents) : IDisposable
 {
     private const int StepBytes = 1 << 20;
 
@@ -22,20 +22,33 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
     private ulong _readySegment;
     private ulong _wanted;
     private string? _refusal;
+    private ulong _synced = extents.Latest.Batch;
+    private ulong _recorded = extents.Latest.Batch;
+    private bool _recordDue;
 
     /// <summary>Why the wanted segment could not be made so far, or null.</summary>
     public string? Refusal => Volatile.Read(ref _refusal);
 
-    /// <summary>A segment is wanted and not made yet, or there are more retired ones than are kept.</summary>
-    public bool HasWork => Volatile.Read(ref _wanted) > Volatile.Read(ref _readySegment) || _retired.Count > RetiredMax;
+    /// <summary>A segment is wanted and not made yet, or there are more retired ones than are kept, or it is time to record how far the log reaches.</summary>
+    public bool HasWork => Volatile.Read(ref _wanted) > Volatile.Read(ref _readySegment) || _retired.Count > RetiredMax || Volatile.Read(ref _recordDue);
 
     /// <summary>Says which segment to make next.</summary>
     public void Want(ulong segment) => Volatile.Write(ref _wanted, segment);
 
-    /// <summary>Makes the wanted segment and removes superfluous ones. A failure becomes <see cref="Refusal"/>, and the next call tries again.</summary>
+    /// <summary>Log thread: this batch is on stable storage.</summary>
+    public void Synced(ulong batch) => Volatile.Write(ref _synced, batch);
+
+    /// <summary>Log thread, about once a second: how far the log reaches is to be recorded if it has grown.</summary>
+    public void WantRecord() => Volatile.Write(ref _recordDue, Volatile.Read(ref _synced) != Volatile.Read(ref _recorded));
+
+    /// <summary>Records how far the log reaches now. Not beside <see cref="RunOnce"/>.</summary>
+    /// <exception cref="DiskException">It could not be recorded; what was recorded before stands.</exception>
+    public void Record() => Record(extents.Latest.Segment);
+
+    /// <summary>Makes the wanted segment, removes superfluous ones and records how far the log reaches. A failure becomes <see cref="Refusal"/>, and the next call tries again.</summary>
     public void RunOnce()
     {
-        string? refusal = MakeWanted();
+        string? refusal = MakeWanted() ?? (RecordWanted() is string reason ? reason + " Writes are refused until it can be; reads go on." : null);
         while (refusal is null && _retired.Count > RetiredMax)
         {
             refusal = RemoveOldest();
@@ -96,6 +109,29 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
         }
     }
 
+    /// <summary>Records how far the log reaches, when that is wanted; returns why it could not be.</summary>
+    public string? RecordWanted()
+    {
+        lock (_lock)
+        {
+            if (!Volatile.Read(ref _recordDue))
+            {
+                return null;
+            }
+
+            try
+            {
+                Record();
+                Volatile.Write(ref _recordDue, false);
+                return null;
+            }
+            catch (DiskException error)
+            {
+                return $"How far the log reaches could not be recorded: {error.Message}";
+            }
+        }
+    }
+
     /// <summary>Deletes the oldest retired file for good; one per holding of the lock, for which the log thread may wait.</summary>
     private string? RemoveOldest()
     {
@@ -120,6 +156,13 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
         }
     }
 
+    private void Record(ulong segment)
+    {
+        ulong batch = Volatile.Read(ref _synced);
+        extents.Write(extents.Latest with { Segment = segment, Batch = batch });
+        Volatile.Write(ref _recorded, batch);
+    }
+
     private void SetReady(ulong segment, IDiskFile file)
     {
         _ready = file;
@@ -128,13 +171,16 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, ulong logI
 
     private IDiskFile Make(ulong segment)
     {
-        SegmentHeader header = new(logId, segment, options.CapacityOf(segment), Recycled: false);
+        SegmentHeader header = new(extents.Latest.LogId, segment, options.CapacityOf(segment), Recycled: false);
         IDiskFile file = TryReuse(header) ?? Fill(header);
         try
         {
             file.SyncData();
             disk.Rename(files.Temporary, files.Path(segment));
             disk.SyncDirectory(files.Directory);
+
+            // Before its first batch: once there is one, a log without this file has lost it.
+            Record(segment);
             file.Dispose();
             return disk.Open(files.Path(segment), DiskFileMode.Existing);
         }

@@ -15,7 +15,7 @@ internal sealed class SegmentedLog : ILogStore
     private readonly DataDirectory _directory;
     private readonly IDisk _disk;
     private readonly SegmentedLogOptions _options;
-    private readonly Action<string> _report;
+    private readonly Action<ReportLine> _report;
     private readonly LogRoom _room;
     private readonly LogPositions _positions;
     private readonly Dictionary<uint, RecoveredGroup> _recovered = [];
@@ -26,6 +26,7 @@ internal sealed class SegmentedLog : ILogStore
     private readonly SegmentPreparer _preparer;
     private readonly GroupCommit _commit;
     private readonly EntryReader _reader;
+    private readonly LogExtentFile _extents;
     private readonly Lock _writersLock = new();
     private readonly List<LogWriter> _writers = [];
 
@@ -35,7 +36,7 @@ internal sealed class SegmentedLog : ILogStore
     private bool _cutDue;
     private bool _closed;
 
-    private SegmentedLog(DataDirectory directory, SegmentedLogOptions options, IDisk disk, Action<string> report)
+    private SegmentedLog(DataDirectory directory, SegmentedLogOptions options, IDisk disk, Action<ReportLine> report)
     {
         _directory = directory;
         _options = options;
@@ -45,6 +46,7 @@ internal sealed class SegmentedLog : ILogStore
         _files = new SegmentFiles(directory.LogPath);
         LogRecovery recovery = new(disk, _files, options, report);
         LogTail tail = recovery.Run();
+        _extents = tail.Extents;
         _positions = recovery.Positions;
         _logId = tail.LogId;
         foreach ((uint group, GroupPositions found) in _positions.Groups)
@@ -52,7 +54,7 @@ internal sealed class SegmentedLog : ILogStore
             _recovered[group] = new RecoveredGroup(found.HardState, [.. found.Terms], found.LastIndex, found.Start, found.StartTerm);
         }
 
-        _preparer = new SegmentPreparer(disk, _files, tail.LogId, options);
+        _preparer = new SegmentPreparer(disk, _files, options, _extents);
         _preparer.Want(tail.Segment + 1);
         _commit = new GroupCommit(tail, _positions, _queue, _preparer, options);
         _reader = new EntryReader(disk, _files, _logId, _positions);
@@ -62,6 +64,8 @@ internal sealed class SegmentedLog : ILogStore
     public Exception? Failure => Volatile.Read(ref _failure);
 
     /// <inheritdoc/>
+    public long HeldBytesMax => _options.HeldBytesMax;
+
     public string? RefuseWrites => _room.Refusal ?? _preparer.Refusal;
 
     /// <summary>Bytes of all segments that the log has now. Any thread, cheap.</summary>
@@ -78,7 +82,7 @@ internal sealed class SegmentedLog : ILogStore
     /// <exception cref="DataDirectoryRefusedException">Another process holds the directory, or its format is unknown.</exception>
     /// <exception cref="LogDamagedException">Something that was on stable storage is not there as it was.</exception>
     /// <exception cref="IOException">The disk refused an operation.</exception>
-    public static SegmentedLog Open(string dataDirectory, SegmentedLogOptions options, IDisk disk, Action<string>? report = null)
+    public static SegmentedLog Open(string dataDirectory, SegmentedLogOptions options, IDisk disk, Action<ReportLine>? report = null)
     {
         DataDirectory directory = DataDirectory.Open(disk, dataDirectory);
         try
@@ -138,6 +142,9 @@ internal sealed class SegmentedLog : ILogStore
             _shell?.WakeCommit();
         }
     }
+
+    /// <inheritdoc/>
+    public void Abandon(GroupId group) => _positions.Abandon(group);
 
     /// <inheritdoc/>
     public LogIndex StartOf(GroupId group) => _positions.StartOf(group);
@@ -209,6 +216,7 @@ internal sealed class SegmentedLog : ILogStore
 
         _room.CheckDisk();
         Volatile.Write(ref _cutDue, true);
+        _preparer.WantRecord();
         if (_preparer.HasWork)
         {
             _shell?.WakePrepare();
@@ -266,11 +274,20 @@ internal sealed class SegmentedLog : ILogStore
         }
 
         MarkIdle();
+
+        // After a proper end the next start knows of every batch.
+        _preparer.WantRecord();
+        if (_preparer.RecordWanted() is string reason)
+        {
+            _report("Log: " + reason);
+        }
+
         _closed = true;
         _queue.Close();
         _commit.Dispose();
         _preparer.Dispose();
         _reader.Dispose();
+        _extents.Dispose();
         _directory.Dispose();
     }
 
@@ -302,6 +319,7 @@ internal sealed class SegmentedLog : ILogStore
         try
         {
             _commit.Mark();
+            _preparer.Record();
             CheckSpace();
             _room.CheckLimit(_positions.Bytes);
         }
@@ -309,6 +327,7 @@ internal sealed class SegmentedLog : ILogStore
         {
             _commit.Dispose();
             _reader.Dispose();
+            _extents.Dispose();
             throw;
         }
     }

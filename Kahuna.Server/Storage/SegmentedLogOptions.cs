@@ -33,11 +33,17 @@ internal sealed record SegmentedLogOptions
     /// </summary>
     public int WriteBytesMax { get; init; } = 8 << 20;
 
-    /// <summary>Identity of a log that is made by this opening; should be random, so that two logs never share it.</summary>
-    public ulong NewLogId { get; init; }
+    /// <summary>Identity of the data directory's log, of one that is made by this opening as of one that is found; random, so that two logs never share it.</summary>
+    public ulong LogId { get; init; }
+
+    /// <summary>Whether the log was made before, so that an opening without one has lost it.</summary>
+    public bool LogMade { get; init; }
 
     /// <summary><see cref="KeepBytes"/>, but not so much that the limit is reached by what nobody needs.</summary>
     public long KeptBytes => Math.Min(KeepBytes, LogLimitBytes / 2);
+
+    /// <summary>What the log keeps for followers that are being restored: half of the limit, so that the other half is left for writes.</summary>
+    public long HeldBytesMax => LogLimitBytes / 2;
 
     /// <summary>Capacity of a segment by its number. Below a small limit there are several segments still, because cutting drops whole ones.</summary>
     public long CapacityOf(ulong segment)

@@ -1,4 +1,3 @@
-using System.Security.Cryptography;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
@@ -19,11 +18,18 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     private readonly Bell _prepareBell = new();
     private readonly Bell _fetchBell = new();
     private readonly List<Task> _threads = [];
+    private readonly IFatalErrors _fatal;
     private volatile bool _stopping;
 
-    private ThreadedLog(SegmentedLog log) => _log = log;
+    private ThreadedLog(SegmentedLog log, IFatalErrors fatal)
+    {
+        _log = log;
+        _fatal = fatal;
+    }
 
     /// <inheritdoc/>
+    public long HeldBytesMax => _log.HeldBytesMax;
+
     public string? RefuseWrites => _log.RefuseWrites;
 
     /// <inheritdoc cref="SegmentedLog.Bytes"/>
@@ -36,18 +42,17 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     public Exception? Failure => _log.Failure;
 
     /// <summary>Opens the log of a data directory on the real disk and starts its threads. Errors are those of <see cref="SegmentedLog.Open"/>.</summary>
-    public static ThreadedLog Open(string dataDirectory, SegmentedLogOptions options, Action<string>? report = null)
-    {
-        SegmentedLogOptions own = options.NewLogId != 0
-            ? options
-            : options with { NewLogId = BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong))) };
-        return Start(SegmentedLog.Open(dataDirectory, own, new PosixDisk(), report));
-    }
+    /// <param name="dataDirectory">The node's data directory.</param>
+    /// <param name="options">Sizes and limits.</param>
+    /// <param name="fatal">Is told of what a thread of the log throws. An error of the disk is not that: it ends the log (<see cref="Failure"/>).</param>
+    /// <param name="report">Gets a line for each thing that an operator may want to know.</param>
+    public static ThreadedLog Open(string dataDirectory, SegmentedLogOptions options, IFatalErrors fatal, Action<ReportLine>? report = null) =>
+        Start(SegmentedLog.Open(dataDirectory, options, new PosixDisk(), report), fatal);
 
-    /// <summary>Gives a log its threads.</summary>
-    public static ThreadedLog Start(SegmentedLog log)
+    /// <summary>Gives a log its threads. <paramref name="fatal"/> is told of what one of them throws.</summary>
+    public static ThreadedLog Start(SegmentedLog log, IFatalErrors fatal)
     {
-        ThreadedLog threaded = new(log);
+        ThreadedLog threaded = new(log, fatal);
         log.Attach(threaded);
         threaded.StartThread("log", threaded.RunCommit);
         threaded.StartThread("log-prepare", threaded.RunPrepare);
@@ -67,6 +72,9 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
 
     /// <inheritdoc/>
     public void Release(GroupId group, LogIndex index) => _log.Release(group, index);
+
+    /// <inheritdoc/>
+    public void Abandon(GroupId group) => _log.Abandon(group);
 
     /// <inheritdoc/>
     public LogIndex StartOf(GroupId group) => _log.StartOf(group);
@@ -97,8 +105,15 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
         _threads.Add(ended.Task);
         Thread thread = new(() =>
         {
-            // An exception that gets here is a bug of ours and ends the process, as on any thread.
-            run();
+            try
+            {
+                run();
+            }
+            catch (Exception error)
+            {
+                _fatal.Raise($"the thread {name}", error);
+            }
+
             ended.SetResult();
         })
         {

@@ -15,36 +15,47 @@ internal enum ClientHelloKind
     Other,
 }
 
-/// <summary>Finds the application protocols in a TLS greeting (RFC 8446, 4.1.2; RFC 7301) without taking part in it. Pure.</summary>
+/// <summary>
+/// Finds the application protocols in a TLS greeting (RFC 8446, 4.1.2; RFC 7301) without taking part in it. Every input of every length has an answer.
+/// Pure.
+/// </summary>
 internal static class ClientHello
 {
     private const byte HandshakeRecord = 22;
     private const byte ClientHelloMessage = 1;
     private const ushort AlpnExtension = 16;
+
+    /// <summary>u8 type, u16 version, u16 length.</summary>
+    private const int RecordHeaderBytes = 5;
+
+    /// <summary>The record's header and the message's: u8 type, u24 length.</summary>
+    private const int HeaderBytes = RecordHeaderBytes + 4;
+
     private const int VersionAndRandomBytes = 34;
 
     /// <summary>Reads the bytes received so far.</summary>
     public static ClientHelloKind Classify(ReadOnlySpan<byte> received)
     {
-        if (received.Length > 0 && received[0] != HandshakeRecord)
+        if (received is [not HandshakeRecord, ..] or [_, _, _, _, _, not ClientHelloMessage, ..])
         {
             return ClientHelloKind.Other;
         }
 
-        if (received.Length < 9)
+        if (received.Length < HeaderBytes)
         {
             return ClientHelloKind.Incomplete;
         }
 
-        if (received[5] != ClientHelloMessage)
+        // A greeting that spans several records is longer than any node sends; it ends with its first record here.
+        int recordEnd = RecordHeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(received[3..]);
+        if (recordEnd < HeaderBytes)
         {
+            // The message's header lies outside of its record.
             return ClientHelloKind.Other;
         }
 
-        // A greeting that spans several records is longer than any node sends; it ends with its first record here.
-        int recordEnd = 5 + BinaryPrimitives.ReadUInt16BigEndian(received[3..]);
         bool complete = received.Length >= recordEnd;
-        ReadOnlySpan<byte> rest = received[9..Math.Min(received.Length, recordEnd)];
+        ReadOnlySpan<byte> rest = received[HeaderBytes..Math.Min(received.Length, recordEnd)];
         ClientHelloKind missing = complete ? ClientHelloKind.Other : ClientHelloKind.Incomplete;
         if (!Skip(ref rest, VersionAndRandomBytes) || !SkipVector(ref rest, 1) || !SkipVector(ref rest, 2) || !SkipVector(ref rest, 1) || !Skip(ref rest, 2))
         {

@@ -1,31 +1,66 @@
 namespace Kahuna.Server.Transport;
 
-/// <summary>Lets the same message through once in an interval, however often it happens. Any thread.</summary>
-internal sealed class LogThrottle(TimeProvider time, TimeSpan interval)
+/// <summary>
+/// Lets the same message through once in an interval, however often it happens, and at most <paramref name="keysMax"/> different ones: keys may hold
+/// what strangers chose, as addresses. Any thread.
+/// </summary>
+internal sealed class LogThrottle(TimeProvider time, TimeSpan interval, int keysMax = 256)
 {
-    /// <summary>Keys may contain foreign addresses; their number is bounded by forgetting all of them.</summary>
-    private const int KeysMax = 256;
-
-    private readonly Dictionary<string, long> _last = [];
+    private readonly Dictionary<string, Message> _messages = [];
     private readonly Lock _gate = new();
 
-    public bool Allows(string key)
+    /// <summary>Messages of keys for which there was no room since one was let through.</summary>
+    private long _withoutRoom;
+
+    /// <summary>Whether a message with this key may be written now.</summary>
+    public bool Allows(string key) => Allows(key, out _);
+
+    /// <summary>Whether a message with this key may be written now, and how many were left out since the last one was.</summary>
+    public bool Allows(string key, out long leftOut)
     {
         long now = time.GetTimestamp();
         lock (_gate)
         {
-            if (_last.TryGetValue(key, out long last) && time.GetElapsedTime(last, now) < interval)
+            leftOut = 0;
+            if (_messages.TryGetValue(key, out Message? known) && time.GetElapsedTime(known.WrittenAt, now) < interval)
             {
+                known.LeftOut++;
                 return false;
             }
 
-            if (_last.Count >= KeysMax)
+            if (known is null && _messages.Count >= keysMax && !MakeRoom(now))
             {
-                _last.Clear();
+                _withoutRoom++;
+                return false;
             }
 
-            _last[key] = now;
+            leftOut = (known?.LeftOut ?? 0) + _withoutRoom;
+            _withoutRoom = 0;
+            _messages[key] = new Message(now);
             return true;
         }
+    }
+
+    /// <summary>Forgets the keys whose interval has passed; what was left out of them is told with the next message.</summary>
+    private bool MakeRoom(long now)
+    {
+        foreach ((string key, Message message) in _messages)
+        {
+            if (time.GetElapsedTime(message.WrittenAt, now) >= interval)
+            {
+                _withoutRoom += message.LeftOut;
+                _messages.Remove(key);
+            }
+        }
+
+        return _messages.Count < keysMax;
+    }
+
+    /// <summary>When the last message of a key was written, and how many came since.</summary>
+    private sealed class Message(long writtenAt)
+    {
+        public long WrittenAt { get; } = writtenAt;
+
+        public long LeftOut { get; set; }
     }
 }

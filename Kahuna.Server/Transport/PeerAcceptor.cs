@@ -7,7 +7,7 @@ namespace Kahuna.Server.Transport;
 /// Takes the connections that say they come from nodes, has them proven, and runs them. A thread per connection, which is also its reader; the number of
 /// unproven ones is bounded. Any thread.
 /// </summary>
-internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, PeerTls tls, LogThrottle throttle, ILogger logger)
+internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, PeerTls tls, ILogger logger)
 {
     private readonly Lock _gate = new();
 
@@ -16,6 +16,9 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
 
     private readonly HashSet<Thread> _threads = [];
     private bool _stopping;
+
+    /// <summary>Of its own, since its keys hold strangers' addresses: they must not crowd out what the links have to say.</summary>
+    private readonly LogThrottle _throttle = new(options.Time, PeerLinks.LogInterval, keysMax: 16);
 
     /// <summary>Takes over a fresh socket.</summary>
     public void Accept(Socket fresh)
@@ -139,9 +142,9 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
     private void Log(PeerSocket socket, string reason, string message)
     {
         IPAddress? remote = (socket.RemoteEndPoint as IPEndPoint)?.Address;
-        if (!Volatile.Read(ref _stopping) && throttle.Allows($"accept {remote} {reason}"))
+        if (!Volatile.Read(ref _stopping) && _throttle.Allows($"accept {remote} {reason}", out long leftOut))
         {
-            logger.RefusedFrom(remote, message);
+            logger.RefusedFrom(remote, message, leftOut);
         }
     }
 }

@@ -41,7 +41,10 @@ internal sealed class PeerConnection
     public string Reason => Volatile.Read(ref _reason) ?? "it is still open";
 
     /// <summary>Queues a frame, complete with its prefix, and takes it over in any case. False when it was dropped; <paramref name="full"/> when the queue has just become full.</summary>
-    public bool TrySend(ByteBuffer frame, out bool full) => _writer.TrySend(frame, out full);
+    public bool TrySend(ByteBuffer frame, bool isUrgent, out bool full) => _writer.TrySend(frame, isUrgent, out full);
+
+    /// <summary>Frames wait to be written; any thread.</summary>
+    public bool HasWaiting => _writer.HasWaiting;
 
     /// <summary>Reads and delivers until the connection ends, then releases everything. By the owning thread, once.</summary>
     public void Run(FrameSink sink)
@@ -95,7 +98,7 @@ internal sealed class PeerConnection
         {
             ByteBuffer frame = ByteBuffer.Rent(PeerProtocol.FramePrefixBytes);
             frame.Take(PeerProtocol.FramePrefixBytes).Clear();
-            TrySend(frame, out _);
+            TrySend(frame, isUrgent: true, out _);
         }
     }
 }

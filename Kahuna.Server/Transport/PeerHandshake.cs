@@ -9,13 +9,13 @@ namespace Kahuna.Server.Transport;
 /// <code>
 /// message:    u8 kind (1 hello, 2 proof, 3 refusal, 4 answer), u8 zero, u16 length, body
 /// 1. dialler  → hello with its nonce
-/// 2. acceptor → hello with its nonce, or a refusal (u8 reason)
+/// 2. acceptor → hello with its nonce, or a refusal (u8 reason, and with reason 10 the voters of its sender: u16 each)
 /// 3. dialler  → proof: HMAC-SHA256(secret, "kahuna peer dialler" ‖ transcript)
 /// 4. acceptor → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer acceptor" ‖ transcript ‖ answer), or a refusal
 /// 5. dialler  → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer answer of the dialler" ‖ transcript ‖ answer)
 /// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello, SHA-256 of the certificate that the acceptor showed
 /// </code>
-/// The secret itself is never sent. Both nonces make every transcript new; the hellos bind ids, cluster and partitions; the certificate's hash binds
+/// The secret itself is never sent. Both nonces make every transcript new; the hellos bind ids, cluster, voters and partitions; the certificate's hash binds
 /// the proof to this TLS connection's server, so that nobody in the middle can pass proofs on; the labels keep one role's proof from serving as
 /// the other's. The dialler proves itself first: who only connects gets nothing to guess the secret from.
 /// An answer says what its sender knows of the data directory in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side asks its own record
@@ -115,6 +115,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         new(PeerProtocol.Version, options.Self, to, options.Partitions, RandomNumberGenerator.GetBytes(PeerHello.NonceBytes), options.ClusterId)
         {
             DirectoryId = options.Directory.OwnDirectoryId,
+            Voters = options.Voters,
             Rebuilt = options.Directory.Rebuilt,
         };
 
@@ -137,11 +138,18 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
             throw Refused(PeerRefusal.WrongNode, $"it looks for node {hello.To}, this is node {options.Self}");
         }
 
+        if (!hello.Voters.Equals(options.Voters))
+        {
+            throw Refused(PeerRefusal.Voters, OtherVoters(hello.Voters));
+        }
+
         if (hello.Partitions != options.Partitions)
         {
             throw Refused(PeerRefusal.Partitions, $"it has {hello.Partitions} partitions, this node {options.Partitions}");
         }
     }
+
+    private string OtherVoters(VoterSet theirs) => $"its cluster has the nodes {theirs}, this node's the nodes {options.Voters}; compare --peers on both";
 
     /// <summary>What this node knows of the other's directory decides about the link; the other has been told.</summary>
     private static void CheckDirectory(PeerHello hello, PeerDirectoryAnswer answer)
@@ -210,7 +218,14 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     {
         try
         {
-            Send(RefusalKind, [(byte)reason]);
+            byte[] body = new byte[1 + (reason == PeerRefusal.Voters ? options.Voters.Ids.Count * sizeof(ushort) : 0)];
+            body[0] = (byte)reason;
+            if (reason == PeerRefusal.Voters)
+            {
+                PeerHello.WriteVoters(options.Voters, body.AsSpan(1));
+            }
+
+            Send(RefusalKind, body);
         }
         catch (IOException)
         {
@@ -232,7 +247,9 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         stream.ReadExactly(body, 0, length);
         if (header[0] == RefusalKind && length > 0)
         {
-            throw new PeerHandshakeException((PeerRefusal)body[0], Describe((PeerRefusal)body[0]), byOther: true);
+            PeerRefusal reason = (PeerRefusal)body[0];
+            string words = reason == PeerRefusal.Voters && PeerHello.ReadVoters(body.AsSpan(1)) is { } theirs ? OtherVoters(theirs) : Describe(reason);
+            throw new PeerHandshakeException(reason, words, byOther: true);
         }
 
         return header[0] == kind ? body : throw Refused(PeerRefusal.Malformed, "it sent no handshake");
@@ -250,6 +267,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         PeerRefusal.WrongDirection => "it expects to connect itself",
         PeerRefusal.Partitions => "it has another number of partitions",
         PeerRefusal.Secret => "it has another cluster secret",
+        PeerRefusal.Voters => "its cluster has other nodes",
         PeerRefusal.Directory => "it knows another data directory of this node",
         _ => "reason " + (int)reason,
     };

@@ -7,8 +7,8 @@ namespace Kahuna.Server.Transport;
 /// <summary>
 /// The first message of each side. Immutable.
 /// <code>
-/// hello:  "KPLH", u16 version, u16 from, u16 to, u8 flags (1: rebuilt), u8 zero, u32 partitions, u64 directory id, nonce[32], u8 length,
-/// cluster id (UTF-8)
+/// hello:  "KPLH", u16 version, u16 from, u16 to, u8 flags (1: rebuilt), u8 voters, u32 partitions, u64 directory id, nonce[32], u8 length,
+/// cluster id (UTF-8), for each voter u16 id, ascending
 /// </code>
 /// The version comes first, so that any later version can be told from this one.
 /// </summary>
@@ -22,28 +22,63 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
 
     private const byte RebuiltFlag = 1;
 
+    /// <summary>More than any cluster has; what a stranger names beyond that is not read, and gets into no log.</summary>
+    private const int VotersMax = 32;
+
     private static ReadOnlySpan<byte> Magic => "KPLH"u8;
 
     /// <summary>The data directory of the sender; never 0.</summary>
     public ulong DirectoryId { get; init; }
+
+    /// <summary>The nodes that vote, as the sender was started for them.</summary>
+    public VoterSet Voters { get; init; } = new([]);
 
     /// <summary>Whether the sender's directory was rebuilt and is not restored yet.</summary>
     public bool Rebuilt { get; init; }
 
     public byte[] Encode()
     {
-        byte[] bytes = new byte[FixedBytes + Encoding.UTF8.GetByteCount(ClusterId)];
+        byte[] bytes = new byte[FixedBytes + Encoding.UTF8.GetByteCount(ClusterId) + (Voters.Ids.Count * sizeof(ushort))];
         Span<byte> span = bytes;
         Magic.CopyTo(span);
         BinaryPrimitives.WriteUInt16LittleEndian(span[4..], Version);
         BinaryPrimitives.WriteUInt16LittleEndian(span[6..], From.Value);
         BinaryPrimitives.WriteUInt16LittleEndian(span[8..], To.Value);
         span[10] = Rebuilt ? RebuiltFlag : (byte)0;
+        span[11] = checked((byte)Voters.Ids.Count);
         BinaryPrimitives.WriteUInt32LittleEndian(span[12..], (uint)Partitions);
         BinaryPrimitives.WriteUInt64LittleEndian(span[16..], DirectoryId);
         Nonce.Span.CopyTo(span[NonceOffset..]);
         span[FixedBytes - 1] = (byte)Encoding.UTF8.GetBytes(ClusterId, span[FixedBytes..]);
+        WriteVoters(Voters, span[(FixedBytes + span[FixedBytes - 1])..]);
         return bytes;
+    }
+
+    /// <summary>Writes the ids, two bytes each.</summary>
+    public static void WriteVoters(VoterSet voters, Span<byte> target)
+    {
+        for (int i = 0; i < voters.Ids.Count; i++)
+        {
+            BinaryPrimitives.WriteUInt16LittleEndian(target[(i * sizeof(ushort))..], voters.Ids[i].Value);
+        }
+    }
+
+    /// <summary>Reads ids, two bytes each; null when they are not ascending, too many, or there is half a one.</summary>
+    public static VoterSet? ReadVoters(ReadOnlySpan<byte> source)
+    {
+        if (source.Length > VotersMax * sizeof(ushort))
+        {
+            return null;
+        }
+
+        NodeId[] ids = new NodeId[source.Length / sizeof(ushort)];
+        for (int i = 0; i < ids.Length; i++)
+        {
+            ids[i] = new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(source[(i * sizeof(ushort))..]));
+        }
+
+        VoterSet voters = new(ids);
+        return source.Length % sizeof(ushort) == 0 && voters.Ids.SequenceEqual(ids) ? voters : null;
     }
 
     /// <summary>Null when the bytes are no hello. Of another version only the version is read.</summary>
@@ -60,13 +95,16 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
             return new PeerHello(version, NodeId.None, NodeId.None, 0, default, string.Empty);
         }
 
-        if (bytes.Length < FixedBytes || bytes.Length != FixedBytes + bytes[FixedBytes - 1])
+        if (bytes.Length < FixedBytes || bytes.Length != FixedBytes + bytes[FixedBytes - 1] + (bytes[11] * sizeof(ushort)))
         {
             return null;
         }
 
+        ReadOnlySpan<byte> clusterId = bytes.Slice(FixedBytes, bytes[FixedBytes - 1]);
+        VoterSet? voters = ReadVoters(bytes[(FixedBytes + clusterId.Length)..]);
+
         ulong directoryId = BinaryPrimitives.ReadUInt64LittleEndian(bytes[16..]);
-        if (bytes[10] > RebuiltFlag || bytes[11] != 0 || directoryId == 0)
+        if (bytes[10] > RebuiltFlag || voters is null || directoryId == 0)
         {
             return null;
         }
@@ -77,9 +115,10 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
             new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(bytes[8..])),
             (int)Math.Min(BinaryPrimitives.ReadUInt32LittleEndian(bytes[12..]), int.MaxValue),
             bytes.Slice(NonceOffset, NonceBytes).ToArray(),
-            Encoding.UTF8.GetString(bytes[FixedBytes..]))
+            Encoding.UTF8.GetString(clusterId))
         {
             DirectoryId = directoryId,
+            Voters = voters,
             Rebuilt = bytes[10] == RebuiltFlag,
         };
     }

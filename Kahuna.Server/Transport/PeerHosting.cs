@@ -11,8 +11,8 @@ internal static class PeerHosting
     /// <summary>A client that connects must have said its greeting by then.</summary>
     private static readonly TimeSpan s_tlsTimeout = TimeSpan.FromSeconds(10);
 
-    /// <summary>HTTP/1.1 and HTTP/2 over TLS with this certificate.</summary>
-    public static ListenOptions UseKahunaTls(this ListenOptions listen, SslStreamCertificateContext certificate)
+    /// <summary>HTTP/1.1 and HTTP/2 over TLS with the certificate that is current when a client connects.</summary>
+    public static ListenOptions UseKahunaTls(this ListenOptions listen, TlsSource tls)
     {
         listen.Protocols = HttpProtocols.Http1AndHttp2;
         return listen.UseHttps(new TlsHandshakeCallbackOptions
@@ -20,13 +20,19 @@ internal static class PeerHosting
             HandshakeTimeout = s_tlsTimeout,
             OnConnection = _ => ValueTask.FromResult(new SslServerAuthenticationOptions
             {
-                ServerCertificateContext = certificate,
+                ServerCertificateContext = tls.Current.Certificate,
                 AllowRenegotiation = false,
             }),
         });
     }
 
     /// <summary>Gives connections of other nodes, on every address that the host listens on, to these links.</summary>
-    public static IServiceCollection AddKahunaPeers(this IServiceCollection services, PeerLinks links) =>
-        services.AddSingleton<IConnectionListenerFactory>(provider => new PeerListenerFactory(links, provider.GetRequiredService<ILoggerFactory>()));
+    /// <param name="services">The host's services.</param>
+    /// <param name="links">The links of this node.</param>
+    /// <param name="failed">Hears of a listener that ended although nobody asked it to; null: nobody does.</param>
+    public static IServiceCollection AddKahunaPeers(this IServiceCollection services, PeerLinks links, Action<Exception>? failed = null)
+    {
+        ListenerOwner owner = new(links.Accept, links.CannotAccept, failed ?? (static _ => { }));
+        return services.AddSingleton<IConnectionListenerFactory>(provider => new PeerListenerFactory(owner, provider.GetRequiredService<ILoggerFactory>()));
+    }
 }

@@ -7,7 +7,7 @@ namespace Kahuna.Server.Transport;
 /// What is known of one peer: its present connection, if any. Connections come and go in their own threads; the gate makes the receiver see one at a
 /// time, in order: up, frames, down. Any thread.
 /// </summary>
-internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, IPeerDirectory directory, ILogger logger)
+internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, IPeerDirectory directory, IFatalErrors fatal, ILogger logger)
 {
     /// <summary>Held while a frame is delivered, so that the next connection's frames cannot overtake it.</summary>
     private readonly Lock _delivery = new();
@@ -39,7 +39,7 @@ internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, IPee
                 {
                     _current = connection;
                     logger.Up(Id, connection.Remote);
-                    receiver.LinkChanged(Id, true);
+                    Tell(up: true);
                 }
                 else
                 {
@@ -90,8 +90,8 @@ internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, IPee
             }
             catch (Exception error)
             {
-                // The frame may be half received. A new connection starts from a clean state; the group's own checks decide about the rest.
-                logger.ReceiverFailed(error, Id);
+                // The receiver is the node itself: what it has done with the frame is not known.
+                fatal.Raise($"taking in a frame of node {Id}", error);
                 connection.Close("the receiver failed");
                 return false;
             }
@@ -105,7 +105,19 @@ internal sealed class PeerLink(PeerAddress address, IPeerReceiver receiver, IPee
             _current = null;
             connection.Close("the peer closed it");
             logger.Down(Id, connection.Reason);
-            receiver.LinkChanged(Id, false);
+            Tell(up: false);
+        }
+    }
+
+    private void Tell(bool up)
+    {
+        try
+        {
+            receiver.LinkChanged(Id, up);
+        }
+        catch (Exception error)
+        {
+            fatal.Raise($"taking in a change of the link to node {Id}", error);
         }
     }
 }

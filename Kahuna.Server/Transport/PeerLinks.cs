@@ -12,7 +12,8 @@ namespace Kahuna.Server.Transport;
 /// </summary>
 internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
 {
-    private static readonly TimeSpan s_logInterval = TimeSpan.FromMinutes(1);
+    /// <summary>How often the same line is logged at most.</summary>
+    public static readonly TimeSpan LogInterval = TimeSpan.FromMinutes(1);
 
     /// <summary>A thread that is asked to end does so in milliseconds, unless the receiver or the resolver holds it; then the node stops without it.</summary>
     private static readonly TimeSpan s_joinMax = TimeSpan.FromSeconds(2);
@@ -32,12 +33,12 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
     {
         _options = options;
         _logger = loggers.CreateLogger("Kahuna.Transport");
-        _throttle = new LogThrottle(options.Time, s_logInterval);
+        _throttle = new LogThrottle(options.Time, LogInterval);
         _silentTicksMax = Math.Max(2, (int)Math.Ceiling(options.SilenceMax / options.KeepAliveInterval));
         PeerTls tls = new(options);
-        _links = [.. options.Peers.Where(peer => peer.Id != options.Self).Select(peer => new PeerLink(peer, receiver, options.Directory, _logger))];
+        _links = [.. options.Peers.Where(peer => peer.Id != options.Self).Select(peer => new PeerLink(peer, receiver, options.Directory, options.FatalErrors, _logger))];
         _dialers = [.. _links.Where(link => link.Id.Value < options.Self.Value).Select(link => new PeerDialer(options, link, tls, _throttle, _logger))];
-        _acceptor = new PeerAcceptor(options, _links, tls, _throttle, _logger);
+        _acceptor = new PeerAcceptor(options, _links, tls, _logger);
     }
 
     /// <summary>Begins to connect. Connections of others are taken from the moment the listener is bound.</summary>
@@ -64,7 +65,7 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
     }
 
     /// <inheritdoc/>
-    public bool TrySend(NodeId peer, ByteBuffer frame)
+    public bool TrySend(NodeId peer, ByteBuffer frame, bool isUrgent = false)
     {
         int payloadBytes = frame.Length - PeerProtocol.FramePrefixBytes;
         InvariantException.Require(payloadBytes is > 0 and <= PeerProtocol.FrameBytesMax, "a frame to a peer has a payload and is not larger than the limit");
@@ -75,7 +76,7 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
         }
 
         BinaryPrimitives.WriteUInt32LittleEndian(frame.Array, (uint)payloadBytes);
-        bool queued = connection.TrySend(frame, out bool full);
+        bool queued = connection.TrySend(frame, isUrgent, out bool full);
         if (full && _throttle.Allows($"full {peer}"))
         {
             _logger.QueueFull(peer);
@@ -84,15 +85,18 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
         return queued;
     }
 
+    /// <inheritdoc/>
+    public bool HasWaiting(NodeId peer) => Find(peer)?.Current is { HasWaiting: true };
+
     /// <summary>Takes over a fresh connection whose TLS greeting names <see cref="PeerProtocol.ApplicationProtocol"/>; nothing has been read from it yet. Never blocks.</summary>
     public void Accept(Socket socket) => _acceptor.Accept(socket);
 
     /// <summary>Logs that connections cannot be accepted, once a minute at most.</summary>
     public void CannotAccept(string reason)
     {
-        if (_throttle.Allows("accept " + reason))
+        if (_throttle.Allows("accept", out long leftOut))
         {
-            _logger.CannotAccept(reason);
+            _logger.CannotAccept(reason, leftOut);
         }
     }
 

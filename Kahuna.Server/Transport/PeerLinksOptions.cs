@@ -1,5 +1,4 @@
-using System.Net.Security;
-using System.Security.Cryptography.X509Certificates;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Transport;
@@ -20,14 +19,17 @@ internal sealed record PeerLinksOptions
     /// <summary>All nodes of the cluster; this one is skipped.</summary>
     public required IReadOnlyList<PeerAddress> Peers { get; init; }
 
+    /// <summary>The nodes that vote; nodes that disagree about them must not talk.</summary>
+    public VoterSet Voters => new(Peers.Select(static peer => peer.Id));
+
     /// <summary>Which data directories of the others are known here.</summary>
     public required IPeerDirectory Directory { get; init; }
 
-    /// <summary>The certificate that this node shows, to nodes as to clients.</summary>
-    public required SslStreamCertificateContext Certificate { get; init; }
+    /// <summary>The certificate that this node shows, and whom it trusts.</summary>
+    public required TlsSource Tls { get; init; }
 
-    /// <summary>Authorities trusted for other nodes' certificates; null: the system's.</summary>
-    public X509Certificate2Collection? TrustedRoots { get; init; }
+    /// <summary>Is told when taking in a frame throws.</summary>
+    public required IFatalErrors FatalErrors { get; init; }
 
     /// <summary>Bytes that may wait for one peer; a frame beyond them is dropped. Seconds of full load: who is further behind is better served by the log.</summary>
     public int QueueBytesMax { get; init; } = 64 << 20;

@@ -8,7 +8,8 @@ namespace Kahuna.Server.Transport;
 
 /// <summary>
 /// One listening socket. Looks at the first bytes of each connection without taking them: nodes go to the links, all others to Kestrel.
-/// Owned by Kestrel, which asks for connections one after the other.
+/// Owned by Kestrel, which asks for connections one after the other. No connection ends the accept loop: an exception that is not expected is reported
+/// and costs its connection only. Should the loop end all the same, its owner hears of it, since a node that accepts nobody must not go on.
 /// </summary>
 internal sealed class PeerListener : IConnectionListener
 {
@@ -19,11 +20,16 @@ internal sealed class PeerListener : IConnectionListener
     private static readonly TimeSpan s_lookAgain = TimeSpan.FromMilliseconds(5);
     private const int LooksMax = 100;
 
-    /// <summary>Wait after the system had no descriptor or memory for a connection; the connection waits in the backlog.</summary>
+    /// <summary>
+    /// Greetings in pieces that are waited for at a time; Kestrel judges the ones beyond. A node's greeting comes in one piece, so only strangers lose.
+    /// </summary>
+    private const int LookingMax = 256;
+
+    /// <summary>Wait after the system had no descriptor or memory for a connection, or after an error; connections wait in the backlog.</summary>
     private static readonly TimeSpan s_exhaustedWait = TimeSpan.FromMilliseconds(50);
 
     private readonly Socket _socket;
-    private readonly PeerLinks _links;
+    private readonly ListenerOwner _owner;
     private readonly DescriptorLimit _descriptors;
     private readonly SocketConnectionContextFactory _connections;
     private readonly CancellationTokenSource _unbound = new();
@@ -32,11 +38,12 @@ internal sealed class PeerListener : IConnectionListener
     private readonly Channel<ConnectionContext> _ready = Channel.CreateBounded<ConnectionContext>(new BoundedChannelOptions(16) { SingleReader = true });
 
     private readonly Task _accepting;
+    private int _looking;
 
-    public PeerListener(Socket socket, PeerLinks links, DescriptorLimit descriptors, ILoggerFactory loggers)
+    public PeerListener(Socket socket, ListenerOwner owner, DescriptorLimit descriptors, ILoggerFactory loggers)
     {
         _socket = socket;
-        _links = links;
+        _owner = owner;
         _descriptors = descriptors;
         _connections = new SocketConnectionContextFactory(new SocketConnectionFactoryOptions(), loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
         EndPoint = socket.LocalEndPoint!;
@@ -83,20 +90,45 @@ internal sealed class PeerListener : IConnectionListener
         {
             while (!_unbound.IsCancellationRequested)
             {
-                if (await AcceptOneAsync().ConfigureAwait(false) is Socket socket)
-                {
-                    await RouteAsync(socket).ConfigureAwait(false);
-                }
+                await ServeOneAsync().ConfigureAwait(false);
             }
         }
-        catch (Exception error) when (error is OperationCanceledException or ObjectDisposedException)
+        catch (Exception error)
         {
-            // Unbound.
+            if (!_unbound.IsCancellationRequested)
+            {
+                _owner.Failed(new IOException($"The listener on {EndPoint} has ended, so this node can be reached by nobody: {error.Message}", error));
+            }
         }
         finally
         {
             _ready.Writer.TryComplete();
         }
+    }
+
+    /// <summary>Accepts one connection and passes it on. Throws only when the listener is unbound, or when even reporting an error fails.</summary>
+    private async Task ServeOneAsync()
+    {
+        Socket? socket = null;
+        try
+        {
+            socket = await AcceptOneAsync().ConfigureAwait(false);
+            if (socket is not null)
+            {
+                await RouteAsync(socket).ConfigureAwait(false);
+            }
+        }
+        catch (Exception error) when (!_unbound.IsCancellationRequested)
+        {
+            await DropAsync(socket, error).ConfigureAwait(false);
+        }
+    }
+
+    private async Task DropAsync(Socket? socket, Exception error)
+    {
+        socket?.Dispose();
+        _owner.Trouble($"a connection was dropped on an unexpected error ({error.GetType().Name}: {error.Message})");
+        await Task.Delay(s_exhaustedWait, _unbound.Token).ConfigureAwait(false);
     }
 
     private async Task<Socket?> AcceptOneAsync()
@@ -110,7 +142,7 @@ internal sealed class PeerListener : IConnectionListener
             // Either the client is gone again, or the system is out of something, and trying at once would only spin.
             if (error.SocketErrorCode is not (SocketError.ConnectionReset or SocketError.ConnectionAborted))
             {
-                _links.CannotAccept(error.Message);
+                _owner.Trouble(error.Message);
                 await Task.Delay(s_exhaustedWait, _unbound.Token).ConfigureAwait(false);
             }
 
@@ -127,7 +159,7 @@ internal sealed class PeerListener : IConnectionListener
         switch (Look(socket))
         {
             case ClientHelloKind.Peer:
-                _links.Accept(socket);
+                _owner.TakePeer(socket);
                 break;
             case var _ when !_descriptors.Admits(socket.SafeHandle.DangerousGetHandle()):
                 Refuse(socket);
@@ -135,8 +167,12 @@ internal sealed class PeerListener : IConnectionListener
             case ClientHelloKind.Other:
                 await GiveToKestrelAsync(socket).ConfigureAwait(false);
                 break;
+            case var _ when Volatile.Read(ref _looking) >= LookingMax:
+                await GiveToKestrelAsync(socket).ConfigureAwait(false);
+                break;
             default:
                 // Others must not wait behind a slow greeting.
+                Interlocked.Increment(ref _looking);
                 _ = LookAgainAsync(socket);
                 break;
         }
@@ -148,7 +184,7 @@ internal sealed class PeerListener : IConnectionListener
     /// </summary>
     private void Refuse(Socket socket)
     {
-        _links.CannotAccept($"{_descriptors.Ceiling} of the process's {_descriptors.Limit} file descriptors are in use, and the rest is kept for log and links (ulimit -n raises the limit)");
+        _owner.Trouble($"{_descriptors.Ceiling} of the process's {_descriptors.Limit} file descriptors are in use, and the rest is kept for log and links (ulimit -n raises the limit)");
         try
         {
             // Lingering for no time makes the close a reset, which leaves nothing behind here.
@@ -172,7 +208,7 @@ internal sealed class PeerListener : IConnectionListener
                 ClientHelloKind kind = Look(socket);
                 if (kind == ClientHelloKind.Peer)
                 {
-                    _links.Accept(socket);
+                    _owner.TakePeer(socket);
                     return;
                 }
 
@@ -184,9 +220,17 @@ internal sealed class PeerListener : IConnectionListener
 
             await GiveToKestrelAsync(socket).ConfigureAwait(false);
         }
-        catch (OperationCanceledException)
+        catch (Exception error)
         {
             socket.Dispose();
+            if (!_unbound.IsCancellationRequested)
+            {
+                _owner.Trouble($"a connection was dropped on an unexpected error ({error.GetType().Name}: {error.Message})");
+            }
+        }
+        finally
+        {
+            Interlocked.Decrement(ref _looking);
         }
     }
 
@@ -228,7 +272,10 @@ internal sealed class PeerListener : IConnectionListener
 
             Span<byte> first = stackalloc byte[PeekBytes];
             int count = socket.Receive(first, SocketFlags.Peek, out SocketError error);
-            return error != SocketError.Success ? ClientHelloKind.Other : ClientHello.Classify(first[..count]);
+            ClientHelloKind kind = error != SocketError.Success ? ClientHelloKind.Other : ClientHello.Classify(first[..count]);
+
+            // What is longer than all that is looked at does not become clearer by waiting.
+            return kind == ClientHelloKind.Incomplete && count == PeekBytes ? ClientHelloKind.Other : kind;
         }
         catch (SocketException)
         {

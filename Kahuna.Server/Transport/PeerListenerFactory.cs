@@ -9,7 +9,7 @@ namespace Kahuna.Server.Transport;
 /// Kestrel's way to its sockets: binds the listening sockets, hands what comes from nodes to the links and everything else to Kestrel. Stateless;
 /// owned by the host.
 /// </summary>
-internal sealed class PeerListenerFactory(PeerLinks links, ILoggerFactory loggers) : IConnectionListenerFactory, IConnectionListenerFactorySelector
+internal sealed class PeerListenerFactory(ListenerOwner owner, ILoggerFactory loggers) : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
     /// <summary>As Kestrel's own default.</summary>
     private const int Backlog = 512;
@@ -30,6 +30,10 @@ internal sealed class PeerListenerFactory(PeerLinks links, ILoggerFactory logger
         {
             throw new AddressInUseException(error.Message, error);
         }
+        catch (SocketException error)
+        {
+            throw new IOException($"Cannot listen on {endpoint}: {error.Message}", error);
+        }
 
         if (OperatingSystem.IsLinux())
         {
@@ -38,6 +42,6 @@ internal sealed class PeerListenerFactory(PeerLinks links, ILoggerFactory logger
         }
 
         socket.Listen(Backlog);
-        return ValueTask.FromResult<IConnectionListener>(new PeerListener(socket, links, DescriptorLimit.OfThisProcess(), loggers));
+        return ValueTask.FromResult<IConnectionListener>(new PeerListener(socket, owner, DescriptorLimit.OfThisProcess(), loggers));
     }
 }

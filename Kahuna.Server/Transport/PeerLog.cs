@@ -18,15 +18,12 @@ internal static partial class PeerLog
     [LoggerMessage(EventId = 303, Level = LogLevel.Warning, Message = "Node {Peer} at {Address} and this node do not link: {Reason}. Trying again until it works; this is logged once a minute at most.")]
     public static partial void Refused(this ILogger logger, NodeId peer, Uri address, string reason);
 
-    [LoggerMessage(EventId = 304, Level = LogLevel.Warning, Message = "Refused a node link from {Remote}: {Reason}. This is logged once a minute at most.")]
-    public static partial void RefusedFrom(this ILogger logger, IPAddress? remote, string reason);
+    [LoggerMessage(EventId = 304, Level = LogLevel.Warning, Message = "Refused a node link from {Remote}: {Reason}. This is logged once a minute at most; {LeftOut} such lines were left out.")]
+    public static partial void RefusedFrom(this ILogger logger, IPAddress? remote, string reason, long leftOut);
 
     [LoggerMessage(EventId = 305, Level = LogLevel.Warning, Message = "The queue to node {Peer} is full; frames are dropped until it reads again. This is logged once a minute at most.")]
     public static partial void QueueFull(this ILogger logger, NodeId peer);
 
-    [LoggerMessage(EventId = 306, Level = LogLevel.Warning, Message = "No more connections can be accepted for the moment: {Reason}. This is logged once a minute at most.")]
-    public static partial void CannotAccept(this ILogger logger, string reason);
-
-    [LoggerMessage(EventId = 307, Level = LogLevel.Critical, Message = "The receiver of frames from node {Peer} failed; the link is closed.")]
-    public static partial void ReceiverFailed(this ILogger logger, Exception error, NodeId peer);
+    [LoggerMessage(EventId = 306, Level = LogLevel.Warning, Message = "A connection could not be accepted: {Reason}. This is logged once a minute at most; {LeftOut} such lines were left out.")]
+    public static partial void CannotAccept(this ILogger logger, string reason, long leftOut);
 }

@@ -13,7 +13,7 @@ namespace Kahuna.Server.Transport;
 internal static class PeerProtocol
 {
     /// <summary>Version of handshake and frames; both sides must have the same one.</summary>
-    public const ushort Version = 4;
+    public const ushort Version = 5;
 
     /// <summary>The length in front of each frame.</summary>
     public const int FramePrefixBytes = 4;

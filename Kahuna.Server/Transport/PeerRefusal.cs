@@ -31,4 +31,7 @@ internal enum PeerRefusal : byte
 
     /// <summary>The other's data directory is another one than the one that is known here. Said in an answer, which is proven, and never in a refusal, which is not.</summary>
     Directory = 9,
+
+    /// <summary>The other was started for other nodes. The refusal names those of its sender: u16 each.</summary>
+    Voters = 10,
 }

@@ -8,8 +8,6 @@ namespace Kahuna.Server.Transport;
 /// <summary>Turns a connected socket into a proven connection: TLS, then the proofs. Blocks the calling thread; whoever wants a limit closes the socket. Any thread.</summary>
 internal sealed class PeerTls(PeerLinksOptions options)
 {
-    private readonly byte[] _ownCertificateHash = SHA256.HashData(options.Certificate.TargetCertificate.RawDataMemory.Span);
-
     /// <summary>The side that connected.</summary>
     public PeerConnection Dial(PeerSocket socket, PeerLink link)
     {
@@ -42,16 +40,17 @@ internal sealed class PeerTls(PeerLinksOptions options)
     /// <summary>The side that was connected to.</summary>
     public PeerConnection Accept(PeerSocket socket)
     {
+        TlsMaterial own = options.Tls.Current;
         SslStream tls = new(socket, leaveInnerStreamOpen: false);
         try
         {
             tls.AuthenticateAsServer(new SslServerAuthenticationOptions
             {
-                ServerCertificateContext = options.Certificate,
+                ServerCertificateContext = own.Certificate,
                 ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
                 AllowRenegotiation = false,
             });
-            ProvenPeer peer = new PeerHandshake(options, tls, _ownCertificateHash).Accept();
+            ProvenPeer peer = new PeerHandshake(options, tls, own.CertificateHash).Accept();
             return new PeerConnection(options, peer, socket, tls);
         }
         catch
@@ -64,10 +63,10 @@ internal sealed class PeerTls(PeerLinksOptions options)
     private X509ChainPolicy ChainPolicy()
     {
         X509ChainPolicy policy = new() { RevocationMode = X509RevocationMode.NoCheck };
-        if (options.TrustedRoots is not null)
+        if (options.Tls.Current.TrustedRoots is { } roots)
         {
             policy.TrustMode = X509ChainTrustMode.CustomRootTrust;
-            policy.CustomTrustStore.AddRange(options.TrustedRoots);
+            policy.CustomTrustStore.AddRange(roots);
         }
 
         return policy;

@@ -10,6 +10,10 @@ namespace Kahuna.Server.Transport;
 /// takes it without blocking. What the kernel does not take, large frames and what others keep adding meanwhile go to the writer thread, which may
 /// block. So a frame costs no hop between threads as long as the peer reads, and the caller never waits for the network.
 /// </para>
+/// <para>
+/// Urgent frames have a queue of their own, which is written first. Behind megabytes of entries on a slow link a heartbeat waits for the frame that is
+/// being written and for what the kernel holds, and for nothing else.
+/// </para>
 /// </summary>
 internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, Stream tls, Action<string> broken)
 {
@@ -26,12 +30,14 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
     private const int PushBytes = 256 * 1024;
 
     private readonly object _gate = new();
+    private readonly Queue<ByteBuffer> _urgent = new();
     private readonly Queue<ByteBuffer> _queue = new();
 
     /// <summary>Frames that the present writer packs, and where; used by whoever writes.</summary>
     private readonly List<ByteBuffer> _taken = new(64);
     private readonly ByteBuffer _pack = ByteBuffer.Rent(PackBytesMax);
 
+    private long _urgentBytes;
     private long _queuedBytes;
     private bool _writing;
     private bool _handedOver;
@@ -39,6 +45,9 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
     private bool _wasFull;
     private volatile bool _sent;
     private Thread? _thread;
+
+    /// <summary>A frame that is queued now waits for others; any thread.</summary>
+    public bool HasWaiting => Volatile.Read(ref _queuedBytes) > 0;
 
     /// <summary>Starts the writer thread.</summary>
     public void Start(string name)
@@ -69,7 +78,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
         lock (_gate)
         {
             _closed = true;
-            while (_queue.TryDequeue(out ByteBuffer? frame))
+            while (_urgent.TryDequeue(out ByteBuffer? frame) || _queue.TryDequeue(out frame))
             {
                 frame.Return();
             }
@@ -87,13 +96,15 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
     }
 
     /// <summary>Queues a frame, complete with its prefix, and takes it over in any case. False when it was dropped; <paramref name="full"/> when the queue has just become full.</summary>
-    public bool TrySend(ByteBuffer frame, out bool full)
+    public bool TrySend(ByteBuffer frame, bool isUrgent, out bool full)
     {
         full = false;
         bool dropped = false;
         lock (_gate)
         {
-            if (_closed || _queuedBytes + frame.Length > options.QueueBytesMax || _queue.Count >= options.QueueFramesMax)
+            Queue<ByteBuffer> queue = isUrgent ? _urgent : _queue;
+            ref long bytes = ref (isUrgent ? ref _urgentBytes : ref _queuedBytes);
+            if (_closed || bytes + frame.Length > options.QueueBytesMax || queue.Count >= options.QueueFramesMax)
             {
                 full = !_closed && !_wasFull;
                 _wasFull |= full;
@@ -101,8 +112,8 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
             }
             else
             {
-                _queue.Enqueue(frame);
-                _queuedBytes += frame.Length;
+                queue.Enqueue(frame);
+                Volatile.Write(ref bytes, bytes + frame.Length);
                 if (_writing)
                 {
                     return true;
@@ -136,8 +147,9 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
                 }
             }
         }
-        catch (Exception error) when (error is IOException or ObjectDisposedException)
+        catch (Exception error) when (error is not OutOfMemoryException)
         {
+            // Whatever the kernel or TLS brings about is the end of this connection; the caller may be a loop in its turn, for which it is nothing unusual.
             StopWriting(error.Message);
         }
     }
@@ -156,7 +168,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
                     socket.Push();
                 }
             }
-            catch (Exception error) when (error is IOException or ObjectDisposedException)
+            catch (Exception error) when (error is not OutOfMemoryException)
             {
                 StopWriting(error.Message);
             }
@@ -191,7 +203,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
     {
         lock (_gate)
         {
-            if (_closed || _queue.Count == 0)
+            if (_closed || _urgent.Count + _queue.Count == 0)
             {
                 _wasFull = false;
                 _handedOver = false;
@@ -212,20 +224,8 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
                 return false;
             }
 
-            int bytes = 0;
-            while (_queue.TryPeek(out ByteBuffer? frame) && (bytes == 0 || bytes + frame.Length <= PackBytesMax))
-            {
-                if (inline && frame.Length > InlineBytesMax)
-                {
-                    break;
-                }
-
-                _queue.Dequeue();
-                _taken.Add(frame);
-                bytes += frame.Length;
-            }
-
-            _queuedBytes -= bytes;
+            int bytes = TakeFrom(_urgent, ref _urgentBytes, taken: 0, inline);
+            bytes += TakeFrom(_queue, ref _queuedBytes, bytes, inline);
             if (bytes == 0)
             {
                 HandOver();
@@ -233,6 +233,26 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
 
             return bytes > 0;
         }
+    }
+
+    /// <summary>Moves as many frames of a queue as one write takes beside what is taken already; their bytes.</summary>
+    private int TakeFrom(Queue<ByteBuffer> queue, ref long queuedBytes, int taken, bool inline)
+    {
+        int bytes = 0;
+        while (queue.TryPeek(out ByteBuffer? frame) && (taken + bytes == 0 || taken + bytes + frame.Length <= PackBytesMax))
+        {
+            if (inline && frame.Length > InlineBytesMax)
+            {
+                break;
+            }
+
+            queue.Dequeue();
+            _taken.Add(frame);
+            bytes += frame.Length;
+        }
+
+        Volatile.Write(ref queuedBytes, queuedBytes - bytes);
+        return bytes;
     }
 
     private void WriteTaken()

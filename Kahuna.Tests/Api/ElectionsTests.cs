@@ -87,7 +87,7 @@ public sealed class ElectionsTests(ThreeNodes nodes)
     {
         await using KahunaClient client = Connect();
         await RefusedAsync(client.Elections.CampaignAsync(_name, new byte[1025], s_lease), KahunaErrorCode.InvalidArgument, "note is 1,025 bytes");
-        await RefusedAsync(client.Elections.CampaignAsync(_name, "c", TimeSpan.Zero), KahunaErrorCode.InvalidArgument, "lease_ms is 0");
+        await RefusedAsync(client.Elections.CampaignAsync(_name, "c", TimeSpan.Zero), KahunaErrorCode.InvalidArgument, "Lease is 0 ms");
         await RefusedAsync(client.Elections.CampaignAsync("", "c", s_lease), KahunaErrorCode.InvalidArgument, "resource is empty");
         await using LockHandle permit = await client.Semaphores.AcquireAsync(_name, 2, s_lease, s_lease);
         await RefusedAsync(client.Elections.CampaignAsync(_name, "c", s_lease), KahunaErrorCode.LockModeDiffers, "a semaphore of 2 permits");

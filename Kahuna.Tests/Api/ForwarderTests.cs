@@ -40,6 +40,7 @@ public sealed class ForwarderTests
             Encode(new Command { Kind = CommandKind.LockRelease, Flags = CommandFlags.IfRevision | CommandFlags.Session, Key = "l"u8, Value = "owner"u8, ComparedRevision = 5, SessionId = 6, Sequence = 10 }),
             Encode(new Command { Kind = CommandKind.LockAwait, Flags = CommandFlags.IfRevision | CommandFlags.Number, Key = "l"u8, Value = "owner"u8, ComparedRevision = 5, Number = 20_000 }),
             Encode(new Command { Kind = CommandKind.LockObserve, Flags = CommandFlags.IfRevision | CommandFlags.Number, Key = "l"u8, Number = 0 }),
+            Encode(new Command { Kind = CommandKind.Set, Flags = CommandFlags.Session, Key = "of one epoch only"u8, SessionId = 6, Sequence = 11, Epoch = 3 }),
             Encode(new Command { Kind = CommandKind.LockList, Flags = CommandFlags.AtRevision | CommandFlags.Number, Key = ""u8, AtRevision = 3 }),
         ];
         foreach (byte[] command in commands)
@@ -58,7 +59,7 @@ public sealed class ForwarderTests
 
     private static byte[] Encode(Command command)
     {
-        command.Durability = CommandDurability.Persistent;
+        command.Durability = command.Epoch == 0 ? CommandDurability.Persistent : CommandDurability.Ephemeral;
         ByteBuffer buffer = ByteBuffer.Rent();
         command.Write(buffer);
         byte[] bytes = buffer.Written.ToArray();

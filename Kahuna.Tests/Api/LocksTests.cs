@@ -47,7 +47,7 @@ public sealed class LocksTests(ThreeNodes nodes)
         List<Task<LockHandle>> waiting = [];
         for (int i = 1; i <= 5; i++)
         {
-            waiting.Add(client.Locks.AcquireAsync(_name, s_lease, s_wait, new LockOptions { Owner = $"waiter {i}" }).AsTask());
+            waiting.Add(client.Locks.AcquireAsync(_name, s_lease, s_wait, new LockOptions { ReentrantOwner = $"waiter {i}" }).AsTask());
             await Wait.UntilAsync(async () => (await client.Locks.GetAsync(_name))!.WaiterCount == i);
         }
 
@@ -94,7 +94,7 @@ public sealed class LocksTests(ThreeNodes nodes)
         await using KahunaClient client = Connect();
         LockHandle held = await client.Locks.AcquireAsync(_name, s_lease, s_wait);
         using CancellationTokenSource cancel = new();
-        LockOptions options = new() { Owner = isNamed ? "somebody" : null };
+        LockOptions options = new() { ReentrantOwner = isNamed ? "somebody" : null };
         Task<LockHandle> waiting = client.Locks.AcquireAsync(_name, s_lease, s_wait, options, cancel.Token).AsTask();
         await Wait.UntilAsync(async () => (await client.Locks.GetAsync(_name))!.WaiterCount == 1);
         await cancel.CancelAsync();
@@ -140,7 +140,7 @@ public sealed class LocksTests(ThreeNodes nodes)
     public async Task An_owner_renews_its_lock_under_the_same_token()
     {
         await using KahunaClient client = Connect();
-        LockOptions owner = new() { Owner = "node 7", Note = "on its way", AutoRenew = false };
+        LockOptions owner = new() { ReentrantOwner = "node 7", Note = "on its way", AutoRenew = false };
         LockHandle first = await client.Locks.AcquireAsync(_name, TimeSpan.FromSeconds(5), s_wait, owner);
         LockHandle again = (await client.Locks.TryAcquireAsync(_name, s_lease, owner))!;
         Assert.Equal(first.Token, again.Token);
@@ -164,7 +164,7 @@ public sealed class LocksTests(ThreeNodes nodes)
         Assert.False(await locks.ReleaseAsync(_name, "another", first.Token));
         Assert.False(await locks.ReleaseAsync(_name, first.Owner, first.Token + 1));
         Assert.False(await locks.ReleaseAsync(_name, first.Owner, first.Token, Durability.Ephemeral));
-        await using (LockHandle elsewhere = await locks.AcquireAsync(_name + "/other", s_lease, s_wait, new LockOptions { Owner = first.Owner }))
+        await using (LockHandle elsewhere = await locks.AcquireAsync(_name + "/other", s_lease, s_wait, new LockOptions { ReentrantOwner = first.Owner }))
         {
             Assert.False(await locks.ReleaseAsync(_name, first.Owner, elsewhere.Token));
             Assert.Null(await locks.ExtendAsync(_name, first.Owner, elsewhere.Token, s_lease));
@@ -214,7 +214,14 @@ public sealed class LocksTests(ThreeNodes nodes)
         LockHandle two = (await client.Locks.TryAcquireAsync(_name, s_lease, reader))!;
         Assert.Equal(2, (await client.Locks.GetAsync(_name))!.HolderCount);
         Assert.Null(await client.Locks.TryAcquireAsync(_name, s_lease));
-        Task<LockHandle> writer = client.Locks.AcquireAsync(_name, s_lease, s_wait).AsTask();
+        await FailsAsync(client.Locks.AcquireAsync(_name, s_lease, s_wait), KahunaErrorCode.LockModeDiffers, "Give the shared one back first.");
+        Task<LockHandle> writer;
+        using (ExecutionContext.SuppressFlow())
+        {
+            // Another flow than the readers'.
+            writer = Task.Run(() => client.Locks.AcquireAsync(_name, s_lease, s_wait).AsTask());
+        }
+
         await Wait.UntilAsync(async () => (await client.Locks.GetAsync(_name))!.WaiterCount == 1);
 
         // A writer that waits is not passed by.
@@ -332,21 +339,21 @@ public sealed class LocksTests(ThreeNodes nodes)
     {
         await using KahunaClient client = Connect();
         Locks locks = client.Locks;
-        await RefusedAsync(locks.AcquireAsync(_name, TimeSpan.Zero, s_wait), "lease_ms is 0; it must be 1 to 3,600,000");
-        await RefusedAsync(locks.TryAcquireAsync(_name, TimeSpan.FromSeconds(-1)), "lease_ms is -1,000");
-        await RefusedAsync(locks.TryAcquireAsync(_name, TimeSpan.FromHours(1) + TimeSpan.FromTicks(1)), "lease_ms is 3,600,001");
-        await RefusedAsync(locks.AcquireAsync(_name, TimeSpan.MaxValue, s_wait), "lease_ms is 922,337,203,685,478");
-        await RefusedAsync(locks.AcquireAsync(_name, s_lease, TimeSpan.Zero), "wait_ms is 0; it must be 1 to 86,400,000");
-        await RefusedAsync(locks.AcquireAsync(_name, s_lease, TimeSpan.FromTicks(-1)), "wait_ms is -1");
-        await RefusedAsync(locks.AcquireAsync(_name, s_lease, TimeSpan.FromHours(25)), "wait_ms is 90,000,000");
+        await RefusedAsync(locks.AcquireAsync(_name, TimeSpan.Zero, s_wait), "Lease is 0 ms; it must be 1 to 3,600,000 ms");
+        await RefusedAsync(locks.TryAcquireAsync(_name, TimeSpan.FromSeconds(-1)), "Lease is -1,000 ms");
+        await RefusedAsync(locks.TryAcquireAsync(_name, TimeSpan.FromHours(1) + TimeSpan.FromTicks(1)), "Lease is 3,600,001 ms");
+        await RefusedAsync(locks.AcquireAsync(_name, TimeSpan.MaxValue, s_wait), "Lease is 922,337,203,685,478 ms");
+        await RefusedAsync(locks.AcquireAsync(_name, s_lease, TimeSpan.Zero), "Wait is 0 ms; it must be 1 to 86,400,000 ms");
+        await RefusedAsync(locks.AcquireAsync(_name, s_lease, TimeSpan.FromTicks(-1)), "Wait is -1 ms");
+        await RefusedAsync(locks.AcquireAsync(_name, s_lease, TimeSpan.FromHours(25)), "Wait is 90,000,000 ms");
         await RefusedAsync(locks.AcquireAsync("", s_lease, s_wait), "resource is empty");
         await RefusedAsync(locks.AcquireAsync(new string('n', 1025), s_lease, s_wait), "1,025 bytes");
         await RefusedAsync(locks.AcquireAsync("__kahuna/x", s_lease, s_wait), "reserved");
         await RefusedAsync(locks.AcquireAsync("\ud800", s_lease, s_wait), "unpaired surrogate");
-        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Owner = "" }), "owner is empty");
-        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Owner = new string('o', 257) }), "owner is 257 bytes; the limit is 256");
-        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Owner = new string('o', 70_000) }), "owner is 70,000 bytes");
-        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Owner = "\ud800" }), "owner has an unpaired surrogate");
+        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { ReentrantOwner = "" }), "owner is empty");
+        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { ReentrantOwner = new string('o', 257) }), "owner is 257 bytes; the limit is 256");
+        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { ReentrantOwner = new string('o', 70_000) }), "owner is 70,000 bytes");
+        await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { ReentrantOwner = "\ud800" }), "owner has an unpaired surrogate");
         await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Note = new string('o', 1025) }), "note is 1,025 bytes");
         await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Mode = 0 }), "mode is 0");
         await RefusedAsync(locks.TryAcquireAsync(_name, s_lease, new LockOptions { Mode = LockMode.Permit }), "permits is 0");
@@ -356,18 +363,18 @@ public sealed class LocksTests(ThreeNodes nodes)
         await RefusedAsync(client.Semaphores.TryAcquireAsync(_name, -1, s_lease), "permits is -1");
         await RefusedAsync(client.Semaphores.TryAcquireAsync(_name, 65_536 + 7, s_lease), "permits is 65,543");
         await RefusedAsync(locks.ExtendAsync(_name, "o", 0, s_lease), "token is 0");
-        await RefusedAsync(locks.ExtendAsync(_name, "o", 1, TimeSpan.Zero), "lease_ms is 0");
+        await RefusedAsync(locks.ExtendAsync(_name, "o", 1, TimeSpan.Zero), "Lease is 0 ms");
         await RefusedAsync(locks.ReleaseAsync(_name, "", 1), "owner is empty");
         await RefusedAsync(locks.ReleaseAsync(_name, "o", -1), "token is -1");
         await RefusedAsync(locks.GetAsync(""), "resource is empty");
         Assert.Throws<ArgumentNullException>(() => locks.AcquireAsync(null!, s_lease, s_wait));
 
         string longest = _name + new string('n', 1024 - _name.Length);
-        LockOptions full = new() { Owner = new string('o', 256), Note = new string('n', 1024), Mode = LockMode.Shared };
+        LockOptions full = new() { ReentrantOwner = new string('o', 256), Note = new string('n', 1024), Mode = LockMode.Shared };
         await using LockHandle held = await locks.AcquireAsync(longest, TimeSpan.FromHours(1), TimeSpan.FromHours(24), full);
         await FailsAsync(locks.TryAcquireAsync(longest, s_lease, full with { Mode = LockMode.Exclusive }), KahunaErrorCode.LockModeDiffers, "by this owner in another mode");
         Assert.True((await client.KeyValues.SetAsync(longest[..^1] + "k", "v", new SetOptions { Fence = held.Fence })).Applied);
-        Assert.Equal((full.Owner, full.Note), ((await locks.GetAsync(longest))!.Holders[0].Owner, (await locks.GetAsync(longest))!.Holders[0].Note.AsString()));
+        Assert.Equal((full.ReentrantOwner, full.Note), ((await locks.GetAsync(longest))!.Holders[0].Owner, (await locks.GetAsync(longest))!.Holders[0].Note.AsString()));
     }
 
     private KahunaClient Connect() => KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);

@@ -48,7 +48,7 @@ public sealed class BenchmarkingPageTests
     {
         string page = await File.ReadAllTextAsync(Repository.FullPath(Page));
         OptionTable table = new();
-        Assert.All(table.Root.Options.Where(option => option.Name is not "--help" and not "--version"), option => Assert.Contains($"`{option.Name}` |", page, StringComparison.Ordinal));
+        Assert.All(table.Root.Options.Where(option => !option.Hidden && option.Name is not "--help" and not "--version"), option => Assert.Contains($"`{option.Name}` |", page, StringComparison.Ordinal));
     }
 
     /// <summary>The lines of all blocks that are marked as shell commands.</summary>

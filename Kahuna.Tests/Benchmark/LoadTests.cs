@@ -86,7 +86,7 @@ public sealed class LoadTests
         FakeTarget target = new((_, _, _) => new ValueTask<OperationResult>(never.Task));
         BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2");
         JsonElement generator = outcome.Json.GetProperty("generator");
-        Assert.Equal(0, outcome.ExitCode);
+        Assert.Equal(4, outcome.ExitCode);
         Assert.Equal(20, generator.GetProperty("backlog").GetInt64());
         Assert.Equal(17, generator.GetProperty("notSent").GetInt64());
         Assert.Equal(3, generator.GetProperty("unanswered").GetInt64());
@@ -220,6 +220,39 @@ public sealed class LoadTests
         Assert.Equal(Enumerable.Range(0, asked).Select(number => $"Set bench:{number}").Order(), requests.Take(asked).Order());
     }
 
+    [Theory]
+    [InlineData("", 0, 4, "no request was answered")]
+    [InlineData("--max-errors 1000000000", 0, 4, "no request was answered")]
+    [InlineData("", 2, 0, "")]
+    [InlineData("--max-errors 0", 2, 4, "requests failed; --max-errors allows 0.")]
+    [InlineData("--max-errors 1000000000", 2, 0, "")]
+    [InlineData("--max-errors 0", 1, 0, "")]
+    public async Task Run_whose_requests_fail_says_so_by_its_exit_code(string more, int goodOf, int expected, string sentence)
+    {
+        // Of goodOf requests one is answered: none with 0, all with 1.
+        int sent = 0;
+        FakeTarget target = new(async (_, _, _) =>
+        {
+            await Task.Yield();
+            return goodOf > 0 && Interlocked.Increment(ref sent) % goodOf == 0 ? OperationResult.Success : throw new InvalidOperationException("refused");
+        });
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 0.1 --warmup 0 --concurrency 2 " + more);
+        Assert.Equal(expected, outcome.ExitCode);
+        Assert.Contains(sentence, outcome.Error, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Latencies_of_no_success_are_no_zeros()
+    {
+        FakeTarget target = new(async static (_, _, _) =>
+        {
+            await Task.Yield();
+            throw new InvalidOperationException("refused");
+        });
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, "-c a --workload set --duration 0.1 --warmup 0 --concurrency 2");
+        Assert.Matches(@"TOTAL +0 +0 +- +- +- +- +- +- +- +[\d,]+ +0", outcome.Output);
+    }
+
     [Fact]
     public async Task Seed_that_fails_ends_the_run()
     {
@@ -316,7 +349,7 @@ public sealed class LoadTests
             return new ValueTask<OperationResult>(never.Task);
         });
         Task<BenchOutcome> run = BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 600 --timeout 300 --warmup 0", stop: stop.Token);
-        Assert.Equal(130, (await run.WaitAsync(TimeSpan.FromSeconds(60))).ExitCode);
+        Assert.Equal(130, (await run.WaitAsync(LastNet.Span)).ExitCode);
     }
 
     [Fact]

@@ -62,6 +62,8 @@ public sealed class OptionTests
     [InlineData(Endpoint + "--seed x", "--seed: 'x' is not a whole number")]
     [InlineData(Endpoint + "--target mysql", "--target: 'mysql' is not kahuna, etcd or redis")]
     [InlineData(Endpoint + "--connections -1", "--connections: '-1'")]
+    [InlineData(Endpoint + "--max-errors -1", "--max-errors: '-1'")]
+    [InlineData(Endpoint + "--connect-timeout 0", "--connect-timeout: '0' is not a number of seconds above 0")]
     [InlineData(Endpoint + "--no-such-option", "'--no-such-option'")]
     [InlineData(Endpoint + "stray", "'stray'")]
     [InlineData(Endpoint + "--duration 1 --duration 2", "'--duration'")]
@@ -87,9 +89,10 @@ public sealed class OptionTests
         string[] names =
         [
             "-c, --connection-source", "--workload", "--duration", "--warmup", "--concurrency", "--rate", "--key-space", "--value-size", "--read-pct", "--durability",
-            "--script", "--timeout", "--format", "--output", "--insecure", "--seed", "--target", "--version",
+            "--timeout", "--format", "--output", "--insecure", "--seed", "--target", "--max-errors", "--connect-timeout", "--version",
         ];
         Assert.All(names, name => Assert.Contains(name, outcome.Output, StringComparison.Ordinal));
+        Assert.DoesNotContain("--script", outcome.Output, StringComparison.Ordinal);
     }
 
     [Fact]

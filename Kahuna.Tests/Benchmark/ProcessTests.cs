@@ -120,7 +120,7 @@ public sealed class ProcessTests
     private static async Task AssertUnreachableAsync(string source)
     {
         Stopwatch clock = Stopwatch.StartNew();
-        using BenchProcess process = BenchProcess.StartTool($"-c {source} --timeout 2");
+        using BenchProcess process = BenchProcess.StartTool($"-c {source} --connect-timeout 2");
         BenchOutcome outcome = await process.WaitAsync();
         Assert.Equal((1, string.Empty), (outcome.ExitCode, outcome.Output));
         Assert.StartsWith("kahuna-bench: ", Assert.Single(outcome.ErrorLines), StringComparison.Ordinal);

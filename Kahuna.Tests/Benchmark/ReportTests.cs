@@ -125,7 +125,7 @@ public sealed class ReportTests
         Failures = [("The request timed out.", 3)],
     };
 
-    private static TargetDescription Description() => new("kahuna", "0.1.0", ["https://a:8082", "https://b:8084"]);
+    private static TargetDescription Description() => new("kahuna", "0.1.0", ["https://a:8082", "https://b:8084"]) { Store = "rocksdb" };
 
     private static MachineDescription Machine() => new("Linux", "X64", "A processor", 2, 1 << 30, ".NET 10.0");
 

@@ -11,6 +11,10 @@ namespace Kahuna.Tests.Client;
 public sealed class AcquireTests : IAsyncDisposable
 {
     private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(3);
+
+    /// <summary>Long enough that a question may be held back for as long as any.</summary>
+    private static readonly TimeSpan s_longLease = TimeSpan.FromSeconds(30);
+
     private static readonly TimeSpan s_wait = TimeSpan.FromSeconds(60);
 
     private readonly ManualTime _time = new();
@@ -29,9 +33,9 @@ public sealed class AcquireTests : IAsyncDisposable
     public async Task A_waiter_asks_until_it_is_granted_and_counts_the_lease_from_what_it_has_heard()
     {
         await ConnectAsync();
-        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, s_wait).AsTask();
         FakeRequest acquire = Node.Next();
-        Assert.Equal((CommandKind.LockAcquire, 3000, 60_000), (acquire.Kind, acquire.LeaseMs, acquire.WaitingMs));
+        Assert.Equal((CommandKind.LockAcquire, 30_000, 60_000), (acquire.Kind, acquire.LeaseMs, acquire.WaitingMs));
 
         // The request took 100 ms, and the cluster's clock showed 5,000 then.
         _time.Advance(TimeSpan.FromMilliseconds(100));
@@ -43,19 +47,28 @@ public sealed class AcquireTests : IAsyncDisposable
         FakeRequest second = Node.Next();
         long now = _time.GetTimestamp();
         _time.Advance(TimeSpan.FromMilliseconds(400));
-        Reply(second, Granted(endMs: 18_000, nowMs: 15_400));
+        Reply(second, Granted(endMs: 45_400, nowMs: 15_400));
         LockHandle handle = await acquiring.WaitAsync(Wait.Longest);
 
         // 5,000 was not before the acquire was sent, 10,100 ms ago; 15,010 not before the first question, 10,000 ms before the second one; 15,400 not before the second one, which says the least for certain.
         Assert.Equal(12, handle.Token);
-        Assert.Equal(now - 10_100 + (18_000 - 5_000) - 300 - _time.GetTimestamp(), handle.Remaining.TotalMilliseconds);
+        Assert.Equal(now - 10_100 + (45_400 - 5_000) - 800 - _time.GetTimestamp(), handle.Remaining.TotalMilliseconds);
+    }
+
+    [Fact]
+    public async Task A_question_is_held_back_for_a_third_of_the_lease_at_most()
+    {
+        await ConnectAsync();
+        _ = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
+        Assert.Equal((long)s_lease.TotalMilliseconds / 3, Node.Next().WaitingMs);
     }
 
     [Fact]
     public async Task A_wait_is_never_held_longer_than_it_lasts()
     {
         await ConnectAsync();
-        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, TimeSpan.FromSeconds(12)).AsTask();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, TimeSpan.FromSeconds(12)).AsTask();
         Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
         FakeRequest first = Node.Next();
         _time.Advance(TimeSpan.FromSeconds(10));
@@ -143,7 +156,7 @@ public sealed class AcquireTests : IAsyncDisposable
     {
         await ConnectAsync();
         using CancellationTokenSource cancel = new();
-        LockOptions options = new() { Owner = isNamed ? "o" : null };
+        LockOptions options = new() { ReentrantOwner = isNamed ? "o" : null };
         Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait, options, cancel.Token).AsTask();
         FakeRequest acquire = Node.Next();
         await cancel.CancelAsync();
@@ -189,7 +202,7 @@ public sealed class AcquireTests : IAsyncDisposable
     public async Task A_question_may_take_as_long_as_it_is_held_back_and_as_other_operations()
     {
         await ConnectAsync();
-        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, s_wait).AsTask();
         Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
         FakeRequest question = Node.Next();
         Assert.Equal(20_000u, question.WaitMs);
@@ -212,7 +225,7 @@ public sealed class AcquireTests : IAsyncDisposable
     public async Task A_question_that_is_sent_again_is_held_back_for_what_is_left()
     {
         await ConnectAsync();
-        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, s_wait).AsTask();
         Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
         Assert.Equal(10_000, Node.Next().WaitingMs);
         _time.Advance(TimeSpan.FromSeconds(7));
@@ -231,7 +244,7 @@ public sealed class AcquireTests : IAsyncDisposable
     public async Task Calls_of_one_owner_give_their_place_back_when_the_last_of_them_goes()
     {
         await ConnectAsync();
-        LockOptions owner = new() { Owner = "o" };
+        LockOptions owner = new() { ReentrantOwner = "o" };
         using CancellationTokenSource cancel = new();
         using CancellationTokenSource cancelLast = new();
         Task<LockHandle> first = _client.Locks.AcquireAsync("a", s_lease, s_wait, owner, cancel.Token).AsTask();
@@ -323,7 +336,7 @@ public sealed class AcquireTests : IAsyncDisposable
     {
         _cluster = new FakeCluster(nodes: 2);
         await ConnectAsync();
-        _ = _client.Locks.AcquireAsync("a", s_lease, s_wait).AsTask();
+        _ = _client.Locks.AcquireAsync("a", s_longLease, s_wait).AsTask();
         Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 0));
         Node.Next();
         _time.Advance(TimeSpan.FromSeconds(9));
@@ -341,7 +354,7 @@ public sealed class AcquireTests : IAsyncDisposable
         Task<LockHandle>[] acquiring = new Task<LockHandle>[10];
         for (int i = 0; i < acquiring.Length; i++)
         {
-            acquiring[i] = _client.Locks.AcquireAsync($"l{i}", s_lease, s_wait).AsTask();
+            acquiring[i] = _client.Locks.AcquireAsync($"l{i}", s_longLease, s_wait).AsTask();
             await Wait.UntilAsync(() => Node.Received.Count(request => request.Kind == CommandKind.LockAcquire) == i + 1 && Node.Held.Count == Math.Min(i + 1, 4));
         }
 
@@ -350,7 +363,7 @@ public sealed class AcquireTests : IAsyncDisposable
         Assert.Empty(Node.Held);
 
         // Who came later is asked for a shorter while, so that everybody's turn comes.
-        Reply(asked[2], Granted(3_000, 0));
+        Reply(asked[2], Granted(30_000, 0));
         Assert.Equal(3, (await acquiring[2].WaitAsync(Wait.Longest)).Token);
         FakeRequest fifth = Node.Next();
         Assert.InRange(fifth.WaitingMs!.Value, 4_000, 8_000);

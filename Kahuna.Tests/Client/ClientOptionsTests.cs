@@ -1,5 +1,7 @@
 using Kahuna.Client;
+using Kahuna.Client.Connection;
 using Kahuna.Client.DependencyInjection;
+using Kahuna.Client.Wire.Grpc;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Options;
 
@@ -36,9 +38,19 @@ public sealed class ClientOptionsTests
             [
                 "http://a:1/", "nonsense", nameof(KahunaClientOptions.RequestTimeout), nameof(KahunaClientOptions.ConnectTimeout), nameof(KahunaClientOptions.RetryBackoffMin),
                 nameof(KahunaClientOptions.RetryBackoffMax), nameof(KahunaClientOptions.MaxInFlight), nameof(KahunaClientOptions.Durability), nameof(KahunaClientOptions.TimeProvider),
-                nameof(KahunaClientOptions.TrustedCaFile),
+                nameof(KahunaClientOptions.TrustedCaFile), nameof(KahunaClientOptions.ReconnectBackoffMax), nameof(KahunaClientOptions.KeepAliveInterval),
+                nameof(KahunaClientOptions.KeepAliveTimeout), nameof(KahunaClientOptions.MaxWaiting),
             ],
             name => Assert.Contains(name, refusal.Message, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void A_connection_is_kept_alive_and_dialed_as_the_options_say()
+    {
+        KahunaClientOptions options = new() { KeepAliveInterval = TimeSpan.FromSeconds(7), KeepAliveTimeout = TimeSpan.FromSeconds(2) };
+        GrpcChannelOptions made = new GrpcFrameChannel(options).OptionsFor(new Uri("https://a:1"));
+        Assert.Equal((TimeSpan.FromSeconds(7), TimeSpan.FromSeconds(2)), (made.KeepAlivePingDelay, made.KeepAlivePingTimeout));
+        Assert.IsType<AddressRace>(made.Dial!.Target);
     }
 
     [Fact]
@@ -64,7 +76,7 @@ public sealed class ClientOptionsTests
         });
         using ServiceProvider provider = services.BuildServiceProvider();
         OptionsValidationException refusal = Assert.Throws<OptionsValidationException>(() => provider.GetRequiredService<KahunaClient>());
-        Assert.Equal(9, refusal.Failures.Count());
+        Assert.Equal(13, refusal.Failures.Count());
     }
 
     private static void Spoil(KahunaClientOptions options)
@@ -73,7 +85,11 @@ public sealed class ClientOptionsTests
         options.ConnectTimeout = TimeSpan.FromHours(1);
         options.RetryBackoffMin = TimeSpan.FromMinutes(2);
         options.RetryBackoffMax = TimeSpan.FromSeconds(1);
+        options.ReconnectBackoffMax = TimeSpan.FromMilliseconds(1);
+        options.KeepAliveInterval = TimeSpan.Zero;
+        options.KeepAliveTimeout = TimeSpan.FromHours(1);
         options.MaxInFlight = 100_000;
+        options.MaxWaiting = -1;
         options.Durability = 0;
         options.TimeProvider = null!;
         options.Insecure = true;

@@ -1,5 +1,8 @@
 using Kahuna.Client;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
+using Kahuna.Client.Sequences;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Client.Wire.Routing;
@@ -83,12 +86,12 @@ public sealed class ClientRoutingTests
         cluster[1].SendMap();
         await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         Assert.Equal(new PartitionDescription(0, 2, 6), (await client.DescribeAsync()).Partitions[0]);
-        Assert.Equal(2, cluster[2].Received.Count);
-
-        // What the silent leader took stays there until it answers.
-        Assert.False(stuck.IsCompleted);
+        // What the silent leader took goes to the new one as well, under the number that it has; an answer that comes too late finds nobody.
+        Assert.Equal(2, (await stuck).Revision);
         held.Connection.Reply(held, FakeReply.Applied(1));
-        Assert.Equal(1, (await stuck).Revision);
+        await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        Assert.Single(cluster[2].Received, request => (request.CallNumber.Session, request.CallNumber.Sequence) == (held.CallNumber.Session, held.CallNumber.Sequence));
+        Assert.DoesNotContain(cluster[2].Received, static request => (request.WaitMs & Frame.ForwardFlag) != 0);
     }
 
     [Fact]
@@ -97,13 +100,92 @@ public sealed class ClientRoutingTests
         ManualTime time = new();
         FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
         await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
+        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? FakeReply.Found("new") : FakeReply.NotLeader(1);
         Task<GetResult> stuck = Wait.ForAsync(client.KeyValues.GetAsync("k"));
         cluster[1].Next();
-        time.Advance(TimeSpan.FromSeconds(3));
-        cluster[2].Answer = static _ => FakeReply.Found("new");
-        Task<GetResult> probe = Wait.ForAsync(client.KeyValues.GetAsync("k"));
-        Assert.Equal("new", (await probe).Value.AsString());
-        Assert.False(stuck.IsCompleted);
+        await Wait.UntilAsync(time, () => stuck.IsCompleted);
+        Assert.Equal("new", (await stuck).Value.AsString());
+        Assert.Equal("new", (await Wait.ForAsync(client.KeyValues.GetAsync("k"))).Value.AsString());
+        Assert.Single(cluster[1].Received);
+        Assert.Equal(2, cluster[2].Received.Count);
+    }
+
+    [Fact]
+    public async Task A_leader_that_cannot_be_connected_to_is_asked_through_another_node()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
+        cluster[1].IsDown = true;
+        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? FakeReply.Applied(7) : FakeReply.NotLeader(1);
+        await using KahunaClient client = cluster.Client(options => options.TimeProvider = time, 2);
+        Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        await Wait.UntilAsync(time, () => set.IsCompleted);
+        Assert.Equal(7, (await set).Revision);
+
+        // From then on at once.
+        int received = cluster[2].Received.Count;
+        Assert.Equal(7, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        Assert.Equal(received + 1, cluster[2].Received.Count);
+    }
+
+    [Fact]
+    public async Task A_question_that_waits_at_a_silent_leader_is_asked_again_at_the_new_one()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new(nodes: 3) { Leaders = [(1, 5)] };
+        await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
+        cluster[1].Answer = static request => request.Kind == CommandKind.LockAcquire ? new FakeReply(OutcomeStatus.Queued, 40, 1_000) : null;
+        Task<LockHandle> acquire = Wait.ForAsync(client.Locks.AcquireAsync("a", TimeSpan.FromSeconds(30), TimeSpan.FromMinutes(1)));
+        FakeRequest waits = cluster[1].Next();
+        Assert.Equal(CommandKind.LockAwait, waits.Kind);
+        Assert.InRange(waits.WaitingMs!.Value, 1, 10_000);
+        cluster[2].Answer = static request => request.Kind == CommandKind.LockAwait ? new FakeReply(OutcomeStatus.Found, 40, 60_000) : FakeReply.Applied();
+        cluster.Leaders = [(2, 6)];
+        cluster[3].SendMap();
+        await Wait.UntilAsync(time, () => cluster[2].Received.Any(static request => request.Kind == CommandKind.LockAwait));
+        Assert.Equal(40, (await acquire).Token);
+    }
+
+    [Fact]
+    public async Task A_call_with_an_idempotency_key_stays_where_it_is_and_nothing_is_not_certain_once_an_attempt_was_lost()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
+        await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
+        cluster[2].Answer = static _ => new FakeReply(OutcomeStatus.NotFound);
+        Task<SequenceRange> reserve = Wait.ForAsync(client.Sequences.ReserveAsync("s", 1, new SequenceOptions { IdempotencyKey = "key" }));
+        cluster[1].Next();
+        cluster.Leaders = [(2, 6)];
+        cluster[2].SendMap();
+        int steps = 0;
+        await Wait.UntilAsync(time, () => ++steps > 100, stepMs: 50);
+        Assert.Empty(cluster[2].Received);
+
+        // A key that got nothing stays free, so the lost attempt may still be carried out.
+        cluster[1].Break();
+        await Wait.UntilAsync(time, () => reserve.IsCompleted);
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => reserve);
+        Assert.Equal((KahunaErrorCode.SequenceNotFound, OperationOutcome.Unknown), (failure.Code, failure.Outcome));
+    }
+
+    [Fact]
+    public async Task A_deposed_leader_that_answers_is_not_asked_twice()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
+        await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
+        cluster[2].Answer = static _ => FakeReply.Applied(8);
+        Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        FakeRequest held = cluster[1].Next();
+        cluster.Leaders = [(2, 6)];
+        cluster[2].SendMap();
+        await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 2);
+        held.Connection.Reply(held, new FakeReply(OutcomeStatus.Unknown));
+        Assert.Equal(8, (await set).Revision);
+        time.Advance(TimeSpan.FromSeconds(2));
+        Assert.Equal(8, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        Assert.Equal(2, cluster[2].Received.Count);
+        Assert.Equal(held.CallNumber, cluster[2].Received.First().CallNumber);
     }
 
     [Fact]
@@ -197,7 +279,7 @@ public sealed class ClientRoutingTests
         Task<ClusterDescription> describe = Wait.ForAsync(client.DescribeAsync());
         await Wait.UntilAsync(time, () => describe.IsCompleted);
         KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => describe);
-        Assert.Contains("the node speaks wire version 9, this client 2", failure.Message, StringComparison.Ordinal);
+        Assert.Contains("the node speaks wire version 9, this client 3", failure.Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -1,5 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
+using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Client;
@@ -18,19 +19,22 @@ internal sealed class FakeCluster : IFrameChannel
     /// <summary>What the nodes say about the leaders.</summary>
     public (int Leader, ulong Term)[] Leaders { get; set; }
 
+    /// <summary>Where clients log.</summary>
+    public ILoggerFactory Loggers { get; set; } = NullLoggerFactory.Instance;
+
     public FakeNode this[int id] => Nodes[id - 1];
 
     /// <summary>A client that knows only the first node at the beginning.</summary>
     public KahunaClient Client(Action<KahunaClientOptions>? configure = null, params int[] seeds)
     {
-        KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromMinutes(1) };
+        KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromMinutes(5) };
         foreach (int id in seeds.Length == 0 ? [1] : seeds)
         {
             options.Endpoints.Add(this[id].Endpoint);
         }
 
         configure?.Invoke(options);
-        return new KahunaClient(options, new ConnectionPorts(this, options.TimeProvider, Context: null, Seed: 7), NullLoggerFactory.Instance);
+        return new KahunaClient(options, new ConnectionPorts(this, options.TimeProvider, Context: null, Seed: 7), Loggers);
     }
 
     /// <summary>A client that is connected to every node.</summary>
@@ -52,7 +56,9 @@ internal sealed class FakeCluster : IFrameChannel
     public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
     {
         FakeNode node = Nodes.Single(node => node.Endpoint == endpoint);
-        return node.IsDown ? throw new IOException("Connection refused") : new ValueTask<IFrameStream>(node.Accept());
+        Interlocked.Increment(ref node.Attempts);
+        return node.IsUntrusted ? throw new HttpRequestException("no TLS", new UntrustedServerException($"the certificate of {endpoint.Authority} is not trusted by TrustedCaFile \"ca.pem\""))
+            : node.IsDown ? throw new IOException("Connection refused") : new ValueTask<IFrameStream>(node.Accept());
     }
 
     /// <inheritdoc/>

@@ -92,14 +92,19 @@ internal sealed class FakeConnection : IFrameStream
     public async ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
     {
         Interlocked.Increment(ref WritesBegun);
-        await _writable.Task.WaitAsync(_end.Token);
-        await _toNode.Writer.WriteAsync(messages, _end.Token);
+        if (_node.TakesLate)
+        {
+            await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        }
+
+        await _writable.Task.WaitAsync(_end.Token).ConfigureAwait(false);
+        await _toNode.Writer.WriteAsync(messages, _end.Token).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
     public async ValueTask<int> ReadAsync(Memory<byte> buffer)
     {
-        ReadResult result = await _toClient.Reader.ReadAsync(_end.Token);
+        ReadResult result = await _toClient.Reader.ReadAsync(_end.Token).ConfigureAwait(false);
         int count = (int)Math.Min(buffer.Length, result.Buffer.Length);
         System.Buffers.BuffersExtensions.CopyTo(result.Buffer.Slice(0, count), buffer.Span);
         _toClient.Reader.AdvanceTo(result.Buffer.GetPosition(count));

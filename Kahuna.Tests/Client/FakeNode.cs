@@ -20,8 +20,14 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
     /// <summary>Refuses connections.</summary>
     public bool IsDown { get; set; }
 
+    /// <summary>Shows a certificate that no client trusts.</summary>
+    public bool IsUntrusted { get; set; }
+
     /// <summary>Takes connections, but does not greet.</summary>
     public bool IsMute { get; set; }
+
+    /// <summary>No write to it ends on the thread on which it began, as over a network.</summary>
+    public bool TakesLate { get; set; }
 
     /// <summary>The version that it states.</summary>
     public ushort Version { get; set; } = Limits.WireVersion;
@@ -43,6 +49,9 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
     public int FramesReceived;
 
     public int Connects;
+
+    /// <summary>Connections that clients have tried, in vain or not.</summary>
+    public int Attempts;
 
     /// <summary>The newest stream.</summary>
     public FakeConnection Connection => _connections.Last();

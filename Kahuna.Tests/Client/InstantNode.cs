@@ -29,6 +29,9 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
 
     public static Uri Endpoint => s_endpoint;
 
+    /// <summary>Operations that were received.</summary>
+    public int Requests;
+
     /// <summary>The client's reader waits.</summary>
     public bool IsReading => _isReading;
 
@@ -62,6 +65,7 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
         }
         else
         {
+            Interlocked.Add(ref Requests, count);
             Frame.Begin(frame, FrameKind.Replies);
             int at = Frame.HeaderBytes;
             for (int i = 0; i < count; i++)

@@ -2,6 +2,9 @@ using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Tests.Transport;
+using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Client;
 
@@ -126,6 +129,7 @@ public sealed class LockHandleTests : IAsyncDisposable
         Assert.InRange(ended - begun, 4600, 5000);
         Assert.InRange(Count(CommandKind.LockExtend), 2, 6);
         Assert.InRange(Node.Received.Last(request => request.Kind == CommandKind.LockExtend).LeaseMs, 1, 2999);
+        GC.KeepAlive(handle);
     }
 
     [Fact]
@@ -189,6 +193,84 @@ public sealed class LockHandleTests : IAsyncDisposable
     }
 
     [Fact]
+    public async Task A_holder_whose_clock_is_one_percent_slow_is_told_in_time_at_every_lease()
+    {
+        await ConnectAsync();
+        for (int leaseMs = 20; leaseMs <= 3_600_000; leaseMs += 1 + (leaseMs / 7))
+        {
+            LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync("a", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
+
+            // The cluster's clock shows 1.01 s for each second of the holder's.
+            Assert.InRange(handle.Remaining.TotalMilliseconds * 1.01, 0, leaseMs);
+            Assert.True(handle.Remaining.TotalMilliseconds >= leaseMs * 0.9 - 1);
+            await handle.DisposeAsync();
+        }
+    }
+
+    [Fact]
+    public async Task Handles_of_one_owner_lose_a_grant_together_before_it_is_given_back()
+    {
+        LockOptions owner = new() { ReentrantOwner = "o" };
+        LockHandle first = await AcquireAsync(owner);
+        LockHandle second = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, owner));
+        LockHandle stranger = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, new LockOptions { ReentrantOwner = "p" }));
+        CancellationToken lost = second.LostToken;
+        int told = 0;
+        Node.Answer = request =>
+        {
+            told = request.Kind == CommandKind.LockRelease && lost.IsCancellationRequested ? 1 : 2;
+            return FakeReply.Applied(7);
+        };
+        Assert.True(await Wait.ForAsync(first.ReleaseAsync()));
+        Assert.Equal((1, TimeSpan.Zero, false), (told, second.Remaining, stranger.LostToken.IsCancellationRequested));
+
+        Assert.True(await Wait.ForAsync(_client.Locks.ReleaseAsync("a", "p", 7)));
+        Assert.True(stranger.LostToken.IsCancellationRequested);
+    }
+
+    [Fact]
+    public async Task Handles_of_one_owner_hear_together_that_the_cluster_has_given_their_grant_to_others()
+    {
+        LockOptions owner = new() { ReentrantOwner = "o" };
+        LockHandle first = await AcquireAsync(owner);
+        LockHandle second = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, owner));
+        CancellationToken lost = second.LostToken;
+        Node.Answer = static _ => new FakeReply(OutcomeStatus.ConditionFailed, 9);
+        Assert.False(await Wait.ForAsync(first.ExtendAsync()));
+        Assert.True(lost.IsCancellationRequested);
+    }
+
+    [Fact]
+    public async Task A_handle_that_is_forgotten_is_renewed_no_more_and_who_watches_its_token_is_told()
+    {
+        LogRecorder log = new();
+        await ConnectAsync(log);
+        long begun = _time.GetTimestamp();
+        CancellationToken lost = await ForgetAsync();
+
+        // Frames of the call may still be on this stack, and the handle with them.
+        await Task.Yield();
+        Collect();
+        await AdvanceUntilAsync(() => lost.IsCancellationRequested);
+        Assert.Equal(0, Count(CommandKind.LockExtend));
+        Assert.InRange(_time.GetTimestamp() - begun, 2_700, 2_999);
+        Assert.Contains("\"a\" (token 7) was neither disposed nor kept", Assert.Single(log.Lines, static line => line.Contains("disposed", StringComparison.Ordinal)), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_handle_that_is_kept_is_renewed_whatever_the_collector_does()
+    {
+        LockHandle handle = await AcquireAsync(null);
+        for (int i = 1; i <= 3; i++)
+        {
+            Collect();
+            await AdvanceUntilAsync(() => Count(CommandKind.LockExtend) == i && handle.Remaining > TimeSpan.FromMilliseconds(2600));
+        }
+
+        GC.KeepAlive(handle);
+    }
+
+    [Fact]
     public async Task Each_of_many_leases_ends_at_its_time()
     {
         await ConnectAsync();
@@ -199,7 +281,7 @@ public sealed class LockHandleTests : IAsyncDisposable
             int leaseMs = random.Next(1_000, 60_000);
             long now = _time.GetTimestamp();
             LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync($"l{i}", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
-            held.Add((handle, handle.LostToken, now + leaseMs - Math.Min(leaseMs / 10, 500)));
+            held.Add((handle, handle.LostToken, now + leaseMs - Math.Min(leaseMs / 10, 500 + (leaseMs / 100))));
             if (random.Next(3) == 0)
             {
                 int given = random.Next(held.Count);
@@ -218,9 +300,20 @@ public sealed class LockHandleTests : IAsyncDisposable
         Assert.All(held, item => Assert.True(item.Lost.IsCancellationRequested));
     }
 
-    private async Task ConnectAsync()
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    private async Task<CancellationToken> ForgetAsync() => (await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease))).LostToken;
+
+    private static void Collect()
+    {
+        GC.Collect();
+        GC.WaitForPendingFinalizers();
+        GC.Collect();
+    }
+
+    private async Task ConnectAsync(ILoggerFactory? loggers = null)
     {
         Node.Answer = request => new FakeReply(OutcomeStatus.Applied, 7, 50_000 + request.LeaseMs);
+        _cluster.Loggers = loggers ?? NullLoggerFactory.Instance;
         _client = await _cluster.ConnectedAsync(_time, s_requestTimeout);
     }
 

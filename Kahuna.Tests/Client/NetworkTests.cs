@@ -80,10 +80,27 @@ public sealed class NetworkTests
             await using KahunaClient wary = KahunaClient.Connect(cluster.Endpoints, options =>
             {
                 options.TrustedCaFile = other;
-                options.ConnectTimeout = TimeSpan.FromSeconds(1);
+                options.ConnectTimeout = options.RequestTimeout = TimeSpan.FromMinutes(5);
             });
             KahunaException refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(wary.DescribeAsync()));
-            Assert.Contains("certificate", refused.Message, StringComparison.Ordinal);
+            Assert.Equal((KahunaErrorCode.Untrusted, OperationOutcome.DidNotHappen), (refused.Code, refused.Outcome));
+            Assert.Contains($"is not trusted by TrustedCaFile \"{other}\"", refused.Message, StringComparison.Ordinal);
+            refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(wary.KeyValues.SetAsync("k", "v")));
+            Assert.Equal(KahunaErrorCode.Untrusted, refused.Code);
+
+            // The authority is exchanged while the client runs.
+            File.Copy(DevelopmentCertificates.AuthorityPath(), other, overwrite: true);
+            await Wait.UntilAsync(async () =>
+            {
+                try
+                {
+                    return (await wary.KeyValues.SetAsync("k", "v")).Applied;
+                }
+                catch (KahunaException untrusted) when (untrusted.Code == KahunaErrorCode.Untrusted)
+                {
+                    return false;
+                }
+            });
         }
         finally
         {

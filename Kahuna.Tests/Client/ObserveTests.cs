@@ -35,6 +35,38 @@ public sealed class ObserveTests
     }
 
     [Fact]
+    public async Task An_observation_goes_on_after_an_outage_and_only_its_first_question_has_to_be_answered()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new();
+        KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(2));
+        FakeNode node = cluster[1];
+        IAsyncEnumerator<LeaderDescription?> seen = client.Elections.ObserveAsync("e").GetAsyncEnumerator();
+        Task<bool> next = seen.MoveNextAsync().AsTask();
+        Reply(node, CommandKind.LockGet, 0, 7, owner: "ann", note: "one");
+        Assert.True(await next.WaitAsync(Wait.Longest));
+        next = seen.MoveNextAsync().AsTask();
+        node.Next();
+        node.IsDown = true;
+        node.Break();
+        for (int i = 0; i < 300; i++)
+        {
+            time.Advance(TimeSpan.FromMilliseconds(100));
+            await Task.Delay(1);
+        }
+
+        Assert.False(next.IsCompleted);
+        node.Answer = static _ => null;
+        node.IsDown = false;
+        await Wait.UntilAsync(time, () => node.Held.Count > 0);
+        Reply(node, CommandKind.LockObserve, 7, 9, owner: "bob", note: "two");
+        Assert.True(await next.WaitAsync(Wait.Longest));
+        Assert.Equal(new LeaderDescription("two", 9), seen.Current);
+        Task disposing = Task.WhenAll(seen.DisposeAsync().AsTask(), client.DisposeAsync().AsTask());
+        await Wait.UntilAsync(time, () => disposing.IsCompleted, stepMs: 100);
+    }
+
+    [Fact]
     public async Task Observers_that_went_away_leave_room_for_everything_else()
     {
         FakeCluster cluster = new();

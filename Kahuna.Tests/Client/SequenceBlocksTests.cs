@@ -23,6 +23,29 @@ public sealed class SequenceBlocksTests
         Assert.Equal([10, 7, 3, 1, 10], cluster[1].Received.Select(CountOf));
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_range_from_a_sequence_that_begins_again_is_what_is_left_before_its_bound(bool cycles)
+    {
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync();
+        byte[] told = new byte[SequenceDescription.Bytes];
+        new SequenceForm { Initial = 1, Increment = 1, Min = 1, Max = 60, Cycles = cycles }.Write(told);
+        cluster[1].Answer = request => request.Kind == CommandKind.SequenceGet ? new FakeReply(OutcomeStatus.Found, 0, 0, told)
+            : CountOf(request) > 10 ? Left(10) : new FakeReply(OutcomeStatus.Applied, 60, 51);
+        Task<SequenceRange> taking = client.Sequences.ReserveAsync("s", 50).AsTask();
+        if (cycles)
+        {
+            Assert.Equal(new SequenceRange { First = 51, Last = 60, Count = 10 }, await taking.WaitAsync(Wait.Longest));
+            return;
+        }
+
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => taking.WaitAsync(Wait.Longest));
+        Assert.Equal(KahunaErrorCode.SequenceExhausted, failure.Code);
+        Assert.Contains("only 10 values", failure.Message, StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task An_answer_that_makes_no_sense_does_not_hold_it_up()
     {

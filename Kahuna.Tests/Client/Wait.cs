@@ -4,7 +4,7 @@ namespace Kahuna.Tests.Client;
 internal static class Wait
 {
     /// <summary>Far longer than anything takes on a busy machine.</summary>
-    public static readonly TimeSpan Longest = TimeSpan.FromSeconds(30);
+    public static readonly TimeSpan Longest = LastNet.Span;
 
     public static Task UntilAsync(Func<bool> condition) => UntilAsync(() => Task.FromResult(condition()));
 

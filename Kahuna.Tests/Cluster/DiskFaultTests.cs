@@ -10,7 +10,7 @@ public sealed class DiskFaultTests(ITestOutputHelper output)
     private const string Syncs = "fsync,fdatasync,sync_file_range";
     private const string Writes = "pwrite64,pwritev,pwritev2";
 
-    private static readonly TimeSpan s_endsWithin = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_endsWithin = LastNet.Span;
 
     [Theory]
     [InlineData(Syncs, "EIO")]

@@ -10,7 +10,7 @@ namespace Kahuna.Tests.Cluster;
 [Collection(ClusterCollection.Name)]
 public sealed class EphemeralCrashTests(ITestOutputHelper output)
 {
-    private static readonly TimeSpan s_backWithin = TimeSpan.FromSeconds(15);
+    private static readonly TimeSpan s_backWithin = LastNet.Span;
 
     private static readonly TimeSpan s_requestTimeout = TimeSpan.FromSeconds(3);
 

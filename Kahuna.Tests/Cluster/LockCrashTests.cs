@@ -14,7 +14,7 @@ public sealed class LockCrashTests(ITestOutputHelper output)
     private const int Callers = 12;
     private const int Names = 3;
 
-    private static readonly TimeSpan s_backWithin = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_backWithin = LastNet.Span;
     private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(3);
     private static readonly TimeSpan s_wait = TimeSpan.FromSeconds(20);
 
@@ -46,7 +46,7 @@ public sealed class LockCrashTests(ITestOutputHelper output)
 
             await progress.MakeAsync();
             await stop.CancelAsync();
-            await Task.WhenAll(callers).WaitAsync(TimeSpan.FromMinutes(2));
+            await Task.WhenAll(callers).WaitAsync(LastNet.Span);
             LockFindings findings = ledger.Check();
             Assert.True(findings.IsGood, findings.ToString());
             output.WriteLine($"Checked: {Kills} times kill -9 of a leader: {findings}");

@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Globalization;
 
 namespace Kahuna.Tests.Cluster;
 
@@ -26,6 +27,9 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
 
     /// <summary>Limit of file descriptors for the next start; null leaves it as it is.</summary>
     public int? Descriptors { get; set; }
+
+    /// <summary>Hard limit of the managed heap for the next start; null leaves it to the runtime.</summary>
+    public long? HeapBytesMax { get; set; }
 
     /// <summary>Everything that a server process in these tests gets: no option from the environment of the person who runs them.</summary>
     public static ProcessStartInfo StartInfo(string certificates, string logFile, IEnumerable<string> options)
@@ -57,6 +61,11 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
             start.ArgumentList[1] = $"ulimit -n {limit}; {start.ArgumentList[1]}";
         }
 
+        if (HeapBytesMax is { } heap)
+        {
+            start.Environment["DOTNET_GCHeapHardLimit"] = heap.ToString("x", CultureInfo.InvariantCulture);
+        }
+
         _process = Process.Start(start)!;
         guardian.Add(_process.Id);
     }
@@ -64,7 +73,7 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
     public void Kill()
     {
         Signal.Send(ProcessId, Signal.Kill);
-        WaitForExit(TimeSpan.FromSeconds(10));
+        WaitForExit(LastNet.Span);
     }
 
     public void SendKill() => Signal.Send(ProcessId, Signal.Kill);
@@ -77,7 +86,7 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
     public int Stop()
     {
         Signal.Send(ProcessId, Signal.Terminate);
-        WaitForExit(TimeSpan.FromSeconds(30));
+        WaitForExit(LastNet.Span);
         return ExitCode;
     }
 

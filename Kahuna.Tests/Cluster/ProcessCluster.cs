@@ -13,7 +13,7 @@ namespace Kahuna.Tests.Cluster;
 /// </summary>
 internal sealed class ProcessCluster : IAsyncDisposable
 {
-    private static readonly TimeSpan s_readyWithin = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan s_readyWithin = LastNet.Span;
 
     private readonly ITestOutputHelper _output;
     private readonly string _directory = Directory.CreateTempSubdirectory("kahuna-cluster-").FullName;

@@ -13,7 +13,7 @@ public sealed class ServerFloodTests(ITestOutputHelper output)
     private const int Descriptors = 256;
     private const int Connections = 400;
 
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(4);
 
     [Fact]
     public async Task Node_of_256_descriptors_outlives_400_held_connections()

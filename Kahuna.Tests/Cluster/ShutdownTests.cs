@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Text.Json;
 using Kahuna.Client;
 using Xunit.Abstractions;
 
@@ -8,7 +9,7 @@ namespace Kahuna.Tests.Cluster;
 [Collection(ClusterCollection.Name)]
 public sealed class ShutdownTests(ITestOutputHelper output)
 {
-    private static readonly TimeSpan s_within = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_within = LastNet.Span;
 
     [Fact]
     public async Task Stopped_leader_hands_over_and_finishes_what_it_accepted()
@@ -50,6 +51,36 @@ public sealed class ShutdownTests(ITestOutputHelper output)
             await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(5));
             await client.KeyValues.SetAsync("still", "there");
             Assert.Equal("there", (await client.KeyValues.GetAsync("still")).Value.AsString());
+        });
+    }
+
+    [Fact]
+    public async Task Port_in_use_is_one_line()
+    {
+        await using ProcessCluster cluster = new(output, nodes: 1);
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            (int exitCode, string[] lines) = RunServer(cluster, "--data", cluster.ScratchFile("other"), "--listen", cluster.Nodes[0].Url);
+            Assert.Equal(1, exitCode);
+            string line = Assert.Single(lines, line => !line.Contains("data in", StringComparison.Ordinal));
+            Assert.Contains("address already in use", line, StringComparison.Ordinal);
+        });
+    }
+
+    [Fact]
+    public async Task Json_log_has_the_fields_of_an_event()
+    {
+        await using ProcessCluster cluster = new(output, 3, "--log-format", "json");
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            NodeProcess leader = await cluster.LeaderAsync();
+            Assert.Equal(0, leader.Stop());
+            JsonElement[] events = [.. leader.Log().Split('\n').Where(line => line.StartsWith('{')).Select(line => JsonDocument.Parse(line).RootElement)];
+            JsonElement[] leads = [.. events.Where(line => line.GetProperty("EventId").GetInt32() == 7).Select(line => line.GetProperty("State"))];
+            Assert.Contains(leads, state => state.GetProperty("Leader").ToString() == $"{leader.Id}" && state.GetProperty("Term").GetUInt64() > 0);
+            Assert.Contains(events, line => line.GetProperty("EventId").GetInt32() == 10 && line.GetProperty("State").GetProperty("Reached").GetInt32() >= 2);
         });
     }
 

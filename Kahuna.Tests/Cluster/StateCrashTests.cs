@@ -14,8 +14,8 @@ public sealed class StateCrashTests(ITestOutputHelper output)
     private const int BulkKeys = 1_500;
     private const int BulkValueBytes = 8_000;
 
-    private static readonly TimeSpan s_within = TimeSpan.FromSeconds(60);
-    private static readonly TimeSpan s_backWithin = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_within = LastNet.Span;
+    private static readonly TimeSpan s_backWithin = LastNet.Span;
     private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_CRASH_ROUNDS"), NumberStyles.None, CultureInfo.InvariantCulture, out int rounds) ? rounds : 1;
 
     [Theory]

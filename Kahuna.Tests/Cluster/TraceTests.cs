@@ -8,7 +8,7 @@ namespace Kahuna.Tests.Cluster;
 [Collection(ClusterCollection.Name)]
 public sealed class TraceTests(ITestOutputHelper output)
 {
-    private static readonly TimeSpan s_within = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_within = LastNet.Span;
 
     [Fact]
     public async Task Traces_of_a_killed_leader_are_clean()

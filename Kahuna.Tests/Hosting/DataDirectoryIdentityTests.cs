@@ -6,6 +6,9 @@ namespace Kahuna.Tests.Hosting;
 /// <summary>A data directory keeps what it was created for.</summary>
 public sealed class DataDirectoryIdentityTests : IDisposable
 {
+    /// <summary>All that a record must have, but for whether it votes.</summary>
+    private const string Whole = """{ "format": 2, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "voters": [1], "directoryId": "11", "logId": "12", "logMade": true""";
+
     private readonly TemporaryDirectory _directory = new();
 
     private NodeOptions Options => new() { DataDirectory = Path.Combine(_directory.Path, "new", "data"), Partitions = 3, PartitionsGiven = true, StateStore = StateStoreChoice.Files };
@@ -19,13 +22,16 @@ public sealed class DataDirectoryIdentityTests : IDisposable
         DataDirectoryIdentity second = DataDirectoryIdentity.Open(Options with { Partitions = 1, PartitionsGiven = false });
 
         Assert.Equal(
-            new DataDirectoryIdentity("kahuna", new NodeId(1), 3) { DirectoryId = first.DirectoryId, StateStore = StateStoreChoice.Files, Voting = VotingState.Yes },
+            new DataDirectoryIdentity("kahuna", new NodeId(1), 3, new VoterSet([new NodeId(1)])) { DirectoryId = first.DirectoryId, LogId = first.LogId, StateStore = StateStoreChoice.Files, Voting = VotingState.Yes },
             first);
         Assert.NotEqual(0ul, first.DirectoryId);
+        Assert.NotEqual(0ul, first.LogId);
+        Assert.NotEqual(first.DirectoryId, first.LogId);
         Assert.Equal(first, second);
         Assert.Equal(["LOCK", DataDirectoryIdentity.FileName], Directory.EnumerateFiles(Options.DataDirectory).Select(Path.GetFileName).Order());
         Assert.Equal(
-            $"{{\n  \"format\": 1,\n  \"clusterId\": \"kahuna\",\n  \"nodeId\": 1,\n  \"partitions\": 3,\n  \"directoryId\": \"{first.DirectoryId:x16}\",\n"
+            $"{{\n  \"format\": 2,\n  \"clusterId\": \"kahuna\",\n  \"nodeId\": 1,\n  \"partitions\": 3,\n  \"voters\": [1],\n  \"directoryId\": \"{first.DirectoryId:x16}\",\n"
+            + $"  \"logId\": \"{first.LogId:x16}\",\n  \"logMade\": false,\n"
             + "  \"voting\": \"yes\",\n  \"stateStore\": \"files\"\n}\n",
             File.ReadAllText(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName)));
     }
@@ -40,14 +46,51 @@ public sealed class DataDirectoryIdentityTests : IDisposable
         Refused(Options with { Partitions = 4 }, "was created for 3 partitions, but this node is started with 4 partitions");
     }
 
+    [Fact]
+    public void Other_voters_are_refused_and_other_addresses_are_not()
+    {
+        NodeOptions three = Options with { Peers = Nodes("a", 1, 2, 3) };
+        DataDirectoryIdentity.Open(three);
+
+        Refused(Options, "was created for a cluster of the nodes 1, 2, 3, but this node is started with --peers for the nodes 1; correct --peers. A node's address may change; nodes cannot be added or removed.");
+        Refused(three with { Peers = Nodes("a", 1, 2, 4) }, "this node is started with --peers for the nodes 1, 2, 4");
+        Refused(three with { Peers = Nodes("a", 1, 2, 3, 4, 5) }, "this node is started with --peers for the nodes 1, 2, 3, 4, 5");
+        DataDirectoryIdentity.Open(three with { Peers = Nodes("elsewhere", 3, 2, 1) });
+    }
+
+    [Fact]
+    public void What_is_found_is_made_sure_again()
+    {
+        DataDirectoryIdentity.Open(Options);
+        string path = Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName);
+        DateTime before = new(2020, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+        File.SetLastWriteTimeUtc(path, before);
+        DataDirectoryIdentity.Open(Options);
+
+        Assert.NotEqual(before, File.GetLastWriteTimeUtc(path));
+    }
+
+    [Fact]
+    public void A_log_without_a_record_of_its_directory_is_refused()
+    {
+        Directory.CreateDirectory(Path.Combine(Options.DataDirectory, "log"));
+        File.WriteAllText(Path.Combine(Options.DataDirectory, "log", "00000000000000000002.seg"), "");
+
+        Refused(Options, "holds a log but no node.json");
+        Assert.False(File.Exists(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName)));
+    }
+
     [Theory]
-    [InlineData("""{ "format": 2, "clusterId": "kahuna", "nodeId": 1, "partitions": 3 }""", "has format 2; this version understands format 1 only.")]
-    [InlineData("""{ "format": 1 }""", "is damaged: ")]
+    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3 }""", "has format 1; this version understands format 2 only.")]
+    [InlineData("""{ "format": 2 }""", "is damaged: 'clusterId' is missing. It says what this data directory is. If the majority of the other nodes is intact, start this node with --rebuild")]
     [InlineData("", "is damaged: ")]
-    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 100000, "partitions": 3 }""", "is damaged: ")]
-    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "voting": "perhaps" }""", "is damaged: 'perhaps' is no VotingState.")]
-    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "stateStore": "auto" }""", "is damaged: 'auto' is no StateStoreChoice.")]
-    [InlineData("""{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3, "directoryId": "12345678123456781" }""", "is damaged: ")]
+    [InlineData("[]", "is damaged: 'format' is missing.")]
+    [InlineData("""{ "format": 2, "clusterId": "kahuna", "nodeId": 100000 }""", "is damaged: 'nodeId' is of another type or out of range.")]
+    [InlineData(Whole + """, "voting": "perhaps" }""", "is damaged: 'perhaps' is no VotingState.")]
+    [InlineData(Whole + """, "voting": "yes", "stateStore": "auto" }""", "is damaged: 'auto' is no StateStoreChoice.")]
+    [InlineData(Whole + """, "voting": "yes", "logId": "12345678123456781" }""", "is damaged: 'logId' is of another type or out of range.")]
+    [InlineData(Whole + """, "voting": "yes", "directoryId": "0" }""", "is damaged: 'directoryId' is of another type or out of range.")]
+    [InlineData(Whole + """, "voting": "yes", "voters": 3 }""", "is damaged: 'voters' is of another type or out of range.")]
     public void Other_formats_and_damage_are_refused(string content, string expected)
     {
         Directory.CreateDirectory(Options.DataDirectory);
@@ -57,18 +100,14 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     }
 
     [Fact]
-    public void What_an_earlier_version_did_not_record_is_added()
+    public void Remains_of_a_write_that_was_cut_off_are_removed()
     {
-        Directory.CreateDirectory(Options.DataDirectory);
-        string path = Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName);
-        File.WriteAllText(path, """{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 3 }""");
-        File.WriteAllText(path + ".1-2.tmp", "cut off");
         DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
+        string remains = Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName) + ".1-2.tmp";
+        File.WriteAllText(remains, "cut off");
 
-        Assert.NotEqual(0ul, first.DirectoryId);
-        Assert.Equal((VotingState.Yes, StateStoreChoice.Files), (first.Voting, first.StateStore));
         Assert.Equal(first, DataDirectoryIdentity.Open(Options));
-        Assert.False(File.Exists(path + ".1-2.tmp"));
+        Assert.False(File.Exists(remains));
     }
 
     [Fact]
@@ -77,7 +116,7 @@ public sealed class DataDirectoryIdentityTests : IDisposable
         DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
 
         Refused(Options with { StateStore = StateStoreChoice.RocksDb }, "keeps its state in 'files', but this node is started with --state-store rocksdb; leave the option out");
-        Assert.Equal(first, DataDirectoryIdentity.Open(Options with { StateStore = StateStoreChoice.Auto }, Assert.Fail));
+        Assert.Equal(first, DataDirectoryIdentity.Open(Options with { StateStore = StateStoreChoice.Auto }, line => Assert.Fail(line.ToString())));
     }
 
     [Fact]
@@ -104,6 +143,8 @@ public sealed class DataDirectoryIdentityTests : IDisposable
         Assert.Contains("is longer than 4096", Assert.Throws<InvalidDataException>(() => ClusterSecret.Read(_directory.File("long", new string('x', 5000)))).Message, StringComparison.Ordinal);
         Assert.Contains("Cannot read", Assert.Throws<InvalidDataException>(() => ClusterSecret.Read(Path.Combine(_directory.Path, "none"))).Message, StringComparison.Ordinal);
     }
+
+    private static PeerNode[] Nodes(string host, params ushort[] ids) => [.. ids.Select(id => new PeerNode(new NodeId(id), new Uri($"https://{host}{id}:8082")))];
 
     private static void Refused(NodeOptions options, string expected)
     {

@@ -56,7 +56,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         [
             "--node-id", "2", "--listen", "https://0.0.0.0:8082,https://[::1]:9000", "--advertise", "https://b:8082", "--peers", "3=https://c:8082,1=https://a:8082,2=https://b:8082",
             "--data", _directory.Path, "--partitions", "8", "--leaders", "spread", "--log-limit", "64MiB", "--log-keep", "20MB", "--background-rate", "5MB", "--state-store", "files", "--rebuild", "--yes", "--max-value-bytes", "16MiB", "--certificate", certificate,
-            "--certificate-key", key, "--trusted-ca", ca, "--cluster-secret-file", _secret, "--cluster-id", "blue-1", "--log-level", "Warning", "--trace", trace,
+            "--certificate-key", key, "--trusted-ca", ca, "--cluster-secret-file", _secret, "--cluster-id", "blue-1", "--log-level", "Warning", "--log-format", "json", "--trace", trace,
         ]);
 
         Assert.Equal(new NodeId(2), options.NodeId);
@@ -77,6 +77,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.Equal((certificate, key, ca, _secret), (options.CertificatePath, options.CertificateKeyPath, options.TrustedCaPath, options.ClusterSecretFile));
         Assert.Equal("blue-1", options.ClusterId);
         Assert.Equal(LogLevel.Warning, options.LogLevel);
+        Assert.Equal(LogFormat.Json, options.LogFormat);
         Assert.Equal(trace, options.TracePath);
         Assert.False(options.IsStandalone);
     }
@@ -91,10 +92,12 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--log-limit", "KAHUNA_LOG_LIMIT", "logLimit", "3GB")]
     [InlineData("--log-keep", "KAHUNA_LOG_KEEP", "logKeep", "1GB")]
     [InlineData("--background-rate", "KAHUNA_BACKGROUND_RATE", "backgroundRate", "2MB")]
+    [InlineData("--ephemeral-patience", "KAHUNA_EPHEMERAL_PATIENCE", "ephemeralPatience", "90s")]
     [InlineData("--state-store", "KAHUNA_STATE_STORE", "stateStore", "rocksdb")]
     [InlineData("--max-value-bytes", "KAHUNA_MAX_VALUE_BYTES", "maxValueBytes", "4096")]
     [InlineData("--cluster-id", "KAHUNA_CLUSTER_ID", "clusterId", "green")]
     [InlineData("--log-level", "KAHUNA_LOG_LEVEL", "logLevel", "debug")]
+    [InlineData("--log-format", "KAHUNA_LOG_FORMAT", "logFormat", "json")]
     [InlineData("--trace", "KAHUNA_TRACE", "trace", "/trace.jsonl")]
     public void The_three_sources_mean_the_same(string flag, string variable, string key, string value)
     {
@@ -144,11 +147,15 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--partitions: '257' is no whole number from 1 to 256.", "--partitions", "257")]
     [InlineData("--leaders: 'apart' is none of together, spread.", "--leaders", "apart")]
     [InlineData("--log-level: '3' is none of trace, debug, information, warning, error, critical, none.", "--log-level", "3")]
+    [InlineData("--log-format: 'xml' is none of text, json.", "--log-format", "xml")]
+    [InlineData("--listen: https://127.0.0.1:8082 can be reached from this machine only, but this node announces https://10.1.2.3:8082; leave --listen out, or listen on https://0.0.0.0:8082.", "--listen", "https://127.0.0.1:8082", "--advertise", "https://10.1.2.3:8082")]
     [InlineData("--log-limit: '16XB' is no size; write it as 4096, 500KB, 64MiB or 16GB.", "--log-limit", "16XB")]
     [InlineData("--log-limit: 5 bytes; it must be at least 1000000 bytes.", "--log-limit", "5")]
     [InlineData("--log-keep: 15999999 bytes; it must be at least 16000000 bytes.", "--log-keep", "15999999")]
     [InlineData("--log-keep: 16000000000 bytes; it must be less than --log-limit, which is 16000000000 bytes.", "--log-keep", "16GB")]
     [InlineData("--log-keep: 20000000 bytes; it must be less than --log-limit, which is 20000000 bytes.", "--log-limit", "20MB", "--log-keep", "20MB")]
+    [InlineData("--ephemeral-patience: 'soon' is no time; write it as 90s, 10min, 1h, 7d or forever.", "--ephemeral-patience", "soon")]
+    [InlineData("--ephemeral-patience: 9 s; it must be from 10 s to 365 d, or forever.", "--ephemeral-patience", "9s")]
     [InlineData("--background-rate: 999999 bytes; it must be at least 1000000 bytes.", "--background-rate", "999999")]
     [InlineData("--state-store: 'disk' is none of auto, rocksdb, files.", "--state-store", "disk")]
     [InlineData("--rebuild: this node is a cluster of its own, so there is no other node that it could come back from. To begin with nothing, name another directory with --data.", "--rebuild")]
@@ -186,6 +193,29 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--advertise says https://x:8082, but --peers says https://a:8082 for node 1; they must agree.", ThreePeers, "--node-id", "1", "--advertise", "https://x:8082")]
     public void Contradictory_peers_are_refused(string expected, string peers, params string[] args) =>
         Bad(expected, ["--peers", peers, "--cluster-secret-file", _secret, .. args]);
+
+    [Theory]
+    [InlineData("https://127.0.0.1:9001", "https://127.0.0.1:9001")]
+    [InlineData("https://localhost:9001", "https://localhost:9001")]
+    [InlineData("https://10.1.2.3:9001", "https://[::]:9001")]
+    [InlineData("https://a.example:9001", "https://[::]:9001")]
+    public void Without_listen_a_node_listens_where_its_address_says(string own, string listens)
+    {
+        NodeOptions peer = Good(["--node-id", "1", "--peers", $"1={own},2=https://b:8082,3=https://c:8082", "--cluster-secret-file", _secret]);
+        NodeOptions alone = Good(["--advertise", own]);
+
+        Assert.Equal([new Uri(listens)], peer.Listen);
+        Assert.Equal([new Uri(listens)], alone.Listen);
+        Assert.Equal((new Uri(own), new Uri(own)), (peer.Advertise, alone.Advertise));
+    }
+
+    [Fact]
+    public void An_unknown_option_hides_no_other_mistake()
+    {
+        NodeOptionsResult result = NodeOptionsParser.Parse(["--bogus", "1", "--partitions", "0", "--peers", ThreePeers], new Dictionary<string, string>());
+
+        Assert.Equal(["Unknown option --bogus.", "--partitions: '0' is no whole number from 1 to 256."], result.Errors);
+    }
 
     [Fact]
     public void Peers_need_a_secret() =>

@@ -116,7 +116,7 @@ public sealed class CheckHistoryTests : IDisposable
         using BenchProcess process = new(new ProcessStartInfo("dotnet", [typeof(CheckHistoryTests).Assembly.Location]));
         BenchOutcome outcome = await process.WaitAsync();
         Assert.Equal((2, string.Empty), (outcome.ExitCode, outcome.Output));
-        Assert.StartsWith("Kahuna.Tests: the first argument must be one of: check-history", outcome.Error, StringComparison.Ordinal);
+        Assert.StartsWith("Kahuna.Tests: the first argument must be one of: attack, attackers, check-history", outcome.Error, StringComparison.Ordinal);
     }
 
     private static (int Code, string Output, string Error) Run(params string[] arguments)

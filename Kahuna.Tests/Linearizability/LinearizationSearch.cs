@@ -85,7 +85,7 @@ internal sealed class LinearizationSearch
 
     /// <summary>
     /// Begins at a state that was not visited before. If an answered operation may come next, agrees and by its answer changes nothing,
-    /// it is the only candidate: whatever order there is, the same one with this operation moved to here is as good.
+    /// it and tells nothing new of the state, it is the only candidate: whatever order there is, the same one with this operation moved to here is as good.
     /// </summary>
     private void Enter(RegisterState state, bool afterUnknown, int strictest)
     {
@@ -94,7 +94,7 @@ internal sealed class LinearizationSearch
         for (; one != EventList.End && EventList.IsCall(one); one = _events.After(one))
         {
             int operation = EventList.OperationOf(one);
-            if (only < 0 && _operations[operation].ChangesNothing && MayBeAlive(operation, state) && _register.TryApply(_operations[operation], operation, state, out _))
+            if (only < 0 && _operations[operation].ChangesNothing && MayBeAlive(operation, state) && _register.TryApply(_operations[operation], operation, state, out RegisterState after) && after == state)
             {
                 only = operation;
             }
@@ -244,7 +244,7 @@ internal sealed class LinearizationSearch
     private bool MayExpire() => _at.State.Expires && _operations[_at.State.Deadline - 1].EarliestExpiryNs <= _at.FirstReturnNs;
 
     /// <summary>Revisions that nobody can tell from each other count as one.</summary>
-    private RegisterState Limited(RegisterState state) => state.Revision > _history.RevisionEnd ? state with { Revision = _history.RevisionEnd } : state;
+    private RegisterState Limited(RegisterState state) => state.Revision >= _history.RevisionEnd ? state with { Revision = _history.RevisionEnd, IsAtLeast = false } : state;
 
     /// <summary>The operation can have found the key before it expired.</summary>
     private bool MayBeAlive(int operation, RegisterState state) => !state.Expires || _operations[operation].CallNs <= _operations[state.Deadline - 1].LatestExpiryNs;

@@ -37,9 +37,9 @@ internal sealed record PlainRegister(bool Exists, string? Value, long Revision, 
     }
 
     /// <summary>What was recorded leaves room for this answer.</summary>
-    public static bool Agrees(OperationResult recorded, OperationResult answer) =>
+    public static bool Agrees(HistoryOperation operation, OperationResult recorded, OperationResult answer) =>
         (recorded.Affirmed is null || recorded.Affirmed == answer.Affirmed)
-        && (recorded.Revision is null || recorded.Revision == answer.Revision)
+        && (recorded.Revision is null || recorded.Revision == answer.Revision || (recorded.Revision == 0 && operation.IsRead && answer.Affirmed == false))
         && (!recorded.HasValue || (answer.HasValue && recorded.Value == answer.Value));
 
     private bool Holds(OperationArguments asked) =>

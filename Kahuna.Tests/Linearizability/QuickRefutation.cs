@@ -81,7 +81,7 @@ internal static class QuickRefutation
     private static Sighting? Of(RegisterOperation operation)
     {
         bool isRead = operation.Kind is OperationKind.Get or OperationKind.Exists;
-        if (operation.ExpectedRevision == RegisterOperation.Anything || operation.Affirmed is not { } affirmed || (operation.ExpectedRevision == 0 && !isRead))
+        if (operation.ExpectedRevision == RegisterOperation.Anything || operation.Affirmed is not { } affirmed || operation.ExpectedRevision == 0)
         {
             return null;
         }

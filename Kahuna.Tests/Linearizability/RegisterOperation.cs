@@ -69,13 +69,12 @@ internal sealed class RegisterOperation
             return long.MaxValue;
         }
 
-        bool isRead = Kind is OperationKind.Get or OperationKind.Exists;
         bool countsUp = Kind is OperationKind.Set or OperationKind.Delete or OperationKind.Increment;
         long max = ExpectedRevision == Anything ? long.MaxValue
             : Affirmed == true && countsUp ? ExpectedRevision - 1
 
-            // A refusal for lack of a key answers 0, whatever the key's revision is.
-            : ExpectedRevision == 0 && !isRead ? long.MaxValue
+            // A refusal for lack of a key answers 0, whatever the key's revision is, and so does a read of a key that was forgotten.
+            : ExpectedRevision == 0 ? long.MaxValue
             : ExpectedRevision;
         return Affirmed == true && OnlyIfRevision != Anything ? Math.Min(max, OnlyIfRevision) : max;
     }

@@ -31,7 +31,9 @@ public sealed class StateMachineHistoryTests
         for (int seed = 0; seed < 10; seed++)
         {
             List<HistoryOperation> history = Record(seed, 60, []);
-            for (int at = 0; at < history.Count; at++)
+
+            // The last one may tell any higher revision if it makes a key: nothing comes after it that would know better.
+            for (int at = 0; at < history.Count - 1; at++)
             {
                 HistoryOperation operation = history[at];
                 foreach (OperationResult wrong in OtherAnswers(operation.Result))

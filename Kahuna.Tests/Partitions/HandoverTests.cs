@@ -1,3 +1,4 @@
+using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
@@ -96,6 +97,119 @@ public sealed class HandoverTests
         cluster.Settle();
         Assert.Equal(OutcomeStatus.Applied, extended.Replies[0].Status);
         Assert.Equal(OutcomeStatus.Found, Read(cluster, leader));
+    }
+
+    [Fact]
+    public void Deposed_leader_answers_numbered_writes_at_once_and_others_when_their_end_is_known_or_soon()
+    {
+        ModelCluster cluster = new(3);
+        NodeId leader = cluster.Elect();
+        cluster.Cut.Add(leader);
+        ModelSink numbered = cluster.Send(leader, Numbered());
+        ModelSink other = cluster.Send(leader, CommandKind.Set, "k", 0);
+        cluster.Settle();
+        int ticks = 0;
+        while (cluster[leader.Value].Loops!.Partition(0).IsLeader)
+        {
+            Assert.Empty(numbered.Replies);
+            cluster.Tick();
+            ticks++;
+        }
+
+        // One election timeout after the last word of the others it steps down, and says so in the same turn.
+        Assert.InRange(ticks, 1, 17);
+        Assert.Equal(OutcomeStatus.Unknown, Assert.Single(numbered.Replies).Value.Status);
+        Assert.Empty(other.Replies);
+        cluster.Tick(33);
+        Assert.Equal(OutcomeStatus.Unknown, Assert.Single(other.Replies).Value.Status);
+        cluster.Cut.Clear();
+        cluster.Tick(100);
+        Assert.Single(numbered.Replies);
+        Assert.Single(other.Replies);
+    }
+
+    [Fact]
+    public void Write_without_a_number_is_answered_with_its_end_when_the_next_leader_tells_it()
+    {
+        ModelCluster cluster = new(3);
+        NodeId leader = cluster.Elect();
+        cluster.Loses = (from, to, _) => to == leader;
+        ModelSink numbered = cluster.Send(leader, Numbered());
+        ModelSink other = cluster.Send(leader, CommandKind.Set, "k", 0);
+        cluster.Settle();
+        while (cluster[leader.Value].Loops!.Partition(0).IsLeader)
+        {
+            cluster.Tick();
+        }
+
+        // The others have the entry; nobody has told the old leader.
+        Assert.Equal(OutcomeStatus.Unknown, Assert.Single(numbered.Replies).Value.Status);
+        cluster.Loses = null;
+        for (int i = 0; i < 60 && other.Replies.Count == 0; i++)
+        {
+            cluster.Tick();
+        }
+
+        Assert.Equal(OutcomeStatus.Applied, Assert.Single(other.Replies).Value.Status);
+        Assert.Single(numbered.Replies);
+    }
+
+    [Fact]
+    public void Leadership_is_not_handed_to_a_node_that_may_have_stood_still()
+    {
+        ModelCluster cluster = new(3);
+        cluster.Elect();
+        cluster.Tick(100);
+        NodeId preferred = new(1);
+        Assert.Equal(preferred, cluster.LeaderOf());
+        cluster.Cut.Add(preferred);
+        NodeId leader = cluster.Elect();
+        cluster.Tick(250);
+        cluster.Cut.Clear();
+
+        // Ten seconds, as long as such a node refuses sessions.
+        for (int i = 0; i < 200; i++)
+        {
+            cluster.Tick();
+            Assert.Equal(leader, cluster.LeaderOf());
+        }
+
+        cluster.Tick(200);
+        Assert.Equal(preferred, cluster.LeaderOf());
+    }
+
+    [Fact]
+    public void Node_that_stood_still_does_not_take_leadership_that_is_offered()
+    {
+        ModelCluster cluster = new(3);
+        cluster.Elect();
+        cluster.Tick(100);
+        NodeId preferred = new(1);
+        cluster.Cut.Add(preferred);
+        NodeId leader = cluster.Elect();
+        cluster.Cut.Clear();
+        cluster.Pass(10_001);
+
+        // No leader has seen the standstill of everybody, so that it offers leadership all the same.
+        int led = 0;
+        for (int i = 0; i < 190; i++)
+        {
+            cluster.Tick();
+            led += cluster[preferred.Value].Loops!.Partition(0).IsLeader ? 1 : 0;
+        }
+
+        Assert.Equal(0, led);
+        Assert.NotEqual(preferred, leader);
+    }
+
+    private static byte[] Numbered()
+    {
+        Command command = new() { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Flags = CommandFlags.Session | CommandFlags.Opening, SessionId = 7, Sequence = 1, Key = "n"u8, Value = "v"u8 };
+        ByteBuffer buffer = ByteBuffer.Rent();
+        command.Write(buffer);
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
     }
 
     private static OutcomeStatus Read(ModelCluster cluster, NodeId node)

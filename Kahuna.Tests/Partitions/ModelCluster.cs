@@ -23,33 +23,49 @@ internal sealed class ModelCluster : ITurnScheduler
     private readonly Queue<(NodeId From, NodeId To, byte[] Frame)> _network = new();
     private readonly ModelTime _time = new();
     private readonly int _partitions;
+    private readonly long _persistentBytesMax;
     private ulong _starts;
 
     /// <param name="nodes">Number of nodes.</param>
     /// <param name="partitions">Number of partitions.</param>
     /// <param name="configure">Changes the options of every loop.</param>
     /// <param name="storage">The shipped log and store over a model disk instead of the model log.</param>
-    public ModelCluster(int nodes, int partitions = 1, Func<LoopOptions, LoopOptions>? configure = null, bool storage = false)
+    /// <param name="logLimitBytes">With storage: the size of the log past which writes are refused.</param>
+    /// <param name="fatalErrors">Gets what a turn throws; null: it goes on to the test.</param>
+    /// <param name="persistentBytesMax">Memory that the persistent data of a node may take up.</param>
+    public ModelCluster(int nodes, int partitions = 1, Func<LoopOptions, LoopOptions>? configure = null, bool storage = false, long logLimitBytes = 16L << 30, IFatalErrors? fatalErrors = null, long persistentBytesMax = long.MaxValue)
     {
+        FatalErrors = fatalErrors ?? RethrownErrors.Shared;
+        _persistentBytesMax = persistentBytesMax;
         _partitions = partitions;
         Ids = [.. Enumerable.Range(1, nodes).Select(id => new NodeId((ushort)id))];
         Configure = configure ?? (options => options);
         foreach (NodeId id in Ids)
         {
-            _nodes[id] = new ModelNode(id) { Storage = storage ? new ModelStorage(id.Value) : null };
+            _nodes[id] = new ModelNode(id) { Storage = storage ? new ModelStorage(id.Value) { LogLimitBytes = logLimitBytes } : null };
             Start(id);
         }
     }
 
     public NodeId[] Ids { get; }
 
-    public Func<LoopOptions, LoopOptions> Configure { get; }
+    /// <summary>Changes the options of the loops that start from now on.</summary>
+    public Func<LoopOptions, LoopOptions> Configure { get; set; }
 
     /// <summary>Nodes whose messages, both ways, are lost.</summary>
     public HashSet<NodeId> Cut { get; } = [];
 
+    /// <summary>Nodes whose log takes everything and brings nothing to stable storage.</summary>
+    public HashSet<NodeId> Hung { get; } = [];
+
     /// <summary>Decides whether a frame is lost.</summary>
     public Func<NodeId, NodeId, byte[], bool>? Loses { get; set; }
+
+    /// <summary>Turns run on the thread that signals, as in a node.</summary>
+    public bool Lends { get; set; }
+
+    /// <summary>Gets what a turn throws.</summary>
+    public IFatalErrors FatalErrors { get; }
 
     public ModelNode this[int id] => _nodes[new NodeId((ushort)id)];
 
@@ -83,12 +99,14 @@ internal sealed class ModelCluster : ITurnScheduler
         ILogStore log = node.Storage?.Log ?? (ILogStore)node.Log;
         IStateStore states = node.Storage?.States ?? new FileStateStore(new ModelDisk(), "/state");
         StateKeeperOptions keeping = new() { Self = id, FirstTransfer = ++_starts << 32, SliceBytes = 1_000, ChunkBytes = 1_000, FreshLogBytes = 2_000, ChunksInFlight = 4 };
-        node.Keeper = new StateKeeper(keeping, new KeeperPorts(states, log, transport, _time, node.Lines.Add), node.Failures.Add);
+        node.Keeper = new StateKeeper(keeping, new KeeperPorts(states, log, transport, _time, line => node.Lines.Add(line.ToString())), node.Failures.Add);
         node.Ports = new LoopPorts(_partitions, _time, this, log, transport, node)
         {
             States = states,
             Keeper = node.Keeper,
-            Report = node.Lines.Add,
+            FatalErrors = FatalErrors,
+            Report = line => node.Lines.Add(line.ToString()),
+            PersistentMemory = new PersistentMemory(_persistentBytesMax),
         };
         node.Loops = new LoopSet(options, node.Ports);
         node.Keeper.Attach(node.Loops, static () => { });
@@ -103,7 +121,20 @@ internal sealed class ModelCluster : ITurnScheduler
         _nodes[id].Storage?.Crash();
     }
 
-    public void Schedule(PartitionLoop loop, bool mayRunHere) => _runnable.Enqueue(loop);
+    public void Schedule(PartitionLoop loop, bool mayRunHere)
+    {
+        if (Lends && mayRunHere)
+        {
+            loop.RunTurns(1);
+        }
+        else
+        {
+            _runnable.Enqueue(loop);
+        }
+    }
+
+    /// <summary>Runs one turn of the first loop that is due.</summary>
+    public void Step() => _runnable.Dequeue().RunTurns(1);
 
     /// <summary>Runs everything that can run without time passing: turns, syncs, deliveries.</summary>
     public void Settle(bool sync = true)
@@ -120,7 +151,7 @@ internal sealed class ModelCluster : ITurnScheduler
 
             foreach (ModelNode node in _nodes.Values)
             {
-                if (sync && node.Loops is not null)
+                if (sync && node.Loops is not null && !Hung.Contains(node.Id))
                 {
                     moved |= node.Storage is { } storage ? storage.Step() : node.Log.Sync();
                 }
@@ -230,15 +261,30 @@ internal sealed class ModelCluster : ITurnScheduler
     }
 
     /// <summary>Sends one encoded command.</summary>
-    public ModelSink Send(NodeId node, byte[] command, uint waitMs = 0)
+    public ModelSink Send(NodeId node, byte[] command, uint waitMs = 0, ModelSink? to = null)
     {
-        ModelSink sink = new();
+        ModelSink sink = to ?? new ModelSink();
         ByteBuffer buffer = ByteBuffer.Rent();
         ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
         buffer.Append(command);
         batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
         _nodes[node].Loops!.Post(batch);
         return sink;
+    }
+
+    /// <summary>Sends encoded commands with their numbers as one batch.</summary>
+    public void Send(NodeId node, ReplySink sink, (uint Number, byte[] Command)[] commands)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        foreach ((uint number, byte[] command) in commands)
+        {
+            int at = buffer.Length;
+            buffer.Append(command);
+            batch.Add(new ClientOperation(at, command.Length, number, 0, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
+        }
+
+        _nodes[node].Loops!.Post(batch);
     }
 
     private void Send(NodeId from, NodeId to, ByteBuffer frame)
@@ -267,6 +313,9 @@ internal sealed class ModelCluster : ITurnScheduler
 
         public List<Exception> Failures { get; } = [];
 
+        /// <summary>What sending to a peer throws.</summary>
+        public Exception? SendFails { get; set; }
+
         void ILeadershipSink.LeadershipChanged(int partition, PartitionStatus status)
         {
         }
@@ -280,8 +329,15 @@ internal sealed class ModelCluster : ITurnScheduler
     {
         public ByteBuffer BeginFrame() => ByteBuffer.Rent();
 
-        public bool TrySend(NodeId peer, ByteBuffer frame)
+        public bool HasWaiting(NodeId peer) => false;
+
+        public bool TrySend(NodeId peer, ByteBuffer frame, bool isUrgent)
         {
+            if (cluster[self.Value].SendFails is { } error)
+            {
+                throw error;
+            }
+
             cluster.Send(self, peer, frame);
             return true;
         }
@@ -305,10 +361,18 @@ internal sealed class ModelSink() : ReplySink(8)
     /// <summary>Its client is gone.</summary>
     public bool IsGone { get; set; }
 
+    /// <summary>What a delivery throws.</summary>
+    public Exception? Fails { get; set; }
+
     public override bool IsClosed => IsGone;
 
     public override void Deliver(ByteBuffer frame, int count)
     {
+        if (Fails is { } error)
+        {
+            throw error;
+        }
+
         Frame.End(frame, count);
         ReadOnlySpan<byte> rest = frame.Written[(Frame.PrefixBytes + Frame.HeaderBytes)..];
         for (int i = 0; i < count; i++)

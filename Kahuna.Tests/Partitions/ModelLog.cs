@@ -8,14 +8,23 @@ namespace Kahuna.Tests.Partitions;
 internal sealed class ModelLog : ILogStore
 {
     private readonly List<Action> _unsynced = [];
+    private readonly Queue<int> _batches = new();
     private readonly Dictionary<GroupId, Group> _groups = [];
     private ILogSink? _sink;
     private Writer? _writer;
 
     public string? RefuseWrites { get; set; }
 
+    public long HeldBytesMax { get; set; } = long.MaxValue;
+
     /// <summary>Batches submitted and not synced.</summary>
     public int Pending { get; private set; }
+
+    /// <summary>Changes the payloads of what is replayed, as a program that applies them differently would.</summary>
+    public Func<byte[], byte[]> Changes { get; set; } = static payload => payload;
+
+    /// <summary>Newest batches that a sync leaves behind: under load there is never a moment in which none is under way.</summary>
+    public int Behind { get; set; }
 
     public int Syncs { get; private set; }
 
@@ -27,7 +36,7 @@ internal sealed class ModelLog : ILogStore
     public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
     {
         ByteBuffer buffer = ByteBuffer.Rent();
-        _groups[group].Copy(first, last, buffer);
+        _groups[group].Copy(first, last, buffer, Changes);
         visit(first, buffer.WrittenMemory);
         buffer.Return();
     }
@@ -38,6 +47,11 @@ internal sealed class ModelLog : ILogStore
         Group target = GroupOf(group);
         target.Released = new LogIndex(Math.Max(target.Released.Value, index.Value));
     }
+
+    /// <summary>Groups that have stopped.</summary>
+    public HashSet<GroupId> Abandoned { get; } = [];
+
+    public void Abandon(GroupId group) => Abandoned.Add(group);
 
     public LogIndex StartOf(GroupId group) => _groups.TryGetValue(group, out Group? found) ? found.Start : default;
 
@@ -65,20 +79,25 @@ internal sealed class ModelLog : ILogStore
     /// <summary>Makes everything that was submitted durable and tells the loop; false when nothing was.</summary>
     public bool Sync()
     {
-        if (Pending == 0)
+        if (Pending <= Behind)
         {
             return false;
         }
 
-        foreach (Action write in _unsynced)
+        int writes = 0;
+        for (; Pending > Behind; Pending--)
+        {
+            writes += _batches.Dequeue();
+        }
+
+        foreach (Action write in _unsynced[..writes])
         {
             write();
         }
 
-        _unsynced.Clear();
-        Pending = 0;
+        _unsynced.RemoveRange(0, writes);
         Syncs++;
-        _sink!.Persisted(_writer!.Submitted);
+        _sink!.Persisted(_writer!.Submitted - (ulong)Pending);
         return true;
     }
 
@@ -86,6 +105,7 @@ internal sealed class ModelLog : ILogStore
     public void Crash()
     {
         _unsynced.Clear();
+        _batches.Clear();
         Pending = 0;
         _sink = null;
         _writer = null;
@@ -132,12 +152,12 @@ internal sealed class ModelLog : ILogStore
             return runs;
         }
 
-        public void Copy(LogIndex first, LogIndex last, ByteBuffer target)
+        public void Copy(LogIndex first, LogIndex last, ByteBuffer target, Func<byte[], byte[]>? changes = null)
         {
             for (ulong i = first.Value; first > Start && i <= last.Value && i <= LastIndex.Value; i++)
             {
                 (Term term, EntryKind kind, byte[] payload) = Entries[At(new LogIndex(i))];
-                EntryCodec.Write(target, term, kind, payload);
+                EntryCodec.Write(target, term, kind, changes?.Invoke(payload) ?? payload);
             }
         }
 
@@ -215,6 +235,7 @@ internal sealed class ModelLog : ILogStore
 
             _open = false;
             log.Pending++;
+            log._batches.Enqueue(log._unsynced.Count - log._batches.Sum());
             return ++Submitted;
         }
 

@@ -13,6 +13,8 @@ internal sealed class ModelStorage(ulong logId) : ILogShell
     public const long SegmentBytes = 16 * 1024;
     public const long KeepBytes = 2 * SegmentBytes;
 
+    public long LogLimitBytes { get; init; } = 16L << 30;
+
     public ModelDisk Disk { get; private set; } = new();
 
     public SegmentedLog? Log { get; private set; }
@@ -24,8 +26,8 @@ internal sealed class ModelStorage(ulong logId) : ILogShell
     /// <summary>Opens what the disk has.</summary>
     public void Open()
     {
-        SegmentedLogOptions options = new() { SegmentBytes = SegmentBytes, FirstSegmentBytes = SegmentBytes, KeepBytes = KeepBytes, NewLogId = logId };
-        Log = SegmentedLog.Open(Directory, options, Disk, Lines.Add);
+        SegmentedLogOptions options = new() { SegmentBytes = SegmentBytes, FirstSegmentBytes = SegmentBytes, KeepBytes = KeepBytes, LogLimitBytes = LogLimitBytes, LogId = logId };
+        Log = SegmentedLog.Open(Directory, options, Disk, line => Lines.Add(line.ToString()));
         Log.Attach(this);
         States = new MergingStateStore(new FileStateStore(Disk, Directory + "/state"));
     }

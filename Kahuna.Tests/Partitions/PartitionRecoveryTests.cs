@@ -25,9 +25,8 @@ public sealed class PartitionRecoveryTests
         CutLog log = new();
         FileStateStore states = Stored(stored);
         ModelCluster cluster = new(1);
-        LoopOptions options = new() { Self = new NodeId(1), Voters = cluster.Ids, PreferredLeader = static _ => new NodeId(1), Seed = 1 };
-        LoopPorts ports = new(1, TimeProvider.System, cluster, log, null!, cluster[1]) { States = states, Keeper = cluster[1].Keeper! };
-        PartitionRecovery recovery = new(s_group, options, ports);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, log, null!, cluster[1]) { States = states, Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
+        PartitionRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
         RaftCore core = recovery.RecoverLog(static (_, _) => { });
         Assert.Equal(expected, string.Join(',', log.Asked(core, stored)));
@@ -35,22 +34,87 @@ public sealed class PartitionRecoveryTests
         Assert.Equal(stored, core.LogStart.Value);
     }
 
-    private static FileStateStore Stored(ulong index)
+    [Theory]
+    [InlineData(51, 6)]
+    [InlineData(51, 4)]
+    [InlineData(60, 5)]
+    public void A_log_of_another_history_than_the_state_begins_anew(ulong stored, ulong term)
+    {
+        CutLog log = new() { Term = new Term(Math.Max(term, 5)) };
+        ModelCluster cluster = new(1);
+        PartitionRecovery recovery = new(s_group, Options(cluster), new LoopPorts(1, TimeProvider.System, cluster, log, null!, cluster[1]) { States = Stored(stored, new Term(term)), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared });
+        recovery.LoadState();
+        RaftCore core = recovery.RecoverLog(static (_, _) => { });
+
+        Assert.True(recovery.LogRestarts);
+        Assert.Equal((stored, stored), (core.LastIndex.Value, core.LogStart.Value));
+    }
+
+    [Fact]
+    public void A_state_of_a_later_term_than_the_log_knows_is_refused_with_the_way_out()
+    {
+        ModelCluster cluster = new(1);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, new CutLog(), null!, cluster[1]) { States = Stored(51, new Term(6)), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
+        PartitionRecovery recovery = new(s_group, Options(cluster), ports);
+        recovery.LoadState();
+        string message = Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+
+        Assert.Contains("the stored state is of term 6, and the log knows no term after 5", message, StringComparison.Ordinal);
+        Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_old_log_is_released_when_the_new_beginning_is_on_stable_storage()
+    {
+        CutLog log = new() { Term = new Term(6) };
+        ModelCluster cluster = new(1);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, log, null!, cluster[1]) { States = Stored(51, new Term(6)), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
+        LoopSet loops = new(Options(cluster), ports);
+        cluster[1].Keeper!.Attach(loops, static () => { });
+        loops.Loops[0].PostTick();
+        cluster.Settle(sync: false);
+        Assert.Equal([(51UL, 6UL)], log.Restarts);
+        Assert.Empty(log.Released);
+
+        log.Sink!.Persisted(log.Submitted);
+        cluster.Settle(sync: false);
+        Assert.Equal([51UL], log.Released);
+    }
+
+    private static LoopOptions Options(ModelCluster cluster) => new() { Self = new NodeId(1), Voters = cluster.Ids, PreferredLeader = static _ => new NodeId(1), Seed = 1 };
+
+    private static FileStateStore Stored(ulong index) => Stored(index, CutLog.TermAt(index));
+
+    private static FileStateStore Stored(ulong index, Term term)
     {
         FileStateStore states = new(new ModelDisk(), "/state");
         using StateView view = new StateMachine(new StateLimits()).ViewAll();
-        using IStateWriter writer = states.BeginWrite(s_group, new StateMark(new LogIndex(index), CutLog.TermAt(index), view.Summary), whole: true);
+        using IStateWriter writer = states.BeginWrite(s_group, new StateMark(new LogIndex(index), term, view.Summary), whole: true);
         StateSlices.Add(writer, view, 1_000);
         writer.Commit();
         return states;
     }
 
     /// <summary>A log from entry 12 to 52 that does not know the term of entry 11.</summary>
-    private sealed class CutLog : ILogStore
+    private sealed class CutLog : ILogStore, ILogWriter
     {
         private static readonly TermRun[] s_terms = [new(new LogIndex(12), new Term(3)), new(new LogIndex(50), new Term(4)), new(new LogIndex(51), new Term(5))];
 
         public string? RefuseWrites => null;
+
+        public long HeldBytesMax => long.MaxValue;
+
+        public Term Term { get; init; } = new(5);
+
+        public ILogSink? Sink { get; private set; }
+
+        public ulong Submitted { get; private set; }
+
+        public List<(ulong Index, ulong Term)> Restarts { get; } = [];
+
+        public List<ulong> Released { get; } = [];
+
+        int ILogWriter.Pending => 0;
 
         public static Term TermAt(ulong index) => s_terms.Last(run => run.First.Value <= index).Term;
 
@@ -71,7 +135,7 @@ public sealed class PartitionRecoveryTests
         }
 
         public RecoveredGroup Recovered(GroupId group) =>
-            new(new HardState(new Term(5), new NodeId(1), default), s_terms, new LogIndex(52), new LogIndex(11), default);
+            new(new HardState(Term, new NodeId(1), default), s_terms, new LogIndex(52), new LogIndex(11), default);
 
         public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
         {
@@ -85,9 +149,31 @@ public sealed class PartitionRecoveryTests
             entries.Return();
         }
 
-        public ILogWriter OpenWriter(ILogSink sink) => throw new InvalidOperationException();
+        public ILogWriter OpenWriter(ILogSink sink)
+        {
+            Sink = sink;
+            return this;
+        }
 
-        public void Release(GroupId group, LogIndex index) => throw new InvalidOperationException();
+        public void Release(GroupId group, LogIndex index) => Released.Add(index.Value);
+
+        void ILogWriter.Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+        {
+        }
+
+        void ILogWriter.Save(GroupId group, in HardState state)
+        {
+        }
+
+        void ILogWriter.Restart(GroupId group, LogIndex index, Term term) => Restarts.Add((index.Value, term.Value));
+
+        ulong ILogWriter.Submit() => ++Submitted;
+
+        void ILogWriter.Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax)
+        {
+        }
+
+        public void Abandon(GroupId group) => throw new InvalidOperationException();
 
         public LogIndex StartOf(GroupId group) => new(11);
 

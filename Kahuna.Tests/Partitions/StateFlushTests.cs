@@ -1,4 +1,6 @@
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
@@ -42,6 +44,91 @@ public sealed class StateFlushTests
         Assert.Empty(disk.Files);
     }
 
+    [Fact]
+    public void Memory_is_given_back_once_for_many_groups()
+    {
+        HandClock clock = new();
+        int rests = 0;
+        List<Exception> failures = [];
+        StateKeeperOptions options = new() { Self = new NodeId(1), FirstTransfer = 1 };
+        KeeperPorts ports = new(new FileStateStore(new ModelDisk(), "/state"), new ModelLog(), new NoTransport(), clock, static _ => { }) { Rest = () => rests++ };
+        using StateKeeper keeper = new(options, ports, failures.Add);
+        keeper.Attach(new ServingLoops(keeper), static () => { });
+        for (int round = 1; round <= 3; round++)
+        {
+            for (uint group = 1; group <= 8; group++)
+            {
+                keeper.Post(new FlushDue(new GroupId(group)));
+            }
+
+            Run(keeper);
+            Assert.Equal(1, rests);
+        }
+
+        Assert.InRange(keeper.DueMs, keeper.NowMs + 1, keeper.NowMs + options.RestPauseMs);
+        clock.NowMs += options.RestPauseMs;
+        Run(keeper);
+        Assert.Equal(2, rests);
+        Assert.Equal(long.MaxValue, keeper.DueMs);
+        Assert.Empty(failures);
+    }
+
+    [Fact]
+    public void Records_that_changed_while_a_state_is_sent_are_handed_on_a_few_at_a_time()
+    {
+        const int ChunkBytes = 1_000;
+        const int Chunks = 500;
+        BeginView begun = new(s_group, Whole: true, Transfer: 7);
+        ClosingLoops loops = new();
+        using LiveRecords records = new(begun, default, loops);
+        ByteBuffer target = ByteBuffer.Rent();
+        Assert.Equal(SnapshotRead.NotYet, records.Read(target, ChunkBytes));
+        StateSlice slice = Assert.IsType<TakeRecords>(Assert.Single(loops.Calls)).Slice;
+        for (int i = 0; i < Chunks; i++)
+        {
+            slice.AddAside(new ArraySegment<byte>(System.Buffers.ArrayPool<byte>.Shared.Rent(ChunkBytes), 0, ChunkBytes));
+        }
+
+        records.Taken(new RecordsTaken(s_group, slice, More: false, Ended: false, 0, begun.Transfer));
+        int read = 0;
+        while (records.Read(target, 3 * ChunkBytes) == SnapshotRead.Some)
+        {
+            Assert.InRange(target.Length, 1, 4 * ChunkBytes);
+            read += target.Length;
+            target.Length = 0;
+        }
+
+        Assert.Equal(Chunks * ChunkBytes, read);
+        target.Return();
+    }
+
+    [Fact]
+    public void A_state_is_never_stored_ahead_of_the_nodes_own_log()
+    {
+        ModelCluster cluster = new(3, storage: true);
+        cluster.Elect();
+        cluster.Tick(20);
+        NodeId leader = cluster.Elect();
+        cluster.Hung.Add(leader);
+        ModelSink sink = cluster.Send(leader, (CommandKind.Set, "key", "value"));
+        cluster.Tick(2);
+        Assert.Equal(OutcomeStatus.Applied, Assert.Single(sink.Replies).Value.Status);
+
+        // The others have it on their disks, so it is committed and applied; the leader's own disk has not.
+        ModelCluster.ModelNode node = cluster[leader.Value];
+        Partition partition = node.Loops!.Partition(0);
+        Assert.True(partition.Applied > partition.Core.DurableIndex);
+        node.Keeper!.Post(new FlushDue(s_group));
+        cluster.Tick(2);
+        Assert.True((node.Storage!.States!.Find(s_group)?.Index ?? default) <= partition.Core.DurableIndex);
+
+        cluster.Hung.Clear();
+        cluster.Tick(2);
+        node.Keeper.Post(new FlushDue(s_group));
+        cluster.Tick(2);
+        Assert.Equal(partition.Applied, node.Storage.States.Find(s_group)?.Index);
+    }
+
     private static void Run(StateKeeper keeper)
     {
         while (keeper.Step())
@@ -66,11 +153,51 @@ public sealed class StateFlushTests
         }
     }
 
+    /// <summary>Loops whose groups all have the same small state, which moves on with each view.</summary>
+    private sealed class ServingLoops(StateKeeper keeper) : IStateLoops
+    {
+        private readonly StateDriver _state = new();
+        private StateView? _view;
+        private ulong _index;
+
+        public bool Post(StateCall call)
+        {
+            if (call is BeginView)
+            {
+                _state.Set("key", $"value {++_index}");
+                _view = _state.Machine.ViewAll();
+                keeper.Post(new ViewBegun(call.Group, new StateMark(new LogIndex(_index), new Term(1), _view.Summary), Whole: true));
+            }
+            else if (call is TakeRecords take)
+            {
+                bool more = _view!.TryTake(take.Slice, take.BytesMax);
+                keeper.Post(new RecordsTaken(call.Group, take.Slice, more, Ended: false, 0));
+                if (!more)
+                {
+                    _view.Dispose();
+                }
+            }
+
+            return true;
+        }
+    }
+
+    private sealed class HandClock : TimeProvider
+    {
+        public long NowMs { get; set; } = 1_000_000;
+
+        public override long TimestampFrequency => 1_000;
+
+        public override long GetTimestamp() => NowMs;
+    }
+
     private sealed class NoTransport : IPeerTransport
     {
         public ByteBuffer BeginFrame() => ByteBuffer.Rent();
 
-        public bool TrySend(NodeId peer, ByteBuffer frame)
+        public bool HasWaiting(NodeId peer) => false;
+
+        public bool TrySend(NodeId peer, ByteBuffer frame, bool isUrgent)
         {
             frame.Return();
             return false;

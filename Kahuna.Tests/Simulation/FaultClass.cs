@@ -39,6 +39,9 @@ internal enum FaultClass
 
     // Disk
     SlowSync,
+
+    /// <summary>Operations of a disk do not end for a while, and do not fail.</summary>
+    DiskHang,
     SyncError,
     FullDisk,
     FlippedBit,
@@ -46,4 +49,7 @@ internal enum FaultClass
 
     /// <summary>A disk is lost, and the node fails again while it is being filled: a second snapshot follows the first.</summary>
     WipeTwice,
+
+    /// <summary>The newest segments of the log, or all of them, are gone from the disk of a node that is down.</summary>
+    LostLog,
 }

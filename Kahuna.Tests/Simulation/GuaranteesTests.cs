@@ -87,6 +87,77 @@ public sealed class GuaranteesTests
         cluster.Start(majority);
     }, kept: false);
 
+    [Theory]
+    [InlineData(0, 2)]
+    [InlineData(2, 0)]
+    [InlineData(1, 2)]
+    public void A_node_that_crashes_while_another_is_paused_takes_nothing_with_it(int crashed, int paused) => Look(3, cluster =>
+    {
+        SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
+        nodes[crashed].Crash(power: false);
+        nodes[paused].Pause();
+        cluster.Run(1);
+        cluster.Start(nodes[crashed]);
+        cluster.Run(120);
+        nodes[paused].Resume();
+    }, kept: true);
+
+    [Theory]
+    [InlineData(0, 2)]
+    [InlineData(2, 0)]
+    public void A_node_that_crashes_while_another_is_cut_off_takes_nothing_with_it(int crashed, int cut) => Look(3, cluster =>
+    {
+        SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
+        nodes[crashed].Crash(power: true);
+        cluster.CutPeers(nodes[cut], true);
+        cluster.Run(1);
+        cluster.Start(nodes[crashed]);
+        cluster.Run(120);
+        cluster.CutPeers(nodes[cut], false);
+    }, kept: true);
+
+    [Fact]
+    public void A_lost_disk_while_another_node_is_paused_loses_nothing() => Look(3, cluster =>
+    {
+        SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
+        nodes[0].Crash(power: true);
+        nodes[0].Wipe();
+        nodes[2].Pause();
+        cluster.Run(1);
+        cluster.Start(nodes[0]);
+        cluster.Run(120);
+        nodes[2].Resume();
+    }, kept: true);
+
+    [Fact]
+    public void Of_five_nodes_two_may_crash_while_another_is_paused() => Look(5, cluster =>
+    {
+        SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
+        nodes[0].Crash(power: false);
+        nodes[1].Crash(power: true);
+        nodes[4].Pause();
+        cluster.Run(1);
+        cluster.Start(nodes[0], nodes[1]);
+        cluster.Run(90);
+        nodes[4].Resume();
+    }, kept: true);
+
+    [Fact]
+    public void A_rolling_restart_beside_paused_nodes_loses_nothing() => Look(3, cluster =>
+    {
+        foreach (SimNode node in cluster.Nodes)
+        {
+            SimNode paused = cluster.Nodes.First(other => other != node);
+            node.Crash(power: false);
+            paused.Pause();
+            cluster.Run(1);
+            cluster.Start(node);
+            cluster.Run(70);
+            paused.Resume();
+            cluster.Settle();
+        }
+    }, kept: true);
+
     [Fact]
     public void With_one_node_gone_and_one_that_has_nothing_the_third_gives_up_after_a_minute() => Look(3, cluster =>
     {
@@ -102,7 +173,7 @@ public sealed class GuaranteesTests
         cluster.Run(60);
         Assert.Equal(2UL, cluster.Epoch);
         cluster.Start(cluster.Nodes[2]);
-    }, kept: false);
+    }, kept: false, patienceMs: 60_000);
 
     [Fact]
     public void A_node_that_missed_the_end_of_an_epoch_learns_of_it_by_a_snapshot_too() => Look(3, cluster =>
@@ -129,9 +200,9 @@ public sealed class GuaranteesTests
         cluster.Start(missing);
     }, kept: false);
 
-    private static void Look(int nodes, Action<ScriptedCluster> happening, bool kept)
+    private static void Look(int nodes, Action<ScriptedCluster> happening, bool kept, int patienceMs = 600_000)
     {
-        ScriptedCluster cluster = new(nodes);
+        ScriptedCluster cluster = new(nodes, patienceMs: patienceMs);
         for (int i = 0; i < 10; i++)
         {
             Assert.True(cluster.Set($"key{i}", $"persistent {i}", Durability.Persistent));

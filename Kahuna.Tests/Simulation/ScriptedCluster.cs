@@ -18,7 +18,14 @@ internal sealed class ScriptedCluster
     private readonly SimContext _context;
     private readonly KahunaClient _client;
 
-    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false, int entriesInFlight = 2)
+    /// <param name="nodes">Number of nodes.</param>
+    /// <param name="ephemeralBytesMax">Memory for ephemeral keys on each node.</param>
+    /// <param name="evicts">Keys are evicted at that size.</param>
+    /// <param name="entriesInFlight">Ephemeral entries that may wait for a majority.</param>
+    /// <param name="groups">Number of partitions.</param>
+    /// <param name="limits">Limits of the states.</param>
+    /// <param name="patienceMs">How long ephemeral data is kept for nodes that are out of reach; the default of the server.</param>
+    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false, int entriesInFlight = 2, int groups = 1, StateLimits? limits = null, int patienceMs = 600_000)
     {
         SimConfig config = SimConfig.Draw(seed: 1, seconds: 1) with
         {
@@ -28,9 +35,9 @@ internal sealed class ScriptedCluster
             EphemeralEntriesInFlight = entriesInFlight,
             SessionLimits = false,
             SessionsMax = int.MaxValue,
-            StateLimits = new StateLimits { HistoryBytes = 1000 },
+            StateLimits = limits ?? new StateLimits { HistoryBytes = 1000 },
             Nodes = nodes,
-            Groups = 1,
+            Groups = groups,
             Loops = 1,
             Clients = 0,
             Classes = new HashSet<FaultClass>(),
@@ -49,7 +56,7 @@ internal sealed class ScriptedCluster
             FlushLogBytes = 1,
             BackgroundBytesPerSecond = 100_000_000,
             HasEphemeral = true,
-            Pledges = (10_000, 60_000),
+            Pledges = (10_000, patienceMs),
         };
         _cluster = new SimCluster(config, [], trace: null);
         _context = new SimContext(_cluster.Scheduler.After);
@@ -76,6 +83,9 @@ internal sealed class ScriptedCluster
 
     /// <summary>Epoch that is open for the ephemeral keys.</summary>
     public ulong Epoch => _cluster.Rules.Ephemeral(0).Newest;
+
+    /// <summary>Virtual time.</summary>
+    public double Seconds => _cluster.Scheduler.NowNs / 1e9;
 
     /// <summary>Runs for a while.</summary>
     public void Run(double seconds) => _cluster.RunUntil(_cluster.Scheduler.NowNs + (long)(seconds * 1e9));
@@ -144,6 +154,22 @@ internal sealed class ScriptedCluster
 
     /// <summary>Who has a lock; null when nobody does.</summary>
     public LockDescription? Look(string name, Durability durability) => Call(async () => await _client.Locks.GetAsync(name, durability));
+
+    /// <summary>Virtual ms since the run began.</summary>
+    public long NowMs => _cluster.Scheduler.NowNs / 1_000_000;
+
+    /// <summary>Cuts the client off from a node, or heals that.</summary>
+    public void CutClient(SimNode node, bool isCut) => _cluster.Clients.Cut(1, node.Id, isCut);
+
+    /// <summary>Cuts a node off from the other nodes, or heals that; clients reach it all the same.</summary>
+    public void CutPeers(SimNode node, bool isCut)
+    {
+        foreach (SimNode other in Nodes.Where(other => other != node))
+        {
+            _cluster.Peers.Cut(node.Id, other.Id, isCut);
+            _cluster.Peers.Cut(other.Id, node.Id, isCut);
+        }
+    }
 
     /// <summary>Cuts every node off from every other, or heals that.</summary>
     public void CutAll(bool isCut)

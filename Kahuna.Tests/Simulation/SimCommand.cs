@@ -68,7 +68,7 @@ internal static class SimCommand
                     seed = next++;
                 }
 
-                summary.Add(SimRun.RunHere(seed, options.Seconds, trace));
+                summary.Add(SimRun.RunHere(seed, options.Seconds, trace, options.Only is { } only ? SimRun.AllBut(seed, options.Seconds, only) : null));
             }
         }))];
         foreach (Thread worker in workers)
@@ -89,8 +89,8 @@ internal static class SimCommand
         SimViolation violation = failed.Violation!;
         output.WriteLine();
         output.WriteLine($"seed {failed.Seed}, step {violation.Step}: {violation.Words}");
-        output.WriteLine("latest events");
-        foreach (string line in violation.Latest.TakeLast(40))
+        output.WriteLine("what happened before, without the traffic of nodes");
+        foreach (string line in violation.Story.TakeLast(40))
         {
             output.WriteLine($"  {line}");
         }
@@ -101,11 +101,18 @@ internal static class SimCommand
             output.WriteLine($"  {fault}");
         }
 
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"replay: scripts/sim.sh --seed {failed.Seed} --seconds {options.Seconds} --trace sim-{failed.Seed}.txt"));
+        string only = options.Only is { } kept ? Only(kept) : "";
+        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"replay: {Command(failed, options)}{only} --trace sim-{failed.Seed}.txt"));
         if (options.Minimize)
         {
             IReadOnlyList<int> needed = SimRun.Minimize(failed, options.Seconds);
             output.WriteLine(needed.Count == 0 ? "it needs no fault of the plan" : $"it needs the faults {string.Join(", ", needed.Select(static number => "#" + number))}");
+            output.WriteLine($"replay: {Command(failed, options)}{Only(needed)} --trace sim-{failed.Seed}.txt");
         }
     }
+
+    private static string Command(SimResult failed, SimOptions options) =>
+        string.Create(CultureInfo.InvariantCulture, $"scripts/sim.sh --seed {failed.Seed} --seconds {options.Seconds}");
+
+    private static string Only(IReadOnlyCollection<int> numbers) => $" --only {(numbers.Count == 0 ? "none" : string.Join(',', numbers.Order()))}";
 }

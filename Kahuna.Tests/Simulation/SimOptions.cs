@@ -21,6 +21,9 @@ internal sealed record SimOptions
 
     public bool Minimize { get; private set; }
 
+    /// <summary>The numbers of the only faults to happen; null: all that the seed draws.</summary>
+    public IReadOnlySet<int>? Only { get; private set; }
+
     /// <summary>Ends when so many seeds have broken a rule.</summary>
     public int ViolationsMax { get; private set; } = int.MaxValue;
 
@@ -46,9 +49,9 @@ internal sealed record SimOptions
             error = value is null ? $"{name} needs a value" : options.Take(name, value);
         }
 
-        if (error is null && options.TracePath is not null && !single)
+        if (error is null && !single && (options.TracePath ?? (object?)options.Only) is not null)
         {
-            error = "--trace needs --seed";
+            error = options.TracePath is not null ? "--trace needs --seed" : "--only needs --seed";
         }
 
         return error is null ? options : null;
@@ -83,6 +86,15 @@ internal sealed record SimOptions
                 }
 
                 Seconds = seconds;
+                return null;
+            case "--only":
+                string[] numbers = value == "none" ? [] : value.Split(',');
+                if (numbers.Any(number => !int.TryParse(number, NumberStyles.None, culture, out _)))
+                {
+                    return "--only needs the numbers of faults, as in 3,17, or none";
+                }
+
+                Only = numbers.Select(number => int.Parse(number, culture)).ToHashSet();
                 return null;
             case "--jobs":
                 if (!int.TryParse(value, NumberStyles.None, culture, out int jobs) || jobs is < 1 or > 256)

@@ -84,4 +84,4 @@ internal sealed record SimResult
 }
 
 /// <summary>A rule that was broken: where, and what had happened before.</summary>
-internal sealed record SimViolation(ulong Seed, long Step, string Rule, string Words, IReadOnlyList<string> Latest, IReadOnlyList<string> Faults);
+internal sealed record SimViolation(ulong Seed, long Step, string Rule, string Words, IReadOnlyList<string> Story, IReadOnlyList<string> Faults);

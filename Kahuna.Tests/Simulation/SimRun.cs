@@ -48,17 +48,24 @@ internal static class SimRun
         {
             RuleBrokenException broken = cluster.Rules.Broken ?? error as RuleBrokenException ?? new RuleBrokenException("the run goes through", error.ToString());
             cluster.Scheduler.Note(SimEvent.Violation, 0, words: broken.Message);
-            violation = new SimViolation(seed, cluster.Scheduler.Step, broken.Rule, broken.Message, [.. cluster.Log.Latest()], [.. faults.Where(fault => fault.AtNs <= cluster.Scheduler.NowNs).Select(static fault => fault.ToString())]);
+            violation = new SimViolation(seed, cluster.Scheduler.Step, broken.Rule, broken.Message, [.. cluster.Log.Story()], [.. faults.Where(fault => fault.AtNs <= cluster.Scheduler.NowNs).Select(static fault => fault.ToString())]);
         }
 
         return SimResult.Of(cluster, Stopwatch.GetElapsedTime(began).TotalSeconds, violation);
     }
 
+    /// <summary>The numbers of all faults of a seed but these.</summary>
+    public static IReadOnlySet<int> AllBut(ulong seed, double seconds, IEnumerable<int> kept) =>
+        FaultPlan.Draw(SimConfig.Draw(seed, seconds)).Select(static fault => fault.Number).Except(kept).ToHashSet();
+
     /// <summary>Leaves out as many faults as it can while the seed still breaks the same rule. Returns the numbers of those that are needed.</summary>
     public static IReadOnlyList<int> Minimize(SimResult failed, double seconds, Func<SimCluster, string?>? rule = null)
     {
         SimConfig config = SimConfig.Draw(failed.Seed, seconds);
-        List<int> needed = [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= failed.VirtualSeconds * 1e9).Select(static fault => fault.Number)];
+
+        // A microsecond more: the fault of the very last moment counts, whatever the seconds were rounded to.
+        double lastNs = (failed.VirtualSeconds * 1e9) + 1_000;
+        List<int> needed = [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= lastNs).Select(static fault => fault.Number)];
         int[] all = [.. FaultPlan.Draw(config).Select(static fault => fault.Number)];
         int size = needed.Count;
         bool again;

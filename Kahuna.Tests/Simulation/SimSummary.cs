@@ -25,6 +25,18 @@ internal sealed class SimSummary(SimOptions options)
         }
     }
 
+    /// <summary>The results by seed, as of now.</summary>
+    public IReadOnlyList<SimResult> Results
+    {
+        get
+        {
+            lock (_gate)
+            {
+                return [.. _results.Values];
+            }
+        }
+    }
+
     /// <summary>How many seeds broke a rule.</summary>
     public int Violations
     {

@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Numerics;
-using System.Text;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
@@ -12,7 +11,12 @@ internal sealed class ModelState(StateLimits limits)
 {
     private readonly List<Replaced> _history = [];
 
+    private readonly SortedSet<int> _freeRows = [];
+
     private long _time;
+    private long _firstRevision = 1;
+    private int _rowsMade;
+    private int? _firstRevisionRow;
 
     public SortedDictionary<string, Row> Rows { get; } = new(StringComparer.Ordinal);
 
@@ -26,11 +30,7 @@ internal sealed class ModelState(StateLimits limits)
         }
 
         _time = Math.Max(_time, now);
-        for (int i = 0; i < 4 && _history.Count > 0 && _time - _history[0].At > limits.HistoryAgeMs; i++)
-        {
-            _history.RemoveAt(0);
-        }
-
+        DropOld(agedMax: 4, forgottenMax: 8);
         if (test.Kind == CommandKind.ExpireSweep)
         {
             return Sweep(test.Number);
@@ -55,7 +55,7 @@ internal sealed class ModelState(StateLimits limits)
 
         bool keep = !test.Flags.HasFlag(CommandFlags.WithoutHistory);
         bool previous = exists && test.Flags.HasFlag(CommandFlags.ReturnPrevious);
-        Answer reply = new(OutcomeStatus.Applied, (row?.Revision ?? 0) + 1, exists ? row!.Revision : 0, previous ? row!.Value ?? string.Empty : null, previous && row!.Value is null);
+        Answer reply = new(OutcomeStatus.Applied, RevisionBefore(row) + 1, exists ? row!.Revision : 0, previous ? row!.Value ?? string.Empty : null, previous && row!.Value is null);
         if (!Holds(test, exists ? row : null))
         {
             return reply with { Status = OutcomeStatus.ConditionFailed, Revision = reply.Number };
@@ -80,7 +80,7 @@ internal sealed class ModelState(StateLimits limits)
     private Answer Increment(TestCommand test, Row? row, bool exists, bool keep)
     {
         string text = exists ? row!.Value ?? "null" : "0";
-        long revision = row?.Revision ?? 0;
+        long revision = RevisionBefore(row);
         if (!BigInteger.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out BigInteger before)
             || before.ToString(CultureInfo.InvariantCulture) != text || before < long.MinValue || before > long.MaxValue)
         {
@@ -127,7 +127,7 @@ internal sealed class ModelState(StateLimits limits)
     {
         long removed = 0;
         foreach (Row row in Rows.Values.Where(row => row.Deadline <= _time)
-            .OrderBy(row => row.Deadline).ThenBy(row => KeyTable.HashOf(Encoding.UTF8.GetBytes(row.Key))).ThenBy(row => row.Key, StringComparer.Ordinal).ToList())
+            .OrderBy(row => row.Deadline).ThenBy(row => row.Number).ToList())
         {
             if (removed == countMax)
             {
@@ -138,6 +138,7 @@ internal sealed class ModelState(StateLimits limits)
             removed++;
         }
 
+        DropOld((int)countMax * 2, (int)countMax * 2);
         return new Answer(OutcomeStatus.Applied, 0, removed, null, false);
     }
 
@@ -151,7 +152,7 @@ internal sealed class ModelState(StateLimits limits)
     {
         if (row is null)
         {
-            row = new Row(key);
+            row = new Row(key, TakeRow()) { Revision = _firstRevision - 1 };
             Rows.Add(key, row);
         }
         else if (keep)
@@ -197,13 +198,44 @@ internal sealed class ModelState(StateLimits limits)
         }
     }
 
+    private void DropOld(int agedMax, int forgottenMax)
+    {
+        for (int i = 0; i < agedMax && _history.Count > 0 && _time - _history[0].At > limits.HistoryAgeMs; i++)
+        {
+            _history.RemoveAt(0);
+        }
+
+        foreach (Row row in Rows.Values.Where(row => row.Deleted && !_history.Exists(replaced => replaced.Row == row)).OrderBy(row => row.Number).Take(forgottenMax).ToList())
+        {
+            Rows.Remove(row.Key);
+            _freeRows.Add(row.Number);
+            if (row.Revision >= _firstRevision)
+            {
+                _firstRevision = row.Revision + 1;
+                _firstRevisionRow ??= TakeRow();
+            }
+        }
+    }
+
+    private int TakeRow()
+    {
+        int row = _freeRows.Count > 0 ? _freeRows.Min : ++_rowsMade;
+        _freeRows.Remove(row);
+        return row;
+    }
+
+    private long RevisionBefore(Row? row) => row?.Revision ?? _firstRevision - 1;
+
     private bool Keeps(Row row) => limits.HistoryPerKey > 0 && Cost(row, row.Value) <= limits.HistoryBytes;
 
     private static long Cost(Row row, string? value) => HistoryTable.RecordOverheadBytes + row.Key.Length + (value?.Length ?? 0);
 
-    internal sealed class Row(string key)
+    internal sealed class Row(string key, int number)
     {
         public string Key => key;
+
+        /// <summary>The place in the table: the lowest that is free is taken, and of keys to be forgotten the lowest goes first.</summary>
+        public int Number => number;
 
         public long Revision { get; set; }
 

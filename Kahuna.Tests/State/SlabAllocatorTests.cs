@@ -125,6 +125,17 @@ public sealed class SlabAllocatorTests
         Assert.Equal(0, AllocatedBytes.LeastOf(() => Load(4_000)));
     }
 
+    [Fact]
+    public void Nothing_is_in_use_after_the_last_block_of_each_size_is_freed()
+    {
+        SlabAllocator slabs = new();
+        List<(uint Block, int Bytes)> live = [.. Enumerable.Range(0, SizeClasses.FirstLarge + 8).Select(SizeClasses.BytesOf).Select(bytes => (slabs.Allocate(bytes), bytes))];
+        Assert.InRange(slabs.BytesInUse, 30 << 20, 60 << 20);
+        live.ForEach(one => slabs.Free(one.Block, one.Bytes));
+        Assert.InRange(slabs.BytesInUse, 0, 1 << 20);
+        Assert.Equal(0, slabs.FreeBytes);
+    }
+
     private static void Check(SlabAllocator slabs, (uint Block, int Bytes, byte Fill) entry) =>
         Assert.Equal(-1, slabs.Span(entry.Block, 0, entry.Bytes).IndexOfAnyExcept(entry.Fill));
 }

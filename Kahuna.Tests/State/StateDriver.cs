@@ -128,7 +128,15 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     }
 
     /// <summary>Forgets sessions that were idle for so long.</summary>
-    public void SweepSessions(long idleMs) => Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number, Number = idleMs });
+    public void SweepSessions(long idleMs)
+    {
+        bool hasMore = true;
+        for (int i = 0; i < 10_000 && hasMore; i++, hasMore = Machine.Sessions.HasForgettable(Now, idleMs) || Machine.Sessions.HasForgettableKeys(Now, idleMs))
+        {
+            Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number, Number = idleMs });
+            Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number | CommandFlags.Keyed, Number = idleMs });
+        }
+    }
 
     private Answer Read(CommandKind kind, string key, long atRevision) =>
         Do(new TestCommand(kind, key) { Flags = atRevision != 0 ? CommandFlags.AtRevision : CommandFlags.None, AtRevision = atRevision });

@@ -1,5 +1,4 @@
 using System.Buffers.Binary;
-using System.Text;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.State;
 
@@ -206,7 +205,7 @@ public sealed class StateViewTests
         {
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest);
             byte[] record = rest.Slice(sizeof(int), length).ToArray();
-            records[Encoding.UTF8.GetString(KeyRecord.Key(record))] = record;
+            records[$"{KeyRecord.Row(record)}"] = record;
             rest = rest[(sizeof(int) + length)..];
         }
 

@@ -110,7 +110,7 @@ public sealed class DamageTests
     {
         LogFixture fixture = ThreeSegments();
         LogFixture other = new();
-        other.Options = other.Options with { NewLogId = 78 };
+        other.Options = other.Options with { LogId = 78 };
         other.Open();
         for (ulong i = 1; i <= 10; i++)
         {

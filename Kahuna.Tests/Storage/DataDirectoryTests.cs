@@ -21,11 +21,11 @@ public sealed class DataDirectoryTests
     {
         LogFixture fixture = new LogFixture().Open();
         fixture.Log.Close();
-        fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'2');
-        Assert.Contains("has the format 'kahuna-data 2', and this version understands 'kahuna-data 1' only", Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
+        fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'3');
+        Assert.Contains("has the format 'kahuna-data 3', and this version understands 'kahuna-data 2' only", Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
 
         // The refusal let go of the lock.
-        fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'1');
+        fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'2');
         fixture.Open();
     }
 

@@ -4,13 +4,14 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
+using Kahuna.Tests.Partitions;
 
 namespace Kahuna.Tests.Storage;
 
 /// <summary>Entries are read while their segment is dropped and its file is used again: they are not held any more, and nothing is damaged.</summary>
 public sealed class LogCutRaceTests
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     [Theory]
     [InlineData(DiskStepName.Open, 0, true)]
@@ -73,7 +74,7 @@ public sealed class LogCutRaceTests
         const ulong Batches = 1500;
         Random random = new(1);
         GroupId group = new(1);
-        await using ThreadedLog log = ThreadedLog.Open(directory.Path, options);
+        await using ThreadedLog log = ThreadedLog.Open(directory.Path, options, RethrownErrors.Shared);
         ILogWriter writer = log.OpenWriter(sink);
         int asked = 0;
         for (ulong i = 1; i <= Batches; i++)

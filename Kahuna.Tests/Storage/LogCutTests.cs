@@ -46,6 +46,32 @@ public sealed class LogCutTests
     }
 
     [Fact]
+    public void AGroupThatHasStoppedKeepsItsEntriesWhileTheLogIsSmall()
+    {
+        LogFixture fixture = new(keepBytes: 0);
+        fixture.Options = fixture.Options with { LogLimitBytes = 16 * 16 * 1024 };
+        fixture.Open();
+        fixture.Append(LogFixture.Two, 1, 7, "evidence");
+        fixture.Log.Abandon(LogFixture.Two);
+        ulong last = 0;
+        while (fixture.Log.Segments < 6)
+        {
+            AppendLarge(fixture, ++last);
+        }
+
+        fixture.Release(LogFixture.One, last);
+        Assert.Single(fixture.Fetch(LogFixture.Two, 1));
+        Assert.Equal(6, fixture.Log.Segments);
+        while (last < 40)
+        {
+            AppendLarge(fixture, ++last);
+            fixture.Release(LogFixture.One, last);
+            Assert.Null(fixture.Log.RefuseWrites);
+            Assert.InRange(fixture.Log.Segments, 1, 10);
+        }
+    }
+
+    [Fact]
     public void AGroupThatReleasedNothingKeepsItsEntriesOnly()
     {
         LogFixture fixture = new LogFixture(keepBytes: 0).Open();

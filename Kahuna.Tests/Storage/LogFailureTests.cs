@@ -77,7 +77,7 @@ public sealed class LogFailureTests
     public void WritingOnWithoutRoomEndsTheLogAndLosesNothing()
     {
         LogFixture fixture = new();
-        fixture.Disk.Capacity = (3 * 16 * 1024) + 2000;
+        fixture.Disk.Capacity = (3 * 16 * 1024) + (8 * 1024) + 2000;
         fixture.Open();
         ulong index = 0;
         while (fixture.Sink.Failures.Count == 0)

@@ -17,7 +17,7 @@ internal sealed class LogFixture
     public LogFixture(ModelDisk? disk = null, long segmentBytes = 16 * 1024, long keepBytes = long.MaxValue)
     {
         Disk = disk ?? new ModelDisk();
-        Options = new SegmentedLogOptions { SegmentBytes = segmentBytes, FirstSegmentBytes = segmentBytes, KeepBytes = keepBytes, NewLogId = 77 };
+        Options = new SegmentedLogOptions { SegmentBytes = segmentBytes, FirstSegmentBytes = segmentBytes, KeepBytes = keepBytes, LogId = 77 };
     }
 
     public ModelDisk Disk { get; }
@@ -66,7 +66,7 @@ internal sealed class LogFixture
 
     public LogFixture Open()
     {
-        Log = SegmentedLog.Open(Directory, Options, Disk, Lines.Add);
+        Log = SegmentedLog.Open(Directory, Options, Disk, line => Lines.Add(line.ToString()));
         Sink = new RecordingSink();
         Writer = Log.OpenWriter(Sink);
         return this;
@@ -91,6 +91,10 @@ internal sealed class LogFixture
 
         return Open();
     }
+
+    /// <summary>Makes segments for a log that is not open.</summary>
+    public SegmentPreparer NewPreparer(SegmentedLogOptions? options = null) =>
+        new(Disk, new SegmentFiles(Directory + "/log"), options ?? Options, LogExtentFile.Open(Disk, Directory, Options, hasSegments: true));
 
     /// <summary>Appends, submits and commits.</summary>
     public void Append(GroupId group, ulong first, ulong term, params string[] texts)

@@ -33,7 +33,20 @@ internal sealed class ModelDisk : IDisk
     /// <summary>Bytes that were written to a file and not synced.</summary>
     public int Unsynced(string path) => _names.TryGetValue(path, out ModelInode? inode) ? inode.Unsynced : 0;
 
-    public long Used => _names.Values.Sum(inode => (long)inode.Length);
+    public long Used
+    {
+        get
+        {
+            // Asked at every write that makes a file longer.
+            long used = 0;
+            foreach (ModelInode inode in _names.Values)
+            {
+                used += inode.Length;
+            }
+
+            return used;
+        }
+    }
 
     /// <summary>Paths of all files.</summary>
     public IEnumerable<string> Files => _names.Keys.Order(StringComparer.Ordinal);

@@ -49,7 +49,7 @@ public sealed class RecycledSegmentTests
     public void AFileOfAnotherSizeIsNotUsedAgain()
     {
         LogFixture fixture = Filled(out ulong last);
-        using SegmentPreparer preparer = new(fixture.Disk, new SegmentFiles("/data/log"), 77, fixture.Options with { SegmentBytes = 32 * 1024, FirstSegmentBytes = 32 * 1024 });
+        using SegmentPreparer preparer = fixture.NewPreparer(fixture.Options with { SegmentBytes = 32 * 1024, FirstSegmentBytes = 32 * 1024 });
         preparer.Retire(1);
         using IDiskFile file = preparer.Take(last + 1);
         byte[] content = fixture.Disk.Content(LogFixture.SegmentPath(last + 1));
@@ -66,7 +66,7 @@ public sealed class RecycledSegmentTests
             for (int seed = 0; seed < 20; seed++)
             {
                 LogFixture fixture = Filled(out ulong last);
-                using SegmentPreparer preparer = new(fixture.Disk, new SegmentFiles("/data/log"), 77, fixture.Options);
+                using SegmentPreparer preparer = fixture.NewPreparer();
                 preparer.Retire(1);
                 preparer.Want(last + 1);
                 int steps = failing;
@@ -97,6 +97,8 @@ public sealed class RecycledSegmentTests
         last = 3;
         fixture.Disk.Delete(LogFixture.SegmentPath(4));
         fixture.Disk.SyncDirectory("/data/log");
+        using LogExtentFile extents = LogExtentFile.Open(fixture.Disk, LogFixture.Directory, fixture.Options, hasSegments: true);
+        extents.Write(extents.Latest with { Segment = last });
         return fixture;
     }
 
@@ -108,7 +110,7 @@ public sealed class RecycledSegmentTests
         LogTail tail = recovery.Run();
         ulong index = recovery.Positions.Find(LogFixture.One)!.LastIndex.Value;
 
-        using SegmentPreparer preparer = new(fixture.Disk, new SegmentFiles("/data/log"), 77, fixture.Options);
+        using SegmentPreparer preparer = fixture.NewPreparer();
         preparer.Retire(1);
         IDiskFile file = preparer.Take(last + 1);
         Assert.True(fixture.Disk.Content(file.Path).AsSpan().IndexOf("stale"u8) > 0);

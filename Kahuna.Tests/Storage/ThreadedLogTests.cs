@@ -3,13 +3,14 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
+using Kahuna.Tests.Partitions;
 
 namespace Kahuna.Tests.Storage;
 
 /// <summary>The log with its threads on the real disk.</summary>
 public sealed class ThreadedLogTests
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     private static readonly SegmentedLogOptions s_small = new() { SegmentBytes = 256 * 1024, FirstSegmentBytes = 64 * 1024 };
 
@@ -19,7 +20,7 @@ public sealed class ThreadedLogTests
         using TemporaryDirectory directory = new();
         const int Loops = 3;
         const int Batches = 400;
-        await using (ThreadedLog log = ThreadedLog.Open(directory.Path, s_small))
+        await using (ThreadedLog log = ThreadedLog.Open(directory.Path, s_small, RethrownErrors.Shared))
         {
             Thread[] loops = [.. Enumerable.Range(1, Loops).Select(loop => new Thread(() => RunLoop(log, new GroupId((uint)loop), Batches)))];
             foreach (Thread loop in loops)
@@ -35,7 +36,7 @@ public sealed class ThreadedLogTests
             Assert.Null(log.Failure);
         }
 
-        await using ThreadedLog again = ThreadedLog.Open(directory.Path, s_small);
+        await using ThreadedLog again = ThreadedLog.Open(directory.Path, s_small, RethrownErrors.Shared);
         for (uint loop = 1; loop <= Loops; loop++)
         {
             Assert.Equal(new LogIndex(Batches), again.Recovered(new GroupId(loop)).LastIndex);
@@ -55,7 +56,7 @@ public sealed class ThreadedLogTests
     public async Task WhatWasSubmittedBeforeDisposalIsWritten()
     {
         using TemporaryDirectory directory = new();
-        await using (ThreadedLog log = ThreadedLog.Open(directory.Path, s_small))
+        await using (ThreadedLog log = ThreadedLog.Open(directory.Path, s_small, RethrownErrors.Shared))
         {
             ILogWriter writer = log.OpenWriter(new RecordingSink());
             for (ulong i = 1; i <= 50; i++)
@@ -65,7 +66,7 @@ public sealed class ThreadedLogTests
             }
         }
 
-        await using ThreadedLog again = ThreadedLog.Open(directory.Path, s_small);
+        await using ThreadedLog again = ThreadedLog.Open(directory.Path, s_small, RethrownErrors.Shared);
         Assert.Equal(new LogIndex(50), again.Recovered(new GroupId(1)).LastIndex);
     }
 

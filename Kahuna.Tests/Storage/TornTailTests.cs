@@ -1,3 +1,5 @@
+using Kahuna.Server.Primitives;
+
 namespace Kahuna.Tests.Storage;
 
 /// <summary>The last batch, written but not synced, may be there in any part: it is cut, all of it, and nothing of it ever comes back.</summary>
@@ -58,7 +60,11 @@ public sealed class TornTailTests
     {
         LogFixture fixture = new LogFixture().Open();
         fixture.Append(LogFixture.One, 1, 1, new string('a', 10_000));
-        fixture.Append(LogFixture.One, 2, 1, new string('b', 10_000));
+
+        // Killed before the next segment is prepared, which records the batch.
+        fixture.Writer.Append(LogFixture.One, new LogIndex(2), 1, LogFixture.Entries(1, new string('b', 10_000)));
+        fixture.Writer.Submit();
+        fixture.Log.CommitOnce();
         fixture.Disk.Kill();
         fixture.Disk.Change(LogFixture.SegmentPath(2), bytes => bytes[9_000] ^= 1);
 

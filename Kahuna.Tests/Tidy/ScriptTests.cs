@@ -47,6 +47,8 @@ public sealed class ScriptTests
     [InlineData("mutants.sh", "no-such-bug")]
     [InlineData("cost.sh", "--workers", "many")]
     [InlineData("scale.sh", "--sections", "none")]
+    [InlineData("failover.sh", "--faults", "none")]
+    [InlineData("failover.sh", "--rounds", "0")]
     [InlineData("cluster.sh", "no-such-command")]
     [InlineData("cluster.sh", "start", "1", "2")]
     [InlineData("cluster.sh", "kill", "4")]

@@ -1,7 +1,4 @@
-using System.Net.Security;
-using System.Text;
 using Kahuna.Server.Transport;
-using Kahuna.Tests.Hosting;
 
 namespace Kahuna.Tests.Transport;
 
@@ -16,7 +13,7 @@ public sealed class ClientHelloTests
     [InlineData("", false)]
     public async Task A_real_greeting_is_classified_and_every_part_of_it_is_incomplete(string protocols, bool peer)
     {
-        byte[] greeting = await Greeting(protocols);
+        byte[] greeting = await Greetings.RealAsync(protocols);
         ClientHelloKind expected = peer ? ClientHelloKind.Peer : ClientHelloKind.Other;
 
         Assert.Equal(expected, ClientHello.Classify(greeting));
@@ -39,7 +36,7 @@ public sealed class ClientHelloTests
     [Fact]
     public async Task Damaged_greetings_do_no_harm()
     {
-        byte[] greeting = await Greeting("kahuna-peer/1");
+        byte[] greeting = await Greetings.RealAsync("kahuna-peer/1");
         Random random = new(11);
         for (int i = 0; i < 20_000; i++)
         {
@@ -53,24 +50,39 @@ public sealed class ClientHelloTests
         }
     }
 
-    private static async Task<byte[]> Greeting(string protocols)
+    [Fact]
+    public void A_record_that_is_shorter_than_its_message_is_for_others()
     {
-        (Stream server, Stream client) = await LoopbackPair.ConnectAsync();
-        await using Stream serverEnd = server;
-        await using SslStream tls = new(client);
-        SslClientAuthenticationOptions options = new() { TargetHost = "localhost" };
-        if (protocols.Length > 0)
+        Assert.Equal(ClientHelloKind.Other, ClientHello.Classify([0x16, 3, 1, 0, 0, 1, 0, 0, 0]));
+        for (int record = 0; record < 64; record++)
         {
-            options.ApplicationProtocols = [.. protocols.Split(',').Select(name => new SslApplicationProtocol(Encoding.ASCII.GetBytes(name)))];
+            for (int length = 0; length < 80; length++)
+            {
+                byte[] bytes = [0x16, 3, 1, 0, (byte)record, 1, .. new byte[80]];
+                Assert.True(Enum.IsDefined(ClientHello.Classify(bytes.AsSpan(0, length))));
+            }
+        }
+    }
+
+    [Fact]
+    public async Task Every_input_has_an_answer()
+    {
+        byte[][] greetings = [await Greetings.RealAsync("kahuna-peer/1"), await Greetings.RealAsync("h2,http/1.1"), await Greetings.RealAsync("")];
+        FuzzInputs inputs = new(seed: 19, greetings);
+        int peers = 0;
+        for (int i = 0; i < FuzzInputs.Count(300_000); i++)
+        {
+            ReadOnlySpan<byte> input = inputs.Next();
+            ClientHelloKind kind = ClientHello.Classify(input);
+            Assert.True(Enum.IsDefined(kind));
+            if (kind == ClientHelloKind.Peer)
+            {
+                peers++;
+                Assert.True(input.IndexOf("kahuna-peer/1"u8) > 0);
+            }
         }
 
-        Task dialling = tls.AuthenticateAsClientAsync(options);
-        byte[] header = new byte[5];
-        await serverEnd.ReadExactlyAsync(header);
-        byte[] body = new byte[(header[3] << 8) | header[4]];
-        await serverEnd.ReadExactlyAsync(body);
-        await serverEnd.DisposeAsync();
-        await Assert.ThrowsAnyAsync<Exception>(() => dialling);
-        return [.. header, .. body];
+        // The inputs reach the end of the parser, too.
+        Assert.True(peers > 100, $"{peers} inputs were taken for a node's");
     }
 }

@@ -7,7 +7,7 @@ namespace Kahuna.Tests.Transport;
 /// <summary>Keeps what the links deliver, and lets a test wait for it. Any thread.</summary>
 internal sealed class FrameRecorder : IPeerReceiver
 {
-    private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan s_limit = LastNet.Span;
 
     private readonly object _gate = new();
     private readonly List<byte[]> _frames = [];

@@ -8,7 +8,7 @@ namespace Kahuna.Tests.Transport;
 /// <summary>The dialler's side of the handshake, written from the layout that <see cref="PeerHandshake"/> documents. Owned by a test.</summary>
 internal sealed class HandDialler(Stream stream)
 {
-    private readonly byte[] _hello = new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22 }.Encode();
+    private readonly byte[] _hello = new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22, Voters = new VoterSet([new NodeId(1), new NodeId(2), new NodeId(3)]) }.Encode();
     private byte[] _theirs = [];
 
     public byte[] Hello => _hello;

@@ -30,7 +30,7 @@ internal sealed class LogRecorder : ILoggerFactory, ILogger
 
     public async Task WaitFor(string part)
     {
-        using CancellationTokenSource limit = new(TimeSpan.FromSeconds(30));
+        using CancellationTokenSource limit = new(LastNet.Span);
         while (Count(part) == 0)
         {
             Assert.False(limit.IsCancellationRequested, $"No line with '{part}' in:\n{string.Join('\n', Lines)}");

@@ -12,7 +12,7 @@ namespace Kahuna.Tests.Transport;
 /// <summary>Links between nodes whose data directories were wiped, rebuilt, or came back.</summary>
 public sealed class PeerDirectoryTests : IDisposable
 {
-    private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(30);
+    private static readonly TimeSpan s_limit = LastNet.Span;
 
     private readonly TemporaryDirectory _certificates = new();
     private readonly Directories _directories = new();

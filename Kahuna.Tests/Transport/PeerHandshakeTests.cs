@@ -57,18 +57,92 @@ public sealed class PeerHandshakeTests : IDisposable
         Assert.Equal(PeerRefusal.WrongDirection, acceptor!.Reason);
     }
 
+    [Theory]
+    [InlineData(new ushort[] { 1, 2 })]
+    [InlineData(new ushort[] { 1, 2, 4 })]
+    [InlineData(new ushort[] { 1, 2, 3, 4, 5 })]
+    public async Task Nodes_that_were_started_for_others_are_refused_on_both_sides(ushort[] ids)
+    {
+        PeerLinksOptions other = Node(2) with { Peers = [.. ids.Select(id => new PeerAddress(new NodeId(id), new Uri("https://127.0.0.1:1")))] };
+        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(other, Node(1), new byte[32], new byte[32]);
+
+        string list = string.Join(", ", ids);
+        Assert.Null(peer);
+        Assert.Equal((PeerRefusal.Voters, false), (acceptor!.Reason, acceptor.ByOther));
+        Assert.Contains($"its cluster has the nodes {list}, this node's the nodes 1, 2, 3; compare --peers on both", acceptor.Message, StringComparison.Ordinal);
+        Assert.Equal((PeerRefusal.Voters, true), (dialler!.Reason, dialler.ByOther));
+        Assert.Contains($"its cluster has the nodes 1, 2, 3, this node's the nodes {list}; compare --peers on both", dialler.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Other_addresses_and_another_order_are_the_same_nodes()
+    {
+        PeerLinksOptions moved = Node(2) with { Peers = [.. new ushort[] { 3, 2, 1 }.Select(id => new PeerAddress(new NodeId(id), new Uri($"https://elsewhere:{id}")))] };
+        (NodeId? peer, _, _) = await Run(moved, Node(1), new byte[32], new byte[32]);
+
+        Assert.Equal(new NodeId(2), peer);
+    }
+
     [Fact]
     public void A_hello_keeps_its_fields()
     {
-        PeerHello hello = new(PeerProtocol.Version, new NodeId(3), new NodeId(1), 77, new byte[PeerHello.NonceBytes], "blå") { DirectoryId = 0x0102030405060708, Rebuilt = true };
+        PeerHello hello = new(PeerProtocol.Version, new NodeId(3), new NodeId(1), 77, new byte[PeerHello.NonceBytes], "blå") { DirectoryId = 0x0102030405060708, Rebuilt = true, Voters = new VoterSet([new NodeId(1), new NodeId(3)]) };
         PeerHello read = PeerHello.Decode(hello.Encode())!;
 
         Assert.Equal((hello.Version, hello.From, hello.To, hello.Partitions, hello.ClusterId), (read.Version, read.From, read.To, read.Partitions, read.ClusterId));
-        Assert.Equal((hello.DirectoryId, hello.Rebuilt), (read.DirectoryId, read.Rebuilt));
+        Assert.Equal((hello.DirectoryId, hello.Rebuilt, hello.Voters), (read.DirectoryId, read.Rebuilt, read.Voters));
+        byte[] descending = hello.Encode();
+        descending[^2] = 0;
+        Assert.Null(PeerHello.Decode(descending));
+        Assert.Null(PeerHello.Decode((hello with { Voters = new VoterSet(Enumerable.Range(1, 33).Select(static id => new NodeId((ushort)id))) }).Encode()));
         Assert.Null(PeerHello.Decode((hello with { DirectoryId = 0 }).Encode()));
         Assert.Null(PeerHello.Decode(hello.Encode().AsSpan()[..^1]));
         Assert.Null(PeerHello.Decode("GET / HTTP/1.1\r\n\r\n"u8));
         Assert.Null(PeerHello.Decode([]));
+    }
+
+    [Fact]
+    public void Whatever_a_stranger_sends_ends_in_a_refusal_or_in_the_end_of_the_stream()
+    {
+        PeerLinksOptions acceptor = Node(1);
+        byte[] hello = new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22, Voters = Node(1).Voters }.Encode();
+        byte[] good = [1, 0, (byte)hello.Length, (byte)(hello.Length >> 8), .. hello, 2, 0, 32, 0, .. new byte[32], 4, 0, 33, 0, .. new byte[33]];
+        FuzzInputs inputs = new(seed: 20, [good, good[..(4 + hello.Length)]]);
+        int secret = 0;
+        for (int i = 0; i < FuzzInputs.Count(20_000); i++)
+        {
+            using MemoryStreamPair stream = new(inputs.Next());
+            try
+            {
+                new PeerHandshake(acceptor, stream, new byte[32]).Accept();
+                Assert.Fail("A stranger was taken for a node.");
+            }
+            catch (PeerHandshakeException refusal)
+            {
+                secret += refusal.Reason == PeerRefusal.Secret ? 1 : 0;
+            }
+            catch (EndOfStreamException)
+            {
+                // Cut off.
+            }
+        }
+
+        Assert.True(secret > 100, $"{secret} inputs came as far as the proof");
+    }
+
+    [Fact]
+    public void The_throttle_bounds_what_strangers_can_name()
+    {
+        SteppedTime time = new();
+        LogThrottle throttle = new(time, TimeSpan.FromMinutes(1), keysMax: 4);
+
+        Assert.Equal(4, Enumerable.Range(0, 1000).Count(i => throttle.Allows($"stranger {i}")));
+        time.Now += TimeSpan.FromMinutes(1);
+        Assert.True(throttle.Allows("stranger 1", out long leftOut));
+        Assert.Equal(996, leftOut);
+        Assert.False(throttle.Allows("stranger 1"));
+        Assert.True(throttle.Allows("stranger 2000", out leftOut));
+        Assert.Equal(0, leftOut);
     }
 
     [Fact]
@@ -95,7 +169,7 @@ public sealed class PeerHandshakeTests : IDisposable
         NodeId? peer = null;
         Task<PeerHandshakeException?> accepting = Attempt(() => peer = new PeerHandshake(acceptor, server, hashOfAcceptor).Accept().Id);
         Task<PeerHandshakeException?> dialling = Attempt(() => new PeerHandshake(dialler, client, hashOfDialler).Dial(new NodeId(target)));
-        PeerHandshakeException?[] results = await Task.WhenAll(accepting, dialling).WaitAsync(TimeSpan.FromSeconds(30));
+        PeerHandshakeException?[] results = await Task.WhenAll(accepting, dialling).WaitAsync(LastNet.Span);
         return (peer, results[0], results[1]);
     }
 
@@ -113,14 +187,4 @@ public sealed class PeerHandshakeTests : IDisposable
     });
 
     private PeerLinksOptions Node(ushort id) => TestNode.Options(id, _tls);
-
-    /// <summary>A clock that a test moves.</summary>
-    private sealed class SteppedTime : TimeProvider
-    {
-        public TimeSpan Now { get; set; }
-
-        public override long TimestampFrequency => TimeSpan.TicksPerSecond;
-
-        public override long GetTimestamp() => Now.Ticks;
-    }
 }

@@ -29,7 +29,7 @@ internal static class RawPeer
     public static async Task AssertEnds(SslStream tls)
     {
         byte[] buffer = new byte[256];
-        using CancellationTokenSource limit = new(TimeSpan.FromSeconds(30));
+        using CancellationTokenSource limit = new(LastNet.Span);
         try
         {
             while (await tls.ReadAsync(buffer, limit.Token) > 0)

@@ -3,6 +3,7 @@ using System.Text;
 using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
+using Kahuna.Tests.Partitions;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
@@ -43,8 +44,8 @@ internal sealed class TestNode : IAsyncDisposable
         Secret = Secret,
         Peers = [new(new NodeId(1), node1 ?? new Uri("https://127.0.0.1:1")), new(new NodeId(2), new Uri("https://127.0.0.1:1")), new(new NodeId(3), new Uri("https://127.0.0.1:1"))],
         Directory = new FixedDirectory(id),
-        Certificate = tls.Certificate,
-        TrustedRoots = tls.TrustedRoots,
+        FatalErrors = new RecordedErrors(),
+        Tls = new TlsSource(tls.Certificate, tls.TrustedRoots),
         ReconnectMin = TimeSpan.FromMilliseconds(5),
         ReconnectMax = TimeSpan.FromMilliseconds(50),
     };
@@ -57,7 +58,7 @@ internal sealed class TestNode : IAsyncDisposable
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.WebHost.UseKestrelHttpsConfiguration();
-        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, port, listen => listen.UseKahunaTls(options.Certificate)));
+        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, port, listen => listen.UseKahunaTls(options.Tls)));
         builder.Services.AddKahunaPeers(links);
         WebApplication app = builder.Build();
         app.MapGet("/", (HttpContext context) => context.Request.Protocol);
@@ -66,11 +67,11 @@ internal sealed class TestNode : IAsyncDisposable
         return new TestNode(app, links, frames, log);
     }
 
-    public bool Send(ushort to, ReadOnlySpan<byte> payload)
+    public bool Send(ushort to, ReadOnlySpan<byte> payload, bool isUrgent = false)
     {
         Kahuna.Client.Wire.Buffers.ByteBuffer frame = Links.BeginFrame();
         frame.Append(payload);
-        return Links.TrySend(new NodeId(to), frame);
+        return Links.TrySend(new NodeId(to), frame, isUrgent);
     }
 
     public async ValueTask DisposeAsync()

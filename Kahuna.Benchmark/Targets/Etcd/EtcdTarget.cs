@@ -21,13 +21,13 @@ internal sealed class EtcdTarget : ITarget
         for (int i = 0; i < _channels.Length; i++)
         {
             Uri endpoint = options.Source.Endpoints[i % options.Source.Endpoints.Count];
-            _channels[i] = new GrpcChannel(endpoint, new GrpcChannelOptions { ConnectTimeout = options.Timeout, EnableMultipleHttp2Connections = false });
+            _channels[i] = new GrpcChannel(endpoint, new GrpcChannelOptions { ConnectTimeout = options.ConnectTimeout, EnableMultipleHttp2Connections = false });
         }
     }
 
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
     {
-        CallOptions call = new() { Deadline = _options.Timeout, CancellationToken = cancellationToken };
+        CallOptions call = new() { Deadline = _options.ConnectTimeout, CancellationToken = cancellationToken };
         string version = string.Empty;
         foreach (GrpcChannel channel in _channels)
         {

@@ -33,7 +33,7 @@ internal sealed class RedisTarget : ITarget
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
     {
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-        limit.CancelAfter(_options.Timeout);
+        limit.CancelAfter(_options.ConnectTimeout);
         Uri endpoint = _options.Source.Endpoints[0];
         try
         {
@@ -43,12 +43,12 @@ internal sealed class RedisTarget : ITarget
             }
 
             StartSweep();
-            string version = await _connections[0].ReadVersionAsync().ConfigureAwait(false);
+            string version = await _connections[0].ReadVersionAsync().WaitAsync(limit.Token).ConfigureAwait(false);
             return new TargetDescription("redis", version, [$"redis://{endpoint.Authority}"]);
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            throw new TargetException($"{endpoint.Authority} did not answer within {_options.Timeout.TotalSeconds:G} s.");
+            throw new TargetException($"{endpoint.Authority} did not answer within {_options.ConnectTimeout.TotalSeconds:G} s (--connect-timeout).");
         }
         catch (Exception failure) when (failure is SocketException or IOException or TimeoutException or RequestFailedException)
         {

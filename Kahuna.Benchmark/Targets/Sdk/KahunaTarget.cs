@@ -31,8 +31,15 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
 
         try
         {
-            ClusterDescription description = await ConnectAsync(endpoints, cancellationToken).ConfigureAwait(false);
-            return new TargetDescription("kahuna", description.ServerVersion, endpoints.Split(','));
+            using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+            limit.CancelAfter(options.ConnectTimeout);
+            ClusterDescription description = await ConnectAsync(endpoints, limit.Token).ConfigureAwait(false);
+            string? store = await ServerStore.ReadAsync(new Uri(endpoints.Split(',')[0]), options.IsInsecure, limit.Token).ConfigureAwait(false);
+            return new TargetDescription("kahuna", description.ServerVersion, endpoints.Split(',')) { Store = store };
+        }
+        catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
+        {
+            throw new TargetException($"The cluster at {endpoints} cannot be reached within {options.ConnectTimeout.TotalSeconds:G} s (--connect-timeout).");
         }
         catch (KahunaException failure)
         {
@@ -128,7 +135,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         client.Insecure = options.IsInsecure;
         client.Durability = options.Durability == OptionTable.Ephemeral ? Durability.Ephemeral : Durability.Persistent;
         client.RequestTimeout = options.Timeout;
-        client.ConnectTimeout = options.Timeout;
+        client.ConnectTimeout = options.ConnectTimeout;
         client.MaxInFlight = Math.Clamp(options.Concurrency, client.MaxInFlight, InFlightMax);
 
         // The workers never block, so that a reply's reader may run them: one hand-over between threads less per batch.

@@ -159,6 +159,9 @@ internal ref struct Command
     public static bool IsOpening(ReadOnlySpan<byte> source) =>
         ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & (CommandFlags.Session | CommandFlags.Opening)) == (CommandFlags.Session | CommandFlags.Opening);
 
+    /// <summary>A command that was checked before carries a number of a session, so that repeating it is harmless.</summary>
+    public static bool IsNumbered(ReadOnlySpan<byte> source) => ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & CommandFlags.Session) != 0;
+
     /// <summary>The epoch that a command which was checked before is for; 0 for any.</summary>
     public static ushort EpochOf(ReadOnlySpan<byte> source)
     {

@@ -8,7 +8,7 @@ namespace Kahuna.Client.Wire.Frames;
 /// protobuf message <c>Frame</c> whose only field is the payload below.
 /// <code>
 /// payload:  u8 kind, u8 reserved, u16 version (Hello only, else 0), u32 count, then count items
-/// request:  u32 request number, u32 wait limit in ms (0: none), u32 length, command
+/// request:  u32 request number, u32 wait limit in ms (0: none; bit 31: bring it to the leader), u32 length, command
 /// reply:    u32 request number, u32 length, outcome
 /// </code>
 /// A buffer begun with <see cref="Begin"/> has the gRPC prefix and the protobuf header in front, so that it goes to the
@@ -21,6 +21,9 @@ internal static class Frame
 
     /// <summary>Protobuf header of field 1: the tag and a length that always takes five bytes (a padded varint, which every protobuf reader accepts).</summary>
     public const int ProtobufPrefixBytes = 6;
+
+    /// <summary>In a request's wait limit: its client does not reach the leader, so the node that gets it carries it out there.</summary>
+    public const uint ForwardFlag = 1u << 31;
 
     public const int PrefixBytes = GrpcPrefixBytes + ProtobufPrefixBytes;
     public const int HeaderBytes = 8;

@@ -49,6 +49,11 @@ internal sealed class GrpcChannel : IAsyncDisposable
             handler.SslOptions = Options.Tls;
         }
 
+        if (Options.Dial is { } dial)
+        {
+            handler.ConnectCallback = (context, ct) => dial(context.DnsEndPoint, ct);
+        }
+
         _invoker = new HttpMessageInvoker(handler, disposeHandler: true);
     }
 

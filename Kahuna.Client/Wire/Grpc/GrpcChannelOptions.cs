@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Security;
 
 namespace Kahuna.Client.Wire.Grpc;
@@ -7,6 +8,9 @@ internal sealed class GrpcChannelOptions
 {
     /// <summary>Trust and identity for https addresses; null: the system's trust.</summary>
     public SslClientAuthenticationOptions? Tls { get; init; }
+
+    /// <summary>Connects to a host and port; null: as the system does, one address after the other.</summary>
+    public Func<DnsEndPoint, CancellationToken, ValueTask<Stream>>? Dial { get; init; }
 
     /// <summary>How long making a connection, TLS included, may take.</summary>
     public TimeSpan ConnectTimeout { get; init; } = TimeSpan.FromSeconds(10);

@@ -86,4 +86,7 @@ internal enum OutcomeStatus : byte
 
     /// <summary>The partition remembers as many sessions as it may, and all of them may still be needed. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
     SessionsFull = 77,
+
+    /// <summary>The lock has as many claims as it may, held and waiting. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    LockFull = 78,
 }

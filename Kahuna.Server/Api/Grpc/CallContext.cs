@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Globalization;
 using Google.Protobuf;
 using Kahuna.Client.Wire.Grpc;
+using Kahuna.Server.Partitions;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Primitives;
 
@@ -48,6 +49,7 @@ internal sealed class CallContext
     private bool _bodyWritten;
     private bool _gzip;
     private bool _finished;
+    private volatile bool _begun;
 
     public CallContext(GrpcServer server, HttpContext http, string method)
     {
@@ -128,9 +130,17 @@ internal sealed class CallContext
         return Task.CompletedTask;
     }
 
-    /// <summary>Writes the reply of a call that has one; it leaves together with the status.</summary>
-    internal void WriteOnlyReply(IMessage reply)
+    /// <summary>
+    /// Writes the reply of a call that has one. A small one leaves together with the status. A large one is counted among the answers that wait, until the caller has taken
+    /// it; a caller that does not is cut off after <see cref="GrpcServerOptions.ReplyPatience"/>.
+    /// </summary>
+    internal ValueTask WriteOnlyReplyAsync(IMessage reply)
     {
+        if (_server.Options.Room is { } room && reply.CalculateSize() is var bytes and > ReplyRoom.SmallBytes)
+        {
+            return WriteLargeReplyAsync(reply, bytes, room);
+        }
+
         TakeOutput();
         try
         {
@@ -139,6 +149,31 @@ internal sealed class CallContext
         finally
         {
             GiveOutputBack();
+        }
+
+        return ValueTask.CompletedTask;
+    }
+
+    private async ValueTask WriteLargeReplyAsync(IMessage reply, int bytes, ReplyRoom room)
+    {
+        TakeOutput();
+        room.Add(bytes);
+        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(CancellationToken);
+        patience.CancelAfter(_server.Options.ReplyPatience);
+        try
+        {
+            WriteMessage(reply);
+            await Http.Response.BodyWriter.FlushAsync(patience.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            Reset(ResetCancel);
+            throw new IOException("The caller did not take the reply.");
+        }
+        finally
+        {
+            GiveOutputBack();
+            room.Add(-bytes);
         }
     }
 
@@ -157,6 +192,9 @@ internal sealed class CallContext
             GiveOutputBack();
         }
     }
+
+    /// <summary>The request is whole and well-formed; from now on the call may have an effect.</summary>
+    internal void BeginWork() => _begun = true;
 
     /// <summary>Makes the caller of this method the owner of the response until <see cref="GiveOutputBack"/>.</summary>
     internal void TakeOutput()
@@ -455,6 +493,10 @@ internal sealed class CallContext
 
         Append(_responseTrailers, target);
         Append(trailers, target);
+        if (status.Code != GrpcStatusCode.OK && !Streams && _server.Options.Outcome is { } outcome && !target.ContainsKey(outcome.Name))
+        {
+            target[outcome.Name] = _begun ? outcome.Begun : outcome.NotBegun;
+        }
     }
 
     private void Reset(int errorCode) => Http.Features.Get<IHttpResetFeature>()?.Reset(errorCode);

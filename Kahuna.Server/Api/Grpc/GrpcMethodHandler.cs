@@ -24,8 +24,9 @@ internal sealed class UnaryHandler<TRequest, TReply>(MessageParser<TRequest> par
     public override async Task InvokeAsync(CallContext call)
     {
         TRequest request = await call.Requests.ReadOnlyAsync(parser);
+        call.BeginWork();
         TReply reply = await handler(request, call);
-        call.WriteOnlyReply(reply);
+        await call.WriteOnlyReplyAsync(reply);
     }
 }
 
@@ -57,7 +58,7 @@ internal sealed class ClientStreamingHandler<TRequest, TReply>(MessageParser<TRe
     public override async Task InvokeAsync(CallContext call)
     {
         TReply reply = await handler(new GrpcStreamReader<TRequest>(call, parser), call);
-        call.WriteOnlyReply(reply);
+        await call.WriteOnlyReplyAsync(reply);
     }
 }
 

@@ -138,7 +138,10 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes)
     {
         try
         {
-            return parser.ParseFrom(body);
+            TRequest message = parser.ParseFrom(body);
+            return Utf8Fields.FirstInvalid(message.Descriptor, body) is { } field
+                ? throw new GrpcException(GrpcStatusCode.InvalidArgument, $"{field} is not valid UTF-8; nothing was done.")
+                : message;
         }
         catch (InvalidProtocolBufferException e)
         {

@@ -1,4 +1,5 @@
 using Kahuna.Client.Wire.Grpc;
+using Kahuna.Server.Partitions;
 
 namespace Kahuna.Server.Api.Grpc;
 
@@ -16,6 +17,15 @@ internal sealed class GrpcServerOptions
 
     /// <summary>How long a stream may go on after its deadline to end by itself; then it is reset.</summary>
     public TimeSpan StreamEndGrace { get; init; } = TimeSpan.FromSeconds(2);
+
+    /// <summary>What errors of unary calls say of the call's effect; null: nothing.</summary>
+    public OutcomeTrailer? Outcome { get; init; }
+
+    /// <summary>The node's room for answers that wait to leave; null: they are not counted.</summary>
+    public ReplyRoom? Room { get; init; }
+
+    /// <summary>How long a caller may take for a large reply, which is kept in memory meanwhile; after it the call is reset. 16 MiB in this time are 5 Mbit/s.</summary>
+    public TimeSpan ReplyPatience { get; init; } = TimeSpan.FromSeconds(30);
 
     /// <summary>Ends all streams, which have no end of their own, when the server stops; calls with one request and one reply are finished.</summary>
     public CancellationToken StopToken { get; init; }

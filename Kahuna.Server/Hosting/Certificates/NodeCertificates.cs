@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Net.Security;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
@@ -8,6 +9,10 @@ namespace Kahuna.Server.Hosting.Certificates;
 /// <summary>Loads the certificates that the options name, or makes development ones. Stateless.</summary>
 internal static class NodeCertificates
 {
+    /// <summary>Extended key usages (RFC 5280, 4.2.1.12).</summary>
+    private const string ServerUse = "1.3.6.1.5.5.7.3.1";
+    private const string AnyUse = "2.5.29.37.0";
+
     /// <summary>The node's certificate and whom it trusts.</summary>
     /// <exception cref="CertificateException">A file cannot be used; the message is one line.</exception>
     public static NodeTls Load(NodeOptions options, TimeProvider time)
@@ -20,10 +25,51 @@ internal static class NodeCertificates
             return options.TrustedCaPath is null ? made : made with { TrustedRoots = LoadRoots(options.TrustedCaPath) };
         }
 
-        return new NodeTls(
-            LoadCertificate(options.CertificatePath, options.CertificateKeyPath!),
-            options.TrustedCaPath is null ? null : LoadRoots(options.TrustedCaPath));
+        SslStreamCertificateContext certificate = LoadCertificate(options.CertificatePath, options.CertificateKeyPath!);
+        Check(options, certificate, time.GetUtcNow().UtcDateTime);
+        return new NodeTls(certificate, options.TrustedCaPath is null ? null : LoadRoots(options.TrustedCaPath));
     }
+
+    /// <summary>The files that <see cref="Load"/> reads; made by this class itself when no certificate was named.</summary>
+    public static IReadOnlyList<string> Files(NodeOptions options)
+    {
+        string directory = DevelopmentCertificates.Directory();
+        string certificate = options.CertificatePath ?? Path.Combine(directory, DevelopmentCertificates.NodeFile);
+        string key = options.CertificateKeyPath ?? Path.Combine(directory, DevelopmentCertificates.NodeKeyFile);
+        return options.TrustedCaPath is null ? [certificate, key] : [certificate, key, options.TrustedCaPath];
+    }
+
+    /// <summary>Refuses what every client would refuse.</summary>
+    private static void Check(NodeOptions options, SslStreamCertificateContext context, DateTime now)
+    {
+        string file = options.CertificatePath!;
+        foreach (X509Certificate2 certificate in context.IntermediateCertificates.Prepend(context.TargetCertificate))
+        {
+            if (certificate.NotAfter.ToUniversalTime() <= now)
+            {
+                throw new CertificateException($"The certificate of {certificate.Subject} in {file} ended on {Show(certificate.NotAfter)}; get a new one.");
+            }
+
+            if (certificate.NotBefore.ToUniversalTime() > now)
+            {
+                throw new CertificateException($"The certificate of {certificate.Subject} in {file} is valid from {Show(certificate.NotBefore)} on, and it is {Show(now)} now; check the clock, or use another certificate.");
+            }
+        }
+
+        X509Certificate2 own = context.TargetCertificate;
+        if (!own.MatchesHostname(options.Advertise.IdnHost.Trim('[', ']')))
+        {
+            throw new CertificateException($"The certificate {file} is not for {options.Advertise.IdnHost}, which is this node's address (--advertise, or its entry in --peers); every client would refuse it.");
+        }
+
+        if (own.Extensions.OfType<X509EnhancedKeyUsageExtension>().FirstOrDefault() is { } usage
+            && !usage.EnhancedKeyUsages.Cast<Oid>().Any(allowed => allowed.Value is ServerUse or AnyUse))
+        {
+            throw new CertificateException($"The certificate {file} may not be used by servers (extended key usage); every client would refuse it.");
+        }
+    }
+
+    private static string Show(DateTime time) => time.ToUniversalTime().ToString("yyyy-MM-dd HH:mm 'UTC'", CultureInfo.InvariantCulture);
 
     /// <summary>A certificate with its private key and the intermediate certificates that follow it in the file.</summary>
     public static SslStreamCertificateContext LoadCertificate(string certificatePath, string keyPath)
@@ -31,6 +77,11 @@ internal static class NodeCertificates
         try
         {
             X509Certificate2 certificate = X509Certificate2.CreateFromPemFile(certificatePath, keyPath);
+            if (!certificate.HasPrivateKey)
+            {
+                throw new CertificateException($"{keyPath} holds no private key for the certificate {certificatePath}.");
+            }
+
             X509Certificate2Collection chain = [];
             chain.ImportFromPemFile(certificatePath);
             foreach (X509Certificate2 own in chain.Where(other => other.RawDataMemory.Span.SequenceEqual(certificate.RawDataMemory.Span)).ToArray())

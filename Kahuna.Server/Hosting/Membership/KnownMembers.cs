@@ -57,21 +57,18 @@ internal sealed class KnownMembers : IPeerDirectory
     /// <exception cref="DataDirectoryException">The record is damaged, or cannot be read or written; the message is one line.</exception>
     public static KnownMembers Open(NodeOptions options, DataDirectoryIdentity identity)
     {
-        MembersFile? file = MembersFile.TryRead(options.DataDirectory);
-        if (file is null)
+        // A directory that voted before without such a record, or that is rebuilt without its old one, does not know whom it has forgotten.
+        MembersFile file = MembersFile.TryRead(options.DataDirectory) ?? new MembersFile(FromTheBeginning: identity.Voting == VotingState.Unproven, []);
+        if (!options.IsStandalone)
         {
-            // A directory that voted before without such a record, or that is rebuilt without its old one, does not know whom it has forgotten.
-            file = new MembersFile(FromTheBeginning: identity.Voting == VotingState.Unproven, []);
-            if (!options.IsStandalone)
+            try
             {
-                try
-                {
-                    file.Write(options.DataDirectory);
-                }
-                catch (Exception error) when (error is IOException or UnauthorizedAccessException)
-                {
-                    throw DataDirectoryIdentity.Unusable(options.DataDirectory, error);
-                }
+                // Also what was found: a process that was killed may have left it in the system's memory only.
+                file.Write(options.DataDirectory);
+            }
+            catch (Exception error) when (error is IOException or UnauthorizedAccessException)
+            {
+                throw DataDirectoryIdentity.Unusable(options.DataDirectory, error);
             }
         }
 

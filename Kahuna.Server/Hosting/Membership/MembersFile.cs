@@ -62,20 +62,20 @@ internal sealed record MembersFile(bool FromTheBeginning, IReadOnlyList<KnownMem
         {
             using JsonDocument document = JsonDocument.Parse(content);
             JsonElement root = document.RootElement;
-            int format = root.GetProperty("format").GetInt32();
+            int format = JsonFields.Need(root, "format", static field => field.GetInt32());
             if (format != Format)
             {
                 throw new DataDirectoryException($"{path} has format {format}; this version understands format {Format} only.");
             }
 
             MembersFile file = new(
-                root.GetProperty("fromTheBeginning").GetBoolean(),
-                [.. root.GetProperty("members").EnumerateArray().Select(ReadMember).OrderBy(member => member.Id)]);
+                JsonFields.Need(root, "fromTheBeginning", static field => field.GetBoolean()),
+                JsonFields.Need<KnownMember[]>(root, "members", static field => [.. field.EnumerateArray().Select(ReadMember).OrderBy(member => member.Id)]));
             return file.Members.DistinctBy(member => member.Id).Count() == file.Members.Count
                 ? file
-                : throw new FormatException("a node is named twice");
+                : throw new JsonException("A node is named twice.");
         }
-        catch (Exception error) when (error is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or OverflowException or ArgumentNullException)
+        catch (JsonException error)
         {
             throw new DataDirectoryException(
                 $"{path} is damaged: {OneLine.Of(error.Message)} It says which data directories of the other nodes are known here, and without it this node cannot tell a wiped node from a new one. "
@@ -85,10 +85,7 @@ internal sealed record MembersFile(bool FromTheBeginning, IReadOnlyList<KnownMem
     }
 
     private static KnownMember ReadMember(JsonElement element) => new(
-        new NodeId(element.GetProperty("nodeId").GetUInt16()),
-        ReadId(element.GetProperty("directoryId")),
-        [.. element.GetProperty("former").EnumerateArray().Select(ReadId)]);
-
-    private static ulong ReadId(JsonElement element) =>
-        ulong.Parse(element.GetString()!, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture);
+        new NodeId(JsonFields.Need(element, "nodeId", static field => field.GetUInt16())),
+        JsonFields.Need(element, "directoryId", JsonFields.Id),
+        JsonFields.Need<ulong[]>(element, "former", static field => [.. field.EnumerateArray().Select(JsonFields.Id)]));
 }

@@ -5,13 +5,20 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>Reads the options that hold addresses and checks them against each other. Used once by one thread.</summary>
-internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors)
+/// <param name="values">The options that were given.</param>
+/// <param name="errors">Gets the errors.</param>
+/// <param name="isComplete">Whether all that was given could be read. Where not, no option is missed: it may be among the rest.</param>
+internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors, bool isComplete)
 {
-    public IReadOnlyList<Uri> ReadListen()
+    /// <summary>
+    /// The addresses of <c>--listen</c>. Without it, where <paramref name="own"/>, the address that others are told, can be reached: on the same loopback
+    /// address, else on all interfaces, and on its port at any rate.
+    /// </summary>
+    public IReadOnlyList<Uri> ReadListen(Uri? own)
     {
         if (!values.TryGetValue(OptionSetting.Listen, out GivenValue value))
         {
-            return [NodeOptions.ListenDefault];
+            return [own is null ? NodeOptions.ListenDefault : own.IsLoopback ? own : new UriBuilder(own) { Host = "[::]" }.Uri];
         }
 
         List<Uri> addresses = [];
@@ -67,13 +74,30 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
         return [.. peers.OrderBy(peer => peer.Id)];
     }
 
+    /// <summary>The address that this node announces, by <c>--peers</c> or <c>--advertise</c>, as far as it can be read; null when it announces where it listens.</summary>
+    public Uri? ReadAnnounced(NodeId self, IReadOnlyList<PeerNode> peers) =>
+        Own(self, peers) ?? (values.TryGetValue(OptionSetting.Advertise, out GivenValue value) && Uri.TryCreate(value.Text, UriKind.Absolute, out Uri? address) && address.Scheme == Uri.UriSchemeHttps ? address : null);
+
+    /// <summary>Refuses a node that listens on loopback addresses only and announces another one: nobody could reach it.</summary>
+    public void CheckReachable(IReadOnlyList<Uri> listen, Uri advertise)
+    {
+        if (values.TryGetValue(OptionSetting.Listen, out GivenValue value) && listen.Count > 0 && listen.All(address => address.IsLoopback)
+            && IPAddress.TryParse(advertise.IdnHost, out IPAddress? ip) && !IPAddress.IsLoopback(ip) && !IsAnyAddress(advertise))
+        {
+            errors.Add($"{value.Origin}: {string.Join(", ", listen.Select(Show))} can be reached from this machine only, but this node announces {Show(advertise)}; leave {OptionSetting.Listen.Flag} out, or listen on https://0.0.0.0:{advertise.Port}.");
+        }
+    }
+
+    private static Uri? Own(NodeId self, IReadOnlyList<PeerNode> peers) => peers.Where(peer => peer.Id == self).Select(peer => peer.Address).FirstOrDefault();
+
+    /// <summary>The address by which others reach this node.</summary>
     public Uri ReadAdvertise(NodeId self, IReadOnlyList<Uri> listen, IReadOnlyList<PeerNode> peers)
     {
-        Uri? own = peers.Where(peer => peer.Id == self).Select(peer => peer.Address).FirstOrDefault();
+        Uri? own = Own(self, peers);
         if (!values.TryGetValue(OptionSetting.Advertise, out GivenValue value))
         {
             Uri address = own ?? (listen.Count > 0 ? listen[0] : NodeOptions.ListenDefault);
-            if (own is null && IsAnyAddress(address))
+            if (isComplete && own is null && IsAnyAddress(address))
             {
                 errors.Add($"{OptionSetting.Advertise.Flag} is missing: {Show(address)} listens on all interfaces, so say by which address others reach this node.");
             }
@@ -117,6 +141,11 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
 
         if (!values.ContainsKey(OptionSetting.NodeId))
         {
+            if (!isComplete)
+            {
+                return;
+            }
+
             errors.Add($"{origin} needs {OptionSetting.NodeId.Flag}: which of the nodes is this one?");
         }
         else if (!peers.Any(peer => peer.Id == self))

@@ -12,9 +12,10 @@ namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
 /// What a data directory is: <c>node.json</c> with format version, cluster id, node id and number of partitions, which stay as the first start wrote
-/// them, with the id that the directory drew then, where its state lies, and whether it votes (docs/adr/0009-who-may-vote.md). Immutable.
+/// them, with the voters, the ids that directory and log drew then, where its state lies, and whether it votes (docs/adr/0009-who-may-vote.md,
+/// docs/adr/0017-what-a-directory-is-bound-to.md). Immutable.
 /// </summary>
-internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, int Partitions)
+internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, int Partitions, VoterSet Voters)
 {
     public const string FileName = "node.json";
 
@@ -22,10 +23,16 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
     public const string StateDirectoryName = "state";
 
     /// <summary>Version of the directory's layout.</summary>
-    public const int Format = 1;
+    public const int Format = 2;
 
-    /// <summary>Random; tells this directory from every other one that the node ever had. 0: none drawn yet.</summary>
-    public ulong DirectoryId { get; init; }
+    /// <summary>Random, not 0; tells this directory from every other one that the node ever had.</summary>
+    public required ulong DirectoryId { get; init; }
+
+    /// <summary>Random, not 0; the id of the directory's log, drawn before the log is made. Not told to anybody: records of the log are sealed with it.</summary>
+    public required ulong LogId { get; init; }
+
+    /// <summary>Whether the log was made, which is recorded before the first vote: from then on a directory without it has lost it.</summary>
+    public bool LogMade { get; init; }
 
     /// <summary>Where the state lies; null: not decided yet. Never <see cref="StateStoreChoice.Auto"/>.</summary>
     public StateStoreChoice? StateStore { get; init; }
@@ -40,13 +47,18 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
     /// <paramref name="warn"/> gets a line for the operator, if there is one.
     /// </summary>
     /// <exception cref="DataDirectoryException">The directory belongs to something else, is in use, or cannot be read or written; the message is one line.</exception>
-    public static DataDirectoryIdentity Open(NodeOptions options, Action<string>? warn = null)
+    public static DataDirectoryIdentity Open(NodeOptions options, Action<ReportLine>? warn = null)
     {
         using IDisposable held = Hold(options.DataDirectory);
         try
         {
             RemoveRemains(options.DataDirectory);
             DataDirectoryIdentity? recorded = TryRead(options.DataDirectory);
+            if (recorded is null)
+            {
+                RefuseLogOfUnknown(options.DataDirectory);
+            }
+
             recorded?.Check(options);
             DataDirectoryIdentity identity = recorded ?? New(options);
             StateStoreChoice store = StateStoreSelection.Choose(options, identity.StateStore, RocksDbLibrary.IsAvailable, out string? warning);
@@ -55,12 +67,9 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
                 DirectoryContent.Drop(options.DataDirectory);
             }
 
-            identity = identity with { DirectoryId = identity.DirectoryId == 0 ? DrawId() : identity.DirectoryId, StateStore = store, Dropping = false };
-            if (identity != recorded)
-            {
-                identity.Write(options.DataDirectory);
-            }
-
+            // Also when nothing is new: a process that was killed may have left what was read in the system's memory only.
+            identity = identity with { StateStore = store, Dropping = false };
+            identity.Write(options.DataDirectory);
             if (warning is not null)
             {
                 warn?.Invoke(warning);
@@ -76,16 +85,17 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
 
     /// <summary>Records durably whether the directory votes. Only by who holds the directory.</summary>
     /// <exception cref="IOException">It could not be written; what was recorded stands.</exception>
-    public static void WithVoting(string directory, VotingState voting)
-    {
-        DataDirectoryIdentity recorded = TryRead(directory) ?? throw new DataDirectoryException($"{Path.Combine(directory, FileName)} is gone; somebody removed it while the node was running.");
-        (recorded with { Voting = voting }).Write(directory);
-    }
+    public static void WithVoting(string directory, VotingState voting) => (ReadHeld(directory) with { Voting = voting }).Write(directory);
+
+    /// <summary>Records durably that the directory's log was made. Only by who holds the directory.</summary>
+    /// <exception cref="IOException">It could not be written.</exception>
+    public static void WithLogMade(string directory) => (ReadHeld(directory) with { LogMade = true }).Write(directory);
 
     /// <summary>The identity of a directory that has none yet. A node that is a cluster of its own has nobody to ask, so it votes at once.</summary>
-    public static DataDirectoryIdentity New(NodeOptions options) => new(options.ClusterId, options.NodeId, options.Partitions)
+    public static DataDirectoryIdentity New(NodeOptions options) => new(options.ClusterId, options.NodeId, options.Partitions, options.Voters)
     {
         DirectoryId = DrawId(),
+        LogId = DrawId(),
         Voting = options.IsStandalone ? VotingState.Yes : VotingState.Unproven,
     };
 
@@ -128,7 +138,10 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
               "clusterId": {{JsonSerializer.Serialize(ClusterId)}},
               "nodeId": {{NodeId}},
               "partitions": {{Partitions}},
+              "voters": [{{Voters}}],
               "directoryId": "{{DirectoryId:x16}}",
+              "logId": "{{LogId:x16}}",
+              "logMade": {{(LogMade ? "true" : "false")}},
               "voting": "{{NameOf(Voting)}}"
             """);
         if (StateStore is StateStoreChoice store)
@@ -142,6 +155,20 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         }
 
         StableFile.Write(Path.Combine(directory, FileName), Encoding.UTF8.GetBytes(text.Append("\n}\n").ToString()));
+    }
+
+    private static DataDirectoryIdentity ReadHeld(string directory) =>
+        TryRead(directory) ?? throw new DataDirectoryException($"{Path.Combine(directory, FileName)} is gone; somebody removed it while the node was running.");
+
+    /// <summary>The record is written before anything else of a directory, so a log without it is somebody else's, or the record was lost.</summary>
+    private static void RefuseLogOfUnknown(string directory)
+    {
+        if (DirectoryContent.HasLog(directory))
+        {
+            throw new DataDirectoryException(
+                $"The data directory {directory} holds a log but no {FileName}: somebody removed the file, or the log is not this node's. Put the file back. "
+                + "If the majority of the other nodes is intact, you can also start this node with --rebuild; it then comes back from them.");
+        }
     }
 
     private static ulong DrawId()
@@ -172,27 +199,32 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         {
             using JsonDocument document = JsonDocument.Parse(content);
             JsonElement root = document.RootElement;
-            int format = root.GetProperty("format").GetInt32();
+            int format = JsonFields.Need(root, "format", static field => field.GetInt32());
             if (format != Format)
             {
                 throw new DataDirectoryException($"{path} has format {format}; this version understands format {Format} only.");
             }
 
-            // What came later is missing in files of the versions before. Those directories did vote.
             return new DataDirectoryIdentity(
-                root.GetProperty("clusterId").GetString()!,
-                new NodeId(root.GetProperty("nodeId").GetUInt16()),
-                root.GetProperty("partitions").GetInt32())
+                JsonFields.Need(root, "clusterId", JsonFields.Text),
+                new NodeId(JsonFields.Need(root, "nodeId", static field => field.GetUInt16())),
+                JsonFields.Need(root, "partitions", static field => field.GetInt32()),
+                JsonFields.Need(root, "voters", static field => new VoterSet(field.EnumerateArray().Select(static id => new NodeId(id.GetUInt16())))))
             {
-                DirectoryId = root.TryGetProperty("directoryId", out JsonElement id) ? ulong.Parse(id.GetString()!, NumberStyles.AllowHexSpecifier, CultureInfo.InvariantCulture) : 0,
-                StateStore = root.TryGetProperty("stateStore", out JsonElement store) ? ReadName<StateStoreChoice>(store) : null,
-                Voting = root.TryGetProperty("voting", out JsonElement voting) ? ReadName<VotingState>(voting) : VotingState.Yes,
-                Dropping = root.TryGetProperty("dropping", out JsonElement dropping) && dropping.GetBoolean(),
+                DirectoryId = JsonFields.Need(root, "directoryId", JsonFields.Id),
+                LogId = JsonFields.Need(root, "logId", JsonFields.Id),
+                LogMade = JsonFields.Need(root, "logMade", static field => field.GetBoolean()),
+                Voting = JsonFields.Need(root, "voting", ReadName<VotingState>),
+                StateStore = root.TryGetProperty("stateStore", out _) ? JsonFields.Need(root, "stateStore", ReadName<StateStoreChoice>) : null,
+                Dropping = root.TryGetProperty("dropping", out _) && JsonFields.Need(root, "dropping", static field => field.GetBoolean()),
             };
         }
-        catch (Exception error) when (error is JsonException or KeyNotFoundException or InvalidOperationException or FormatException or OverflowException or ArgumentNullException)
+        catch (JsonException error)
         {
-            throw new DataDirectoryException($"{path} is damaged: {OneLine.Of(error.Message)}", error);
+            throw new DataDirectoryException(
+                $"{path} is damaged: {OneLine.Of(error.Message)} It says what this data directory is. "
+                + "If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.",
+                error);
         }
     }
 
@@ -212,7 +244,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
             }
         }
 
-        throw new FormatException($"'{text}' is no {typeof(T).Name}.");
+        throw new JsonException($"'{text}' is no {typeof(T).Name}.");
     }
 
     private void Check(NodeOptions options)
@@ -224,7 +256,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         }
     }
 
-    /// <summary>Whether the directory was made for this node of this cluster.</summary>
+    /// <summary>Whether the directory was made for this node of this cluster, with these nodes.</summary>
     /// <exception cref="DataDirectoryException">It was not.</exception>
     public void CheckOwner(NodeOptions options)
     {
@@ -236,6 +268,13 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         if (NodeId != options.NodeId)
         {
             throw Mismatch(options, $"node {NodeId}", $"node {options.NodeId}");
+        }
+
+        if (!Voters.Equals(options.Voters))
+        {
+            throw new DataDirectoryException(
+                $"The data directory {options.DataDirectory} was created for a cluster of the nodes {Voters}, but this node is started with {OptionSetting.Peers.Flag} for the nodes {options.Voters}; correct {OptionSetting.Peers.Flag}. "
+                + "A node's address may change; nodes cannot be added or removed.");
         }
     }
 

@@ -13,6 +13,14 @@ internal static class DirectoryContent
         return place.Exists ? place.EnumerateFiles("*", SearchOption.AllDirectories).Sum(file => file.Length) : 0;
     }
 
+    /// <summary>Whether there is a log, or what is recorded about one.</summary>
+    public static bool HasLog(string directory)
+    {
+        DirectoryInfo log = new(Path.Combine(directory, DataDirectory.LogName));
+        return File.Exists(Path.Combine(directory, LogExtentFile.FileName))
+            || (log.Exists && log.EnumerateFiles().Any(static file => SegmentFiles.TryParse(file.Name, out _)));
+    }
+
     /// <summary>Removes log and state durably. The identity and what is known of other nodes stay. What was removed before is no error.</summary>
     public static void Drop(string directory)
     {
@@ -27,7 +35,8 @@ internal static class DirectoryContent
             }
         }
 
-        // Last, because a log without it would be somebody else's.
+        // After the log, because a log without them would be damaged or somebody else's.
+        File.Delete(Path.Combine(directory, LogExtentFile.FileName));
         File.Delete(Path.Combine(directory, DataDirectory.FormatName));
         disk.SyncDirectory(directory);
     }

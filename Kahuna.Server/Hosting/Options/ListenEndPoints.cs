@@ -12,7 +12,8 @@ internal static class ListenEndPoints
     {
         if (IPAddress.TryParse(listen.IdnHost, out IPAddress? address))
         {
-            return [new IPEndPoint(address, listen.Port)];
+            // All interfaces means those that there are: a machine may have no IPv6.
+            return [new IPEndPoint(address.Equals(IPAddress.IPv6Any) && !Socket.OSSupportsIPv6 ? IPAddress.Any : address, listen.Port)];
         }
 
         if (listen.IsLoopback)

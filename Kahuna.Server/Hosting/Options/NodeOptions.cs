@@ -24,6 +24,9 @@ internal sealed record NodeOptions
     /// <summary>Memory of ephemeral keys by default.</summary>
     public const long EphemeralBytesDefault = 1000L * 1000 * 1000;
 
+    /// <summary>Longer than a node is normally down or out of reach, and short enough for a service that can do without its ephemeral data.</summary>
+    public static readonly TimeSpan EphemeralPatienceDefault = TimeSpan.FromMinutes(10);
+
     /// <summary>12 MB for each processor, but at least 24 and at most 128: a small machine has its processors' time to save, a large one its administrators'.</summary>
     public static readonly long BackgroundBytesPerSecondDefault = Math.Clamp(12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000);
 
@@ -47,14 +50,28 @@ internal sealed record NodeOptions
     /// <summary>All nodes of the cluster, this one included, by ascending id.</summary>
     public IReadOnlyList<PeerNode> Peers { get; init; } = [new(new NodeId(1), ListenDefault)];
 
+    /// <summary>The nodes that vote: all of them.</summary>
+    public VoterSet Voters => new(Peers.Select(static peer => peer.Id));
+
     /// <summary>Full path of the directory that holds everything this node keeps.</summary>
     public required string DataDirectory { get; init; }
 
     /// <summary>Bytes that ephemeral keys may take up on this node, their logs included.</summary>
     public long EphemeralBytesMax { get; init; } = EphemeralBytesDefault;
 
+    /// <summary>Memory that persistent data may take up on this node.</summary>
+    public long PersistentBytesMax { get; init; } = PersistentBytesDefault(GC.GetGCMemoryInfo().TotalAvailableMemoryBytes);
+
+    /// <summary>Half of what there is: the other half is for ephemeral keys, logs, snapshots and the store's cache.</summary>
+    public static long PersistentBytesDefault(long machineBytes) => machineBytes / 2;
+
     /// <summary>What happens at that size.</summary>
     public EphemeralPolicy EphemeralPolicy { get; init; }
+
+    /// <summary>
+    /// How long a node that has everything of an ephemeral group waits for the others, before it gives the data up; <see cref="TimeSpan.MaxValue"/>: for ever.
+    /// </summary>
+    public TimeSpan EphemeralPatience { get; init; } = EphemeralPatienceDefault;
 
     /// <summary>Number of partitions. When <see cref="PartitionsGiven"/> is false, what the data directory records goes before it.</summary>
     public int Partitions { get; init; } = PartitionsDefault;
@@ -94,6 +111,8 @@ internal sealed record NodeOptions
     public string? ClusterSecretFile { get; init; }
 
     public LogLevel LogLevel { get; init; } = LogLevel.Information;
+
+    public LogFormat LogFormat { get; init; } = LogFormat.Text;
 
     /// <summary>Full path of the file to which a trace for checking is added; null: none.</summary>
     public string? TracePath { get; init; }

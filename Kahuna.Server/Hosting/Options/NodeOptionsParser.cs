@@ -28,13 +28,8 @@ internal static class NodeOptionsParser
         Override(values, fromEnvironment);
         Override(values, fromArguments);
 
-        // What is left after an unreadable source would only give misleading messages.
-        if (errors.Count > 0)
-        {
-            return new NodeOptionsResult { Errors = errors };
-        }
-
-        NodeOptions options = new NodeOptionsValidation(values, errors).Read();
+        // All mistakes are told at once; but what a source that could not be read leaves out may be just what another option needs.
+        NodeOptions options = new NodeOptionsValidation(values, errors, isComplete: errors.Count == 0).Read();
         return errors.Count > 0 ? new NodeOptionsResult { Errors = errors } : new NodeOptionsResult { Options = options };
     }
 

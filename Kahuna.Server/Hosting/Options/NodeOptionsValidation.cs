@@ -5,7 +5,10 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>Turns the texts of the options into <see cref="NodeOptions"/> and collects every error, one line each. Used once by one thread.</summary>
-internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors)
+/// <param name="values">The options that were given.</param>
+/// <param name="errors">Gets the errors.</param>
+/// <param name="isComplete">Whether all that was given could be read. Where not, no option is missed: it may be among the rest.</param>
+internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors, bool isComplete = true)
 {
     /// <summary>The smallest log that holds a few segments.</summary>
     private const long LogLimitBytesMin = 1_000_000;
@@ -16,26 +19,40 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
     /// <summary>Less than what the tables of some partitions take up when they hold next to nothing is a mistake.</summary>
     private const long EphemeralBytesMin = 16_000_000;
 
+    /// <summary>Tables of a few partitions, and some data.</summary>
+    private const long PersistentBytesMin = 64_000_000;
+
     /// <summary>Less could never keep up with a cluster that is used at all.</summary>
     private const long BackgroundRateMin = 1_000_000;
 
     private const int ClusterIdCharactersMax = 64;
+
+    /// <summary>Less than a member that has nothing waits would give data up before it is known who has it.</summary>
+    private static readonly TimeSpan s_ephemeralPatienceMin = TimeSpan.FromSeconds(10);
+
+    /// <summary>More means for ever, and can be said so.</summary>
+    private static readonly TimeSpan s_ephemeralPatienceMax = TimeSpan.FromDays(365);
 
     /// <summary>What could be read; only of use when no error was added.</summary>
     public NodeOptions Read()
     {
         string clusterId = ReadClusterId();
         NodeId nodeId = new((ushort)ReadNumber(OptionSetting.NodeId, 1, ushort.MaxValue, 1));
-        AddressOptions addresses = new(values, errors);
-        IReadOnlyList<Uri> listen = addresses.ReadListen();
+        AddressOptions addresses = new(values, errors, isComplete);
         IReadOnlyList<PeerNode> peers = addresses.ReadPeers(nodeId);
+        IReadOnlyList<Uri> listen = addresses.ReadListen(addresses.ReadAnnounced(nodeId, peers));
         Uri advertise = addresses.ReadAdvertise(nodeId, listen, peers);
+        addresses.CheckReachable(listen, advertise);
         if (peers.Count == 0)
         {
             peers = [new PeerNode(nodeId, advertise)];
         }
 
-        CheckTogether(peers);
+        if (isComplete)
+        {
+            CheckTogether(peers);
+        }
+
         long logLimit = ReadSize(OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault);
         return new NodeOptions
         {
@@ -51,8 +68,10 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             StateStore = ReadName(OptionSetting.StateStore, StateStoreChoice.Auto),
             LogLimitBytes = logLimit,
             LogKeepBytes = ReadLogKeep(logLimit),
+            PersistentBytesMax = ReadPersistentLimit(),
             EphemeralBytesMax = ReadSize(OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),
             EphemeralPolicy = ReadName(OptionSetting.EphemeralPolicy, EphemeralPolicy.Refuse),
+            EphemeralPatience = ReadTime(OptionSetting.EphemeralPatience, s_ephemeralPatienceMin, s_ephemeralPatienceMax, NodeOptions.EphemeralPatienceDefault),
             BackgroundBytesPerSecond = ReadSize(OptionSetting.BackgroundRate, BackgroundRateMin, long.MaxValue, NodeOptions.BackgroundBytesPerSecondDefault),
             ValueBytesMax = (int)ReadSize(OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
             CertificatePath = ReadFile(OptionSetting.Certificate),
@@ -60,6 +79,7 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
             ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
+            LogFormat = ReadName(OptionSetting.LogFormat, LogFormat.Text),
             TracePath = ReadTrace(),
             Rebuild = values.ContainsKey(OptionSetting.Rebuild),
             RebuildConfirmed = values.ContainsKey(OptionSetting.Yes),
@@ -216,6 +236,41 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         else
         {
             return bytes;
+        }
+
+        return otherwise;
+    }
+
+    private long ReadPersistentLimit()
+    {
+        long machineBytes = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
+        long limit = ReadSize(OptionSetting.PersistentLimit, PersistentBytesMin, long.MaxValue, NodeOptions.PersistentBytesDefault(machineBytes));
+        if (values.TryGetValue(OptionSetting.PersistentLimit, out GivenValue given) && limit > machineBytes)
+        {
+            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{given.Origin}: {limit} bytes; the machine, or the container, has {machineBytes} bytes of memory."));
+        }
+
+        return limit;
+    }
+
+    private TimeSpan ReadTime(OptionSetting setting, TimeSpan min, TimeSpan max, TimeSpan otherwise)
+    {
+        if (!values.TryGetValue(setting, out GivenValue value))
+        {
+            return otherwise;
+        }
+
+        if (!Duration.TryParse(value.Text, out TimeSpan time))
+        {
+            errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no time; write it as 90s, 10min, 1h, 7d or {Duration.Forever}.");
+        }
+        else if (time < min || (time > max && time != TimeSpan.MaxValue))
+        {
+            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{value.Origin}: {time.TotalSeconds} s; it must be from {min.TotalSeconds} s to {max.TotalDays} d, or {Duration.Forever}."));
+        }
+        else
+        {
+            return time;
         }
 
         return otherwise;

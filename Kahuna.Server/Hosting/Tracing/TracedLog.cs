@@ -21,9 +21,13 @@ internal sealed class TracedLog(ILogStore log, NodeTrace trace) : ILogStore
 
     public void Release(GroupId group, LogIndex index) => log.Release(group, index);
 
+    public void Abandon(GroupId group) => log.Abandon(group);
+
     public LogIndex StartOf(GroupId group) => log.StartOf(group);
 
     public long BytesSince(GroupId group, LogIndex index) => log.BytesSince(group, index);
+
+    public long HeldBytesMax => log.HeldBytesMax;
 
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }

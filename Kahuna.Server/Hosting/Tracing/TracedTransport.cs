@@ -18,7 +18,7 @@ internal sealed class TracedTransport(IPeerTransport links, NodeTrace trace, Nod
         return frame;
     }
 
-    public bool TrySend(NodeId peer, ByteBuffer frame)
+    public bool TrySend(NodeId peer, ByteBuffer frame, bool isUrgent = false)
     {
         ReadOnlySpan<byte> rest = frame.Written[_headerBytes..];
         while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage message, out _))
@@ -39,6 +39,8 @@ internal sealed class TracedTransport(IPeerTransport links, NodeTrace trace, Nod
         }
 
         trace.Flush();
-        return links.TrySend(peer, frame);
+        return links.TrySend(peer, frame, isUrgent);
     }
+
+    public bool HasWaiting(NodeId peer) => links.HasWaiting(peer);
 }

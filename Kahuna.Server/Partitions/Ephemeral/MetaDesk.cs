@@ -12,7 +12,7 @@ namespace Kahuna.Server.Partitions.Ephemeral;
 /// </summary>
 internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard board)
 {
-    private readonly NodeId[] _voters = [.. options.Voters.Order()];
+    private readonly VoterSet _voters = new(options.Voters);
     private ulong _incarnation = ports.Log.Recovered(GroupId.Node).HardState.Term.Value;
     private bool _isStored;
     private bool _isChanged = true;
@@ -38,7 +38,25 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
         if (_isChanged)
         {
             _isChanged = false;
-            board.Publish(state.Meta.View());
+            MetaView view = state.Meta.View();
+            CheckConfiguration(view);
+            board.Publish(view);
+        }
+    }
+
+    /// <summary>What the cluster has recorded of itself is what this node was started for; otherwise it must not go on.</summary>
+    private void CheckConfiguration(MetaView view)
+    {
+        if (view.Voters.Count == 0)
+        {
+            return;
+        }
+
+        VoterSet recorded = new(view.Voters);
+        if (!recorded.Equals(_voters) || view.Partitions != ports.Partitions)
+        {
+            ports.Leadership.StorageFailed(new StorageException(
+                $"The cluster has recorded that its nodes are {recorded}, with {view.Partitions} partition(s), but this node is started for the nodes {_voters}, with {ports.Partitions} partition(s). Correct --peers or --partitions."));
         }
     }
 
@@ -55,7 +73,7 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
         if (leads && view.Voters.Count == 0)
         {
             ByteBuffer bytes = ByteBuffer.Rent();
-            new MetaCommand(CommandKind.Configure) { Number = (ulong)ports.Partitions, Voters = _voters }.Write(bytes);
+            new MetaCommand(CommandKind.Configure) { Number = (ulong)ports.Partitions, Voters = _voters.Ids }.Write(bytes);
             propose(bytes);
             bytes.Return();
         }

@@ -1,12 +1,11 @@
 namespace Kahuna.Server.Partitions.Locks;
 
-/// <summary>A read about a lock whose answer is held back. Owned by a <see cref="LockDesk"/>.</summary>
+/// <summary>A read about a lock whose answer is held back, in a list of those that wait for the same. Owned by a <see cref="LockDesk"/>.</summary>
 /// <param name="sink">Who gets the answer.</param>
 /// <param name="number">The request's number there.</param>
 /// <param name="key">What it waits for (<see cref="State.Locks.LockRows.Changes"/>).</param>
 /// <param name="command">The read.</param>
-/// <param name="next">Another one that waits for the same.</param>
-internal sealed class HeldRead(ReplySink sink, uint number, long key, byte[] command, HeldRead? next)
+internal sealed class HeldRead(ReplySink sink, uint number, long key, byte[] command)
 {
     public ReplySink Sink => sink;
 
@@ -16,7 +15,12 @@ internal sealed class HeldRead(ReplySink sink, uint number, long key, byte[] com
 
     public byte[] Command => command;
 
-    public HeldRead? Next { get; set; } = next;
+    /// <summary>The one before it in its list; null for the first.</summary>
+    public HeldRead? Before { get; set; }
 
-    public bool IsAnswered { get; set; }
+    /// <summary>The one after it in its list; null for the last.</summary>
+    public HeldRead? After { get; set; }
+
+    /// <summary>It is answered, or nobody wants the answer any more.</summary>
+    public bool HasEnded { get; set; }
 }

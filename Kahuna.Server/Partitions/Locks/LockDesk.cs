@@ -11,7 +11,7 @@ namespace Kahuna.Server.Partitions.Locks;
 /// A leader's part in locks besides replicating them: holds answers back until there is something to say, so that nobody has to ask again and again, and finds out which leases have ended and which
 /// claims wait for nobody any more. Owned by a partition's <see cref="ClientDesk"/>; not thread-safe.
 /// </summary>
-internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk states)
+internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk states, ParkedReads parked)
 {
     /// <summary>Answers of one stream or call that are held back at a time; less than it may have in flight, so that what ends the wait still gets through.</summary>
     private const int HeldPerSinkMax = Client.Wire.Limits.InFlightPerStreamMax / 2;
@@ -19,17 +19,27 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
     /// <summary>So many answered reads are not worth a look.</summary>
     private const int AnsweredMin = 1024;
 
-    private readonly Dictionary<long, HeldRead> _held = [];
+    /// <summary>Held reads that one turn looks at, and bytes of answers after which it leaves the others to the next turn, so that what else waits for the loop comes in between.</summary>
+    private const int ReadsPerTurn = 1024;
+    private const int AnswerBytesPerTurn = 1 << 20;
+
+    private readonly HeldReads _held = new();
     private readonly PriorityQueue<HeldRead, long> _byEnd = new();
     private readonly Dictionary<long, long> _seenMs = [];
     private readonly List<int> _due = [];
+    private readonly List<int> _ended = [];
     private int _answered;
+    private int _answerBytes;
+    private bool _isOverdue;
     private long _knowsSinceMs;
 
     private LockTable Table => states.State.Locks;
 
     /// <summary>Answers that are held back.</summary>
-    public int Held => _held.Count;
+    public int Held => _byEnd.Count - _answered;
+
+    /// <summary>Some of them are to be answered, and were left to the next turn.</summary>
+    public bool IsDue => _held.HasChanged || _isOverdue;
 
     /// <summary>This node leads, or has stood still: who waits will let hear of itself.</summary>
     public void BeginServing() => _knowsSinceMs = output.NowMs;
@@ -41,79 +51,118 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
         bool mayHold = command.Kind is CommandKind.LockAwait or CommandKind.LockObserve;
         if (!TryAnswer(sink, number, in command, clusterMs, isLast: !mayHold || command.Number == 0 || sink.HeldBack >= HeldPerSinkMax))
         {
-            long key = command.Kind == CommandKind.LockAwait ? command.ComparedRevision : LockRows.WatchKey(command.Key);
-            HeldRead read = new(sink, number, key, bytes.ToArray(), _held.GetValueOrDefault(key));
+            long key = command.Kind == CommandKind.LockAwait ? command.ComparedRevision : Table.Rows.WatchKey(command.Key);
+            HeldRead read = new(sink, number, key, bytes.ToArray());
             sink.HoldBack(1);
-            _held[key] = read;
+            _held.Add(read);
             _byEnd.Enqueue(read, output.NowMs + command.Number);
             Table.Rows.IsWatched = true;
         }
     }
 
-    /// <summary>Answers what has something to say since commands were applied.</summary>
+    /// <summary>Answers what has something to say since commands were applied, and what was held back long enough, up to a turn's share of both.</summary>
     public void ServeChanges(long clusterMs)
     {
-        List<long> changes = Table.Rows.Changes;
-        for (int i = 0; i < changes.Count; i++)
+        foreach (long change in Table.Rows.Changes)
         {
-            _seenMs.Remove(changes[i]);
-            if (_held.Remove(changes[i], out HeldRead? read))
+            _seenMs.Remove(change);
+            _held.Change(change);
+        }
+
+        Table.Rows.Changes.Clear();
+        _answerBytes = 0;
+        int left = ReadsPerTurn;
+        for (; left > 0 && _answerBytes < AnswerBytesPerTurn && _held.TryTakeChanged(out HeldRead read); left--)
+        {
+            if (read.HasEnded)
             {
-                Serve(read, clusterMs);
+                continue;
+            }
+
+            if (read.Sink.IsClosed || TryAnswer(read.Sink, read.Number, Decode(read.Command), clusterMs, isLast: false))
+            {
+                End(read);
+            }
+            else
+            {
+                _held.Add(read);
             }
         }
 
-        changes.Clear();
+        if (_isOverdue)
+        {
+            ServeOverdue(clusterMs, left);
+        }
+
         Tidy();
     }
 
     /// <summary>A tick: answers what was held back long enough.</summary>
     public void Tick(long clusterMs)
     {
+        _answerBytes = 0;
+        ServeOverdue(clusterMs, ReadsPerTurn);
+    }
+
+    private void ServeOverdue(long clusterMs, int left)
+    {
+        _isOverdue = false;
         while (_byEnd.TryPeek(out HeldRead? read, out long endMs) && endMs <= output.NowMs)
         {
-            _byEnd.Dequeue();
-            if (!read.IsAnswered)
+            if (left-- <= 0 || _answerBytes >= AnswerBytesPerTurn)
             {
-                Remove(read);
-                TryAnswer(read.Sink, read.Number, Decode(read.Command), clusterMs, isLast: true);
+                _isOverdue = true;
+                return;
+            }
+
+            _byEnd.Dequeue();
+            if (!read.HasEnded)
+            {
+                if (!read.Sink.IsClosed)
+                {
+                    TryAnswer(read.Sink, read.Number, Decode(read.Command), clusterMs, isLast: true);
+                }
+
                 End(read);
+                _held.Remove(read);
             }
 
             _answered--;
         }
     }
 
-    /// <summary>The sweep that is due; null: none. The caller takes the buffer over.</summary>
-    public ByteBuffer? Sweep(long clusterMs, CommandDurability durability)
+    /// <summary>Proposes the sweeps that are due: each does a bounded number of steps. How many they are.</summary>
+    public int Sweep(long clusterMs, CommandDurability durability, ProposalQueue proposals)
     {
         _due.Clear();
         Table.CollectDueWaiters(clusterMs, options.SweepKeysMax, _due);
-        if (_due.Count == 0 && !Table.HasEnded(clusterMs))
+        int steps = Math.Max(_due.Count, Table.HasWork(clusterMs) ? Math.Max(1, Table.StepsDue(clusterMs, options.SweepKeysMax, _ended)) : 0);
+        for (int i = 0; i < steps; i += LockTable.StepsPerSweep)
         {
-            return null;
+            ByteBuffer decisions = ByteBuffer.Rent();
+            for (int at = i; at < Math.Min(_due.Count, i + LockTable.StepsPerSweep); at++)
+            {
+                (long token, long waitEndMs) = Table.Waiter(_due[at]);
+                new WaiterDecision(_due[at], token, waitEndMs <= clusterMs ? 0 : AgainMs(token)).Write(decisions);
+            }
+
+            Command sweep = new() { Kind = CommandKind.LockSweep, Durability = durability, Flags = CommandFlags.Number, Number = LockTable.StepsPerSweep, Value = decisions.Written };
+            ByteBuffer command = ByteBuffer.Rent(sweep.EncodedBytes);
+            sweep.Write(command);
+            proposals.Add(command.Written, null, 0);
+            command.Return();
+            decisions.Return();
         }
 
-        ByteBuffer decisions = ByteBuffer.Rent();
-        foreach (int row in _due)
-        {
-            (long token, long waitEndMs) = Table.Waiter(row);
-            new WaiterDecision(row, token, waitEndMs <= clusterMs ? 0 : AgainMs(token)).Write(decisions);
-        }
-
-        Command sweep = new() { Kind = CommandKind.LockSweep, Durability = durability, Flags = CommandFlags.Number, Number = options.SweepKeysMax, Value = decisions.Written };
-        ByteBuffer command = ByteBuffer.Rent(sweep.EncodedBytes);
-        sweep.Write(command);
-        decisions.Return();
-        return command;
+        return (steps + LockTable.StepsPerSweep - 1) / LockTable.StepsPerSweep;
     }
 
     /// <summary>Answers everything that is held back in the same way: this node leads no more, or stops.</summary>
     public void Drop(OutcomeStatus status, long number)
     {
-        foreach (HeldRead first in _held.Values)
+        foreach ((HeldRead read, long _) in _byEnd.UnorderedItems)
         {
-            for (HeldRead? read = first; read is not null; read = read.Next)
+            if (!read.HasEnded)
             {
                 output.Reply(read.Sink, read.Number, new Outcome(status, number: number));
                 End(read);
@@ -123,6 +172,7 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
         _held.Clear();
         _byEnd.Clear();
         _answered = 0;
+        _isOverdue = false;
         _seenMs.Clear();
         Table.Rows.Changes.Clear();
         Table.Rows.IsWatched = false;
@@ -144,64 +194,24 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
     /// <summary>Somebody is there whose answer is held back. Those whose connection is lost are dropped: they may come back on another one.</summary>
     private bool IsAwaited(long token)
     {
-        if (!_held.TryGetValue(token, out HeldRead? read))
+        while (_held.First(token) is { } read)
         {
-            return false;
-        }
-
-        HeldRead? kept = null;
-        while (read is not null)
-        {
-            HeldRead? next = read.Next;
-            if (read.Sink.IsClosed)
+            if (!read.Sink.IsClosed)
             {
-                End(read);
-            }
-            else
-            {
-                read.Next = kept;
-                kept = read;
+                return true;
             }
 
-            read = next;
+            End(read);
+            _held.Remove(read);
         }
 
-        if (kept is null)
-        {
-            _held.Remove(token);
-        }
-        else
-        {
-            _held[token] = kept;
-        }
-
-        return kept is not null;
+        return false;
     }
 
     private void See(long token)
     {
         _seenMs[token] = output.NowMs;
         Table.Rows.IsWatched = true;
-    }
-
-    /// <summary>Answers those that wait for one thing, or goes on holding them back.</summary>
-    private void Serve(HeldRead? read, long clusterMs)
-    {
-        while (read is not null)
-        {
-            HeldRead? next = read.Next;
-            if (TryAnswer(read.Sink, read.Number, Decode(read.Command), clusterMs, isLast: false))
-            {
-                End(read);
-            }
-            else
-            {
-                read.Next = _held.GetValueOrDefault(read.Key);
-                _held[read.Key] = read;
-            }
-
-            read = next;
-        }
     }
 
     private bool TryAnswer(ReplySink sink, uint number, scoped in Command command, long clusterMs, bool isLast)
@@ -217,39 +227,26 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
         {
             ByteBuffer frame = output.BeginReply(sink, number, out int at);
             frame.Append(outcome.Written);
-            output.EndReply(sink, frame, at);
+            _answerBytes += outcome.Length;
+            int answerBytes = frame.Length - at;
+            if (!output.TryEndRead(sink, frame, at))
+            {
+                // The client does not take the answers it has. When it does, the lock is looked at again, and what is found then is answered at once.
+                Command again = command;
+                again.Number = command.Kind is CommandKind.LockAwait or CommandKind.LockObserve ? 0 : command.Number;
+                outcome.Length = 0;
+                again.Write(outcome);
+                parked.Add(sink, new ParkedRead(number, null, 0, outcome.Written.ToArray()), answerBytes);
+            }
         }
 
         outcome.Return();
         return answers;
     }
 
-    /// <summary>Takes one out of those that wait for the same.</summary>
-    private void Remove(HeldRead read)
-    {
-        HeldRead? first = _held.GetValueOrDefault(read.Key);
-        if (first == read)
-        {
-            _held.Remove(read.Key);
-            if (read.Next is not null)
-            {
-                _held[read.Key] = read.Next;
-            }
-
-            return;
-        }
-
-        while (first is not null && first.Next != read)
-        {
-            first = first.Next;
-        }
-
-        first?.Next = read.Next;
-    }
-
     private void End(HeldRead read)
     {
-        read.IsAnswered = true;
+        read.HasEnded = true;
         read.Sink.HoldBack(-1);
         _answered++;
     }
@@ -262,7 +259,7 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
             return;
         }
 
-        (HeldRead, long)[] left = [.. _byEnd.UnorderedItems.Where(static item => !item.Element.IsAnswered)];
+        (HeldRead, long)[] left = [.. _byEnd.UnorderedItems.Where(static item => !item.Element.HasEnded)];
         _byEnd.Clear();
         _byEnd.EnqueueRange(left);
         _answered = 0;

@@ -1,3 +1,5 @@
+using Kahuna.Server.Primitives;
+
 namespace Kahuna.Server.Partitions.States;
 
 /// <summary>Everything the state thread's work reaches the world through; a simulator gives its own.</summary>
@@ -6,8 +8,8 @@ namespace Kahuna.Server.Partitions.States;
 /// <param name="Transport">Links to the peers.</param>
 /// <param name="Clock">Monotonic time; no timer of it is used.</param>
 /// <param name="Report">Gets a line for each thing that an operator may want to know.</param>
-internal sealed record KeeperPorts(IStateStore Store, ILogStore Log, IPeerTransport Transport, TimeProvider Clock, Action<string> Report)
+internal sealed record KeeperPorts(IStateStore Store, ILogStore Log, IPeerTransport Transport, TimeProvider Clock, Action<ReportLine> Report)
 {
-    /// <summary>Called when a state was stored: nothing more of it will come for a while.</summary>
+    /// <summary>Called when states were stored and no other is due, and not again for <see cref="StateKeeperOptions.RestPauseMs"/>.</summary>
     public Action Rest { get; init; } = static () => { };
 }

@@ -10,6 +10,8 @@ namespace Kahuna.Server.Partitions.States;
 internal sealed class LiveRecords(BeginView begun, StateMark mark, IStateLoops loops) : ISnapshotRecords
 {
     private StateSlice? _slice;
+    private bool _areRowsRead;
+    private int _asideRead;
     private bool _isAsked;
     private bool _isOver;
 
@@ -19,15 +21,8 @@ internal sealed class LiveRecords(BeginView begun, StateMark mark, IStateLoops l
 
     public SnapshotRead Read(ByteBuffer target, int bytesMax)
     {
-        if (_slice is { Bytes: > 0 } filled)
+        if (_slice is { Bytes: > 0 } filled && TryRead(filled, target, bytesMax))
         {
-            target.Append(filled.Rows.Written);
-            foreach (ArraySegment<byte> chunk in filled.Aside)
-            {
-                target.Append(chunk);
-            }
-
-            filled.Clear();
             return SnapshotRead.Some;
         }
 
@@ -45,6 +40,32 @@ internal sealed class LiveRecords(BeginView begun, StateMark mark, IStateLoops l
         }
 
         return SnapshotRead.NotYet;
+    }
+
+    /// <summary>Appends what is left of a slice, some of it at a time: records that changed meanwhile may be as many as the whole state. False when nothing was left.</summary>
+    private bool TryRead(StateSlice filled, ByteBuffer target, int bytesMax)
+    {
+        int before = target.Length;
+        if (!_areRowsRead)
+        {
+            target.Append(filled.Rows.Written);
+            _areRowsRead = true;
+        }
+
+        while (_asideRead < filled.Aside.Count && target.Length - before < bytesMax)
+        {
+            target.Append(filled.Aside[_asideRead++]);
+        }
+
+        if (target.Length > before)
+        {
+            return true;
+        }
+
+        filled.Clear();
+        _areRowsRead = false;
+        _asideRead = 0;
+        return false;
     }
 
     /// <summary>The loop has filled the slice.</summary>

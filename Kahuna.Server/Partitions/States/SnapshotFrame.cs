@@ -12,7 +12,7 @@ namespace Kahuna.Server.Partitions.States;
 ///           u64 epoch (0 but for ephemeral groups)
 /// chunk:    flags 1: the last one; mark (StateMark), u32 length, u64 XXH64 of all before and of the records, records
 ///           (a row of records, each after its u32 length, cut anywhere; chunks count from 0)
-/// answer:   flags 1: the follower has the state, 2: it cannot take it; chunk: the next one it waits for
+/// answer:   flags 1: the follower has the state, 2: it cannot take it, 4: it has all of it and puts it in place; chunk: the next one it waits for
 /// </code>
 /// Stateless, any thread.
 /// </summary>
@@ -23,6 +23,7 @@ internal static class SnapshotFrame
     public const byte LastFlag = 1;
     public const byte DoneFlag = 1;
     public const byte RefusedFlag = 2;
+    public const byte LoadingFlag = 4;
 
     private const int HeaderBytes = 40;
     private const int ChunkHeaderBytes = HeaderBytes + StateMark.Bytes + 4 + 8;

@@ -77,10 +77,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
             }
         }
 
-        if (!receiving.Complete)
-        {
-            Answer(from, header with { Chunk = receiving.Next, Flags = 0 });
-        }
+        Answer(from, header with { Chunk = receiving.Next, Flags = receiving.Complete ? SnapshotFrame.LoadingFlag : (byte)0 });
     }
 
     /// <summary>The loop says whether the state is of use.</summary>
@@ -218,10 +215,21 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         ulong epoch = receiving.Header.Epoch;
         Loops!.Post(new DropState(group) { Epoch = epoch });
-        StateMachine state = receiving.State ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits);
+        StateMachine state = receiving.State ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits, _ => SayLoading(receiving));
         Loops!.Post(new Install(group, receiving.Mark, state) { Epoch = epoch });
         ports.Report($"{group.Title}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
         Finish(receiving, SnapshotFrame.DoneFlag);
+    }
+
+    /// <summary>Loading takes this thread for as long as the state is large; the sender must not take that for silence.</summary>
+    private void SayLoading(Receiving receiving)
+    {
+        long nowMs = (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency);
+        if (nowMs - receiving.SaidMs >= options.ResendMs)
+        {
+            receiving.SaidMs = nowMs;
+            Answer(receiving.From, receiving.Header with { Chunk = receiving.Next, Flags = SnapshotFrame.LoadingFlag });
+        }
     }
 
     private void Finish(Receiving receiving, byte flag)
@@ -287,6 +295,9 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
         public bool Asking { get; set; }
 
         public long DueMs { get; set; }
+
+        /// <summary>When it last told the sender that it is being loaded.</summary>
+        public long SaidMs { get; set; }
 
         /// <summary>Writes the whole records; what is left of the last one waits for the next chunk.</summary>
         public void Take(ReadOnlySpan<byte> bytes)

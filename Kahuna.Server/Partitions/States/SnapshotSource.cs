@@ -96,6 +96,11 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         {
             Finish(sending, installed: (answer.Flags & SnapshotFrame.DoneFlag) != 0);
         }
+        else if ((answer.Flags & SnapshotFrame.LoadingFlag) != 0)
+        {
+            // The last chunk is not let go: sending it again asks whether the state is in place.
+            sending.ProgressMs = nowMs;
+        }
         else if (answer.Chunk < sending.FirstKept || answer.Chunk > sending.NextRead)
         {
             // The follower has lost what it had, by a restart: it gets the state as it is stored now, from the beginning.

@@ -10,13 +10,16 @@ namespace Kahuna.Server.Partitions.States;
 /// </summary>
 internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts ports, StateMachine loaded)
 {
-    private readonly Dictionary<NodeId, LogIndex> _sending = [];
+    private readonly Dictionary<NodeId, HeldLog> _held = [];
+    private readonly RaftLimits _logLimits = ports.Memory.LimitLog(options.RaftLimits, ports.Partitions);
     private readonly Dictionary<ulong, StateView> _sent = [];
     private StateView? _view;
     private bool _asked;
     private bool _wholeNeeded;
     private long _bytes;
     private long _free;
+    private long _evictable;
+    private (LogIndex Index, Term Term) _restart;
     private PartitionFigures _figures = PartitionFigures.None;
 
     public StateMachine State { get; private set; } = Tracked(group, ports, loaded);
@@ -28,6 +31,10 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
 
     /// <summary>The partition stands still, as in a pause of the process, until the state that has arrived is in place.</summary>
     public bool IsStill { get; private set; }
+
+    /// <summary>Something in the state ends by itself: a key, a lease, a wait, or what is remembered of a client.</summary>
+    public bool HasDeadlines =>
+        State.HasExpired(long.MaxValue) || State.Locks.HasWork(long.MaxValue) || State.Locks.Figures.Waiting > 0 || State.Sessions.Count > 0;
 
     /// <summary>Figures as of the last tick; any thread.</summary>
     public PartitionFigures Figures => Volatile.Read(ref _figures);
@@ -44,11 +51,23 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         Release();
     }
 
-    public void MarkApplied(LogIndex index, Term term)
+    /// <summary>
+    /// The log is to begin anew behind the state. Until that is on stable storage nothing of the old log is released: without its first segments a start may not see
+    /// that what is left belongs to another history than the state does.
+    /// </summary>
+    public void LogRestarts(LogIndex index, Term term) => _restart = (index, term);
+
+    /// <summary>The log is on stable storage up to this entry.</summary>
+    public void LogPersisted(LogIndex index, Term term)
     {
-        Applied = index;
-        AppliedTerm = term;
+        if (_restart == (index, term))
+        {
+            _restart = default;
+            Release();
+        }
     }
+
+    public void MarkApplied(LogIndex index, Term term) => (Applied, AppliedTerm) = (index, term);
 
     /// <summary>
     /// Asks for the state to be stored when enough log has gathered since it was (whole states are written only when the log is as long as they are), and
@@ -56,15 +75,17 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// </summary>
     public void Tick(RaftCore core)
     {
+        LookAtHeld(core);
         if (group.IsEphemeral)
         {
-            // A state that is sent is of use only if the log behind it is still there when it has arrived: it may grow as large as the state.
-            core.LogMemoryBytesMax = Math.Max(options.RaftLimits.CacheBytesMax, _sending.Count > 0 ? State.Counts.Bytes : 0);
+            // A state that is sent is of use only if the log behind it is still there until the follower has caught up: it may grow as large as the state.
+            core.LogMemoryBytesMax = Math.Max(_logLimits.CacheBytesMax, _held.Count > 0 ? State.Counts.Bytes : 0);
             Weigh(core);
             ShowFigures(core);
             return;
         }
 
+        Weigh(core);
         long due = ports.States.TakesWholeStates ? Math.Max(options.FlushLogBytes, State.Counts.Bytes) : options.FlushLogBytes;
         if (!_asked && ports.Log.BytesSince(group, Stored) >= due)
         {
@@ -81,22 +102,54 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         ShowFigures(core);
     }
 
-    /// <summary>Says how much memory the state and the log of an ephemeral group take up.</summary>
-    public void Weigh(RaftCore core)
+    /// <summary>Why a write that may take up more memory is refused, or null.</summary>
+    /// <param name="pendingBytes">Bytes of writes that are accepted and not applied yet.</param>
+    public string? RefuseGrowth(long pendingBytes)
     {
-        long bytes = State.BytesInUse + core.LogMemoryBytes;
-        long free = State.FreeBytes;
-        ports.Memory.Changed(bytes - _bytes, free - _free);
-        _bytes = bytes;
-        _free = free;
+        if (State.IsFull)
+        {
+            return "The partition has reached the most that one may hold; nothing was changed. Delete keys, or let them expire.";
+        }
+
+        return group.IsEphemeral ? ports.Memory.RefuseWrites(pendingBytes) : ports.PersistentMemory.RefuseWrites(pendingBytes);
+    }
+
+    /// <summary>The partition has stopped: nobody waits for its state any more, its memory is not counted, and its log does not keep others from writing.</summary>
+    public void Stop()
+    {
+        EndView();
+        SendNothing();
+        EndSendings();
+        Count(0, 0, 0);
+        if (!group.IsEphemeral)
+        {
+            ports.Log.Abandon(group);
+        }
+    }
+
+    /// <summary>Says how much memory the state takes up, and of an ephemeral group its log, which is nowhere else.</summary>
+    public void Weigh(RaftCore core) => Count(State.BytesInUse + (group.IsEphemeral ? core.LogMemoryBytes : 0), State.FreeBytes, State.EvictableBytes);
+
+    private void Count(long bytes, long free, long evictable)
+    {
+        if (group.IsEphemeral)
+        {
+            ports.Memory.Changed(bytes - _bytes, free - _free, evictable - _evictable);
+        }
+        else
+        {
+            ports.PersistentMemory.Changed(bytes - _bytes, free - _free);
+        }
+
+        (_bytes, _free, _evictable) = (bytes, free, evictable);
     }
 
     private void ShowFigures(RaftCore core)
     {
         PartitionFigures figures = _figures;
-        if (figures.Applied != Applied || figures.Stored != Stored || figures.LogStart != core.LogStart || figures.MayVote != core.IsVoting)
+        if (figures.Applied != Applied || figures.Stored != Stored || figures.LogStart != core.LogStart || figures.MayVote != core.IsVoting || figures.IsStalled != core.IsStalled)
         {
-            Volatile.Write(ref _figures, new PartitionFigures(Applied, State.Digest, State.Counts.Keys, Stored, core.LogStart, core.IsVoting, State.Sessions.Figures, State.Locks.Figures, State.Counts.Evicted));
+            Volatile.Write(ref _figures, new PartitionFigures(Applied, State.Digest, State.Counts.Keys, Stored, core.LogStart, core.IsVoting, State.Sessions.Figures, State.Locks.Figures, State.Counts.Evicted, core.IsStalled));
         }
     }
 
@@ -217,25 +270,39 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// <summary>Goes on as before: the other state could not be put in place.</summary>
     public void GoOn() => IsStill = false;
 
-    /// <summary>A follower needs the state; the log from the stored state on is kept for it until that has ended.</summary>
+    /// <summary>A follower needs the state; the log from the stored state on is kept for it until it has caught up.</summary>
     public void Send(NodeId follower, Term term, ulong epoch)
     {
-        _sending[follower] = Stored;
+        _held[follower] = new HeldLog(Stored, IsInstalled: false);
         ports.Keeper.Post(new SnapshotWanted(group, follower, term, epoch));
     }
 
-    public void Sent(NodeId follower)
+    /// <summary>A transfer has ended: a follower that has the state gets the log behind it.</summary>
+    public void Sent(NodeId follower, LogIndex index, bool installed)
     {
-        _sending.Remove(follower);
+        if (!_held.ContainsKey(follower))
+        {
+            return;
+        }
+
+        if (installed)
+        {
+            _held[follower] = new HeldLog(index, IsInstalled: true);
+        }
+        else
+        {
+            _held.Remove(follower);
+        }
+
         Release();
     }
 
     /// <summary>Leadership has ended.</summary>
     public void SendNothing()
     {
-        if (_sending.Count > 0)
+        if (_held.Count > 0)
         {
-            _sending.Clear();
+            _held.Clear();
             ports.Keeper.Post(new SnapshotsVoid(group));
             Release();
         }
@@ -276,17 +343,58 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
 
     private void Release()
     {
-        if (group.IsEphemeral)
+        if (group.IsEphemeral || _restart.Index.Value > 0)
         {
             return;
         }
 
         LogIndex released = Stored;
-        foreach (LogIndex needed in _sending.Values)
+        foreach (HeldLog held in _held.Values)
         {
-            released = needed < released ? needed : released;
+            released = held.From < released ? held.From : released;
         }
 
         ports.Log.Release(group, released);
     }
+
+    /// <summary>Lets the log go that followers have taken, and all that is kept for one that has caught up, or is so far behind that the log would reach its limit.</summary>
+    private void LookAtHeld(RaftCore core)
+    {
+        if (_held.Count == 0)
+        {
+            return;
+        }
+
+        // The walk goes on over what is changed and removed.
+        foreach ((NodeId follower, HeldLog held) in _held)
+        {
+            LogIndex match = core.MatchIndex(follower);
+            LogIndex from = held.IsInstalled && match > held.From ? match : held.From;
+            if (held.IsInstalled && HasCaughtUp(core, held, match))
+            {
+                _held.Remove(follower);
+            }
+            else if (!group.IsEphemeral && ports.Log.BytesSince(group, from) > ports.Log.HeldBytesMax)
+            {
+                ports.Report($"{group.Title}: node {follower} is {ports.Log.BytesSince(group, from) >> 20} MiB of log behind, and no more is kept for it (half of --log-limit): it gets another snapshot when it is faster, or less is written.");
+                _held.Remove(follower);
+            }
+            else
+            {
+                _held[follower] = held with { From = from };
+            }
+        }
+
+        Release();
+    }
+
+    /// <summary>What the log keeps in any case reaches back to where the follower is.</summary>
+    private bool HasCaughtUp(RaftCore core, in HeldLog held, LogIndex match) => group.IsEphemeral
+        ? match >= held.From && core.LogMemoryBytes <= options.RaftLimits.CacheBytesMax
+        : match >= Stored && ports.Log.BytesSince(group, match) <= options.FlushLogBytes;
+
+    /// <summary>What is kept of the log for a follower that is being restored.</summary>
+    /// <param name="From">The entry before the first that it needs.</param>
+    /// <param name="IsInstalled">It has the state, and gets entries.</param>
+    private readonly record struct HeldLog(LogIndex From, bool IsInstalled);
 }

@@ -22,6 +22,8 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
     private long _dueMs = long.MaxValue;
     private long _takenMs;
     private long _notBeforeMs;
+    private long _restDueMs = long.MaxValue;
+    private long _restNotBeforeMs;
 
     private enum Stage
     {
@@ -41,7 +43,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
 
     public long DueMs => _stage switch
     {
-        Stage.Idle => _due.Count > 0 ? _notBeforeMs : long.MaxValue,
+        Stage.Idle => _due.Count > 0 ? _notBeforeMs : _restDueMs,
         Stage.Writing when _takeNext => _dueMs,
         _ => long.MaxValue,
     };
@@ -88,6 +90,14 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
                 End();
             }
 
+            return true;
+        }
+
+        if (_stage == Stage.Idle && _due.Count == 0 && nowMs >= _restDueMs)
+        {
+            _restDueMs = long.MaxValue;
+            _restNotBeforeMs = nowMs + options.RestPauseMs;
+            ports.Rest();
             return true;
         }
 
@@ -194,7 +204,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
             LogIndex index = _index;
             End();
             Loops!.Post(new StateStored(group, index));
-            ports.Rest();
+            _restDueMs = Math.Max(nowMs, _restNotBeforeMs);
         }
     }
 

@@ -44,6 +44,9 @@ internal sealed record StateKeeperOptions
     /// <summary>Pause after a write for which there was no room.</summary>
     public int NoRoomPauseMs { get; init; } = 5_000;
 
+    /// <summary>Least time between two calls of <see cref="KeeperPorts.Rest"/>, which is work for the whole process, however many groups are stored.</summary>
+    public int RestPauseMs { get; init; } = 30_000;
+
     public StateLimits StateLimits { get; init; } = new();
 
     /// <summary>Transfers are numbered from here on; differs between starts of a node.</summary>

@@ -14,7 +14,7 @@ internal sealed record FlushDue(GroupId Group) : StateReport(Group);
 internal sealed record ViewBegun(GroupId Group, StateMark? Mark, bool Whole, ulong Transfer = 0) : StateReport(Group);
 
 /// <summary>Answer to <see cref="TakeRecords"/>. Ended: the view is gone, and what was taken of it is of no use. AsideBytes: what waits in memory because it has changed since.</summary>
-internal sealed record RecordsTaken(GroupId Group, StateSlice Slice, bool More, bool Ended, int AsideBytes, ulong Transfer = 0) : StateReport(Group);
+internal sealed record RecordsTaken(GroupId Group, StateSlice Slice, bool More, bool Ended, long AsideBytes, ulong Transfer = 0) : StateReport(Group);
 
 /// <summary>A follower needs the state; the log does not reach back to it. The epoch counts for ephemeral groups only.</summary>
 internal sealed record SnapshotWanted(GroupId Group, NodeId Follower, Term Term, ulong Epoch = 0) : StateReport(Group);

@@ -22,7 +22,7 @@ internal static class StoredState
             store.Load(group, record =>
             {
                 loader.Add(record.Bytes);
-                if ((++keys & 0xFFFF) == 0)
+                if ((++keys & 0xFFF) == 0)
                 {
                     progress?.Invoke(keys);
                 }
@@ -31,7 +31,7 @@ internal static class StoredState
         }
         catch (InvalidDataException error)
         {
-            throw new StorageException($"The stored state of {group.Name} cannot be used: {error.Message}. Start the node with --rebuild to restore it from the others, or restore the data directory from a backup.", error);
+            throw new StorageException($"The stored state of {group.Name} cannot be used: {error.Message}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.", error);
         }
     }
 }

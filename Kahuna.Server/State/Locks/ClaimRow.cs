@@ -16,6 +16,9 @@ internal readonly ref struct ClaimRow(Span<byte> value)
 
     private readonly Span<byte> _value = value;
 
+    /// <summary>The token in the value of a claim's row.</summary>
+    public static long TokenIn(ReadOnlySpan<byte> value) => BinaryPrimitives.ReadInt64LittleEndian(value);
+
     public long Token
     {
         get => BinaryPrimitives.ReadInt64LittleEndian(_value);

@@ -8,7 +8,7 @@ namespace Kahuna.Server.State.Locks;
 /// <summary>Answers what is asked about locks (<see cref="Client.Wire.Outcomes.LockPicture"/>). Stateless; for the owner of the store.</summary>
 internal static class LockReader
 {
-    /// <summary>Rows that one page of a list looks at, and bytes after which it is full: bounded work per read.</summary>
+    /// <summary>Locks that one page of a list looks at, and bytes after which it is full: bounded work per read.</summary>
     private const int RowsPerPage = 8192;
     private const int BytesPerPage = 64 * 1024;
 
@@ -67,22 +67,22 @@ internal static class LockReader
     private static void List(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
     {
         ByteBuffer page = ByteBuffer.Rent();
-        long row = Math.Max(1, command.AtRevision);
-        long end = Math.Min(store.Keys.Count + 1L, row + RowsPerPage);
-        for (; row < end && page.Length < BytesPerPage; row++)
+        RowSet rows = store.System.Locks;
+        int row = rows.Next((int)Math.Clamp(command.AtRevision, 1, int.MaxValue));
+        for (int looked = 0; row != 0 && looked < RowsPerPage && page.Length < BytesPerPage; looked++, row = rows.Next(row + 1))
         {
-            ref readonly KeyEntry entry = ref store.Keys[(int)row];
-            if ((entry.Flags & KeyEntryFlags.System) == 0 || LockRows.NameIn(store.Keys.Key(in entry)) is not { IsEmpty: false } name || !name.StartsWith(command.Key))
+            ReadOnlySpan<byte> name = LockRows.NameIn(store.Keys.Key(in store.Keys[row]));
+            if (!name.StartsWith(command.Key))
             {
                 continue;
             }
 
             BinaryPrimitives.WriteUInt16LittleEndian(page.Take(sizeof(ushort)), (ushort)name.Length);
             page.Append(name);
-            Draw(store, locks, (int)row, nowMs, page);
+            Draw(store, locks, row, nowMs, page);
         }
 
-        new Outcome(OutcomeStatus.Found, 0, row > store.Keys.Count ? 0 : row) { HasValue = true, Value = page.Written }.Write(outcome);
+        new Outcome(OutcomeStatus.Found, 0, row) { HasValue = true, Value = page.Written }.Write(outcome);
         page.Return();
     }
 

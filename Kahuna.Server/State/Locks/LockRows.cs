@@ -20,14 +20,14 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
     public bool IsWatched { get; set; }
 
     /// <summary>What stands for a lock among <see cref="Changes"/>; locks may share it.</summary>
-    public static long WatchKey(ReadOnlySpan<byte> name) => -1L - KeyTable.HashOf(name);
+    public long WatchKey(ReadOnlySpan<byte> name) => -1L - store.Keys.HashOf(name);
 
     /// <summary>Row of the lock; 0 when there is none.</summary>
     public int Find(ReadOnlySpan<byte> key)
     {
         Span<byte> name = stackalloc byte[NamePrefix + Client.Wire.Limits.KeyBytesMax];
         name = NameOf(key, name);
-        return store.Keys.Find(name, KeyTable.HashOf(name));
+        return store.Keys.Find(name, store.Keys.HashOf(name));
     }
 
     /// <summary>Row of the owner's claim; 0 when it has none.</summary>
@@ -35,7 +35,7 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
     {
         Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Client.Wire.Limits.OwnerBytesMax];
         name = ClaimNameOf(row, owner, name);
-        return store.Keys.Find(name, KeyTable.HashOf(name));
+        return store.Keys.Find(name, store.Keys.HashOf(name));
     }
 
     public LockRow LockAt(int row) => new(store.Keys.Writable(in store.Keys[row]));
@@ -67,7 +67,16 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
         made.WaitEndMs = waitEndMs;
         made.Mode = form.Mode;
         form.Note.CopyTo(made.Note);
-        return store.System.Create(ClaimNameOf(row, form.Owner, name), value, KeyEntryFlags.Claim);
+        int claim = store.System.Create(ClaimNameOf(row, form.Owner, name), value, KeyEntryFlags.Claim);
+        store.Claims.Add(made.Token, claim);
+        return claim;
+    }
+
+    /// <summary>Frees a claim that is in no list.</summary>
+    public void FreeClaim(int claim)
+    {
+        store.Claims.Remove(ClaimAt(claim).Token);
+        store.System.Free(claim);
     }
 
     /// <summary>Adds a claim that is in no list to those that hold the lock.</summary>
@@ -179,7 +188,7 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
 
     private long NextToken()
     {
-        int row = store.Keys.Find(s_latestName, KeyTable.HashOf(s_latestName));
+        int row = store.Keys.Find(s_latestName, store.Keys.HashOf(s_latestName));
         Span<byte> value = stackalloc byte[sizeof(long)];
         long next = row == 0 ? limits.FirstRevision : BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[row])) + 1;
         BinaryPrimitives.WriteInt64LittleEndian(value, next);

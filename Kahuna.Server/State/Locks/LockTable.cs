@@ -7,10 +7,16 @@ namespace Kahuna.Server.State.Locks;
 /// <summary>
 /// The locks of one partition: claims that hold a lock and claims that wait for it, first come first served. A claim's number is its fencing token: claims of one lock are granted in the order of their numbers,
 /// which grow over everything that happens to the partition. A lock that nobody holds or waits for leaves nothing behind. No lease ends but by a command, and whoever is next has the lock with the same
-/// command. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// command. Where a command lets in more than <see cref="GrantsPerCommand"/> claims, the others follow with the next commands, in their order: no command does unbounded work. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
 internal sealed class LockTable
 {
+    /// <summary>Claims that one command of a client grants, or gives up because their wait is over: each costs about as much as two sets.</summary>
+    public const int GrantsPerCommand = 8;
+
+    /// <summary>Leases that one sweep ends, claims that it decides about, and claims that it grants: bounded work per command.</summary>
+    public const int StepsPerSweep = 16;
+
     private static readonly byte[] s_leasesBeforeName = [0xFF, (byte)'E'];
 
     private readonly KeyStore _store;
@@ -23,7 +29,7 @@ internal sealed class LockTable
         _store = store;
         _limits = limits;
         Rows = new LockRows(store, limits);
-        int row = store.Keys.Find(s_leasesBeforeName, KeyTable.HashOf(s_leasesBeforeName));
+        int row = store.Keys.Find(s_leasesBeforeName, store.Keys.HashOf(s_leasesBeforeName));
         _leasesBeforeMs = row == 0 ? 0 : BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[row]));
     }
 
@@ -41,8 +47,19 @@ internal sealed class LockTable
 
     public LockFigures Figures => new(_store.Leases.Count, _store.Waiters.Count, _expired);
 
-    /// <summary>True when some lease has ended at a time: the leader then proposes a sweep.</summary>
-    public bool HasEnded(long nowMs) => _store.Leases.AnyPassed(nowMs);
+    /// <summary>True when some lease has ended at a time, or claims are still to be granted: the leader then proposes a sweep.</summary>
+    public bool HasWork(long nowMs) => HasGrants || _store.Leases.AnyPassed(nowMs);
+
+    /// <summary>Claims are still to be granted.</summary>
+    public bool HasGrants => _store.Grants.Count > 0;
+
+    /// <summary>Steps that sweeps have to do at a time, as far as it can be told, and at most <paramref name="countMax"/>: leases to end, and claims of the first lock that are to be granted.</summary>
+    public int StepsDue(long nowMs, int countMax, List<int> scratch)
+    {
+        scratch.Clear();
+        _store.Leases.CollectPassed(nowMs, countMax, scratch);
+        return Math.Min(countMax, scratch.Count + (HasGrants ? Rows.LockAt(_store.Grants.First).Waiters : 0));
+    }
 
     /// <summary>The claims that are to be looked after, in no order.</summary>
     public void CollectDueWaiters(long nowMs, int countMax, List<int> rows) => _store.Waiters.CollectPassed(nowMs, countMax, rows);
@@ -87,19 +104,28 @@ internal sealed class LockTable
                 return new Outcome(OutcomeStatus.ConditionFailed, Rows.TokenOfFirst(row));
             }
 
-            Remove(claim, timeMs);
+            Remove(claim, timeMs, GrantsPerCommand);
             return new Outcome(OutcomeStatus.Applied, command.ComparedRevision);
         }
 
         return _store.Keys[claim].IsHeld ? Renew(claim, command.TtlMs, timeMs) : new Outcome(OutcomeStatus.ConditionFailed, Rows.TokenOfFirst(row));
     }
 
-    /// <summary>Ends leases that have passed, the earliest first and at most so many, and does what was decided about those who wait.</summary>
+    /// <summary>
+    /// Grants what is still to be granted, ends leases that have passed, the earliest first, at most so many of both together, and does what was decided about those who wait. Each end and each decision grants at
+    /// most one claim; where more have come to their turn, they are left to the next sweep.
+    /// </summary>
     public void Sweep(long timeMs, long countMax, ReadOnlySpan<byte> decisions)
     {
-        for (long i = 0; i < countMax && HasEnded(timeMs); i++)
+        long steps = 0;
+        while (steps < countMax && HasGrants)
         {
-            Remove(_store.Leases.First, timeMs);
+            steps += Grant(_store.Grants.First, timeMs, (int)(countMax - steps));
+        }
+
+        for (; steps < countMax && _store.Leases.AnyPassed(timeMs); steps++)
+        {
+            Remove(_store.Leases.First, timeMs, 1);
             _expired++;
         }
 
@@ -115,7 +141,7 @@ internal sealed class LockTable
 
             if (decision.AgainMs == 0)
             {
-                Remove(decision.Row, timeMs);
+                Remove(decision.Row, timeMs, 1);
             }
             else
             {
@@ -127,25 +153,8 @@ internal sealed class LockTable
     /// <summary>True while the token's holder has the lock.</summary>
     public bool IsCurrent(ReadOnlySpan<byte> name, long token)
     {
-        int row = Rows.Find(name);
-        if (row == 0)
-        {
-            return false;
-        }
-
-        // From both ends: those that write are mostly among the first or the last of many.
-        (int first, int last) = (Rows.LockAt(row).FirstHolder, Rows.LockAt(row).LastHolder);
-        while (first != 0 && last != 0 && token >= Rows.ClaimAt(first).Token && token <= Rows.ClaimAt(last).Token)
-        {
-            if (token == Rows.ClaimAt(first).Token || token == Rows.ClaimAt(last).Token)
-            {
-                return true;
-            }
-
-            (first, last) = (Rows.ClaimAt(first).After, Rows.ClaimAt(last).Before);
-        }
-
-        return false;
+        int claim = _store.Claims.Find(token);
+        return claim != 0 && _store.Keys[claim].IsHeld && Rows.Find(name) == Rows.ClaimAt(claim).Lock;
     }
 
     /// <summary>The lowest token that has the lock; 0 when nobody does.</summary>
@@ -159,12 +168,17 @@ internal sealed class LockTable
             return new Outcome(OutcomeStatus.ModeDiffers, Rows.TokenOfFirst(row), Rows.LockAt(row).Permits);
         }
 
+        if (row != 0 && Rows.LockAt(row).Holders + Rows.LockAt(row).Waiters >= _limits.ClaimsPerLockMax)
+        {
+            return new Outcome(OutcomeStatus.LockFull);
+        }
+
         bool isFree = row == 0 ? timeMs >= _leasesBeforeMs : Rows.LockAt(row).Waiters == 0 && Admits(row, form.Mode);
         if (!isFree && !waits)
         {
             return row == 0
                 ? new Outcome(OutcomeStatus.ConditionFailed, 0, _leasesBeforeMs)
-                : new Outcome(OutcomeStatus.ConditionFailed, Rows.TokenOfFirst(row), _store.DeadlineOf(in _store.Keys[Rows.LockAt(row).FirstHolder]));
+                : new Outcome(OutcomeStatus.ConditionFailed, Rows.TokenOfFirst(row), EndOfFirst(row, timeMs));
         }
 
         if (row == 0)
@@ -206,7 +220,7 @@ internal sealed class LockTable
 
         if (!command.Has(CommandFlags.Number))
         {
-            return new Outcome(OutcomeStatus.ConditionFailed, Rows.TokenOfFirst(row), _store.DeadlineOf(in _store.Keys[Rows.LockAt(row).FirstHolder]));
+            return new Outcome(OutcomeStatus.ConditionFailed, Rows.TokenOfFirst(row), EndOfFirst(row, timeMs));
         }
 
         ClaimRow changed = new(_store.System.Open(claim));
@@ -231,42 +245,69 @@ internal sealed class LockTable
         return at.FirstHolder == 0 || (mode == Rows.ClaimAt(at.FirstHolder).Mode && (mode == LockMode.Shared || (mode == LockMode.Permit && at.Holders < at.Permits)));
     }
 
-    /// <summary>Takes a claim out of its lock; who is next then has it. A lock without claims goes, too.</summary>
-    private void Remove(int claim, long timeMs)
+    /// <summary>End of the first holder's lease; the time when nobody holds the lock yet, because those who are next are still to be granted.</summary>
+    private long EndOfFirst(int row, long timeMs) => Rows.LockAt(row).FirstHolder is var first and not 0 ? _store.DeadlineOf(in _store.Keys[first]) : timeMs;
+
+    /// <summary>Takes a claim out of its lock; those who are next then have it, at most so many at once.</summary>
+    private void Remove(int claim, long timeMs, int grantsMax)
     {
         int row = Rows.ClaimAt(claim).Lock;
         Rows.Note(Rows.ClaimAt(claim).Token);
         Rows.Unlink(row, claim);
-        _store.System.Free(claim);
-        Grant(row, timeMs);
-        if (Rows.LockAt(row).FirstHolder == 0)
-        {
-            _store.System.Free(row);
-        }
+        Rows.FreeClaim(claim);
+        Grant(row, timeMs, grantsMax);
     }
 
-    /// <summary>Gives the lock to those who are first in its queue, as far as they may have it together. Nobody gets it who has waited long enough.</summary>
-    private void Grant(int row, long timeMs)
+    /// <summary>
+    /// Gives the lock to those who are first in its queue, as far as they may have it together, and at most so many. Nobody gets it who has waited long enough. A lock with more to grant stands among those with grants
+    /// to come afterwards, and one without claims goes. How many claims were granted or given up; 1 when none was.
+    /// </summary>
+    private int Grant(int row, long timeMs, int countMax)
     {
+        int steps = 0;
         while (Rows.LockAt(row).FirstWaiter is var next and not 0)
         {
             ClaimRow claim = Rows.ClaimAt(next);
             bool isOver = claim.WaitEndMs <= timeMs;
             if (!isOver && !Admits(row, claim.Mode))
             {
-                return;
+                break;
             }
 
+            if (steps == countMax)
+            {
+                GrantLater(row, timeMs);
+                return steps;
+            }
+
+            steps++;
             Rows.Note(claim.Token);
             Rows.Unlink(row, next);
             if (isOver)
             {
-                _store.System.Free(next);
+                Rows.FreeClaim(next);
             }
             else
             {
                 Rows.Hold(row, next, timeMs + claim.LeaseMs);
             }
+        }
+
+        _store.System.ClearTime(row);
+        if (Rows.LockAt(row).FirstHolder == 0)
+        {
+            _store.System.Free(row);
+        }
+
+        return Math.Max(1, steps);
+    }
+
+    /// <summary>The lock has claims that are still to be granted: a sweep goes on with them, the locks that came first first.</summary>
+    private void GrantLater(int row, long timeMs)
+    {
+        if (_store.Keys[row].ExpirySlot == 0)
+        {
+            _store.System.SetTime(row, timeMs);
         }
     }
 }

@@ -190,7 +190,7 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         Put(name, value);
     }
 
-    private int Find(ReadOnlySpan<byte> name) => store.Keys.Find(name, KeyTable.HashOf(name));
+    private int Find(ReadOnlySpan<byte> name) => store.Keys.Find(name, store.Keys.HashOf(name));
 
     private ReadOnlySpan<byte> ValueOf(int row) => store.Keys.Value(in store.Keys[row]);
 
@@ -199,7 +199,7 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         int row = Find(name);
         if (row == 0)
         {
-            store.Create(name, KeyTable.HashOf(name), value, isNull: false);
+            store.Create(name, store.Keys.HashOf(name), value, isNull: false);
         }
         else
         {

@@ -11,7 +11,7 @@ namespace Kahuna.Server.State.Sequences;
 /// </summary>
 internal sealed class SequenceTable(KeyStore store)
 {
-    /// <summary>Rows that one page of a list looks at, and bytes after which it is full: bounded work per read.</summary>
+    /// <summary>Sequences that one page of a list looks at, and bytes after which it is full: bounded work per read.</summary>
     private const int RowsPerPage = 8192;
     private const int BytesPerPage = 64 * 1024;
 
@@ -75,12 +75,13 @@ internal sealed class SequenceTable(KeyStore store)
     public void List(ReadOnlySpan<byte> prefix, long from, ByteBuffer outcome)
     {
         ByteBuffer page = ByteBuffer.Rent();
-        long row = Math.Max(1, from);
-        long end = Math.Min(store.Keys.Count + 1L, row + RowsPerPage);
-        for (; row < end && page.Length < BytesPerPage; row++)
+        RowSet rows = store.System.Sequences;
+        int row = rows.Next((int)Math.Clamp(from, 1, int.MaxValue));
+        for (int looked = 0; row != 0 && looked < RowsPerPage && page.Length < BytesPerPage; looked++, row = rows.Next(row + 1))
         {
-            ref readonly KeyEntry entry = ref store.Keys[(int)row];
-            if ((entry.Flags & KeyEntryFlags.System) == 0 || store.Keys.Key(in entry) is not [Reserved, Sequence, .. var name] || !name.StartsWith(prefix))
+            ref readonly KeyEntry entry = ref store.Keys[row];
+            ReadOnlySpan<byte> name = store.Keys.Key(in entry)[NamePrefix..];
+            if (!name.StartsWith(prefix))
             {
                 continue;
             }
@@ -90,7 +91,7 @@ internal sealed class SequenceTable(KeyStore store)
             page.Append(store.Keys.Value(in entry)[..ToldBytes]);
         }
 
-        new Outcome(OutcomeStatus.Found, 0, row > store.Keys.Count ? 0 : row) { HasValue = true, Value = page.Written }.Write(outcome);
+        new Outcome(OutcomeStatus.Found, 0, row) { HasValue = true, Value = page.Written }.Write(outcome);
         page.Return();
     }
 
@@ -167,7 +168,7 @@ internal sealed class SequenceTable(KeyStore store)
     private ulong NextIncarnation()
     {
         ReadOnlySpan<byte> name = [Reserved, Incarnations];
-        int row = store.Keys.Find(name, KeyTable.HashOf(name));
+        int row = store.Keys.Find(name, store.Keys.HashOf(name));
         Span<byte> value = stackalloc byte[sizeof(ulong)];
         ulong next = 1 + (row == 0 ? 0 : BinaryPrimitives.ReadUInt64LittleEndian(store.Keys.Value(in store.Keys[row])));
         BinaryPrimitives.WriteUInt64LittleEndian(value, next);
@@ -187,7 +188,7 @@ internal sealed class SequenceTable(KeyStore store)
     {
         Span<byte> name = stackalloc byte[NamePrefix + Client.Wire.Limits.KeyBytesMax];
         name = NameOf(key, name);
-        return store.Keys.Find(name, KeyTable.HashOf(name));
+        return store.Keys.Find(name, store.Keys.HashOf(name));
     }
 
     private static Span<byte> NameOf(ReadOnlySpan<byte> key, Span<byte> scratch)

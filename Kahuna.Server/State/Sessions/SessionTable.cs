@@ -3,7 +3,6 @@ using System.Numerics;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State.Sessions;
@@ -11,23 +10,24 @@ namespace Kahuna.Server.State.Sessions;
 /// <summary>
 /// The memory behind "at most once": for each client session the outcomes of its latest mutations, until the client confirms them. Part of the state: every node has the same, and it is
 /// stored and sent with the keys. Sessions are rows named <c>0xFF S u64</c>, values that outcomes carry are rows named <c>0xFF V u64 session u64 number</c>. Nothing is forgotten by
-/// itself: a leader proposes it (<see cref="Sweep"/>), because only it knows whether it has stood still for longer than commands live. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// itself: a leader proposes it (<see cref="Sweep(long, long, int)"/>), because only it knows whether it has stood still for longer than commands live. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
 internal sealed class SessionTable
 {
     /// <summary>Length of the name of a session's row.</summary>
     public const int NameBytes = 10;
 
-    private const byte Reserved = 0xFF;
-    private const byte Session = (byte)'S';
-    private const byte KeptValue = (byte)'V';
-    private const int ValueNameBytes = 18;
+    /// <summary>Outcomes and sessions that one sweep forgets: bounded work per command, about as much as 32 sets.</summary>
+    private const int StepsPerSweep = 64;
 
-    /// <summary>A session's row, its place among the others and its share of the hash table.</summary>
-    private const int RowBytes = 48 + 16 + 6;
+    /// <summary>Places of a window that every session may have: more calls than one caller has under way. Larger windows share what the reserve leaves.</summary>
+    private const int SmallRoom = 64;
 
     private readonly KeyStore _store;
     private readonly StateLimits _limits;
+    private readonly SessionRows _rows;
+    private readonly SessionQuota _sessions;
+    private readonly SessionQuota _keys;
     private ulong _id;
     private int _row;
     private ulong _number;
@@ -37,26 +37,26 @@ internal sealed class SessionTable
     {
         _store = store;
         _limits = limits;
+        _rows = new SessionRows(store);
+        _sessions = new SessionQuota(limits.SessionsMax, limits.SessionBytesMax);
+        _keys = new SessionQuota(limits.IdempotencyKeysMax, limits.IdempotencyKeyBytesMax);
         for (int row = 1; row <= store.Keys.Count; row++)
         {
-            ref readonly KeyEntry entry = ref store.Keys[row];
-            if (entry.IsSession)
+            if (_rows.IsAny(row))
             {
-                Count++;
-                Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
-            }
-            else if ((entry.Flags & KeyEntryFlags.System) != 0 && entry.KeyLength == ValueNameBytes && store.Keys.Key(in entry)[1] == KeptValue)
-            {
-                Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
+                ref readonly KeyEntry entry = ref store.Keys[row];
+                SessionQuota quota = QuotaOf(IdOf(store.Keys.Key(in entry)));
+                quota.Count += entry.IsSession ? 1 : 0;
+                quota.Bytes += _rows.BytesOf(row);
             }
         }
     }
 
-    /// <summary>Sessions that are remembered.</summary>
-    public int Count { get; private set; }
+    /// <summary>Sessions that are remembered, idempotency keys included.</summary>
+    public int Count => _sessions.Count + _keys.Count;
 
     /// <summary>Bytes that they take up.</summary>
-    public long Bytes { get; private set; }
+    public long Bytes => _sessions.Bytes + _keys.Bytes;
 
     /// <summary>Commands that came again and were answered from memory, since this state began on this node.</summary>
     public long Repeats { get; private set; }
@@ -70,11 +70,11 @@ internal sealed class SessionTable
     /// <summary>All of these at once.</summary>
     public SessionFigures Figures => new(Count, Bytes, Repeats, Refusals, Forgotten);
 
-    /// <summary>No further session is taken.</summary>
-    public bool IsFull => Count >= _limits.SessionsMax || Bytes >= _limits.SessionBytesMax;
+    /// <summary>Room for sessions runs out: idle ones are to go earlier than usual.</summary>
+    public bool IsCrowded => _sessions.IsCrowded;
 
-    /// <summary>Room runs out: idle sessions are to go earlier than usual.</summary>
-    public bool IsCrowded => Count >= _limits.SessionsMax / 4 * 3 || Bytes >= _limits.SessionBytesMax / 4 * 3;
+    /// <summary>Room for idempotency keys runs out: idle ones are to go earlier than usual.</summary>
+    public bool IsCrowdedWithKeys => _keys.IsCrowded;
 
     /// <summary>The session whose row has this name.</summary>
     public static ulong IdOf(ReadOnlySpan<byte> name) => BinaryPrimitives.ReadUInt64LittleEndian(name[2..]);
@@ -83,14 +83,14 @@ internal sealed class SessionTable
     public static bool IsKey(ReadOnlySpan<byte> name) => IdempotencyKey.IsKey(IdOf(name));
 
     /// <summary>A command that carries a session comes up. With <see cref="SessionStanding.New"/> its outcome is told to <see cref="Remember"/> before anything else happens here; with others <see cref="Answer"/> is what is left to do.</summary>
-    public SessionStanding Begin(scoped in Command command, uint keyHash, long timeMs)
+    public SessionStanding Begin(scoped in Command command, long timeMs)
     {
         _number = command.Sequence;
-        _check = CheckOf(in command, keyHash);
+        _check = CommandDigest.Of(in command);
         if (command.SessionId != _id || _row == 0)
         {
             _id = command.SessionId;
-            _row = Find(_id);
+            _row = _rows.Find(_id);
         }
 
         bool isNew = _row == 0;
@@ -104,7 +104,7 @@ internal sealed class SessionTable
         {
             Touch(timeMs);
         }
-        else if (!IsFull)
+        else if (!QuotaOf(_id).IsFull)
         {
             Open(low, timeMs);
         }
@@ -119,10 +119,9 @@ internal sealed class SessionTable
     {
         if (outcome.HasValue)
         {
-            Span<byte> name = stackalloc byte[ValueNameBytes];
-            WriteValueName(name, _number);
-            int row = _store.System.Create(name, outcome.Value, KeyEntryFlags.None);
-            Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
+            long bytes = _rows.BytesOf(_rows.CreateValue(_id, _number, outcome.Value));
+            AddBytes(_id, bytes);
+            AddKept(bytes);
         }
 
         SessionWindow window = new(_store.System.BeginChange(_row));
@@ -156,48 +155,49 @@ internal sealed class SessionTable
         Outcome remembered = new SessionWindow(_store.Keys.Writable(in _store.Keys[_row])).Read(_number);
         if (remembered.HasValue)
         {
-            remembered.Value = _store.Keys.Value(in _store.Keys[FindValue(_number)]);
+            remembered.Value = _store.Keys.Value(in _store.Keys[_rows.FindValue(_id, _number)]);
         }
 
         remembered.Write(outcome);
     }
 
-    /// <summary>True when a <see cref="Sweep"/> at this time has something to do.</summary>
-    public bool HasForgettable(long nowMs, long idleMs)
+    /// <summary>True when a <see cref="Sweep(long, long, int)"/> at this time has something to do.</summary>
+    public bool HasForgettable(long nowMs, long idleMs) => _store.LiveSessions.AnyPassed(nowMs - _limits.CommandLifeMs) || _store.IdleSessions.AnyPassed(nowMs - idleMs);
+
+    /// <summary>True when a <see cref="SweepKeys"/> at this time has something to do.</summary>
+    public bool HasForgettableKeys(long nowMs, long idleMs) => _store.IdempotencyKeys.AnyPassed(nowMs - idleMs);
+
+    /// <summary>Carries out a leader's sweep: of idempotency keys with their flag, else of sessions.</summary>
+    public void Sweep(scoped in Command command, long timeMs)
     {
-        int live = _store.LiveSessions.First;
-        int idle = _store.IdleSessions.First;
-        return (live != 0 && _store.LiveSessions.HasPassed(in _store.Keys[live], nowMs - _limits.CommandLifeMs))
-            || (idle != 0 && _store.IdleSessions.HasPassed(in _store.Keys[idle], nowMs - idleMs));
+        if (command.Has(CommandFlags.Keyed))
+        {
+            SweepKeys(timeMs, command.Number, StepsPerSweep);
+        }
+        else
+        {
+            Sweep(timeMs, command.Number, StepsPerSweep);
+        }
     }
 
     /// <summary>
-    /// Forgets, the longest idle first and at most so many sessions: all outcomes of sessions that were idle for longer than a command lives, and those sessions themselves, idempotency keys with their outcomes, that
-    /// were idle for <paramref name="idleMs"/>, which is no less than that. The number of sessions that are gone.
+    /// Forgets, the longest idle first: all outcomes of sessions that were idle for longer than a command lives, and those sessions themselves that were idle for <paramref name="idleMs"/>, which is no less than that.
+    /// Ends when it has done so many steps: a step is one outcome or one session. The number of sessions that are gone.
     /// </summary>
-    public int Sweep(long timeMs, long idleMs, int countMax)
+    public int Sweep(long timeMs, long idleMs, int stepsMax)
     {
-        int gone = 0;
         int steps = 0;
         int row;
         _row = 0;
-        while (steps < countMax && (row = _store.LiveSessions.First) != 0 && _store.LiveSessions.HasPassed(in _store.Keys[row], timeMs - _limits.CommandLifeMs))
+        while (steps < stepsMax && _store.LiveSessions.AnyPassed(timeMs - _limits.CommandLifeMs))
         {
-            ForgetOutcomes(row);
-            steps++;
+            steps += ForgetOutcomes(_store.LiveSessions.First, stepsMax - steps);
         }
 
-        while (steps < countMax && (row = _store.IdleSessions.First) != 0 && _store.IdleSessions.HasPassed(in _store.Keys[row], timeMs - Math.Max(idleMs, _limits.CommandLifeMs)))
+        int gone = 0;
+        for (; steps < stepsMax && (row = _store.IdleSessions.First) != 0 && _store.IdleSessions.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs)); steps++)
         {
-            if (_store.Keys[row].ValueLength > SessionWindow.HeaderBytes)
-            {
-                ForgetOutcomes(row);
-            }
-
-            Bytes -= RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
-            Count--;
-            _store.System.Free(row);
-            steps++;
+            Free(row);
             gone++;
         }
 
@@ -205,18 +205,29 @@ internal sealed class SessionTable
         return gone;
     }
 
-    /// <summary>What tells a command apart from others that wrongly carry its number: every field that says what is to be done, each at a place of its own.</summary>
-    private static uint CheckOf(scoped in Command command, uint keyHash)
+    /// <summary>Forgets idempotency keys with their outcomes, the longest idle first, that were idle for <paramref name="idleMs"/>, which is no less than a command's life. Steps as for <see cref="Sweep(long, long, int)"/>.</summary>
+    public int SweepKeys(long timeMs, long idleMs, int stepsMax)
     {
-        const ulong Odd = 0x9E3779B185EBCA87;
-        ulong fields = ((ulong)(command.Flags & ~CommandFlags.Opening) << 40) | ((ulong)command.Kind << 32) | keyHash;
-        fields = unchecked((fields * Odd) + (ulong)command.Number);
-        fields = unchecked((fields * Odd) + (ulong)command.TtlMs);
-        fields = unchecked((fields * Odd) + (ulong)command.ComparedRevision);
-        ulong check = XxHash64.Hash(command.Value, fields);
-        check = command.Has(CommandFlags.IfValue) ? XxHash64.Hash(command.ComparedValue, check) : check;
-        check = command.Has(CommandFlags.Fenced) ? XxHash64.Hash(command.FenceName, unchecked(check + ((ulong)command.FenceToken * Odd))) : check;
-        return (uint)(check >> 32);
+        int steps = 0;
+        int gone = 0;
+        int row;
+        _row = 0;
+        while (steps < stepsMax && (row = _store.IdempotencyKeys.First) != 0 && _store.IdempotencyKeys.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs)))
+        {
+            if (_store.Keys[row].ValueLength > SessionWindow.HeaderBytes)
+            {
+                steps += ForgetOutcomes(row, stepsMax - steps);
+            }
+            else
+            {
+                Free(row);
+                gone++;
+                steps++;
+            }
+        }
+
+        Forgotten += gone;
+        return gone;
     }
 
     /// <summary>Moves the low mark, makes room, and looks whether the number is there.</summary>
@@ -242,7 +253,7 @@ internal sealed class SessionTable
 
         InvariantException.Require(ahead < Client.Wire.Limits.SessionWindow, "a session's window has a bound");
         bool isTooSmall = ahead >= (uint)window.Room;
-        if ((isTooSmall || needsRoomForValue) && Bytes >= _limits.SessionBytesMax)
+        if ((isTooSmall && !MayGrow(ahead)) || (needsRoomForValue && window.KeptBytes >= (ulong)Math.Max(0, QuotaOf(_id).OutcomeBytesLeft)))
         {
             return SessionStanding.Full;
         }
@@ -253,6 +264,30 @@ internal sealed class SessionTable
         }
 
         return SessionStanding.New;
+    }
+
+    /// <summary>A window may have the place that a number needs. Small ones may grow as long as sessions are taken at all, so that nobody's outcomes keep others out.</summary>
+    private bool MayGrow(ulong ahead) => ahead < SmallRoom ? QuotaOf(_id).HasBytes : QuotaOf(_id).OutcomeBytesLeft > 0;
+
+    private SessionQuota QuotaOf(ulong id) => IdempotencyKey.IsKey(id) ? _keys : _sessions;
+
+    private void AddBytes(ulong id, long bytes) => QuotaOf(id).Bytes += bytes;
+
+    /// <summary>The values of the session take up so many bytes more.</summary>
+    private void AddKept(long bytes)
+    {
+        SessionWindow window = new(_store.System.BeginChange(_row));
+        ulong before = window.HeaderDigest(_id);
+        window.KeptBytes = unchecked(window.KeptBytes + (ulong)bytes);
+        _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before));
+    }
+
+    private void Free(int row)
+    {
+        ulong id = IdOf(_store.Keys.Key(in _store.Keys[row]));
+        AddBytes(id, -_rows.BytesOf(row));
+        QuotaOf(id).Count--;
+        _store.System.Free(row);
     }
 
     /// <summary>Every number below <paramref name="low"/> is confirmed: their outcomes go.</summary>
@@ -268,7 +303,7 @@ internal sealed class SessionTable
                 difference = unchecked(difference - window.PlaceDigest(_id, number));
                 if (window.HasValue(number))
                 {
-                    ForgetValue(number);
+                    window.KeptBytes = unchecked(window.KeptBytes - (ulong)ForgetValue(number));
                 }
 
                 window.Clear(number);
@@ -281,15 +316,10 @@ internal sealed class SessionTable
 
     private void Open(ulong low, long timeMs)
     {
-        Span<byte> name = stackalloc byte[NameBytes];
-        WriteName(name, _id);
-        Span<byte> value = stackalloc byte[SessionWindow.HeaderBytes];
-        value.Clear();
-        new SessionWindow(value).Low = low;
-        _row = _store.System.Create(name, value, KeyEntryFlags.Session);
+        _row = _rows.Create(_id, low);
         _store.System.PlaceSession(_row, null, timeMs);
-        Count++;
-        Bytes += RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[_row].BlockLength));
+        QuotaOf(_id).Count++;
+        AddBytes(_id, _rows.BytesOf(_row));
     }
 
     /// <summary>The session is in use. To the second is enough: times that are counted from it are minutes.</summary>
@@ -314,14 +344,22 @@ internal sealed class SessionTable
         new SessionWindow(copy).MoveTo(new SessionWindow(value));
     }
 
-    private void ForgetOutcomes(int row)
+    /// <summary>Forgets the oldest outcomes of a session that has a window, and the window with the last of them. How many places it looked at.</summary>
+    private int ForgetOutcomes(int row, int placesMax)
     {
         _id = IdOf(_store.Keys.Key(in _store.Keys[row]));
         _row = row;
         SessionWindow window = new(_store.Keys.Writable(in _store.Keys[row]));
-        Confirm(Math.Max(window.Low, window.High + 1));
-        Resize(row, SessionWindow.HeaderBytes);
+        ulong places = Math.Min((ulong)placesMax, window.High + 1 > window.Low ? window.High + 1 - window.Low : 0);
+        Confirm(window.Low + places);
+        window = new SessionWindow(_store.Keys.Writable(in _store.Keys[row]));
+        if (window.Low > window.High)
+        {
+            Resize(row, SessionWindow.HeaderBytes);
+        }
+
         _row = 0;
+        return Math.Max(1, (int)places);
     }
 
     /// <summary>Gives the window another size, and the session its place among those with outcomes or without.</summary>
@@ -330,47 +368,19 @@ internal sealed class SessionTable
         ref KeyEntry entry = ref _store.Keys[row];
         ExpiryHeap from = _store.HeapOf(in entry);
         long timeMs = from.DeadlineOf(in entry);
-        Bytes -= SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
+        AddBytes(_id, -_rows.BytesOf(row));
         _store.Keys.Resize(row, bytes);
-        Bytes += SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
+        AddBytes(_id, _rows.BytesOf(row));
         _store.System.PlaceSession(row, from, timeMs);
     }
 
-    private void ForgetValue(ulong number)
+    /// <summary>Frees the value of a number's outcome; how many bytes it took up.</summary>
+    private long ForgetValue(ulong number)
     {
-        int row = FindValue(number);
-        Bytes -= RowBytes + SizeClasses.BytesOf(SizeClasses.Of(_store.Keys[row].BlockLength));
+        int row = _rows.FindValue(_id, number);
+        long bytes = _rows.BytesOf(row);
+        AddBytes(_id, -bytes);
         _store.System.Free(row);
-    }
-
-    private int Find(ulong id)
-    {
-        Span<byte> name = stackalloc byte[NameBytes];
-        WriteName(name, id);
-        return _store.Keys.Find(name, KeyTable.HashOf(name));
-    }
-
-    private int FindValue(ulong number)
-    {
-        Span<byte> name = stackalloc byte[ValueNameBytes];
-        WriteValueName(name, number);
-        int row = _store.Keys.Find(name, KeyTable.HashOf(name));
-        InvariantException.Require(row != 0, "a remembered value is there");
-        return row;
-    }
-
-    private static void WriteName(Span<byte> name, ulong id)
-    {
-        name[0] = Reserved;
-        name[1] = Session;
-        BinaryPrimitives.WriteUInt64LittleEndian(name[2..], id);
-    }
-
-    private void WriteValueName(Span<byte> name, ulong number)
-    {
-        name[0] = Reserved;
-        name[1] = KeptValue;
-        BinaryPrimitives.WriteUInt64LittleEndian(name[2..], _id);
-        BinaryPrimitives.WriteUInt64LittleEndian(name[10..], number);
+        return bytes;
     }
 }

@@ -9,7 +9,8 @@ namespace Kahuna.Server.State.Sessions;
 /// <code>
 /// offset  0  u64  low: every number below it is confirmed, and refused from now on
 ///         8  u64  high: the highest number that was carried out
-///        16  room × 24 bytes, where room is 0 or a power of two; number n stands at place n modulo room:
+///        16  u64  bytes that values of its outcomes take up, which have rows of their own
+///        24  room × 24 bytes, where room is 0 or a power of two; number n stands at place n modulo room:
 ///              0  u8   status of its outcome (0: the number was not carried out here)
 ///              1  u8   1: the outcome has a value, which has a row of its own; 2: that value is null
 ///              2  u16  zero
@@ -22,7 +23,7 @@ namespace Kahuna.Server.State.Sessions;
 internal readonly ref struct SessionWindow(Span<byte> bytes)
 {
     /// <summary>Bytes before the first place, and of a session that remembers no outcome.</summary>
-    public const int HeaderBytes = 16;
+    public const int HeaderBytes = 24;
 
     public const int PlaceBytes = 24;
 
@@ -45,6 +46,13 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     {
         get => BinaryPrimitives.ReadUInt64LittleEndian(_bytes[8..]);
         set => BinaryPrimitives.WriteUInt64LittleEndian(_bytes[8..], value);
+    }
+
+    /// <summary>Bytes that values of its outcomes take up.</summary>
+    public ulong KeptBytes
+    {
+        get => BinaryPrimitives.ReadUInt64LittleEndian(_bytes[16..]);
+        set => BinaryPrimitives.WriteUInt64LittleEndian(_bytes[16..], value);
     }
 
     /// <summary>Numbers from <see cref="Low"/> on that have a place.</summary>
@@ -93,6 +101,7 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     {
         larger.Low = Low;
         larger.High = High;
+        larger.KeptBytes = KeptBytes;
         for (int i = 0; i < Room; i++)
         {
             ulong number = Low + (uint)i;
@@ -100,8 +109,8 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         }
     }
 
-    /// <summary>What the two numbers at the front add to the digest of a session.</summary>
-    public ulong HeaderDigest(ulong id) => StateDigest.Mix(unchecked((id * Odd1) + (Low * Odd2) + BitRotate(High)));
+    /// <summary>What the numbers at the front add to the digest of a session.</summary>
+    public ulong HeaderDigest(ulong id) => StateDigest.Mix(unchecked((((id * Odd1) + (Low * Odd2) + BitRotate(High)) * Odd1) + KeptBytes));
 
     /// <summary>What a number's outcome adds to it; 0 for an empty place.</summary>
     public ulong PlaceDigest(ulong id, ulong number)

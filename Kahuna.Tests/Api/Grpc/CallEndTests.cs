@@ -2,6 +2,7 @@ using Google.Protobuf;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Tests.Api.Grpc.Protos;
 using Kahuna.Tests.Transport;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -11,9 +12,9 @@ public sealed class CallEndTests
 {
     private const string Get = "/kahuna.v1.KeyValues/GetKeyValue";
     private const string Watch = "/kahuna.v1.Cluster/WatchCluster";
-    private const string Echo = "/kahuna.v1.Cluster/Echo";
+    private const string Echo = "/kahuna.test.Streams/Echo";
 
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     [Fact]
     public async Task A_deadline_ends_a_unary_call_whose_handler_ignores_it()

@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using Google.Protobuf;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Protos;
+using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -54,7 +55,7 @@ public sealed class CallKindTests
     public async Task A_client_stream_is_counted()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using ClientStreamingCall<EchoMessage, SinkResponse> call = host.Channel.ClientStreaming<EchoMessage, SinkResponse>("/kahuna.v1.Cluster/Sink", SinkResponse.Parser);
+        using ClientStreamingCall<EchoMessage, SinkResponse> call = host.Channel.ClientStreaming<EchoMessage, SinkResponse>("/kahuna.test.Streams/Sink", SinkResponse.Parser);
         for (int i = 0; i < 100; i++)
         {
             await call.WriteAsync(new EchoMessage { Payload = ByteString.CopyFrom(new byte[i]) });
@@ -84,7 +85,7 @@ public sealed class CallKindTests
     public async Task A_duplex_stream_answers_while_it_is_written()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using DuplexStreamingCall<EchoMessage, EchoMessage> call = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>("/kahuna.v1.Cluster/Echo", EchoMessage.Parser);
+        using DuplexStreamingCall<EchoMessage, EchoMessage> call = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>("/kahuna.test.Streams/Echo", EchoMessage.Parser);
         for (int i = 0; i < 50; i++)
         {
             await call.WriteAsync(new EchoMessage { Payload = ByteString.CopyFromUtf8($"m{i}") });

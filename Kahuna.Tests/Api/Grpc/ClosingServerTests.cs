@@ -8,7 +8,7 @@ namespace Kahuna.Tests.Api.Grpc;
 /// <summary>A server that ends the connection, frame by frame: what a call on it comes to.</summary>
 public sealed class ClosingServerTests
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     private static readonly byte[] s_settings = Frame(type: 4, []);
 

@@ -10,7 +10,7 @@ namespace Kahuna.Tests.Api.Grpc;
 /// <summary>What a flood is made of: bare TLS connections, streams that wait for nobody, and a polite call that shows whether others are served. Stateless.</summary>
 internal static class FloodClient
 {
-    private static readonly TimeSpan s_deadline = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan s_deadline = LastNet.Span;
 
     /// <summary>A TLS connection that says nothing more; null when it was refused.</summary>
     public static async Task<SslStream?> ConnectAsync(Uri address)

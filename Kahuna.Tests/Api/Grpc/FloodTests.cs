@@ -1,16 +1,16 @@
 using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Grpc;
 using Kahuna.Server.Transport;
+using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
 /// <summary>More streams than a connection has room for: some wait or are refused, and the endpoint lives on. Floods of the server itself: Cluster/ServerFloodTests.</summary>
 public sealed class FloodTests
 {
-    private const string Echo = "/kahuna.v1.Cluster/Echo";
+    private const string Echo = "/kahuna.test.Streams/Echo";
 
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     [Fact]
     public async Task Streams_past_the_limit_of_a_connection_wait_for_their_turn()

@@ -4,6 +4,7 @@ using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Api.Grpc;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
+using Kahuna.Tests.Partitions;
 using Kahuna.Tests.Transport;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -42,7 +43,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.WebHost.UseKestrelHttpsConfiguration();
-        SslStreamCertificateContext certificate = SslStreamCertificateContext.Create(TestCertificate.Instance, null);
+        TlsSource certificate = new(SslStreamCertificateContext.Create(TestCertificate.Instance, null));
         builder.WebHost.ConfigureKestrel(kestrel =>
         {
             kestrel.ConfigureKahunaLimits();
@@ -76,8 +77,8 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     }
 
     /// <summary>Links of a cluster of one: they take no connection, and their listener is the product's.</summary>
-    private static PeerLinks NoPeers(SslStreamCertificateContext certificate) => new(
-        new PeerLinksOptions { Self = new NodeId(1), ClusterId = "test", Partitions = 1, Secret = ReadOnlyMemory<byte>.Empty, Peers = [], Directory = new FixedDirectory(1), Certificate = certificate },
+    private static PeerLinks NoPeers(TlsSource certificate) => new(
+        new PeerLinksOptions { Self = new NodeId(1), ClusterId = "test", Partitions = 1, Secret = ReadOnlyMemory<byte>.Empty, Peers = [], Directory = new FixedDirectory(1), Tls = certificate, FatalErrors = RethrownErrors.Shared },
         new FrameRecorder(),
         NullLoggerFactory.Instance);
 }

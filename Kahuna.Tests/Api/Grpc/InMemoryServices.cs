@@ -1,12 +1,12 @@
 using System.Collections.Concurrent;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>The kahuna.v1 services over a dictionary: enough for a client of any language to show all kinds of calls. Any thread.</summary>
+/// <summary>The kahuna.v1 services over a dictionary, and streams for testing: enough for a client of any language to show all kinds of calls. Any thread.</summary>
 internal sealed class InMemoryServices
 {
     private readonly ConcurrentDictionary<string, (Value Value, long Revision)> _values = new();
@@ -20,9 +20,10 @@ internal sealed class InMemoryServices
         server.AddService(ClusterReflection.Descriptor.Services[0], service => service
             .Unary<DescribeClusterRequest, DescribeClusterResponse>("DescribeCluster", static (_, _) => Task.FromResult(Describe()))
             .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", WatchAsync)
-            .Duplex<EchoMessage, EchoMessage>("Echo", EchoHandlers.EchoAsync)
-            .ClientStreaming<EchoMessage, SinkResponse>("Sink", EchoHandlers.SinkAsync)
             .RawDuplex("Exchange", RawEcho.RunAsync));
+        server.AddService(StreamsReflection.Descriptor.Services[0], service => service
+            .Duplex<EchoMessage, EchoMessage>("Echo", EchoHandlers.EchoAsync)
+            .ClientStreaming<EchoMessage, SinkResponse>("Sink", EchoHandlers.SinkAsync));
     }
 
     private static DescribeClusterResponse Describe() => new() { ClusterId = "test", NodeId = 1, ServerVersion = "0.1.0", Ready = true };

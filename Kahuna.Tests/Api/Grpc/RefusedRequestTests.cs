@@ -2,6 +2,7 @@ using System.Net;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -9,9 +10,9 @@ namespace Kahuna.Tests.Api.Grpc;
 public sealed class RefusedRequestTests
 {
     private const string Get = "/kahuna.v1.KeyValues/GetKeyValue";
-    private const string Sink = "/kahuna.v1.Cluster/Sink";
+    private const string Sink = "/kahuna.test.Streams/Sink";
 
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     [Fact]
     public async Task Another_content_type_is_415()
@@ -20,6 +21,53 @@ public sealed class RefusedRequestTests
         using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0], "application/json"));
         Assert.Equal(HttpStatusCode.UnsupportedMediaType, response.StatusCode);
         Assert.Equal("13", await RawHttp.StatusAsync(response));
+    }
+
+    [Theory]
+    [InlineData("key", new byte[] { 0x0A, 2, 0xC3, 0x28 })]
+    [InlineData("key", new byte[] { 0x0A, 1, (byte)'a', 0x0A, 1, 0xFF })]
+    [InlineData("key", new byte[] { 0x7B, 0x7C, 0x0A, 1, 0xFF })]
+    public async Task Text_that_is_no_utf_8_is_refused_by_its_field(string field, byte[] message)
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") });
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 0, 0, 0, (byte)message.Length, .. message]));
+        Assert.Equal("3", await RawHttp.StatusAsync(response));
+        Assert.Equal($"{field} is not valid UTF-8; nothing was done.", Header(response, "grpc-message"));
+        Assert.Equal("did-not-happen", Header(response, "kahuna-outcome"));
+    }
+
+    [Theory]
+    [InlineData(false, "did-not-happen")]
+    [InlineData(true, "unknown")]
+    public async Task Errors_tell_the_outcome_by_whether_the_work_had_begun(bool begun, string outcome)
+    {
+        GrpcServerOptions options = new() { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") };
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+                .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static (_, _) => throw new InvalidOperationException("planted"))),
+            options);
+        byte[] body = begun ? [0, 0, 0, 0, 0] : [0, 0, 0, 0, 9, 1];
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, body));
+        Assert.Equal(outcome, Header(response, "kahuna-outcome"));
+    }
+
+    [Fact]
+    public async Task A_deadline_that_ends_a_call_tells_the_outcome()
+    {
+        GrpcServerOptions options = new() { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") };
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+                .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static async (_, call) =>
+                {
+                    await Task.Delay(Timeout.Infinite, call.CancellationToken);
+                    return new GetKeyValueResponse();
+                })),
+            options);
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
+        request.Headers.Add("grpc-timeout", "100m");
+        using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal("4", await RawHttp.StatusAsync(response));
+        Assert.Equal("unknown", Header(response, "kahuna-outcome"));
     }
 
     [Fact]
@@ -129,6 +177,11 @@ public sealed class RefusedRequestTests
         GrpcException failure = await Assert.ThrowsAsync<GrpcException>(() => stuck.ReadAsync()).WaitAsync(s_patience);
         Assert.Equal(GrpcStatusCode.DeadlineExceeded, failure.Code);
     }
+
+    private static string? Header(HttpResponseMessage response, string name) =>
+        response.Headers.TryGetValues(name, out IEnumerable<string>? early) ? early.Single()
+        : response.TrailingHeaders.TryGetValues(name, out IEnumerable<string>? late) ? late.Single()
+        : null;
 
     private static async Task<HttpResponseMessage> SendAsync(HttpRequestMessage request) =>
         await RawHttp.Invoker().SendAsync(request, CancellationToken.None).WaitAsync(s_patience);

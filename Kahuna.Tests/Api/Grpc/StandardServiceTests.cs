@@ -62,7 +62,7 @@ public sealed class StandardServiceTests
         await using GrpcTestHost host = await StartAsync();
         V1.ServerReflectionResponse services = await AskAsync(host, new V1.ServerReflectionRequest { ListServices = "" });
         Assert.Equal(
-            ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection", "kahuna.v1.Cluster", "kahuna.v1.KeyValues"],
+            ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection", "kahuna.test.Streams", "kahuna.v1.Cluster", "kahuna.v1.KeyValues"],
             services.ListServicesResponse.Service.Select(service => service.Name));
 
         foreach (string symbol in (string[])["kahuna.v1.KeyValues", "kahuna.v1.KeyValues.SetKeyValue", "kahuna.v1.Conditions", "kahuna.v1.Value.data", "kahuna.v1.Durability", "kahuna.v1.DURABILITY_PERSISTENT"])

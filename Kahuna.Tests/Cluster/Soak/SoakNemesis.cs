@@ -5,7 +5,7 @@ namespace Kahuna.Tests.Cluster.Soak;
 /// <summary>Kills, stops and starts the processes of a cluster, as the seed says, and leaves all of them running. Owned by one run.</summary>
 internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, SoakTally tally)
 {
-    private static readonly TimeSpan s_exitsWithin = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan s_exitsWithin = LastNet.Span;
 
     private readonly SimRandom _random = new SimRandom(options.Seed).Fork(1);
 

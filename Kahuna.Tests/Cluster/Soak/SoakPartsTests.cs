@@ -17,7 +17,7 @@ public sealed class SoakPartsTests : IDisposable
     {
         using SoakChecker checker = new(new SoakOptions { HistoryFile = _file });
         await checker.AddAsync(KeyOf(Set(1, 0, 10, "a", 1), Set(1, 50, 60, "b", 2), Get(2, 70, 80, "a", 1)));
-        await checker.Found.WaitAsync(TimeSpan.FromSeconds(30));
+        await checker.Found.WaitAsync(LastNet.Span);
         await checker.FinishAsync([]);
         Assert.Equal((1, 1), (checker.Checked, checker.Violations));
         Assert.Contains("these 2 operations contradict each other", checker.Findings, StringComparison.Ordinal);

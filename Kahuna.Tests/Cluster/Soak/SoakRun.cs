@@ -13,7 +13,7 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
     private static readonly TimeSpan s_tellEvery = TimeSpan.FromSeconds(10);
 
     /// <summary>A tolerant bound: the machine may be busy, and a call takes up to ten seconds.</summary>
-    private static readonly TimeSpan s_within = TimeSpan.FromSeconds(60);
+    private static readonly TimeSpan s_within = LastNet.Span;
 
     /// <summary>So many of a hundred keys may be too hard for the checker.</summary>
     private const int UndecidedPercentMax = 1;

@@ -184,7 +184,7 @@ public sealed class DirectoryRebuildTests : IDisposable
         File.WriteAllBytes(Path.Combine(DataPath, "log", "1"), new byte[3000]);
         File.WriteAllBytes(Path.Combine(DataPath, "state", "a"), new byte[300]);
         File.WriteAllBytes(Path.Combine(DataPath, "state", "inner", "b"), new byte[100]);
-        File.WriteAllText(Path.Combine(DataPath, "FORMAT"), "kahuna-data 1\n");
+        File.WriteAllText(Path.Combine(DataPath, "FORMAT"), "kahuna-data 2\n");
         File.WriteAllText(Path.Combine(DataPath, "foreign.txt"), "somebody's");
         return _directories.Recorded(2);
     }

@@ -196,15 +196,15 @@ public sealed class KnownMembersTests : IDisposable
     }
 
     [Fact]
-    public void A_directory_of_an_earlier_version_votes_and_vouches_for_nobody()
+    public void A_directory_that_lost_its_record_of_the_others_votes_and_vouches_for_nobody()
     {
-        Directory.CreateDirectory(_directories.PathOf(1));
-        File.WriteAllText(Path.Combine(_directories.PathOf(1), DataDirectoryIdentity.FileName), """{ "format": 1, "clusterId": "kahuna", "nodeId": 1, "partitions": 1 }""");
+        ulong id = _directories.Start(1).OwnDirectoryId;
+        DataDirectoryIdentity.WithVoting(_directories.PathOf(1), VotingState.Yes);
+        File.Delete(Path.Combine(_directories.PathOf(1), MembersFile.FileName));
         KnownMembers one = _directories.Start(1);
 
         Assert.Equal(VotingState.Yes, one.Voting);
-        Assert.NotEqual(0ul, one.OwnDirectoryId);
-        Assert.Equal(one.OwnDirectoryId, _directories.Start(1).OwnDirectoryId);
+        Assert.Equal(id, one.OwnDirectoryId);
         Assert.Equal(PeerDirectoryAnswer.Known, one.Meet(s_two, 22, rebuilt: false));
     }
 
@@ -225,6 +225,18 @@ public sealed class KnownMembersTests : IDisposable
         Assert.DoesNotContain('\n', message);
         _directories.Rebuild(1);
         Assert.Equal(PeerDirectoryAnswer.Known, _directories.Start(1).Meet(s_two, 22, rebuilt: false));
+    }
+
+    [Fact]
+    public void What_is_found_is_made_sure_again()
+    {
+        _directories.Start(1);
+        string path = Path.Combine(_directories.PathOf(1), MembersFile.FileName);
+        DateTime before = new(2020, 1, 1, 0, 0, 0, DateTimeKind.Utc);
+        File.SetLastWriteTimeUtc(path, before);
+        _directories.Start(1);
+
+        Assert.NotEqual(before, File.GetLastWriteTimeUtc(path));
     }
 
     [Fact]

@@ -156,7 +156,9 @@ public sealed class NodeTraceTests : IDisposable
             return frame;
         }
 
-        public bool TrySend(NodeId peer, ByteBuffer frame)
+        public bool HasWaiting(NodeId peer) => false;
+
+        public bool TrySend(NodeId peer, ByteBuffer frame, bool isUrgent)
         {
             sent();
             frame.Return();

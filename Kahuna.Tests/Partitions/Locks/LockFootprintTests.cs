@@ -9,6 +9,7 @@ using Kahuna.Tests.State.Locks;
 namespace Kahuna.Tests.Partitions.Locks;
 
 /// <summary>What clients cost that do nothing but be there: counted by the garbage collector, so that nothing is left out.</summary>
+[Collection(MeasuredHeapCollection.Name)]
 public sealed class LockFootprintTests
 {
     private const int Count = 100_000;
@@ -47,7 +48,8 @@ public sealed class LockFootprintTests
             sessions -= state.Sessions.Sweep(state.TimeMs, limits.SessionIdleMs, 512);
         }
 
-        LockDesk desk = new(options, new TurnOutput(options, 0, cluster[1].Ports!, cluster[1].Log.OpenWriter(null!)), new StateDesk(new GroupId(1), options, cluster[1].Ports!, state));
+        TurnOutput output = new(options, cluster[1].Loops!.Loops[0], cluster[1].Ports!, cluster[1].Log.OpenWriter(null!));
+        LockDesk desk = new(options, output, new StateDesk(new GroupId(1), options, cluster[1].Ports!, state), new ParkedReads(output));
         for (int i = 0; i < Count; i++)
         {
             desk.Serve(connections[i / PerConnection], (uint)(i % PerConnection), LockCommands.Await($"orders/{i}", Owner(i + 1), tokens[i], holdMs: 30_000), state.TimeMs);

@@ -1,13 +1,12 @@
-using System.Globalization;
-
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>Everything that happens in a run, in order: counted, hashed, the latest kept, and written out when somebody wants to read it. Not thread-safe.</summary>
 internal sealed class EventLog(TextWriter? trace)
 {
-    private const int Kept = 120;
+    private const int Kept = 60;
 
-    private readonly Entry[] _latest = new Entry[Kept];
+    private readonly LoggedEvent[] _told = new LoggedEvent[Kept];
+    private long _toldCount;
 
     public long Count { get; private set; }
 
@@ -27,24 +26,22 @@ internal sealed class EventLog(TextWriter? trace)
         hash = (hash ^ (hash >> 29) ^ ((ulong)kind << 16) ^ (uint)node) * 0xBF58476D1CE4E5B9;
         Hash = (hash ^ (hash >> 32) ^ (ulong)a ^ ((ulong)b << 32)) * 0x94D049BB133111EB;
         Kinds[(int)kind]++;
-        Entry entry = new(atNs, step, kind, node, a, b, words);
-        _latest[(int)(Count++ % Kept)] = entry;
+        Count++;
+        LoggedEvent entry = new(atNs, step, kind, node, a, b, words);
+        if (LoggedEvent.IsTold(kind))
+        {
+            _told[(int)(_toldCount++ % Kept)] = entry;
+        }
+
         trace?.WriteLine(entry.ToString());
     }
 
-    /// <summary>The latest events, the oldest first.</summary>
-    public IEnumerable<string> Latest()
+    /// <summary>The latest events that tell what happened, as sentences, the oldest first.</summary>
+    public IEnumerable<string> Story()
     {
-        for (long i = Math.Max(0, Count - Kept); i < Count; i++)
+        for (long i = Math.Max(0, _toldCount - Kept); i < _toldCount; i++)
         {
-            yield return _latest[(int)(i % Kept)].ToString();
+            yield return _told[(int)(i % Kept)].ToSentence();
         }
-    }
-
-    private readonly record struct Entry(long AtNs, long Step, SimEvent Kind, int Node, long A, long B, string? Words)
-    {
-        public override string ToString() => string.Create(
-            CultureInfo.InvariantCulture,
-            $"{AtNs / 1e9,12:F6} {Step,9} {(Node == 0 ? "  " : "n" + Node),-3} {Kind,-12} {A} {B} {Words}").TrimEnd();
     }
 }

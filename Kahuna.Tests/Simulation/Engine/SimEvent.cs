@@ -3,7 +3,6 @@ namespace Kahuna.Tests.Simulation.Engine;
 /// <summary>What the event log tells. The names appear in traces.</summary>
 internal enum SimEvent : byte
 {
-    Step,
     Start,
     StartRefused,
     Crash,
@@ -17,16 +16,13 @@ internal enum SimEvent : byte
     Lose,
     LinkUp,
     LinkDown,
-    Turn,
     Commit,
     Persisted,
     Fetch,
     KeeperStep,
-    Role,
-    Applied,
+    Leader,
     StreamOpen,
     StreamEnd,
-    Request,
     Reply,
     Call,
     UnaryCall,

@@ -35,6 +35,7 @@ internal sealed class DiskFaults(Nemesis nemesis)
     public void Heal(SimNode node)
     {
         node.SyncFactor = 1;
+        node.Hung.Set(false);
         node.DiskFault = null;
         node.Disk.Capacity = long.MaxValue / 2;
     }
@@ -52,6 +53,9 @@ internal sealed class DiskFaults(Nemesis nemesis)
             case FaultClass.SlowSync:
                 node.SyncFactor = 2 + random.Exponential(60);
                 return () => node.SyncFactor = 1;
+            case FaultClass.DiskHang:
+                node.Hung.Set(true);
+                return () => node.Hung.Set(false);
             case FaultClass.FullDisk:
                 _failing.Add(node.Id);
                 node.Disk.Capacity = node.Disk.Used + random.Next(20_000);
@@ -62,6 +66,8 @@ internal sealed class DiskFaults(Nemesis nemesis)
                 return random.Chance(0.4) ? KillInside(node, random) : CrashInside(node, random);
             case FaultClass.Wipe:
                 return Lose(node);
+            case FaultClass.LostLog:
+                return LoseSegments(node, random);
             case FaultClass.WipeTwice:
                 return LoseTwice(node, random);
             default:
@@ -142,6 +148,26 @@ internal sealed class DiskFaults(Nemesis nemesis)
         }
 
         return end;
+    }
+
+    /// <summary>The newest segments, or the whole log, are not there any more when the node starts again. It must not go on with what is left.</summary>
+    private Action? LoseSegments(SimNode node, SimRandom random)
+    {
+        if (!nemesis.MayLose(node))
+        {
+            return null;
+        }
+
+        node.Crash(power: random.Chance(0.5));
+        string[] segments = [.. node.Disk.Files.Where(static path => path.EndsWith(".seg", StringComparison.Ordinal))];
+        foreach (string path in segments.TakeLast(random.Pick([1, 1, 2, 2, 3, segments.Length])))
+        {
+            node.Disk.Delete(path);
+            node.Disk.SyncDirectory(Path.GetDirectoryName(path)!);
+        }
+
+        _damaged.Add(node.Id);
+        return () => nemesis.StartLater(node, 0);
     }
 
     /// <summary>A bit of what has been on stable storage for a while changes while the node is down.</summary>

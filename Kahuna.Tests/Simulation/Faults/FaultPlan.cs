@@ -8,12 +8,14 @@ internal static class FaultPlan
     /// <summary>Its own draws, so that the other faults of a seed are as they were.</summary>
     private const int StandstillFork = 12;
 
+    private const int LostLogFork = 18;
+
     private static readonly FaultClass[] s_always = [FaultClass.Loss, FaultClass.Duplication, FaultClass.Reordering, FaultClass.SlowNetwork];
 
     public static IReadOnlyList<Fault> Draw(SimConfig config)
     {
         SimRandom random = new SimRandom(config.Seed).Fork(2);
-        FaultClass[] classes = [.. config.Classes.Except(s_always).Order()];
+        FaultClass[] classes = [.. config.Classes.Except(s_always).Where(static kind => kind != FaultClass.LostLog).Order()];
         List<Fault> faults = [];
         if (classes.Length == 0)
         {
@@ -47,6 +49,13 @@ internal static class FaultPlan
             }
 
             faults.Add(new Fault(drawn + 1, (long)(begin * 1e9), FaultClass.Pause, (long)(lasts * 1e9), standstill.Next()));
+        }
+
+        if (config.Classes.Contains(FaultClass.LostLog))
+        {
+            SimRandom lost = new SimRandom(config.Seed).Fork(LostLogFork);
+            double begin = 2 + (lost.NextDouble() * Math.Max(0, config.Seconds - 4));
+            faults.Add(new Fault(faults.Count + 1, (long)(begin * 1e9), FaultClass.LostLog, (long)((0.1 + lost.NextDouble()) * 1e9), lost.Next()));
         }
 
         return faults;

@@ -171,7 +171,7 @@ internal sealed class Nemesis
         FaultClass.Pause => Pause(Choose(random)),
         FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
         FaultClass.ClockJump => Jump(Choose(random), random.Between(-20 * SecondNs, 20 * SecondNs)),
-        FaultClass.SlowSync or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.WipeTwice or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
+        FaultClass.SlowSync or FaultClass.DiskHang or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.WipeTwice or FaultClass.LostLog or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
         _ => _network.Apply(kind, random),
     };
 

@@ -86,8 +86,11 @@ internal sealed class PeerNetwork
         }
     }
 
-    /// <summary>False when there is no link.</summary>
-    public bool Send(int from, int to, byte[] frame)
+    /// <summary>A frame that was sent is still on its way.</summary>
+    public bool HasWaiting(int from, int to) => _links[from, to].LastNs > _scheduler.NowNs;
+
+    /// <summary>False when there is no link. Urgent frames pass those that are not.</summary>
+    public bool Send(int from, int to, byte[] frame, bool isUrgent)
     {
         Link link = _links[from, to];
         if (!link.Up)
@@ -111,7 +114,8 @@ internal sealed class PeerNetwork
         }
         else
         {
-            at = link.LastNs = Math.Max(at, link.LastNs);
+            ref long last = ref (isUrgent ? ref link.UrgentLastNs : ref link.LastNs);
+            at = last = Math.Max(at, last);
         }
 
         Deliver(from, to, link, frame, at);
@@ -257,7 +261,7 @@ internal sealed class PeerNetwork
         Drop(b, a);
         there.Up = back.Up = true;
         there.Epoch = back.Epoch = there.Epoch + 1;
-        there.LastNs = back.LastNs = 0;
+        there.LastNs = back.LastNs = there.UrgentLastNs = back.UrgentLastNs = 0;
         _scheduler.Note(SimEvent.LinkUp, a, b);
         _nodes[a - 1].Meet(_nodes[b - 1]);
         _nodes[b - 1].Meet(_nodes[a - 1]);
@@ -272,6 +276,7 @@ internal sealed class PeerNetwork
         public bool Seeking;
         public int Epoch;
         public long LastNs;
+        public long UrgentLastNs;
         public long ExtraNs;
     }
 }

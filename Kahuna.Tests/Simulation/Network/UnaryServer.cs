@@ -29,6 +29,8 @@ internal sealed class UnaryServer
         _channel = channel;
         Forwarder forwarder = new(nodes, null, _ => new ConnectionPorts(channel, node.Clock, _context, node.Id) { NewSessionId = newSessionId }, NullLoggerFactory.Instance);
         _calls = new UnaryCalls(door, forwarder);
+        StreamForwarding forwarding = new(_calls);
+        door.Forward = request => _context.Run(() => forwarding.Begin(request));
         _locks = new LockCalls(_calls.ExecuteAsync, node.Clock);
     }
 

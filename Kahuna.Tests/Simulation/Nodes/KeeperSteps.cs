@@ -14,7 +14,7 @@ internal sealed class KeeperSteps(SimNode node, StateKeeper keeper, SimRandom ra
         if (!_stepping)
         {
             _stepping = true;
-            node.After((long)random.Exponential(delayNs), Step);
+            node.After((long)random.Exponential(delayNs), () => node.Hung.Use(Step));
         }
     }
 
@@ -33,7 +33,8 @@ internal sealed class KeeperSteps(SimNode node, StateKeeper keeper, SimRandom ra
             {
                 if (!_stepping && timer == _timer)
                 {
-                    Step();
+                    _stepping = true;
+                    node.Hung.Use(Step);
                 }
             });
         }

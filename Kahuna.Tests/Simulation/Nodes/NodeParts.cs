@@ -5,6 +5,7 @@ using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.States;
 using Kahuna.Tests.Partitions;
@@ -14,13 +15,12 @@ namespace Kahuna.Tests.Simulation.Nodes;
 /// <summary>The shipped parts of one life of a node, put together as the shipped host does it.</summary>
 internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore States, ClusterView View, RequestDoor Door)
 {
-    public static SegmentedLogOptions LogSizes(SimConfig config, ulong start) => new()
+    public static SegmentedLogOptions LogSizes(SimConfig config) => new()
     {
         SegmentBytes = config.SegmentBytes,
         FirstSegmentBytes = config.SegmentBytes,
         KeepBytes = (long)config.SegmentBytes * config.KeptSegments,
         WriteBytesMax = config.WriteBytesMax,
-        NewLogId = start | 1,
     };
 
     public static IReadOnlyList<Uri> Addresses(SimConfig config) => [.. Enumerable.Range(1, config.Nodes).Select(static id => new Uri($"https://n{id}:1"))];
@@ -37,7 +37,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         view.StorageDead += node.Die;
         StateKeeper keeper = new(Keeping(config, self, start), new KeeperPorts(states, log, node, node.Clock, node.Say), node.Die);
         LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
-        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve), Report = node.Say });
+        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, FatalErrors = RethrownErrors.Shared, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve), Report = node.Say });
         view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
         return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20));
     }
@@ -46,12 +46,12 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
     {
         Self = self,
         BytesPerSecond = config.BackgroundBytesPerSecond,
-        UrgentLogBytes = LogSizes(config, start).KeepBytes,
+        UrgentLogBytes = LogSizes(config).KeepBytes,
         SliceBytes = config.SliceBytes,
         ChunkBytes = config.SliceBytes,
         ChunksInFlight = config.ChunksInFlight,
         FreshLogBytes = config.FlushLogBytes / 4,
-        StateLimits = config.AllStateLimits,
+        StateLimits = config.AllStateLimits with { HashSecret = new HashSecret(start, ~start) },
         FirstTransfer = start,
     };
 
@@ -68,10 +68,11 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         EntryBytesMax = config.EntryBytesMax,
         LogBatchesInFlight = config.LogBatchesInFlight,
         UncommittedBytesMax = config.UncommittedBytesMax,
-        StateLimits = config.AllStateLimits,
+        StateLimits = config.AllStateLimits with { HashSecret = new HashSecret(start, ~start) },
         FlushLogBytes = config.FlushLogBytes,
         HasEphemeral = config.HasEphemeral,
         StandstillMs = config.StandstillMs,
+        CheckIntervalMs = config.CheckIntervalMs,
         EphemeralEntriesInFlight = config.EphemeralEntriesInFlight,
         AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
         PledgeTicks = config.Pledges.OtherMs / config.TickMs,

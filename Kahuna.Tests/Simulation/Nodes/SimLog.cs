@@ -29,6 +29,8 @@ internal sealed class SimLog : ILogStore, ILogShell
         _node.After(SecondNs, Look);
     }
 
+    public long HeldBytesMax => _log.HeldBytesMax;
+
     public string? RefuseWrites => _log.RefuseWrites;
 
     public RecoveredGroup Recovered(GroupId group) => _log.Recovered(group);
@@ -44,6 +46,8 @@ internal sealed class SimLog : ILogStore, ILogShell
     }
 
     public void Release(GroupId group, LogIndex index) => _log.Release(group, index);
+
+    public void Abandon(GroupId group) => _log.Abandon(group);
 
     public LogIndex StartOf(GroupId group) => _log.StartOf(group);
 
@@ -75,7 +79,7 @@ internal sealed class SimLog : ILogStore, ILogShell
         if (!_committing)
         {
             _committing = true;
-            _node.After(_node.SyncNs(), Commit);
+            _node.After(_node.SyncNs(), () => _node.Hung.Use(Commit));
         }
     }
 
@@ -84,11 +88,11 @@ internal sealed class SimLog : ILogStore, ILogShell
         if (!_preparing)
         {
             _preparing = true;
-            _node.After(_node.SyncNs(), () =>
+            _node.After(_node.SyncNs(), () => _node.Hung.Use(() =>
             {
                 _preparing = false;
                 _log.PrepareOnce();
-            });
+            }));
         }
     }
 
@@ -97,7 +101,7 @@ internal sealed class SimLog : ILogStore, ILogShell
         if (!_fetching)
         {
             _fetching = true;
-            _node.After(_node.SyncNs() / 4, Fetch);
+            _node.After(_node.SyncNs() / 4, () => _node.Hung.Use(Fetch));
         }
     }
 

@@ -27,6 +27,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly HashSet<ServerSession> _sessions = [];
     private readonly Dictionary<int, int> _directories = [];
     private readonly LogWitness _witness;
+    private int _logOf;
     private RequestDoor? _door;
     private UnaryServer? _unary;
     private (int Life, bool Power) _dead;
@@ -40,6 +41,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _witness = new LogWitness(_config.Layout);
         _sourcesTaken = _config.Nodes;
         _held = new HeldActions(this, _random, _config.TurnNs);
+        Hung = new HungDisk(this);
         Id = id;
         Clock = new SimClock(cluster.Scheduler, _random.Between(0L, 1_000_000_000_000L))
         {
@@ -82,6 +84,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public StateKeeper? Keeper { get; private set; }
 
     public ClusterView? View { get; private set; }
+
+    public HungDisk Hung { get; }
 
     /// <summary>Multiplies the time that a sync takes.</summary>
     public double SyncFactor { get; set; } = 1;
@@ -145,6 +149,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         IsUp = false;
         IsPaused = false;
         Life++;
+        Hung.Set(false);
         Loops = null;
         Keeper = null;
         View = null;
@@ -271,15 +276,15 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     // ---- Links
 
     ByteBuffer IPeerTransport.BeginFrame() => ByteBuffer.Rent();
-
-    bool IPeerTransport.TrySend(NodeId peer, ByteBuffer frame)
+    bool IPeerTransport.HasWaiting(NodeId peer) => _cluster.Peers.HasWaiting(Id, peer.Value);
+    bool IPeerTransport.TrySend(NodeId peer, ByteBuffer frame, bool isUrgent)
     {
         Scheduler.CheckThread("sent a frame");
         byte[] copy = frame.Written.ToArray();
         frame.Return();
         Scheduler.Note(SimEvent.Send, Id, peer.Value, copy.Length, Scheduler.Log.IsTraced ? FrameText.Of(copy) : null);
         Rules.Left(this, peer, copy);
-        return _cluster.Peers.Send(Id, peer.Value, copy);
+        return _cluster.Peers.Send(Id, peer.Value, copy, isUrgent);
     }
 
     public void Receive(int from, byte[] frame, Func<bool> stillOpen) => Do(Life, () =>
@@ -350,8 +355,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private void Build()
     {
         ulong start = _random.Next();
-        SegmentedLogOptions sizes = NodeParts.LogSizes(_config, start);
+        SegmentedLogOptions sizes = NodeParts.LogSizes(_config) with { LogId = ((ulong)Id << 32) | (uint)Directory, LogMade = _logOf == Directory };
         SimLog log = new(this, SegmentedLog.Open(DataPath, sizes, Disk, Say));
+        _logOf = Directory;
         GroupImage[] found = log.Images(_config.Layout);
         if (_witness.Recovered(found, _config.Loops) is { } wrong)
         {
@@ -367,11 +373,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config), _cluster.Clients.NewSessionId);
     }
 
-    private void EndDisk(bool power)
-    {
-        Action end = power ? () => Disk.Crash(_random.ToRandom()) : Disk.Kill;
-        end();
-    }
+    private void EndDisk(bool power) => (power ? () => Disk.Crash(_random.ToRandom()) : (Action)Disk.Kill)();
 
     private int Fault(DiskStep step, string path)
     {
@@ -379,7 +381,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         return _dead.Life == Life ? throw new SimCrashException(_dead.Power) : DiskFault?.Invoke(step, path) ?? 0;
     }
 
-    public void Say(string line) => Scheduler.Note(SimEvent.Report, Id, words: line);
+    public void Say(ReportLine line) => Scheduler.Note(SimEvent.Report, Id, words: line.ToString());
 
     /// <summary>The log or the stored state is dead: the process ends, and somebody starts it again.</summary>
     public void Die(Exception error)

@@ -131,6 +131,9 @@ internal sealed class ClusterRules
         }
     }
 
+    /// <summary>Last entry of a group that is on the node's own disk, as its core knows.</summary>
+    public LogIndex DurableIndex(SimNode node, GroupId group) => node.Loops!.Partition(_layout.SlotOf(group)).Core.DurableIndex;
+
     /// <summary>A node's state thread says that a state is stored, which is what the log is cut by: it is, up to that entry, and some are loaded, too.</summary>
     public void Stored(SimNode node, StateStored stored, IStateStore store)
     {

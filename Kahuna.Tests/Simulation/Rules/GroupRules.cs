@@ -1,6 +1,7 @@
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation.Rules;
@@ -149,7 +150,13 @@ internal sealed class GroupRules(int group, SimConfig config, IReadOnlyList<SimN
 
     private void CheckLeader(SimNode node, ulong term)
     {
-        Require(_leaders.TryAdd(term, node.Id) || _leaders[term] == node.Id, "one leader per term", $"nodes {_leaders[term]} and {node.Id} lead group {group + 1} in term {term}");
+        bool isNew = _leaders.TryAdd(term, node.Id);
+        if (isNew)
+        {
+            node.Scheduler.Note(SimEvent.Leader, node.Id, group + 1, (long)term);
+        }
+
+        Require(isNew || _leaders[term] == node.Id, "one leader per term", $"nodes {_leaders[term]} and {node.Id} lead group {group + 1} in term {term}");
 
         // Whoever is elected late, when the leader of a later term has already committed, need not have that.
         if (Committed > 0 && _committed[^1].Term <= term)

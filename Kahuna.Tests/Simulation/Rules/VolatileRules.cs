@@ -4,6 +4,7 @@ using Kahuna.Server.Partitions.Ephemeral;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Meta;
+using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation.Rules;
@@ -180,7 +181,13 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
     private void CheckLeader(SimNode node, Epoch epoch, RaftCore core)
     {
         ulong term = core.Term.Value;
-        Require(epoch.Leaders.TryAdd(term, node.Id) || epoch.Leaders[term] == node.Id, "one leader per term", $"nodes {epoch.Leaders[term]} and {node.Id} lead in term {term}");
+        bool isNew = epoch.Leaders.TryAdd(term, node.Id);
+        if (isNew)
+        {
+            node.Scheduler.Note(SimEvent.Leader, node.Id, slot, (long)term, "ephemeral ");
+        }
+
+        Require(isNew || epoch.Leaders[term] == node.Id, "one leader per term", $"nodes {epoch.Leaders[term]} and {node.Id} lead in term {term}");
         ulong committed = (ulong)epoch.Committed.Count;
         if (committed > 0 && epoch.Committed[^1] <= term)
         {

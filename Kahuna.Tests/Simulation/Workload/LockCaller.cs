@@ -66,7 +66,7 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             Durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent,
             Mode = call.Mode == LockMode.Shared ? Kahuna.Client.Locks.LockMode.Shared : Kahuna.Client.Locks.LockMode.Exclusive,
             AutoRenew = renews,
-            Owner = call.IsNamed ? $"caller {process}" : null,
+            ReentrantOwner = call.IsNamed ? $"caller {process}" : null,
         };
         TimeSpan lease = TimeSpan.FromMilliseconds(call.TtlMs!.Value);
         TimeSpan wait = TimeSpan.FromMilliseconds(call.By);

@@ -70,6 +70,13 @@ internal static class LockCommands
             Assert.True(isGood, sentence);
         }
 
+        return EncodeUnchecked(command);
+    }
+
+    /// <summary>A command's bytes, for those that clients do not send.</summary>
+    public static byte[] EncodeUnchecked(Command command)
+    {
+        command.Durability = CommandDurability.Persistent;
         ByteBuffer bytes = ByteBuffer.Rent();
         command.Write(bytes);
         byte[] encoded = bytes.Written.ToArray();

@@ -16,7 +16,8 @@ internal sealed class LockDriver(StateLimits? limits = null)
 
     public StateMachine Machine { get; private set; } = new(limits ?? new StateLimits());
 
-    public StateMachine Follower { get; private set; } = new(limits ?? new StateLimits());
+    /// <summary>It has another secret, on which nothing may depend.</summary>
+    public StateMachine Follower { get; private set; } = new((limits ?? new StateLimits()) with { HashSecret = new HashSecret(3, 4) });
 
     public long Now { get; set; } = 1_000;
 

@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Locks;
 
 namespace Kahuna.Tests.State.Locks;
 
@@ -22,15 +23,25 @@ public sealed class LockModelTests
         for (int step = 0; step < 20_000; step++)
         {
             locks.Now += random.Next(10);
-            string name = $"l{random.Next(4)}";
-            string owner = $"o{random.Next(6)}";
+            string name = $"l{(random.Next(2) == 0 ? 2 : random.Next(4))}";
+            string owner = $"o{random.Next(name == "l2" ? 40 : 6)}";
             ModelLock known = model.TryGetValue(name, out ModelLock? found) ? found : model[name] = new ModelLock();
             switch (random.Next(10))
             {
                 case < 5:
-                    LockMode mode = name == "l3" ? LockMode.Permit : random.Next(3) == 0 ? LockMode.Exclusive : LockMode.Shared;
+                    LockMode mode = name == "l3" ? LockMode.Permit : random.Next(name == "l2" ? 20 : 3) == 0 ? LockMode.Exclusive : LockMode.Shared;
                     int permits = mode == LockMode.Permit ? random.Next(20) == 0 ? 3 : 2 : 0;
                     (int lease, int wait) = (random.Next(1, 300), random.Next(3) == 0 ? 0 : random.Next(1, 500));
+                    if (name == "l2" && mode == LockMode.Exclusive)
+                    {
+                        // Long enough for a queue of readers behind it.
+                        (lease, wait) = (3_000, 3_000);
+                    }
+                    else if (name == "l2")
+                    {
+                        wait = 3_000;
+                    }
+
                     Answer answer = locks.Acquire(name, owner, lease, wait, mode, permits);
                     known.Acquire(answer, owner, lease, wait, mode, permits, locks.Now);
                     break;
@@ -47,7 +58,12 @@ public sealed class LockModelTests
                     locks.Reload();
                     break;
                 default:
-                    locks.Sweep();
+                    do
+                    {
+                        locks.Sweep(random.Next(1, 20));
+                    }
+                    while (locks.Machine.Locks.HasWork(locks.Now));
+
                     foreach (ModelLock each in model.Values)
                     {
                         each.Sweep(locks.Now);
@@ -65,6 +81,7 @@ public sealed class LockModelTests
 
         locks.Check();
         Assert.True(model.Values.Sum(each => each.Grants) > 2_000);
+        Assert.Contains(model.Values, each => each.LeftBehind > 0);
     }
 
     private static void Compare((List<(string Owner, long Token, long LeftMs)> Holders, int Waiters, int Permits)? told, ModelLock known, long nowMs)
@@ -92,11 +109,14 @@ public sealed class LockModelTests
 
         public int Grants { get; private set; }
 
+        /// <summary>Commands that left claims to be granted by the next sweep.</summary>
+        public int LeftBehind { get; private set; }
+
         public long TokenOf(string owner) => Find(owner)?.Token ?? 0;
 
         public void Acquire(Answer answer, string owner, int leaseMs, int waitMs, LockMode mode, int permits, long nowMs)
         {
-            bool isUsed = Holders.Count > 0;
+            bool isUsed = Holders.Count + Waiters.Count > 0;
             ModelClaim? own = Find(owner);
             if ((own is not null && own.Mode != mode) || (isUsed && _permits != permits))
             {
@@ -122,7 +142,7 @@ public sealed class LockModelTests
 
             if (waitMs == 0)
             {
-                Assert.Equal((OutcomeStatus.ConditionFailed, Holders[0].Token), (answer.Status, answer.Revision));
+                Assert.Equal((OutcomeStatus.ConditionFailed, Holders.FirstOrDefault()?.Token ?? 0), (answer.Status, answer.Revision));
                 return;
             }
 
@@ -145,7 +165,7 @@ public sealed class LockModelTests
 
             Holders.Remove(own);
             Waiters.Remove(own);
-            Grant(nowMs);
+            Grant(nowMs, LockTable.GrantsPerCommand);
             return OutcomeStatus.Applied;
         }
 
@@ -168,10 +188,17 @@ public sealed class LockModelTests
             Grant(nowMs);
         }
 
-        private void Grant(long nowMs)
+        private void Grant(long nowMs, int countMax = int.MaxValue)
         {
+            int count = 0;
             while (Waiters.Count > 0 && (Waiters[0].WaitEndMs <= nowMs || Admits(Waiters[0].Mode, _permits)))
             {
+                if (count++ == countMax)
+                {
+                    LeftBehind++;
+                    return;
+                }
+
                 ModelClaim next = Waiters[0];
                 Waiters.RemoveAt(0);
                 if (next.WaitEndMs > nowMs)

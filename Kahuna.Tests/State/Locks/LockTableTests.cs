@@ -354,7 +354,7 @@ public sealed class LockTableTests
 
         Assert.InRange(_locks.Machine.Counts.Bytes - before, 10 << 20, 50 << 20);
         _locks.Now += 60_000;
-        while (_locks.Machine.Locks.HasEnded(_locks.Now))
+        while (_locks.Machine.Locks.HasWork(_locks.Now))
         {
             _locks.Sweep();
         }

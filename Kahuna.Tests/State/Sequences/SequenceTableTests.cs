@@ -4,6 +4,7 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Tests.State.Locks;
 
 namespace Kahuna.Tests.State.Sequences;
 
@@ -159,6 +160,34 @@ public sealed class SequenceTableTests
         Assert.All(found, pair => Assert.Equal(pair.Value.Initial, int.Parse(pair.Key.AsSpan(2), System.Globalization.CultureInfo.InvariantCulture) + 1));
     }
 
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void A_list_does_not_walk_over_rows_of_other_kinds(bool reloaded)
+    {
+        byte[] lockCommand = LockCommands.Acquire("a/lock", "ann", leaseMs: 100_000);
+        for (int i = 0; i < 40_000; i++)
+        {
+            _state.BeginEntry(_timeMs);
+            _state.Apply(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes($"a/key {i}") }, null);
+        }
+
+        Create("a/first", new SequenceDefinition());
+        Create("a/gone", new SequenceDefinition());
+        Assert.True(Command.TryRead(lockCommand, out Command acquire));
+        _state.Apply(in acquire, null);
+        Create("a/last", new SequenceDefinition());
+        Do(CommandKind.SequenceDelete, "a/gone");
+        StateMachine state = reloaded ? Reload() : _state;
+
+        Assert.Equal(["a/first", "a/last"], Names(state, CommandKind.SequenceList, SequenceDescription.Bytes));
+        _outcome.Length = 0;
+        state.Read(new Command { Kind = CommandKind.LockList, Key = "a/"u8 }, _timeMs, _outcome);
+        Assert.True(Outcome.TryRead(_outcome.Written, out Outcome locks));
+        Assert.Equal(0, locks.Number);
+        Assert.Equal("a/lock", Encoding.UTF8.GetString(locks.Value.Slice(2, BitConverter.ToUInt16(locks.Value))));
+    }
+
     [Fact]
     public void A_sequence_is_stored_and_loaded_with_the_keys()
     {
@@ -195,6 +224,22 @@ public sealed class SequenceTableTests
     }
 
     private SequenceTableTests(StateMachine state) => _state = state;
+
+    /// <summary>The names on the one page that a list needs, whose entries have so many bytes besides.</summary>
+    private List<string> Names(StateMachine state, CommandKind kind, int entryBytes)
+    {
+        _outcome.Length = 0;
+        state.Read(new Command { Kind = kind, Key = "a/"u8 }, _timeMs, _outcome);
+        Assert.True(Outcome.TryRead(_outcome.Written, out Outcome page));
+        Assert.Equal(0, page.Number);
+        List<string> names = [];
+        for (ReadOnlySpan<byte> rest = page.Value; !rest.IsEmpty; rest = rest[(2 + BitConverter.ToUInt16(rest) + entryBytes)..])
+        {
+            names.Add(Encoding.UTF8.GetString(rest.Slice(2, BitConverter.ToUInt16(rest))));
+        }
+
+        return names;
+    }
 
     private StateMachine Reload()
     {

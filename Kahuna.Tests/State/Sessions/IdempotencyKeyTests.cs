@@ -43,7 +43,7 @@ public sealed class IdempotencyKeyTests
     [Fact]
     public void Where_room_runs_out_an_idempotency_key_goes_as_soon_as_a_session()
     {
-        StateLimits tight = new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionsMax = 4 };
+        StateLimits tight = new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, IdempotencyKeysMax = 4 };
         StateDriver state = new(tight);
         for (ulong number = 1; number <= 4; number++)
         {
@@ -51,7 +51,7 @@ public sealed class IdempotencyKeyTests
         }
 
         Assert.Equal(OutcomeStatus.SessionsFull, state.Numbered(s_increment, IdempotencyKey.AsKey(5), 1).Status);
-        Assert.True(state.Machine.Sessions.IsCrowded);
+        Assert.True(state.Machine.Sessions.IsCrowdedWithKeys);
         state.Now += tight.CommandLifeMs;
         state.SweepSessions(tight.CommandLifeMs);
         Assert.Equal((0, 0L), (state.Machine.Sessions.Count, state.Machine.Sessions.Bytes));

@@ -181,12 +181,11 @@ public sealed class SessionTableTests
         }
 
         Assert.Equal(OutcomeStatus.SessionsFull, answers[^1].Status);
-        Assert.InRange(number, 5ul, 8ul);
+        Assert.InRange(number, 3ul, 5ul);
         Assert.Equal((long)number, state.Get("k").Revision);
         Assert.Equal(answers[1], state.Numbered(set, 1, 2, 1));
-        Assert.Equal(OutcomeStatus.SessionsFull, state.Numbered(s_increment, 2, 1).Status);
-        Assert.Equal(OutcomeStatus.Applied, state.Numbered(s_increment, 1, number + 1, 0).Status);
         Assert.Equal(OutcomeStatus.Applied, state.Numbered(s_increment, 2, 1).Status);
+        Assert.Equal(OutcomeStatus.Applied, state.Numbered(s_increment, 1, number + 1, 0).Status);
     }
 
     [Fact]
@@ -218,7 +217,7 @@ public sealed class SessionTableTests
     public void Random_calls_in_random_order_take_effect_once_on_every_replica_and_after_a_load(int seed)
     {
         Random random = new(seed);
-        StateLimits tight = s_limits with { SessionsMax = 12, SessionBytesMax = 60_000, CommandLifeMs = 400, SessionIdleMs = 900, SessionTouchMs = 10 };
+        StateLimits tight = s_limits with { SessionsMax = 6, IdempotencyKeysMax = 6, SessionBytesMax = 60_000, CommandLifeMs = 400, SessionIdleMs = 900, SessionTouchMs = 10 };
         StateDriver state = new(tight);
         StateDriver replica = new(tight);
         Dictionary<(ulong, ulong), Answer> answers = [];

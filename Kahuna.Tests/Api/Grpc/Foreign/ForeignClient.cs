@@ -3,6 +3,7 @@ using System.Runtime.CompilerServices;
 using Google.Protobuf;
 using Google.Protobuf.Reflection;
 using Kahuna.Client.Wire.Protos;
+using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc.Foreign;
 
@@ -11,7 +12,7 @@ internal static class ForeignClient
 {
     private const string Python = "/usr/bin/python3";
 
-    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     /// <summary>What the client printed, and its exit code; 0 when every check held.</summary>
     /// <param name="address">https://host:port of the server.</param>
@@ -67,6 +68,7 @@ internal static class ForeignClient
             FileDescriptorProto.Parser.ParseFrom(SequencesReflection.Descriptor.SerializedData),
             FileDescriptorProto.Parser.ParseFrom(LocksReflection.Descriptor.SerializedData),
             FileDescriptorProto.Parser.ParseFrom(ClusterReflection.Descriptor.SerializedData),
+            FileDescriptorProto.Parser.ParseFrom(StreamsReflection.Descriptor.SerializedData),
         },
     };
 

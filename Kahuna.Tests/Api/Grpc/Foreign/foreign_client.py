@@ -4,7 +4,7 @@
 Usage: foreign_client.py ADDRESS CA_FILE DESCRIPTOR_SET [--protocol-only]
 
 ADDRESS is host:port, CA_FILE holds the trusted certificates in PEM, DESCRIPTOR_SET is a serialized
-google.protobuf.FileDescriptorSet with the kahuna.v1 files. Every check prints one line; the exit
+google.protobuf.FileDescriptorSet with the kahuna.v1 and kahuna.test files. Every check prints one line; the exit
 code is 0 when all of them hold. The server may be any node of a cluster; keys are written under
 the bucket foreign-client/.
 """
@@ -27,6 +27,7 @@ sys.dont_write_bytecode = True
 from lock_checks import PATIENCE, PERSISTENT, LockChecks
 
 MIB = 1 << 20
+TEST = "kahuna.test"
 
 
 class Stubs:
@@ -44,11 +45,11 @@ class Stubs:
                 for method in service.method:
                     self._methods[f"/{each.package}.{service.name}/{method.name}"] = method
 
-    def message(self, name):
-        return self._class_of(self._pool.FindMessageTypeByName("kahuna.v1." + name))
+    def message(self, name, package="kahuna.v1"):
+        return self._class_of(self._pool.FindMessageTypeByName(f"{package}.{name}"))
 
-    def method(self, service, name):
-        path = f"/kahuna.v1.{service}/{name}"
+    def method(self, service, name, package="kahuna.v1"):
+        path = f"/{package}.{service}/{name}"
         found = self._methods[path]
         kind = ("stream" if found.client_streaming else "unary") + "_" + ("stream" if found.server_streaming else "unary")
         reply = self._class_of(self._pool.FindMessageTypeByName(found.output_type.lstrip(".")))
@@ -109,47 +110,6 @@ class Checks:
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.CANCELLED, error
 
-    def client_stream(self):
-        echo = self.stubs.message("EchoMessage")
-        total = self.stubs.method("Cluster", "Sink")((echo(payload=b"x" * n) for n in range(1000)), timeout=PATIENCE)
-        assert total.messages == 1000 and total.bytes == 499500, total
-
-    def client_stream_without_messages(self):
-        assert self.stubs.method("Cluster", "Sink")(iter(()), timeout=PATIENCE).messages == 0
-
-    def duplex_stream(self):
-        echo = self.stubs.message("EchoMessage")
-        answered = threading.Semaphore(1)
-
-        def requests():
-            for n in range(200):
-                # The next message leaves after the answer to the last one: both directions are open at once.
-                assert answered.acquire(timeout=PATIENCE)
-                yield echo(payload=b"%d" % n)
-
-        seen = 0
-        for reply in self.stubs.method("Cluster", "Echo")(requests(), timeout=PATIENCE):
-            assert reply.payload == b"%d" % seen, reply
-            seen += 1
-            answered.release()
-        assert seen == 200, seen
-
-    def duplex_stream_of_large_messages(self):
-        echo = self.stubs.message("EchoMessage")
-        payload = os.urandom(MIB)
-        replies = list(self.stubs.method("Cluster", "Echo")((echo(payload=payload) for _ in range(8)), timeout=PATIENCE))
-        assert len(replies) == 8 and all(reply.payload == payload for reply in replies)
-
-    def deadline(self):
-        echo = self.stubs.message("EchoMessage")
-        began = time.monotonic()
-        try:
-            list(self.stubs.method("Cluster", "Echo")(iter([echo(delay_ms=50_000)]), timeout=0.3))
-            raise AssertionError("a call outlived its deadline")
-        except grpc.RpcError as error:
-            assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED, error
-        assert time.monotonic() - began < PATIENCE
-
     def metadata(self):
         metadata = (("x-text", "a value"), ("x-blob-bin", bytes(range(256))), ("x-blob-bin", b""))
         reply, call = self.stubs.method("Cluster", "DescribeCluster").with_call(
@@ -166,17 +126,6 @@ class Checks:
             assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
             assert "durability" in error.details(), error.details()
             assert ("kahuna-outcome", "did-not-happen") in [(key, value) for key, value in error.trailing_metadata()], error.trailing_metadata()
-
-    def error_status_in_a_stream(self):
-        echo = self.stubs.message("EchoMessage")
-        call = self.stubs.method("Cluster", "Echo")(iter([echo(payload=b"a"), echo(delay_ms=60_001)]), timeout=PATIENCE)
-        assert next(call).payload == b"a"
-        try:
-            next(call)
-            raise AssertionError("a delay over the limit was taken")
-        except grpc.RpcError as error:
-            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
-            assert "60000" in error.details().replace(",", ""), error.details()
 
     def unknown_method(self):
         call = self.stubs._channel.unary_unary("/kahuna.v1.KeyValues/NoSuchMethod")
@@ -213,8 +162,74 @@ class Checks:
         return self.stubs.method("KeyValues", "GetKeyValue")(request, timeout=PATIENCE)
 
 
+class ProtocolChecks(Checks):
+    """The kinds of streams that only a server for testing the protocol has."""
+
+    def client_stream(self):
+        echo = self.stubs.message("EchoMessage", TEST)
+        total = self.stubs.method("Streams", "Sink", TEST)((echo(payload=b"x" * n) for n in range(1000)), timeout=PATIENCE)
+        assert total.messages == 1000 and total.bytes == 499500, total
+
+    def client_stream_without_messages(self):
+        assert self.stubs.method("Streams", "Sink", TEST)(iter(()), timeout=PATIENCE).messages == 0
+
+    def duplex_stream(self):
+        echo = self.stubs.message("EchoMessage", TEST)
+        answered = threading.Semaphore(1)
+
+        def requests():
+            for n in range(200):
+                # The next message leaves after the answer to the last one: both directions are open at once.
+                assert answered.acquire(timeout=PATIENCE)
+                yield echo(payload=b"%d" % n)
+
+        seen = 0
+        for reply in self.stubs.method("Streams", "Echo", TEST)(requests(), timeout=PATIENCE):
+            assert reply.payload == b"%d" % seen, reply
+            seen += 1
+            answered.release()
+        assert seen == 200, seen
+
+    def duplex_stream_of_large_messages(self):
+        echo = self.stubs.message("EchoMessage", TEST)
+        payload = os.urandom(MIB)
+        replies = list(self.stubs.method("Streams", "Echo", TEST)((echo(payload=payload) for _ in range(8)), timeout=PATIENCE))
+        assert len(replies) == 8 and all(reply.payload == payload for reply in replies)
+
+    def deadline(self):
+        echo = self.stubs.message("EchoMessage", TEST)
+        began = time.monotonic()
+        try:
+            list(self.stubs.method("Streams", "Echo", TEST)(iter([echo(delay_ms=50_000)]), timeout=0.3))
+            raise AssertionError("a call outlived its deadline")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.DEADLINE_EXCEEDED, error
+        assert time.monotonic() - began < PATIENCE
+
+    def error_status_in_a_stream(self):
+        echo = self.stubs.message("EchoMessage", TEST)
+        call = self.stubs.method("Streams", "Echo", TEST)(iter([echo(payload=b"a"), echo(delay_ms=60_001)]), timeout=PATIENCE)
+        assert next(call).payload == b"a"
+        try:
+            next(call)
+            raise AssertionError("a delay over the limit was taken")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
+            assert "60000" in error.details().replace(",", ""), error.details()
+
+
 class ProductChecks(LockChecks, Checks):
     """What only the product serves, and a server that tries the protocol alone does not."""
+
+    def errors_of_messages_tell_the_outcome(self):
+        # A key of two bytes that are no UTF-8, a message cut off, and a method that is not there.
+        for method, body, code, words in [
+                ("KeyValues/SetKeyValue", b"\x0a\x02\xff\xfe", grpc.StatusCode.INVALID_ARGUMENT, "key is not valid UTF-8"),
+                ("KeyValues/SetKeyValue", b"\xff\xff\xff\xff", grpc.StatusCode.INTERNAL, "SetKeyValueRequest"),
+                ("Cluster/Echo", b"", grpc.StatusCode.UNIMPLEMENTED, "no method"),
+                ("Cluster/Sink", b"", grpc.StatusCode.UNIMPLEMENTED, "no method")]:
+            call = self.stubs._channel.unary_unary("/kahuna.v1." + method)
+            self._refused(code, words, lambda: call(body, timeout=PATIENCE))
 
     def repeated_calls_happen_once(self):
         session = str(int.from_bytes(os.urandom(7), "big") + 1)
@@ -296,7 +311,7 @@ def main():
     if len(arguments) != 3:
         sys.exit(__doc__)
     address, ca_file, descriptor_set = arguments
-    kinds = [Checks] if "--protocol-only" in sys.argv else [Checks, LockChecks, ProductChecks]
+    kinds = [Checks, ProtocolChecks] if "--protocol-only" in sys.argv else [Checks, LockChecks, ProductChecks]
     with open(ca_file, "rb") as file:
         credentials = grpc.ssl_channel_credentials(file.read())
     failed = 0

@@ -1,10 +1,10 @@
 using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Tests.Api.Grpc.Protos;
 
-namespace Kahuna.Server.Api;
+namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>The methods of the Cluster service that test a connection and hold no state. Any thread.</summary>
+/// <summary>The streams of kahuna/test/streams.proto, which hold no state. Any thread.</summary>
 internal static class EchoHandlers
 {
     private const uint DelayMsMax = 60_000;

@@ -1,0 +1,110 @@
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Hosting;
+
+/// <summary>
+/// Writes down who leads, and whether this node reaches a majority, when that changes. Changes between two looks are one line for each leader, since a
+/// node may have hundreds of groups. Owned by the node, whose timer calls <see cref="Look"/>; a call that finds another one under way does nothing.
+/// </summary>
+internal sealed class LeadershipLog : IDisposable
+{
+    /// <summary>Groups that one line names; the count tells of the rest.</summary>
+    private const int NamesMax = 8;
+
+    private readonly ClusterView _view;
+    private readonly Func<int> _reached;
+    private readonly ILogger _log;
+    private readonly NodeId[] _leaders;
+    private readonly IDisposable _watch;
+    private readonly Lock _gate = new();
+    private int _changed = 1;
+    private bool? _hasMajority;
+
+    /// <param name="view">What this node knows of its groups.</param>
+    /// <param name="reached">How many nodes this node reaches, itself included; called at each look.</param>
+    /// <param name="log">Gets the lines.</param>
+    public LeadershipLog(ClusterView view, Func<int> reached, ILogger log)
+    {
+        _view = view;
+        _reached = reached;
+        _log = log;
+        _leaders = new NodeId[view.Layout.Slots];
+        _watch = view.Watch(() => Volatile.Write(ref _changed, 1));
+    }
+
+    /// <summary>Writes what has changed since the last look.</summary>
+    public void Look()
+    {
+        if (!_gate.TryEnter())
+        {
+            return;
+        }
+
+        try
+        {
+            LookAtMajority();
+            if (Interlocked.Exchange(ref _changed, 0) != 0)
+            {
+                LookAtLeaders();
+            }
+        }
+        finally
+        {
+            _gate.Exit();
+        }
+    }
+
+    public void Dispose() => _watch.Dispose();
+
+    private void LookAtMajority()
+    {
+        int nodes = _view.Identity.Nodes.Count;
+        int needed = (nodes / 2) + 1;
+        int reached = _reached();
+        bool has = reached >= needed;
+        if (nodes == 1 || has == _hasMajority || (!has && _hasMajority is null))
+        {
+            // A node that starts has not lost what it never had.
+            return;
+        }
+
+        _hasMajority = has;
+        if (has)
+        {
+            _log.MajorityReached(reached, nodes);
+        }
+        else
+        {
+            _log.MajorityLost(reached, nodes, needed);
+        }
+    }
+
+    private void LookAtLeaders()
+    {
+        Dictionary<NodeId, List<int>> changed = [];
+        for (int slot = 0; slot < _leaders.Length; slot++)
+        {
+            NodeId leader = _view.Status(slot).Leader;
+            if (leader != _leaders[slot])
+            {
+                _leaders[slot] = leader;
+                (changed.TryGetValue(leader, out List<int>? slots) ? slots : changed[leader] = []).Add(slot);
+            }
+        }
+
+        foreach ((NodeId leader, List<int> slots) in changed)
+        {
+            string names = string.Join(", ", slots.Take(NamesMax).Select(slot => _view.Layout.GroupOf(slot).Name)) + (slots.Count > NamesMax ? ", …" : "");
+            ulong term = slots.Max(slot => _view.Status(slot).Term.Value);
+            if (leader == NodeId.None)
+            {
+                _log.LeaderLost(names, slots.Count, term);
+            }
+            else
+            {
+                _log.Leads(leader, names, slots.Count, term);
+            }
+        }
+    }
+}

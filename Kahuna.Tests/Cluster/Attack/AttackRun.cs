@@ -1,0 +1,125 @@
+using System.Diagnostics;
+using System.Globalization;
+using Kahuna.Benchmark.Recording;
+using Kahuna.Client;
+using Kahuna.Tests.Cluster.Soak;
+using Xunit.Abstractions;
+
+namespace Kahuna.Tests.Cluster.Attack;
+
+/// <summary>
+/// Three real processes under legitimate load, first alone, then beside every attacker. Legitimate calls must all succeed, take at most ten times as long at the 99th percentile, and the
+/// nodes' memory must come back. The attackers are a process of their own with the lowest priority, since they have machines of their own in life. Used once.
+/// </summary>
+internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
+{
+    private const double SlowerMost = 10;
+    private const double MemoryMost = 1.2;
+
+    /// <summary>Load without attackers, by which the rest is judged.</summary>
+    private static readonly TimeSpan s_alone = TimeSpan.FromSeconds(30);
+
+    /// <summary>How long the nodes have to give memory back.</summary>
+    private static readonly TimeSpan s_settle = TimeSpan.FromMinutes(2);
+
+    private readonly List<string> _problems = [];
+
+    /// <summary>Runs, and returns what was measured. Throws <see cref="SoakException"/> with everything that is wrong.</summary>
+    public async Task<string> RunAsync()
+    {
+        await using ProcessCluster cluster = new(output, 3, "--partitions", "3");
+        string done = "";
+        await cluster.RunAsync(async () =>
+        {
+            await cluster.StartAsync();
+            done = await AttackAsync(cluster);
+        });
+        return done;
+    }
+
+    private async Task<string> AttackAsync(ProcessCluster cluster)
+    {
+        await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(10));
+        LegitimateLoad load = new(client);
+        await MeasureAsync(load, s_alone / 3);
+        HdrHistogram alone = await MeasureAsync(load, s_alone);
+        long before = ResidentBytes(cluster);
+        Tell("alone", alone, before);
+
+        HdrHistogram attacked;
+        string attackers;
+        using (Process process = StartAttackers(cluster))
+        {
+            attacked = await MeasureAsync(load, duration);
+            process.StandardInput.Close();
+            attackers = await process.StandardOutput.ReadToEndAsync();
+            await process.WaitForExitAsync();
+            Require(process.ExitCode == 0, $"the attackers ended with {process.ExitCode}: {await process.StandardError.ReadToEndAsync()}");
+        }
+
+        output.WriteLine(attackers.TrimEnd());
+        Tell("attacked", attacked, ResidentBytes(cluster));
+        long after = await SettleAsync(cluster, load, before);
+        double slower = (double)attacked.ValueAtPercentile(99) / Math.Max(1, alone.ValueAtPercentile(99));
+        Require(load.Errors.Count == 0, $"legitimate calls failed: {string.Join(" | ", load.Errors)}");
+        Require(slower <= SlowerMost, string.Create(CultureInfo.InvariantCulture, $"p99 is {slower:0.0} times that without attackers; at most {SlowerMost:0} are allowed"));
+        Require(after <= before * MemoryMost, string.Create(CultureInfo.InvariantCulture, $"the nodes keep {after >> 20} MiB, {before >> 20} before; at most {MemoryMost:0.0} times as much are allowed"));
+        Require(cluster.Nodes.All(static node => node.IsRunning), "a node has ended");
+        if (_problems.Count > 0)
+        {
+            throw new SoakException(string.Join('\n', _problems));
+        }
+
+        return string.Create(
+            CultureInfo.InvariantCulture,
+            $"{attacked.TotalCount:N0} legitimate calls, no error; p99 {slower:0.0} times that without attackers; memory {before >> 20} MiB before, {after >> 20} MiB after");
+    }
+
+    private static async Task<HdrHistogram> MeasureAsync(LegitimateLoad load, TimeSpan time)
+    {
+        using CancellationTokenSource end = new(time);
+        return await load.MeasureAsync(end.Token);
+    }
+
+    private async Task<long> SettleAsync(ProcessCluster cluster, LegitimateLoad load, long before)
+    {
+        long after = long.MaxValue;
+        for (long began = Stopwatch.GetTimestamp(); Stopwatch.GetElapsedTime(began) < s_settle && after > before * MemoryMost;)
+        {
+            await MeasureAsync(load, TimeSpan.FromSeconds(5));
+            after = ResidentBytes(cluster);
+        }
+
+        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"afterwards     {after >> 20} MiB"));
+        return after;
+    }
+
+    private static Process StartAttackers(ProcessCluster cluster)
+    {
+        ProcessStartInfo start = new("nice", ["-n", "19", "dotnet", typeof(AttackRun).Assembly.Location, "attackers", cluster.Endpoints])
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        return Process.Start(start)!;
+    }
+
+    private static long ResidentBytes(ProcessCluster cluster) => cluster.Nodes.Where(static node => node.IsRunning).Sum(static node =>
+    {
+        using Process process = Process.GetProcessById(node.ProcessId);
+        return process.WorkingSet64;
+    });
+
+    private void Tell(string when, HdrHistogram latencies, long bytes) => output.WriteLine(string.Create(
+        CultureInfo.InvariantCulture,
+        $"{when,-14} {latencies.TotalCount:N0} calls, p50 {latencies.ValueAtPercentile(50) / 1e3:0.00} ms, p99 {latencies.ValueAtPercentile(99) / 1e3:0.00} ms, longest {latencies.Max / 1e3:0.0} ms; {bytes >> 20} MiB"));
+
+    private void Require(bool holds, string problem)
+    {
+        if (!holds)
+        {
+            _problems.Add(problem);
+        }
+    }
+}

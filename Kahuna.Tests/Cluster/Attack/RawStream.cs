@@ -1,0 +1,94 @@
+using Kahuna.Client.Connection;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+
+namespace Kahuna.Tests.Cluster.Attack;
+
+/// <summary>A stream that sends what it likes and reads when it likes. One writer and one reader at a time; owned by an attacker.</summary>
+internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IAsyncDisposable
+{
+    private readonly FrameReader _reader = new();
+    private ByteBuffer _frame = ByteBuffer.Rent();
+    private uint _number;
+    private int _count;
+
+    /// <summary>Replies that were read.</summary>
+    public long Replies { get; private set; }
+
+    /// <summary>Requests that were sent.</summary>
+    public long Requests { get; private set; }
+
+    public async Task GreetAsync()
+    {
+        Frame.Begin(_frame, FrameKind.Hello, Limits.WireVersion);
+        Frame.End(_frame, 0);
+        await stream.WriteAsync(_frame.WrittenMemory);
+        Begin();
+    }
+
+    /// <summary>Adds a command to the frame that is sent next.</summary>
+    public void Add(scoped in Command command)
+    {
+        Frame.AppendRequest(_frame, ++_number, 0, in command);
+        _count++;
+    }
+
+    public async Task SendAsync()
+    {
+        Frame.End(_frame, _count);
+        await stream.WriteAsync(_frame.WrittenMemory);
+        Requests += _count;
+        Begin();
+    }
+
+    /// <summary>Bytes that are no frame.</summary>
+    public ValueTask SendAsync(ReadOnlyMemory<byte> bytes) => stream.WriteAsync(bytes);
+
+    /// <summary>Reads until everything sent is answered. False when the stream has ended.</summary>
+    public async Task<bool> ReadAllAsync()
+    {
+        while (Replies < Requests)
+        {
+            int count = await stream.ReadAsync(_reader.Space());
+            if (count == 0)
+            {
+                return false;
+            }
+
+            _reader.Advance(count);
+            Count();
+        }
+
+        return true;
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        stream.Abort();
+        await stream.DisposeAsync();
+        await channel.DisposeAsync();
+        _reader.Dispose();
+        _frame.Return();
+    }
+
+    private void Begin()
+    {
+        _frame.Return();
+        _frame = ByteBuffer.Rent();
+        Frame.Begin(_frame, FrameKind.Requests);
+        _count = 0;
+    }
+
+    private void Count()
+    {
+        while (_reader.TryTake(out ReadOnlySpan<byte> payload))
+        {
+            if (Frame.TryReadHeader(payload, out FrameKind kind, out _, out int count) && kind == FrameKind.Replies)
+            {
+                Replies += count;
+            }
+        }
+    }
+}

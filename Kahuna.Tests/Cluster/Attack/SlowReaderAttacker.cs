@@ -1,0 +1,51 @@
+using Kahuna.Client.Wire.Commands;
+
+namespace Kahuna.Tests.Cluster.Attack;
+
+/// <summary>Asks ten thousand times for a value of a mebibyte, and reads nothing of what comes.</summary>
+internal sealed class SlowReaderAttacker : Attacker
+{
+    private const int Reads = 10_000;
+    private const int ValueBytes = 1 << 20;
+    private const int ReadsInFrame = 1_000;
+
+    private static readonly TimeSpan s_held = TimeSpan.FromSeconds(10);
+
+    private readonly byte[] _value = new byte[ValueBytes];
+
+    public override string Name => "slow reader";
+
+    protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
+    {
+        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync());
+        stream.Add(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = "attack-large"u8, Value = _value });
+        await stream.SendAsync();
+        if (!await stream.ReadAllAsync())
+        {
+            return;
+        }
+
+        Task sending = SendReadsAsync(stream);
+        await Task.WhenAny(sending, Task.Delay(s_held, end));
+        await Task.Delay(s_held, end).ContinueWith(static _ => { }, TaskScheduler.Default);
+    }
+
+    private static async Task SendReadsAsync(RawStream stream)
+    {
+        for (int i = 0; i < Reads; i++)
+        {
+            stream.Add(new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = "attack-large"u8 });
+            if (i % ReadsInFrame == ReadsInFrame - 1)
+            {
+                try
+                {
+                    await stream.SendAsync();
+                }
+                catch (Exception ended) when (ended is IOException or OperationCanceledException or ObjectDisposedException or HttpRequestException)
+                {
+                    return;
+                }
+            }
+        }
+    }
+}

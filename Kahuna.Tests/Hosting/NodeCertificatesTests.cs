@@ -1,0 +1,169 @@
+using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Transport;
+using Kahuna.Tests.Transport;
+
+namespace Kahuna.Tests.Hosting;
+
+/// <summary>A certificate that clients would refuse is refused at the start; one that is replaced is read again; one that ends is warned of.</summary>
+public sealed class NodeCertificatesTests : IDisposable
+{
+    private readonly TemporaryDirectory _directory = new();
+    private readonly SteppedTime _time = new();
+    private readonly LogRecorder _log = new();
+    private readonly CertificateFiles _files;
+
+    public NodeCertificatesTests() => _files = new CertificateFiles(_directory.Path);
+
+    public void Dispose() => _directory.Dispose();
+
+    [Theory]
+    [InlineData("node.example")]
+    [InlineData("10.1.2.3")]
+    public void A_good_certificate_is_taken(string host)
+    {
+        _files.Write(host);
+
+        Assert.True(Load(host).Certificate.TargetCertificate.HasPrivateKey);
+    }
+
+    [Fact]
+    public void An_ended_certificate_is_refused()
+    {
+        _files.Write("node.example", fromDay: -30, toDay: -1);
+
+        Assert.Contains("ended on 2029-12-31 00:00 UTC", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_certificate_of_the_future_is_refused()
+    {
+        _files.Write("node.example", fromDay: 1);
+
+        Assert.Contains("is valid from 2030-01-02 00:00 UTC on, and it is 2030-01-01 00:00 UTC now", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_certificate_for_another_host_is_refused()
+    {
+        _files.Write("other.example");
+
+        Assert.Contains("is not for node.example", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_certificate_that_servers_may_not_use_is_refused()
+    {
+        _files.Write("node.example", usage: "1.3.6.1.5.5.7.3.2");
+
+        Assert.Contains("may not be used by servers", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_key_of_another_certificate_is_refused()
+    {
+        _files.Write("node.example");
+        string key = File.ReadAllText(_files.Key);
+        _files.Write("node.example");
+        File.WriteAllText(_files.Key, key);
+
+        Assert.StartsWith("Cannot use the certificate", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_file_without_a_key_is_refused()
+    {
+        _files.Write("node.example");
+        File.Copy(_files.Certificate, _files.Key, overwrite: true);
+
+        Assert.StartsWith("Cannot use the certificate", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Replaced_files_are_used_and_half_of_them_is_not()
+    {
+        _files.Write("node.example");
+        CertificateWatch watch = Watch(out TlsSource tls);
+        string before = tls.Current.Certificate.TargetCertificate.Thumbprint;
+        byte[] hashBefore = tls.Current.CertificateHash;
+        watch.Look();
+        Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
+
+        // The key comes later than the certificate.
+        string oldKey = File.ReadAllText(_files.Key);
+        _files.Write("node.example", toDay: 500);
+        string newKey = File.ReadAllText(_files.Key);
+        File.WriteAllText(_files.Key, oldKey);
+        watch.Look();
+        Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
+        Assert.Empty(_log.Lines);
+
+        File.WriteAllText(_files.Key, newKey);
+        watch.Look();
+        Assert.NotEqual(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
+        Assert.NotEqual(hashBefore, tls.Current.CertificateHash);
+        Assert.Equal(1, _log.Count("read again"));
+    }
+
+    [Fact]
+    public void Files_that_stay_unusable_are_reported_once_and_the_old_ones_stay()
+    {
+        _files.Write("node.example");
+        CertificateWatch watch = Watch(out TlsSource tls);
+        string before = tls.Current.Certificate.TargetCertificate.Thumbprint;
+        _files.Write("other.example");
+        for (int i = 0; i < 5; i++)
+        {
+            watch.Look();
+        }
+
+        Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
+        Assert.Equal(1, _log.Count("stays in use: The certificate"));
+    }
+
+    [Fact]
+    public void The_end_is_warned_of_for_thirty_days_once_a_day()
+    {
+        _files.Write("node.example", toDay: 100);
+        CertificateWatch watch = Watch(out _);
+        LookOn(watch, day: 69);
+        Assert.Empty(_log.Lines);
+        LookOn(watch, day: 71);
+        LookOn(watch, day: 71);
+        Assert.Equal(1, _log.Count("in 29 day(s)"));
+        LookOn(watch, day: 72);
+        Assert.Equal(1, _log.Count("in 28 day(s)"));
+        LookOn(watch, day: 101);
+        Assert.Equal(1, _log.Count("refuse this node"));
+    }
+
+    private void LookOn(CertificateWatch watch, int day)
+    {
+        _time.Now = TimeSpan.FromDays(day);
+        watch.Look();
+    }
+
+    private CertificateWatch Watch(out TlsSource tls)
+    {
+        NodeTls first = Load("node.example");
+        tls = new TlsSource(first.Certificate, first.TrustedRoots);
+        return new CertificateWatch(tls, NodeCertificates.Files(Options("node.example")), () => Load("node.example"), _time, _log);
+    }
+
+    private string Refusal()
+    {
+        string message = Assert.Throws<CertificateException>(() => Load("node.example")).Message;
+        Assert.DoesNotContain('\n', message);
+        return message;
+    }
+
+    private NodeTls Load(string host) => NodeCertificates.Load(Options(host), _time);
+
+    private NodeOptions Options(string host) => new()
+    {
+        DataDirectory = _directory.Path,
+        Advertise = new Uri($"https://{host}:8082"),
+        CertificatePath = _files.Certificate,
+        CertificateKeyPath = _files.Key,
+    };
+}

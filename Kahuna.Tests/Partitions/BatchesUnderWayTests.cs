@@ -1,0 +1,65 @@
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Routing;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>Under load there is never a moment in which no batch is on its way to the disk: whoever waits for something on it waits for that batch's number.</summary>
+public sealed class BatchesUnderWayTests
+{
+    [Fact]
+    public void Node_that_was_rebuilt_may_vote_again_under_load()
+    {
+        ModelCluster cluster = new(3);
+        NodeId leader = cluster.Elect();
+        NodeId rebuilt = cluster.Ids.First(id => id != leader);
+        cluster.Crash(rebuilt);
+        cluster[rebuilt.Value].Log.Behind = 1;
+        cluster.Start(rebuilt, VotingRight.Rejoining);
+        Load(cluster, 1, 0, ticks: 200, () => cluster[rebuilt.Value].Loops!.Partition(0).CanRejoin);
+    }
+
+    [Fact]
+    public void State_from_another_node_is_installed_while_other_partitions_are_written()
+    {
+        ModelCluster cluster = new(3, partitions: 2);
+        NodeId leader = cluster.Elect();
+        cluster.Tick(100);
+        leader = cluster.LeaderOf();
+        NodeId away = cluster.Ids.First(id => id != leader);
+        cluster.Crash(away);
+        Load(cluster, 2, 1, ticks: 600, until: null);
+        Assert.True(cluster[leader.Value].Loops!.Partition(1).Figures.Stored.Value > 0);
+        foreach (NodeId id in cluster.Ids)
+        {
+            cluster[id.Value].Log.Cut();
+        }
+
+        cluster[away.Value].Log.Behind = 1;
+        cluster.Start(away);
+        Load(cluster, 2, 0, ticks: 400, () => cluster[away.Value].Lines.Exists(static line => line.Contains("is installed", StringComparison.Ordinal)));
+    }
+
+    /// <summary>Writes to a partition in every tick until something holds.</summary>
+    private static void Load(ModelCluster cluster, int partitions, int partition, int ticks, Func<bool>? until)
+    {
+        string key = Enumerable.Range(0, 100).Select(static i => $"{i}/key").First(key => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(key), partitions) == partition);
+        for (int i = 0; i < ticks; i++)
+        {
+            for (int j = 0; j < 4; j++)
+            {
+                cluster.Send(cluster.LeaderOf(partition), (CommandKind.Set, key, new string('v', 4_000)));
+                cluster.Settle();
+            }
+
+            cluster.Tick();
+            if (until?.Invoke() == true)
+            {
+                return;
+            }
+        }
+
+        Assert.Null(until);
+    }
+}

@@ -1,0 +1,118 @@
+using System.Globalization;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Locks;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+using Kahuna.Tests.State.Locks;
+
+namespace Kahuna.Tests.Partitions.Locks;
+
+/// <summary>However many answers are held back, one turn gives its share of them and leaves the others to the next.</summary>
+public sealed class LockDeskTurnTests
+{
+    private const int ReadsPerTurn = 1024;
+
+    private readonly ModelCluster _cluster = new(1);
+    private readonly StateMachine _state = new(new StateLimits());
+    private readonly ModelSink _sink = new();
+    private readonly TurnOutput _output;
+    private readonly LockDesk _desk;
+
+    public LockDeskTurnTests()
+    {
+        LoopOptions options = new() { Self = _cluster.Ids[0], Voters = _cluster.Ids, PreferredLeader = _ => _cluster.Ids[0], Seed = 1 };
+        _output = new TurnOutput(options, _cluster[1].Loops!.Loops[0], _cluster[1].Ports!, _cluster[1].Log.OpenWriter(null!));
+        _desk = new LockDesk(options, _output, new StateDesk(new GroupId(1), options, _cluster[1].Ports!, _state), new ParkedReads(_output));
+    }
+
+    [Fact]
+    public void A_change_is_told_to_so_many_observers_in_one_turn_and_to_the_others_in_the_next()
+    {
+        const int Observers = (2 * ReadsPerTurn) + 100;
+        Observe("l", Observers);
+        Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
+        foreach (int left in new[] { Observers - ReadsPerTurn, Observers - (2 * ReadsPerTurn), 0 })
+        {
+            _desk.ServeChanges(_state.TimeMs);
+            Assert.Equal((left, left > 0), (_desk.Held, _desk.IsDue));
+        }
+
+        Assert.Equal(0, _sink.HeldBack);
+    }
+
+    [Fact]
+    public void A_lock_that_changes_back_and_forth_is_looked_at_once_for_all_changes()
+    {
+        Observe("l", ReadsPerTurn);
+        for (int i = 0; i < 5_000; i++)
+        {
+            Apply(LockCommands.Release("l", "ann", Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000))));
+        }
+
+        // It is free as before: there is nothing to say, and one turn is enough to find that out.
+        _desk.ServeChanges(_state.TimeMs);
+        Assert.Equal((ReadsPerTurn, false), (_desk.Held, _desk.IsDue));
+        Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
+        _desk.ServeChanges(_state.TimeMs);
+        Assert.Equal((0, false), (_desk.Held, _desk.IsDue));
+    }
+
+    [Fact]
+    public void Answers_that_fall_due_together_go_in_several_turns()
+    {
+        const int Observers = (2 * ReadsPerTurn) + 10;
+        Observe("l", Observers, holdMs: 100);
+        _output.Begin(_output.NowMs + 100);
+        _desk.Tick(_state.TimeMs);
+        Assert.Equal((Observers - ReadsPerTurn, true), (_desk.Held, _desk.IsDue));
+        _desk.ServeChanges(_state.TimeMs);
+        Assert.Equal((10, true), (_desk.Held, _desk.IsDue));
+        _desk.ServeChanges(_state.TimeMs);
+        Assert.Equal((0, false), (_desk.Held, _desk.IsDue));
+    }
+
+    [Fact]
+    public void Large_pictures_end_a_turn_earlier()
+    {
+        for (int i = 0; i < 256; i++)
+        {
+            Apply(LockCommands.Acquire("l", "owner " + i.ToString(CultureInfo.InvariantCulture), leaseMs: 60_000, mode: LockMode.Shared, note: new string('n', 1024)));
+        }
+
+        Observe("l", 50, token: 1);
+        Apply(LockCommands.Release("l", "owner 0", 1));
+        _desk.ServeChanges(_state.TimeMs);
+        Assert.InRange(_desk.Held, 40, 49);
+        Assert.True(_desk.IsDue);
+    }
+
+    [Fact]
+    public void Streams_that_are_gone_get_no_answers_and_cost_none()
+    {
+        Observe("l", 100);
+        _sink.IsGone = true;
+        Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
+        _desk.ServeChanges(_state.TimeMs);
+        Assert.Equal((0, 0), (_desk.Held, _sink.HeldBack));
+    }
+
+    private void Observe(string name, int count, long token = 0, long holdMs = 30_000)
+    {
+        for (int i = 0; i < count; i++)
+        {
+            _desk.Serve(_sink, (uint)i, LockCommands.Observe(name, token, holdMs), _state.TimeMs);
+        }
+
+        Assert.Equal(count, _desk.Held);
+    }
+
+    /// <summary>The latest token afterwards.</summary>
+    private long Apply(byte[] bytes)
+    {
+        Assert.True(Command.TryRead(bytes, out Command command));
+        _state.Apply(in command, null);
+        return _state.Locks.CurrentToken(command.Key);
+    }
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Three real processes serve legitimate load, first alone and then beside hostile clients of every kind that the tests know.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<USAGE
+Usage: scripts/attack.sh [--minutes M]
+
+  --minutes M   how long the attackers go on; default 10
+
+Bytes that are no TLS, floods of connections and streams, readers that never read, keys that collide, writes under
+tokens of crowded locks, observers, idempotency keys, broken frames: all of them at the same time, with pauses.
+Legitimate calls must all succeed, their p99 may be ten times as long as without attackers, and two minutes
+afterwards the nodes may hold a fifth more memory than before.
+
+Exit code 0: so it was; 1: something is wrong; 2: bad usage.
+USAGE
+}
+
+arguments=()
+while [[ $# -gt 0 ]]; do
+  case "$1" in
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    --minutes)
+      [[ "${2:-}" =~ ^[0-9]{1,4}(\.[0-9]{1,3})?$ && "$2" =~ [1-9] ]] || bad_usage "--minutes needs a number above 0"
+      arguments+=("$1" "$2")
+      shift 2
+      ;;
+    *) bad_usage "unknown option $1" ;;
+  esac
+done
+
+need_dotnet
+need_package librocksdb7.8 rocksdb_present
+build Kahuna.Tests
+run_tests_command attack "${arguments[@]}"
