@@ -33,6 +33,7 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     private int _forgetting;
     private int _unlocking;
     private int _turnsUntilWeighed;
+    private bool _hasApplied;
     private long _steadySinceMs;
 
     private CommandDurability Level => group.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent;
@@ -56,6 +57,7 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     /// <summary>A command was applied.</summary>
     public void Applied(CommandKind kind)
     {
+        _hasApplied = true;
         _sweeps -= kind == CommandKind.ExpireSweep && _sweeps > 0 ? 1 : 0;
         _forgetting -= kind == CommandKind.SessionSweep && _forgetting > 0 ? 1 : 0;
         _unlocking -= kind == CommandKind.LockSweep && _unlocking > 0 ? 1 : 0;
@@ -107,10 +109,15 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
         }
     }
 
-    /// <summary>Claims are still to be granted: the next sweep does not wait for the tick.</summary>
+    /// <summary>
+    /// Claims are still to be granted: the next sweep does not wait for the tick. Only after something was applied: a sweep that was turned away, because
+    /// leadership is being handed over, would be proposed again in the same turn, without end.
+    /// </summary>
     public void GrantOn(long clusterMs)
     {
-        if (states.State.Locks.HasGrants)
+        bool hasApplied = _hasApplied;
+        _hasApplied = false;
+        if (hasApplied && states.State.Locks.HasGrants)
         {
             SweepLocks(clusterMs);
         }

@@ -13,6 +13,9 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class PartitionLoop : ILogSink
 {
+    /// <summary>Rounds of one turn, far above what the entries of one turn can need: a turn that goes on for ever would stop every group of the loop without a word.</summary>
+    private const int RoundsMax = 100_000;
+
     private readonly LoopInbox _inbox;
     private readonly NodeId _self;
     private readonly LoopTurns _runner;
@@ -214,8 +217,13 @@ internal sealed class PartitionLoop : ILogSink
         }
 
         _output.StepSelf(this);
-        while (_dirty.Count > 0)
+        for (int round = 0; _dirty.Count > 0; round++)
         {
+            if (round == RoundsMax)
+            {
+                throw new InvalidOperationException($"A turn has not ended after {RoundsMax:N0} rounds; still due: {string.Join(", ", _dirty.Select(static partition => partition.Group))}.");
+            }
+
             for (int i = 0; i < _dirty.Count; i++)
             {
                 _guard.Do(_dirty[i], static (partition, _) => partition.Propose(), _self);

@@ -1,0 +1,118 @@
+using System.Globalization;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ephemeral;
+using Kahuna.Server.Partitions.Locks;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+using Kahuna.Server.State.Locks;
+using Kahuna.Tests.State.Locks;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>What a leader proposes by itself is proposed once, however often it is looked at before it is applied.</summary>
+public sealed class LeaderChoresTests
+{
+    private const int EntryBytesMax = 64 * 1024;
+    private const int SessionSweepsPerTick = 32;
+
+    private readonly ModelCluster _cluster = new(1);
+    private readonly StateMachine _state = new(new StateLimits { CommandLifeMs = 1_000 });
+    private readonly ProposalQueue _proposals = new(EntryBytesMax);
+    private readonly LeaderChores _chores;
+
+    public LeaderChoresTests()
+    {
+        LoopOptions options = new() { Self = _cluster.Ids[0], Voters = _cluster.Ids, PreferredLeader = _ => _cluster.Ids[0], Seed = 1, StateLimits = new StateLimits { CommandLifeMs = 1_000 } };
+        TurnOutput output = new(options, _cluster[1].Loops!.Loops[0], _cluster[1].Ports!, _cluster[1].Log.OpenWriter(null!));
+        StateDesk states = new(new GroupId(1), options, _cluster[1].Ports!, _state);
+        LockDesk locks = new(options, output, states, new ParkedReads(output));
+        _chores = new LeaderChores(new GroupId(1), options, states, new EphemeralMemory(long.MaxValue), _proposals, locks);
+        _chores.BeginServing(0);
+    }
+
+    [Fact]
+    public void Grants_that_were_turned_away_are_not_proposed_again_before_something_is_applied()
+    {
+        HoldWithWaiters(LockTable.StepsPerSweep * 3);
+        _chores.Applied(CommandKind.LockRelease);
+        _chores.GrantOn(_state.TimeMs);
+        int proposed = _proposals.Queued;
+        Assert.True(_state.Locks.HasGrants);
+        Assert.NotEqual(0, proposed);
+
+        // Leadership is being handed over: what was queued is dropped, and the same turn looks again.
+        _proposals.DropQueued(static _ => { });
+        _chores.Drop();
+        for (int i = 0; i < 10; i++)
+        {
+            _chores.GrantOn(_state.TimeMs);
+        }
+
+        Assert.Equal(0, _proposals.Queued);
+        _chores.Applied(CommandKind.Set);
+        _chores.GrantOn(_state.TimeMs);
+        Assert.Equal(proposed, _proposals.Queued);
+    }
+
+    [Fact]
+    public void Grants_are_proposed_again_when_all_earlier_ones_are_applied()
+    {
+        HoldWithWaiters(LockTable.StepsPerSweep * 3);
+        _chores.Applied(CommandKind.LockRelease);
+        _chores.GrantOn(_state.TimeMs);
+        int proposed = _proposals.Queued;
+        for (int i = 1; i < proposed; i++)
+        {
+            _chores.Applied(CommandKind.LockSweep);
+            _chores.GrantOn(_state.TimeMs);
+            Assert.Equal(proposed, _proposals.Queued);
+        }
+
+        _chores.Applied(CommandKind.LockSweep);
+        _chores.GrantOn(_state.TimeMs);
+        Assert.True(_proposals.Queued > proposed);
+    }
+
+    [Fact]
+    public void Sessions_are_swept_again_when_all_earlier_sweeps_are_applied()
+    {
+        for (int i = 0; i < 3; i++)
+        {
+            Apply(LockCommands.EncodeUnchecked(new Command { Kind = CommandKind.Set, Flags = CommandFlags.Session | CommandFlags.Opening, Key = "k"u8, SessionId = (ulong)i + 1, Sequence = 1 }));
+        }
+
+        _chores.Tick(10_000, 0, clusterMs: 100_000_000, isDraining: false);
+        int proposed = _proposals.Queued;
+        Assert.InRange(proposed, SessionSweepsPerTick, SessionSweepsPerTick + 2);
+        for (int i = 1; i < SessionSweepsPerTick; i++)
+        {
+            _chores.Applied(CommandKind.SessionSweep);
+            _chores.Tick(10_000 + i, 0, clusterMs: 100_000_000, isDraining: false);
+            Assert.Equal(proposed, _proposals.Queued);
+        }
+
+        _chores.Applied(CommandKind.SessionSweep);
+        _chores.Tick(20_000, 0, clusterMs: 100_000_000, isDraining: false);
+        Assert.Equal(proposed + SessionSweepsPerTick, _proposals.Queued);
+    }
+
+    /// <summary>One holder alone has given a lock back that so many want to share: more than one command grants.</summary>
+    private void HoldWithWaiters(int waiters)
+    {
+        Apply(LockCommands.Acquire("l", "first", leaseMs: 60_000));
+        for (int i = 0; i < waiters; i++)
+        {
+            Apply(LockCommands.Acquire("l", "w" + i.ToString(CultureInfo.InvariantCulture), leaseMs: 60_000, waitMs: 60_000, mode: LockMode.Shared));
+        }
+
+        Apply(LockCommands.Release("l", "first", 1));
+    }
+
+    private void Apply(byte[] bytes)
+    {
+        Assert.True(Command.TryRead(bytes, out Command command));
+        _state.Apply(in command, null);
+    }
+}
