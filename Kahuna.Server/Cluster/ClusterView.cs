@@ -169,7 +169,7 @@ internal sealed class ClusterView : ILeadershipSink
         return response;
     }
 
-    /// <summary>Calls <paramref name="changed"/> after every change, from the thread that made it; it must neither block nor throw. Dispose to end; a change that is being told then may still come.</summary>
+    /// <summary>Calls <paramref name="changed"/> after every change that clients go by, from the thread that made it; it must neither block nor throw. Dispose to end; a change that is being told then may still come.</summary>
     public IDisposable Watch(Action changed)
     {
         lock (_lock)
@@ -182,12 +182,17 @@ internal sealed class ClusterView : ILeadershipSink
 
     void ILeadershipSink.LeadershipChanged(int slot, PartitionStatus status)
     {
+        bool isSeen;
         lock (_lock)
         {
+            isSeen = !status.RoutesAs(_groups[slot]);
             _groups[slot] = status;
         }
 
-        Tell();
+        if (isSeen)
+        {
+            Tell();
+        }
     }
 
     void ILeadershipSink.PartitionFailed(int slot, Exception error)

@@ -115,7 +115,7 @@ internal sealed class Partition
     public PartitionStatus Status => Failed ? new(RaftRole.Follower, NodeId.None, _core.Term, Serving: false, _life?.Epoch ?? 0) : new(_core.Role, _core.Leader, _core.Term, _core.Role == RaftRole.Leader ? _clients.IsServing : !_core.Leader.IsNone && (_life is null || (_life.IsTakingPart && _core.IsVoting)), _life?.Epoch ?? 0, Lags: !IsLeader && !_catchUp.IsCaughtUp);
 
     /// <summary>Nothing goes in or out: a state is being put in place, or the node does not take part in the epoch.</summary>
-    private bool IsStill => _states.IsStill || _life is { IsTakingPart: false };
+    public bool IsStill => _states.IsStill || _life is { IsTakingPart: false };
 
     /// <summary>
     /// Term and vote as last handed to storage are there. A batch is waited for by its number: under load there may never be a moment in which none is

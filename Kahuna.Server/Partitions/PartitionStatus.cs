@@ -10,4 +10,12 @@ namespace Kahuna.Server.Partitions;
 /// <param name="Serving">This node leads and has applied an entry of its own term, or follows a known leader.</param>
 /// <param name="Epoch">The epoch of an ephemeral group; 0 for others.</param>
 /// <param name="Lags">This node follows and has not caught up with its leader (<see cref="CatchUp"/>).</param>
-internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, ulong Epoch, bool Lags = false);
+internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, ulong Epoch, bool Lags = false)
+{
+    /// <summary>
+    /// A client finds its way by both alike. An election that leads to nothing, and a follower that lags and does not, change many times a second, and each change
+    /// that is told costs a map on every stream.
+    /// </summary>
+    public bool RoutesAs(PartitionStatus other) =>
+        (Leader, Serving, Epoch, Role == RaftRole.Leader) == (other.Leader, other.Serving, other.Epoch, other.Role == RaftRole.Leader) && (Leader.IsNone || Term == other.Term);
+}

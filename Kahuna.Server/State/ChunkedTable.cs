@@ -19,6 +19,9 @@ internal sealed class ChunkedTable<T>
     private T[][] _chunks = [];
     private int _chunkCount;
 
+    /// <summary>Rows that were ever taken: those behind hold anything.</summary>
+    private int _taken;
+
     /// <summary>Rows in use; indexes are 0 to Count - 1.</summary>
     public int Count { get; private set; }
 
@@ -41,6 +44,12 @@ internal sealed class ChunkedTable<T>
             AddChunk();
         }
 
+        if (Count == _taken)
+        {
+            _taken++;
+            this[Count] = default;
+        }
+
         return Count++;
     }
 
@@ -54,6 +63,7 @@ internal sealed class ChunkedTable<T>
             Array.Resize(ref _chunks, Math.Max(4, _chunks.Length * 2));
         }
 
-        _chunks[_chunkCount++] = new T[ChunkRows];
+        // Rows are cleared as they are taken: a state of a few keys does not pay for the clearing of whole chunks.
+        _chunks[_chunkCount++] = GC.AllocateUninitializedArray<T>(ChunkRows);
     }
 }

@@ -19,6 +19,9 @@ internal sealed class SimCluster
 
     private const long LookNs = 100_000_000;
 
+    /// <summary>Keys take a few thousand states; one with hundreds of calls of unknown end could take a minute.</summary>
+    private const int CheckedStatesMax = 200_000;
+
     private readonly Nemesis _nemesis;
     private readonly SimClient[] _clients;
 
@@ -121,7 +124,7 @@ internal sealed class SimCluster
 
     private void CheckHistory()
     {
-        CheckerOptions options = new() { TtlSlack = TtlSlack() };
+        CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
         IEnumerable<Call> ofKeys = History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
         if (Config.Evicts && EvictedHistory.Check(ofKeys.Where(static call => call.IsEphemeral)) is { } wrong)

@@ -28,6 +28,9 @@ internal sealed record SimResult
     /// <summary>Operations by outcome.</summary>
     public required IReadOnlyDictionary<string, long> Operations { get; init; }
 
+    /// <summary>Keys whose histories were too much for the checker.</summary>
+    public int Undecided { get; init; }
+
     public SimViolation? Violation { get; init; }
 
     public long Count(string fault) => Faults.GetValueOrDefault(fault);
@@ -74,6 +77,7 @@ internal sealed record SimResult
                 ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
             },
+            Undecided = cluster.Undecided,
             Violation = violation,
         };
     }

@@ -95,6 +95,7 @@ internal sealed class SimSummary(SimOptions options)
         output.WriteLine(string.Create(culture, $"crashes        {Sum(static result => result.Crashes):N0}, median {Median(static result => result.Crashes):0}"));
         output.WriteLine(string.Create(culture, $"partitions     median {Median(Partitions):0}"));
         output.WriteLine(string.Create(culture, $"operations     median {Median(Operations):0}; {Words(Totals(static result => result.Operations))}"));
+        output.WriteLine(string.Create(culture, $"undecided      {Sum(static result => result.Undecided):N0} keys, whose histories were too much for the checker"));
         output.WriteLine("faults         " + Words(Totals(static result => result.Faults)));
         output.WriteLine(string.Create(culture, $"slowest seed   {slowest?.Seed} in {slowest?.RealSeconds:0.00} s"));
         output.WriteLine($"event log      {Hash():x16}");
@@ -121,6 +122,7 @@ internal sealed class SimSummary(SimOptions options)
             crashes = (long)Sum(static result => result.Crashes),
             faults = Totals(static result => result.Faults),
             operations = Totals(static result => result.Operations),
+            undecidedKeys = (long)Sum(static result => result.Undecided),
             medians = new
             {
                 leaderChanges = Median(static result => result.LeaderChanges),

@@ -110,7 +110,7 @@ internal sealed class ModelDisk : IDisk
     public void CreateDirectory(string path) => _directories.Add(path);
 
     public IReadOnlyList<string> List(string directory) =>
-        [.. _names.Keys.Where(path => Path.GetDirectoryName(path) == directory).Select(path => Path.GetFileName(path)!)];
+        [.. _names.Keys.Where(path => IsIn(path, directory)).Select(path => path[(directory.Length + 1)..])];
 
     public IDiskFile Open(string path, DiskFileMode mode)
     {
@@ -143,12 +143,12 @@ internal sealed class ModelDisk : IDisk
     public void SyncDirectory(string path)
     {
         Check(DiskStep.SyncDirectory, "syncing directory", path);
-        foreach (NameChange change in _unsyncedNames.Where(change => Path.GetDirectoryName(change.Path) == path))
+        foreach (NameChange change in _unsyncedNames.Where(change => IsIn(change.Path, path)))
         {
             change.Apply(_stableNames);
         }
 
-        _unsyncedNames.RemoveAll(change => Path.GetDirectoryName(change.Path) == path);
+        _unsyncedNames.RemoveAll(change => IsIn(change.Path, path));
     }
 
     public DiskSpace Space(string directory) => new(Capacity - Used, Capacity);
@@ -171,13 +171,16 @@ internal sealed class ModelDisk : IDisk
 
     internal void CheckRoom(string path, long growth)
     {
-        if (growth > 0 && Used + growth > Capacity)
+        if (growth > 0 && Capacity < long.MaxValue / 2 && Used + growth > Capacity)
         {
             throw new DiskException("writing", path, DiskException.NoSpaceLeft);
         }
     }
 
     internal void CountSync() => Syncs++;
+
+    private static bool IsIn(string path, string directory) =>
+        path.Length > directory.Length && path[directory.Length] == '/' && path.StartsWith(directory, StringComparison.Ordinal) && path.AsSpan(directory.Length + 1).IndexOf('/') < 0;
 
     private void ChangeName(NameChange change)
     {

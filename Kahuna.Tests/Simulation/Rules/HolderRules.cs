@@ -17,35 +17,28 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
 {
     private const string Rule = "a state gives a lock to those who may have it together, in the order of their tokens";
 
-    private readonly Dictionary<(int Node, int Slot), Seen> _seen = [];
+    private readonly Seen?[] _seen = new Seen?[config.Nodes * config.Layout.Slots];
 
     public void Ended(SimNode node)
     {
-        for (int slot = 0; slot < config.Layout.Slots; slot++)
-        {
-            _seen.Remove((node.Id, slot));
-        }
+        Array.Clear(_seen, (node.Id - 1) * config.Layout.Slots, config.Layout.Slots);
     }
 
     /// <summary>After code of a node has run.</summary>
     public void Look(SimNode node, int slot, Partition partition)
     {
-        if (partition.State.Locks.Figures.Held == 0)
-        {
-            return;
-        }
-
-        if (!_seen.TryGetValue((node.Id, slot), out Seen? seen))
-        {
-            _seen[(node.Id, slot)] = seen = new Seen();
-        }
-
+        Seen seen = _seen[((node.Id - 1) * config.Layout.Slots) + slot] ??= new Seen();
         if (seen.Applied == partition.Applied)
         {
             return;
         }
 
         seen.Applied = partition.Applied;
+        if (partition.State.Locks.Figures.Held == 0)
+        {
+            return;
+        }
+
         ByteBuffer outcome = ByteBuffer.Rent();
         Command list = new() { Kind = CommandKind.LockList, Flags = CommandFlags.Number | CommandFlags.AtRevision };
         partition.State.Read(in list, nowMs: 0, outcome);
