@@ -127,18 +127,22 @@ public sealed class LockDeskTests
         Do(LockCommands.Acquire("l", "ann", leaseMs: 3_000_000));
         long bob = Do(LockCommands.Acquire("l", "bob", waitMs: 3_000_000)).Revision;
         ModelSink held = _cluster.Send(_leader, LockCommands.Await("l", "bob", bob, holdMs: 30_000));
-        _cluster.Settle();
-        _cluster.Pass(19_500);
-        _cluster.Tick();
+        int checkTicks = (int)new StateLimits().WaiterCheckMs / 50;
+        _cluster.Tick(checkTicks - 20);
+
+        // The next leader's time goes on from here, so that it has to look after the claim a second later.
+        Do(LockCommands.Acquire("other", "ann", leaseMs: 3_000_000));
+        _cluster.Tick(4);
         _cluster.Cut.Add(_leader);
         _cluster.Elect();
         _cluster.Cut.Clear();
-        _cluster.Tick(10);
+        _cluster.Tick(checkTicks - 40);
         Assert.Equal(OutcomeStatus.NotLeader, held.Replies[0].Status);
-        _cluster.Tick(40);
         ModelSink again = _cluster.Send(_cluster.LeaderOf(), LockCommands.Await("l", "bob", bob));
         _cluster.Settle();
         Assert.Equal(OutcomeStatus.Queued, again.Replies[0].Status);
+        _cluster.Tick(checkTicks + 40);
+        Assert.Equal(OutcomeStatus.NotFound, Do(LockCommands.Await("l", "bob", bob)).Status);
     }
 
     [Fact]
