@@ -146,6 +146,25 @@ public sealed class LockDeskTests
     }
 
     [Fact]
+    public void A_leader_that_stood_still_gives_those_who_wait_time_to_come_back()
+    {
+        ModelCluster alone = new(1);
+        NodeId leader = alone.Elect();
+        alone.Send(leader, LockCommands.Acquire("l", "ann", leaseMs: 3_000_000));
+        ModelSink queued = alone.Send(leader, LockCommands.Acquire("l", "bob", waitMs: 3_000_000));
+        alone.Settle();
+        long bob = queued.Replies[0].Revision;
+        int checkMs = (int)new StateLimits().WaiterCheckMs;
+        alone.Pass(2 * checkMs);
+        alone.Tick((checkMs / 50) - 20);
+        ModelSink again = alone.Send(leader, LockCommands.Await("l", "bob", bob));
+        alone.Tick((checkMs / 50) + 40);
+        ModelSink late = alone.Send(leader, LockCommands.Await("l", "bob", bob));
+        alone.Settle();
+        Assert.Equal((OutcomeStatus.Queued, OutcomeStatus.NotFound), (again.Replies[0].Status, late.Replies[0].Status));
+    }
+
+    [Fact]
     public void Who_observes_is_told_of_another_holder_and_of_none()
     {
         ModelSink none = _cluster.Send(_leader, LockCommands.Observe("e", 0, holdMs: 10_000));
