@@ -64,6 +64,19 @@ public sealed class PartitionRecoveryTests
     }
 
     [Fact]
+    public void A_log_that_begins_behind_the_end_of_the_state_is_refused_with_the_way_out()
+    {
+        ModelCluster cluster = new(1);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, new CutLog(), null!, cluster[1]) { States = Stored(10, new Term(3)), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
+        PartitionRecovery recovery = new(s_group, Options(cluster), ports);
+        recovery.LoadState();
+        string message = Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+
+        Assert.Contains("the log begins after entry 11, and the stored state ends with entry 10", message, StringComparison.Ordinal);
+        Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void The_old_log_is_released_when_the_new_beginning_is_on_stable_storage()
     {
         CutLog log = new() { Term = new Term(6) };

@@ -183,6 +183,32 @@ public sealed class SlowReaderTests
         Assert.InRange(slow.WaitedMax, Mega, ReplyRoom.StreamBytesMax);
     }
 
+    [Fact]
+    public void An_observer_that_takes_its_answer_late_is_told_how_the_lock_is_then()
+    {
+        Set("big", Mega);
+        SlowSink slow = Ask(3, "big");
+        _cluster.Settle();
+        Set("rest", (int)(ReplyRoom.StreamBytesMax - _room.Used) - 400);
+        Ask(slow, 1, "rest", first: 3);
+        _cluster.Settle();
+        Assert.Equal(4, slow.Answers.Count);
+        _cluster.Send(s_one, slow, [(4, LockCommands.Observe("l", 0, holdMs: 30_000))]);
+        _cluster.Settle();
+        ModelSink ann = _cluster.Send(s_one, LockCommands.Acquire("l", "ann", leaseMs: 60_000, note: new string('n', 1_000)));
+        _cluster.Settle();
+        _cluster.Send(s_one, LockCommands.Release("l", "ann", ann.Replies[0].Revision));
+        _cluster.Settle();
+        Assert.Equal(4, slow.Answers.Count);
+        while (slow.Take())
+        {
+            _cluster.Settle();
+        }
+
+        Assert.Equal((4U, OutcomeStatus.NotFound), slow.Answers[^1]);
+        Assert.Equal(0, slow.HeldBack);
+    }
+
     private long Turns => _cluster[1].Loops!.Loops[0].Turns;
 
     private static byte[] Encode(CommandKind kind, string key, CommandFlags flags = CommandFlags.None)

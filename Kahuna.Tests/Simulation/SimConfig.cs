@@ -250,7 +250,7 @@ internal sealed record SimConfig
         };
         // With many groups there would never be a moment in which none compares its states, and a run ends when nothing is under way.
         config = config with { CheckIntervalMs = config.Groups > 2 ? 20_000 : new SimRandom(seed).Fork(18).Pick([4_000, 8_000, 20_000]) };
-        return config is { HasEphemeral: true, Groups: 1 } && room.Chance(0.4) ? WithLittleRoom(config, room) : config;
+        return config is { HasEphemeral: true, Groups: 1 } && room.Chance(0.7) ? WithLittleRoom(config, room) : config;
     }
 
     /// <summary>

@@ -43,6 +43,14 @@ public sealed class HashFloodTests
     }
 
     [Fact]
+    public void A_state_hashes_its_keys_with_the_secret_of_its_limits()
+    {
+        StateLimits limits = new() { HashSecret = new HashSecret(1, 2) };
+        KeyTable table = new(new SlabAllocator(), limits.HashSecret);
+        Assert.Equal(table.HashOf("abc"u8), new KeyStore(limits).Keys.HashOf("abc"u8));
+    }
+
+    [Fact]
     public void Replicas_with_different_secrets_have_the_same_rows_records_and_digests()
     {
         StateLimits limits = new() { CommandLifeMs = 5_000, SessionIdleMs = 9_000, SessionTouchMs = 10, HistoryBytes = 20_000 };

@@ -38,6 +38,9 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
     /// <summary>Answers that are held back.</summary>
     public int Held => _byEnd.Count - _answered;
 
+    /// <summary>Places that answers and claims take up here, also those that are over. For tests while no turn runs.</summary>
+    public int Remembered => _byEnd.Count + _seenMs.Count;
+
     /// <summary>Some of them are to be answered, and were left to the next turn.</summary>
     public bool IsDue => _held.HasChanged || _isOverdue;
 

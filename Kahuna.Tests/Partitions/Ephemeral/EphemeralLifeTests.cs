@@ -57,6 +57,23 @@ public sealed class EphemeralLifeTests
         Assert.True(_life.MayTake(in message, new MessageStamp(1, 7), default, out _));
     }
 
+    [Fact]
+    public void A_start_takes_no_part_under_the_number_of_another_one()
+    {
+        Apply(new MetaCommand(CommandKind.RegisterNode) { Node = s_nodes[0], Incarnation = 7, Nonce = Seed + 1 });
+        Assert.False(_life.Learn(_meta.Meta.View(), out _));
+        Assert.Equal((0UL, false), (_life.Epoch, _life.IsTakingPart));
+    }
+
+    [Fact]
+    public void Room_for_long_leases_is_asked_for_once_until_it_may_be_lost()
+    {
+        Begin();
+        Assert.False(_life.MayLease(long.MaxValue / 2));
+        Assert.False(_life.MayLease(long.MaxValue / 2));
+        Assert.Single(_said, static said => said.Kind == CommandKind.RaiseCeiling);
+    }
+
     private void Begin()
     {
         Apply(new MetaCommand(CommandKind.RegisterNode) { Node = s_nodes[0], Incarnation = 7, Nonce = Seed });

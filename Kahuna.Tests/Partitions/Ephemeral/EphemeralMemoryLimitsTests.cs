@@ -43,6 +43,23 @@ public sealed class EphemeralMemoryLimitsTests
         Assert.NotNull(memory.RefuseWrites(7_000_000));
     }
 
+    [Fact]
+    public void Room_is_short_before_the_limit_and_writes_are_refused_there_when_little_lies_free()
+    {
+        EphemeralMemory evicting = new(Limit, evicts: true, reserve: 2_000_000);
+        EphemeralMemory refusing = new(Limit, evicts: false, reserve: 2_000_000);
+        evicting.Changed(bytes: Limit - 2_000_001, free: 0, evictable: 0);
+        Assert.False(evicting.IsPressed);
+        Assert.Null(evicting.RefuseWrites(0));
+        evicting.Changed(bytes: 1, free: 0, evictable: 0);
+        refusing.Changed(bytes: Limit - 2_000_000, free: 0, evictable: 0);
+        Assert.True(evicting.IsPressed && refusing.IsPressed);
+        Assert.NotNull(evicting.RefuseWrites(0));
+        Assert.Null(refusing.RefuseWrites(0));
+        evicting.Changed(bytes: 0, free: 1_000_000, evictable: 0);
+        Assert.Null(evicting.RefuseWrites(0));
+    }
+
     [Theory]
     [InlineData(Limit, 3)]
     [InlineData(1_000_000_000, 64)]

@@ -127,18 +127,41 @@ public sealed class LockDeskTests
         Do(LockCommands.Acquire("l", "ann", leaseMs: 3_000_000));
         long bob = Do(LockCommands.Acquire("l", "bob", waitMs: 3_000_000)).Revision;
         ModelSink held = _cluster.Send(_leader, LockCommands.Await("l", "bob", bob, holdMs: 30_000));
-        _cluster.Settle();
-        _cluster.Pass(19_500);
-        _cluster.Tick();
+        int checkTicks = (int)new StateLimits().WaiterCheckMs / 50;
+        _cluster.Tick(checkTicks - 20);
+
+        // The next leader's time goes on from here, so that it has to look after the claim a second later.
+        Do(LockCommands.Acquire("other", "ann", leaseMs: 3_000_000));
+        _cluster.Tick(4);
         _cluster.Cut.Add(_leader);
         _cluster.Elect();
         _cluster.Cut.Clear();
-        _cluster.Tick(10);
+        _cluster.Tick(checkTicks - 40);
         Assert.Equal(OutcomeStatus.NotLeader, held.Replies[0].Status);
-        _cluster.Tick(40);
         ModelSink again = _cluster.Send(_cluster.LeaderOf(), LockCommands.Await("l", "bob", bob));
         _cluster.Settle();
         Assert.Equal(OutcomeStatus.Queued, again.Replies[0].Status);
+        _cluster.Tick(checkTicks + 40);
+        Assert.Equal(OutcomeStatus.NotFound, Do(LockCommands.Await("l", "bob", bob)).Status);
+    }
+
+    [Fact]
+    public void A_leader_that_stood_still_gives_those_who_wait_time_to_come_back()
+    {
+        ModelCluster alone = new(1);
+        NodeId leader = alone.Elect();
+        alone.Send(leader, LockCommands.Acquire("l", "ann", leaseMs: 3_000_000));
+        ModelSink queued = alone.Send(leader, LockCommands.Acquire("l", "bob", waitMs: 3_000_000));
+        alone.Settle();
+        long bob = queued.Replies[0].Revision;
+        int checkMs = (int)new StateLimits().WaiterCheckMs;
+        alone.Pass(2 * checkMs);
+        alone.Tick((checkMs / 50) - 20);
+        ModelSink again = alone.Send(leader, LockCommands.Await("l", "bob", bob));
+        alone.Tick((checkMs / 50) + 40);
+        ModelSink late = alone.Send(leader, LockCommands.Await("l", "bob", bob));
+        alone.Settle();
+        Assert.Equal((OutcomeStatus.Queued, OutcomeStatus.NotFound), (again.Replies[0].Status, late.Replies[0].Status));
     }
 
     [Fact]

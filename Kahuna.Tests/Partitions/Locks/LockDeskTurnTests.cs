@@ -98,6 +98,26 @@ public sealed class LockDeskTurnTests
         Assert.Equal((0, 0), (_desk.Held, _sink.HeldBack));
     }
 
+    [Fact]
+    public void Answered_reads_and_granted_claims_are_not_remembered()
+    {
+        Apply(LockCommands.Acquire("held", "ann", leaseMs: 60_000));
+        for (int i = 0; i < 2_000; i++)
+        {
+            // Each waits, asks how its claim stands, is let in, and gives the lock back; and one observer sees that.
+            string owner = "owner " + i.ToString(CultureInfo.InvariantCulture);
+            long before = _state.Locks.CurrentToken("held"u8);
+            Apply(LockCommands.Acquire("held", owner, leaseMs: 60_000, waitMs: 60_000));
+            _desk.Serve(_sink, 1, LockCommands.Await("held", owner, before + 1), _state.TimeMs);
+            _desk.Serve(_sink, 2, LockCommands.Observe("held", before, holdMs: 30_000), _state.TimeMs);
+            Apply(LockCommands.Release("held", i == 0 ? "ann" : "owner " + (i - 1).ToString(CultureInfo.InvariantCulture), before));
+            _desk.ServeChanges(_state.TimeMs);
+        }
+
+        Assert.Equal(0, _desk.Held);
+        Assert.InRange(_desk.Remembered, 0, 1_100);
+    }
+
     private void Observe(string name, int count, long token = 0, long holdMs = 30_000)
     {
         for (int i = 0; i < count; i++)

@@ -15,6 +15,9 @@ internal sealed class Nemesis
     /// <summary>How long callers hurry after a fault that may give a group two leaders: it is soon over.</summary>
     private const long HurryNs = 4 * SecondNs;
 
+    /// <summary>So long before some stops callers hurry to the node, so that it stops with much under way.</summary>
+    private const long BusyNs = SecondNs / 4;
+
     private readonly SimCluster _cluster;
     private readonly IReadOnlyList<Fault> _faults;
     private readonly SimRandom _random;
@@ -205,7 +208,20 @@ internal sealed class Nemesis
 
         long patienceNs = random.Chance(0.5) ? 0 : random.Between(0, GracefulStop.PatienceNsMax);
         long goneNs = random.Between(0, 3 * SecondNs);
-        GracefulStop.Begin(node, patienceNs, _cluster.Config.TickMs * 1_000_000L, () => StartLater(node, goneNs));
+        bool isBusy = random.Chance(0.5);
+        if (isBusy)
+        {
+            _cluster.HurryTo = node.Id;
+            _cluster.HurryUntilNs = Scheduler.NowNs + (2 * BusyNs);
+        }
+
+        Scheduler.After(isBusy ? BusyNs : 0, () =>
+        {
+            if (!_healed)
+            {
+                GracefulStop.Begin(node, patienceNs, _cluster.Config.TickMs * 1_000_000L, () => StartLater(node, goneNs));
+            }
+        });
         return static () => { };
     }
 

@@ -26,6 +26,7 @@ internal sealed class ServerSession : ReplySink
     private readonly int _life;
     private readonly int _source;
     private readonly Dictionary<uint, string> _sets = [];
+    private readonly Dictionary<uint, string> _awaits = [];
     private byte[] _buffered = [];
     private bool _greeted;
     private bool _ended;
@@ -86,6 +87,9 @@ internal sealed class ServerSession : ReplySink
     /// <summary>The value that a request sets; null for one that sets none, and after the first question.</summary>
     public string? ValueOf(uint number) => _sets.Remove(number, out string? value) ? value : null;
 
+    /// <summary>The persistent lock that a request asks about its place in; null for others, and after the first question.</summary>
+    public string? LockOf(uint number) => _awaits.Remove(number, out string? name) ? name : null;
+
     /// <summary>The client is gone.</summary>
     public void End()
     {
@@ -119,9 +123,11 @@ internal sealed class ServerSession : ReplySink
         {
             uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest[8..]);
-            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command) && command is { Kind: CommandKind.Set, Durability: CommandDurability.Persistent })
+            _awaits.Remove(number);
+            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command) && command is { Kind: CommandKind.Set or CommandKind.LockAwait, Durability: CommandDurability.Persistent })
             {
-                _sets[number] = System.Text.Encoding.UTF8.GetString(command.Value);
+                bool sets = command.Kind == CommandKind.Set;
+                (sets ? _sets : _awaits)[number] = System.Text.Encoding.UTF8.GetString(sets ? command.Value : command.Key);
             }
 
             rest = rest[(Frame.RequestHeaderBytes + length)..];

@@ -25,6 +25,7 @@ internal sealed class ClusterRules
     private readonly BeliefRules?[] _beliefs;
     private readonly VolatileRules?[] _volatiles;
     private readonly HolderRules _holders;
+    private readonly PlaceRules _places;
     private readonly Dictionary<string, List<(int Group, ulong Index, ulong Term)>> _values = [];
 
     public ClusterRules(SimConfig config, IReadOnlyList<SimNode> nodes)
@@ -35,6 +36,7 @@ internal sealed class ClusterRules
         _beliefs = new BeliefRules?[_layout.Slots];
         _volatiles = new VolatileRules?[_layout.Slots];
         _holders = new HolderRules(config, Break);
+        _places = new PlaceRules(config, Break);
         for (int slot = 0; slot < _layout.Slots; slot++)
         {
             if (_layout.GroupOf(slot).IsEphemeral)
@@ -76,6 +78,7 @@ internal sealed class ClusterRules
     public void Ended(SimNode node)
     {
         _holders.Ended(node);
+        _places.Ended(node);
         for (int slot = 0; slot < _layout.Slots; slot++)
         {
             _groups[slot]?.Ended(node);
@@ -109,6 +112,7 @@ internal sealed class ClusterRules
             _volatiles[i]?.Look(node, partition);
             _groups[i]?.Look(node, partition);
             _holders.Look(node, i, partition);
+            _places.Look(node, i, partition);
             if (between)
             {
                 _beliefs[i]?.Look(node, partition.Core);
@@ -169,6 +173,7 @@ internal sealed class ClusterRules
             if (kind == EntryKind.Commands)
             {
                 NoteValues(payload, number, index, term.Value);
+                _places.Appended(node, number, term, payload);
                 NoteMeta(node, group, payload);
             }
 
@@ -205,6 +210,10 @@ internal sealed class ClusterRules
 
             _groups[slot]?.Left(node, message, loops.Partition(slot).Core);
             _volatiles[slot]?.Left(node, message, stamp, loops.Partition(slot));
+            if (message.Kind == RaftMessageKind.Append)
+            {
+                _volatiles[slot]?.Carries(node, stamp, beside);
+            }
         }
     }
 
@@ -224,6 +233,10 @@ internal sealed class ClusterRules
                 {
                     CheckAcknowledged(node, value);
                 }
+            }
+            else if (outcome.Status == OutcomeStatus.Queued && session.LockOf(number) is { } name)
+            {
+                _places.Told(node, _layout.SlotOf(Kahuna.Client.Wire.Routing.KeyRouting.Partition(Encoding.UTF8.GetBytes(name), _layout.Partitions), isEphemeral: false), outcome.Revision);
             }
 
             rest = rest[(Frame.ReplyHeaderBytes + length)..];

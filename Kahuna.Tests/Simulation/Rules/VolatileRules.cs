@@ -93,6 +93,24 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
         }
     }
 
+    /// <summary>Entries leave a leader: each command that is for one epoch is in the log of that one, since in another it would be carried out twice.</summary>
+    public void Carries(SimNode node, in MessageStamp stamp, ReadOnlySpan<byte> entries)
+    {
+        while (EntryCodec.TryRead(ref entries, out _, out EntryKind kind, out ReadOnlySpan<byte> payload))
+        {
+            if (kind != EntryKind.Commands || !CommandEntry.TryReadHeader(payload, out _, out _, out ReadOnlySpan<byte> items))
+            {
+                continue;
+            }
+
+            while (CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> command))
+            {
+                ushort wanted = Command.EpochOf(command);
+                Require(wanted == 0 || wanted == (ushort)stamp.Epoch, "a command is carried out in its epoch only", $"node {node.Id} has a command for epoch {wanted} in the log of epoch {stamp.Epoch}");
+            }
+        }
+    }
+
     /// <summary>A node asks the meta group for something, or gives it to its log.</summary>
     public void Said(SimNode node, MetaCommand command)
     {

@@ -33,6 +33,21 @@ public sealed class LockTableTests
     }
 
     [Fact]
+    public void A_claim_in_the_row_of_one_that_was_to_be_given_up_stays()
+    {
+        _locks.Acquire("l", "ann", leaseMs: 600_000);
+        Answer bob = _locks.Acquire("l", "bob", waitMs: 600_000);
+        _locks.Now += new StateLimits().WaiterCheckMs;
+        byte[] sweep = _locks.DueSweep(againMs: static _ => 0);
+        _locks.Release("l", "bob", bob.Revision, onlyPlace: true);
+        Answer carol = _locks.Acquire("l", "carol", waitMs: 600_000);
+        _locks.Now += new StateLimits().WaiterCheckMs;
+        _locks.Do(sweep);
+        Assert.Equal(OutcomeStatus.Queued, _locks.Await("l", "carol", carol.Revision).Status);
+        _locks.Check();
+    }
+
+    [Fact]
     public void The_owner_renews_with_the_same_token_and_a_lease_is_never_shortened()
     {
         Answer first = _locks.Acquire("l", "ann", leaseMs: 1_000);

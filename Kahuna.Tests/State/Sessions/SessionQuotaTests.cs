@@ -45,6 +45,39 @@ public sealed class SessionQuotaTests
     }
 
     [Fact]
+    public void Sessions_whose_bytes_are_used_up_are_crowded_and_no_further_one_is_opened()
+    {
+        StateDriver state = new(s_limits with { SessionBytesMax = 20_000 });
+        ulong session = 1;
+        for (; state.Numbered(s_increment, session, 1).Status == OutcomeStatus.Applied; session++)
+        {
+            Assert.InRange(session, 1UL, 1_000UL);
+        }
+
+        Assert.True(state.Machine.Sessions.IsCrowded);
+        int count = state.Machine.Sessions.Count;
+        for (ulong further = 1; further <= 100; further++)
+        {
+            Assert.Equal(OutcomeStatus.SessionsFull, state.Numbered(s_increment, session + further, 1).Status);
+        }
+
+        Assert.Equal(count, state.Machine.Sessions.Count);
+    }
+
+    [Fact]
+    public void No_sweep_forgets_a_key_whose_command_may_still_come_again()
+    {
+        StateDriver state = new(s_limits);
+        long revision = state.Numbered(s_increment, IdempotencyKey.AsKey(1), 1).Revision;
+        TestCommand sweep = new(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number | CommandFlags.Keyed, Number = 1 };
+        state.Now += s_limits.CommandLifeMs / 2;
+        state.Follow(sweep);
+        state.Follow(sweep);
+        Assert.Equal(revision, state.Numbered(s_increment, IdempotencyKey.AsKey(1), 1).Revision);
+        Assert.Equal(1, state.Machine.Sessions.Count);
+    }
+
+    [Fact]
     public void Keys_that_crowd_do_not_shorten_the_life_of_sessions()
     {
         StateDriver state = new(s_limits with { IdempotencyKeysMax = 4 });

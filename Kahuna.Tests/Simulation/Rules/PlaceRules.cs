@@ -1,0 +1,100 @@
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Server.State.Locks;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Rules;
+
+/// <summary>
+/// A claim keeps its place in the queue of its lock: until its wait is over, no leader gives it up that has not led for as long as a caller may be silent, or that has told the caller of its place in that time. Of
+/// persistent locks, whose sweeps are in the log. Owned by one run.
+/// </summary>
+internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks)
+{
+    private const string Rule = "a claim keeps its place";
+
+    /// <summary>A leader's code counts from the begin of its turn, and this from its end.</summary>
+    private const long SlackMs = 20;
+
+    private readonly Dictionary<(int Node, int Slot), Leadership> _leaders = [];
+
+    public void Ended(SimNode node)
+    {
+        for (int slot = 0; slot < config.Layout.Slots; slot++)
+        {
+            _leaders.Remove((node.Id, slot));
+        }
+    }
+
+    /// <summary>After code of a node has run.</summary>
+    public void Look(SimNode node, int slot, Partition partition)
+    {
+        RaftCore core = partition.Core;
+        if (core.Role == RaftRole.Leader && (!_leaders.TryGetValue((node.Id, slot), out Leadership? known) || known.Term != core.Term))
+        {
+            _leaders[(node.Id, slot)] = new Leadership(core.Term, NowMs(node));
+        }
+    }
+
+    /// <summary>A node tells a caller that its claim still waits.</summary>
+    public void Told(SimNode node, int slot, long token)
+    {
+        if (_leaders.TryGetValue((node.Id, slot), out Leadership? leadership))
+        {
+            leadership.ToldMs[token] = NowMs(node);
+        }
+    }
+
+    /// <summary>A node hands commands of one entry to its log.</summary>
+    public void Appended(SimNode node, int slot, Term term, ReadOnlySpan<byte> payload)
+    {
+        if (node.Loops?.Partition(slot) is not { } partition || partition.Core.Role != RaftRole.Leader || partition.Core.Term != term || !CommandEntry.TryReadHeader(payload, out long timeMs, out _, out ReadOnlySpan<byte> items))
+        {
+            return;
+        }
+
+        while (CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes))
+        {
+            if ((CommandKind)bytes[0] == CommandKind.LockSweep && Command.TryRead(bytes, out Command sweep) && sweep.Value.Length > 0)
+            {
+                Check(node, slot, partition, sweep.Value, timeMs);
+            }
+        }
+    }
+
+    private void Check(SimNode node, int slot, Partition partition, ReadOnlySpan<byte> decisions, long timeMs)
+    {
+        // A decision about a claim that is gone, or that was asked for again since, changes nothing.
+        List<int> due = [];
+        partition.State.Locks.CollectDueWaiters(timeMs, int.MaxValue, due);
+        for (; decisions.Length >= WaiterDecision.Bytes; decisions = decisions[WaiterDecision.Bytes..])
+        {
+            WaiterDecision decision = WaiterDecision.Read(decisions);
+            (long token, long waitEndMs) = due.Contains(decision.Row) ? partition.State.Locks.Waiter(decision.Row) : default;
+            if (decision.AgainMs != 0 || token != decision.Token || waitEndMs <= timeMs)
+            {
+                continue;
+            }
+
+            long nowMs = NowMs(node);
+            if (!_leaders.TryGetValue((node.Id, slot), out Leadership? leadership) || leadership.Term != partition.Core.Term || nowMs - leadership.SinceMs < config.WaiterCheckMs - SlackMs)
+            {
+                breaks(Rule, $"node {node.Id} gives claim {token} of group {slot} up, and leads for {nowMs - (leadership?.SinceMs ?? nowMs)} of {config.WaiterCheckMs} ms");
+            }
+            else if (leadership.ToldMs.TryGetValue(token, out long toldMs) && nowMs - toldMs < config.WaiterCheckMs - SlackMs)
+            {
+                breaks(Rule, $"node {node.Id} gives claim {token} of group {slot} up, whose caller it has answered {nowMs - toldMs} of {config.WaiterCheckMs} ms ago");
+            }
+        }
+    }
+
+    private static long NowMs(SimNode node) => node.Clock.GetTimestamp() / 1_000_000;
+
+    /// <summary>What is known of one leader in one term, by its own clock.</summary>
+    private sealed record Leadership(Term Term, long SinceMs)
+    {
+        public Dictionary<long, long> ToldMs { get; } = [];
+    }
+}
