@@ -36,7 +36,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
     public async Task RunAsync()
     {
         await stream.FlushHeadersAsync().ConfigureAwait(false);
-        using IDisposable watch = door.Router.View.Watch(SendMap);
+        using IDisposable watch = door.Router.View.WatchRoutes(SendMap);
         using CancellationTokenRegistration stopping = stop.UnsafeRegister(static self => ((ExchangeStream)self!).SendGoAway(), this);
         try
         {

@@ -15,7 +15,7 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly ClusterIdentity _identity;
     private readonly PartitionStatus[] _groups;
     private readonly string?[] _failures;
-    private readonly List<Action> _watchers = [];
+    private readonly List<Watcher> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
     private bool _stopping;
     private bool _votes = true;
@@ -169,30 +169,22 @@ internal sealed class ClusterView : ILeadershipSink
         return response;
     }
 
-    /// <summary>Calls <paramref name="changed"/> after every change that clients go by, from the thread that made it; it must neither block nor throw. Dispose to end; a change that is being told then may still come.</summary>
-    public IDisposable Watch(Action changed)
-    {
-        lock (_lock)
-        {
-            _watchers.Add(changed);
-        }
+    /// <summary>Calls <paramref name="changed"/> after every change, from the thread that made it; it must neither block nor throw. Dispose to end; a change that is being told then may still come.</summary>
+    public IDisposable Watch(Action changed) => Add(new Watcher(this, changed, routesOnly: false));
 
-        return new Watcher(this, changed);
-    }
+    /// <summary>As <see cref="Watch"/>, but only after changes by which a client finds its way (<see cref="PartitionStatus.RoutesAs"/>).</summary>
+    public IDisposable WatchRoutes(Action changed) => Add(new Watcher(this, changed, routesOnly: true));
 
     void ILeadershipSink.LeadershipChanged(int slot, PartitionStatus status)
     {
-        bool isSeen;
+        bool isRoute;
         lock (_lock)
         {
-            isSeen = !status.RoutesAs(_groups[slot]);
+            isRoute = !status.RoutesAs(_groups[slot]);
             _groups[slot] = status;
         }
 
-        if (isSeen)
-        {
-            Tell();
-        }
+        Tell(isRoute);
     }
 
     void ILeadershipSink.PartitionFailed(int slot, Exception error)
@@ -226,27 +218,45 @@ internal sealed class ClusterView : ILeadershipSink
         Epoch = _groups[slot].Epoch,
     };
 
-    private void Tell()
+    private Watcher Add(Watcher watcher)
     {
-        Action[] watchers;
+        lock (_lock)
+        {
+            _watchers.Add(watcher);
+        }
+
+        return watcher;
+    }
+
+    private void Tell(bool isRoute = true)
+    {
+        Watcher[] watchers;
         lock (_lock)
         {
             watchers = [.. _watchers];
         }
 
-        foreach (Action watcher in watchers)
+        foreach (Watcher watcher in watchers)
         {
-            watcher();
+            watcher.Tell(isRoute);
         }
     }
 
-    private sealed class Watcher(ClusterView view, Action changed) : IDisposable
+    private sealed class Watcher(ClusterView view, Action changed, bool routesOnly) : IDisposable
     {
+        public void Tell(bool isRoute)
+        {
+            if (isRoute || !routesOnly)
+            {
+                changed();
+            }
+        }
+
         public void Dispose()
         {
             lock (view._lock)
             {
-                view._watchers.Remove(changed);
+                view._watchers.Remove(this);
             }
         }
     }

@@ -40,7 +40,7 @@ internal sealed class ServerSession : ReplySink
         _door = door;
         _life = node.Life;
         _source = node.NewSource();
-        _watch = door.Router.View.Watch(SendMap);
+        _watch = door.Router.View.WatchRoutes(SendMap);
     }
 
     public override bool IsClosed => _ended;
