@@ -17,19 +17,24 @@ internal static class KestrelLimits
     /// <summary>As above for a connection with all its streams.</summary>
     public const int ConnectionWindowBytes = 8 << 20;
 
-    /// <summary>Sets the limits of connections, streams, headers and silence.</summary>
+    /// <summary>Sets the limits of connections, streams, headers and silence. To be called before the endpoints are listed.</summary>
     public static void ConfigureKahunaLimits(this KestrelServerOptions kestrel)
     {
         kestrel.AddServerHeader = false;
         KestrelServerLimits limits = kestrel.Limits;
         limits.MaxConcurrentConnections = ConnectionsMax;
 
-        // A stream's reader may pause for as long as it likes; dead peers are found by pings.
+        // Those who do not take their answers are cut by the calls themselves (GrpcServerOptions.ReplyPatience); dead peers are found by pings.
         limits.MinResponseDataRate = null;
         limits.Http2.MaxStreamsPerConnection = StreamsPerConnectionMax;
         limits.Http2.InitialStreamWindowSize = StreamWindowBytes;
         limits.Http2.InitialConnectionWindowSize = ConnectionWindowBytes;
         limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(15);
         limits.Http2.KeepAlivePingTimeout = TimeSpan.FromSeconds(15);
+        kestrel.ConfigureEndpointDefaults(static listen => listen.Use(static next => connection =>
+        {
+            connection.Features.Set(new ConnectionShare());
+            return next(connection);
+        }));
     }
 }
