@@ -5,7 +5,7 @@ namespace Kahuna.Server.Api.Grpc;
 /// <summary>The limits of the endpoint, in one place. Used at start-up.</summary>
 internal static class KestrelLimits
 {
-    /// <summary>Connections at a time, where descriptors do not end earlier: at some 50 KB each, half a gigabyte.</summary>
+    /// <summary>Connections at a time, where descriptors do not end earlier: at some 60 KB each, 0.6 GB.</summary>
     public const int ConnectionsMax = 10_000;
 
     /// <summary>Calls at a time on one connection; further ones wait in the client. What they send but nobody has read is bounded by the connection's window.</summary>
