@@ -10,7 +10,7 @@ namespace Kahuna.Server.State;
 internal static class Eviction
 {
     /// <summary>Keys that one command lets go, with their history: bounded work.</summary>
-    public const int KeysPerCommand = 16;
+    public const int KeysPerCommand = 32;
 
     /// <summary>What a key takes up besides its block: its row, its share of the hash table, its place in the queue.</summary>
     private const int OverheadBytes = KeyTable.RowBytes + 6 + 12;
