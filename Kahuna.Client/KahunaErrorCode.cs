@@ -48,7 +48,7 @@ public enum KahunaErrorCode
     /// <summary>The peer does not speak this client's wire version, or sent what the wire format does not allow.</summary>
     Protocol = 14,
 
-    /// <summary>The server's memory for ephemeral keys has reached its limit: sets, increments and acquires of that level are refused; everything else still works. Did not happen, unless an earlier attempt of the call was sent and not answered: <see cref="KahunaException.Outcome"/> says it.</summary>
+    /// <summary>The server's memory for data of the call's level, persistent or ephemeral, has reached its limit, or the partition holds as much as one can: sets, increments, values of sequences and acquires of that level are refused; everything else still works. Did not happen, unless an earlier attempt of the call was sent and not answered: <see cref="KahunaException.Outcome"/> says it.</summary>
     MemoryFull = 15,
 
     /// <summary>The partition remembers as many client sessions as it may, and all of them may still be needed. Did not happen, unless <see cref="KahunaException.Outcome"/> says that an earlier attempt may have; try again in a few minutes, and share one client within a process.</summary>

@@ -143,7 +143,7 @@ internal static class Failures
         {
             OutcomeStatus.InvalidArgument => Make(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence, "The server refused the request as malformed."),
             OutcomeStatus.Unimplemented => Make(KahunaErrorCode.Unimplemented, OperationOutcome.DidNotHappen, sentence, "The server's version does not serve this operation."),
-            OutcomeStatus.MemoryFull => Make(KahunaErrorCode.MemoryFull, refused, sentence, "The server's memory for ephemeral keys is full; delete keys, or let them expire."),
+            OutcomeStatus.MemoryFull => Make(KahunaErrorCode.MemoryFull, refused, sentence, "The server's memory for data of this level is full (persistent or ephemeral); delete keys, or let them expire."),
             OutcomeStatus.LogFull => Make(KahunaErrorCode.LogFull, refused, sentence, "The server's log or disk is full; it accepts no writes."),
             OutcomeStatus.SessionsFull => Make(KahunaErrorCode.SessionsFull, refused, sentence, "The partition remembers as many client sessions as it may; try again in a few minutes."),
             OutcomeStatus.LockFull => Make(KahunaErrorCode.LockFull, refused, sentence, "The lock has as many holders and waiters as it may; try again when some have gone."),

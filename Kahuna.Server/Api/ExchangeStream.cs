@@ -60,12 +60,20 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
     private async Task ReadFramesAsync()
     {
         bool greeted = false;
+        stream.Wait.Begin(0);
         while (true)
         {
             ReadResult result = await stream.Input.ReadAsync().ConfigureAwait(false);
             ReadOnlySequence<byte> buffer = result.Buffer;
+            if (result.IsCanceled)
+            {
+                stream.Input.AdvanceTo(buffer.Start);
+                throw new OperationCanceledException("The call has ended.");
+            }
+
             while (RawGrpcStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
             {
+                stream.Wait.End();
                 if (!greeted)
                 {
                     Greet(message);
@@ -95,6 +103,8 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
                 return;
             }
+
+            stream.Wait.Begin(buffer.Length);
         }
     }
 
@@ -206,7 +216,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
         {
             while (TakeQueued(ref holds))
             {
-                ValueTask<FlushResult> flush = stream.Output.FlushAsync();
+                ValueTask<FlushResult> flush = stream.FlushAsync();
                 FlushResult result = flush.IsCompletedSuccessfully ? flush.Result : await flush.ConfigureAwait(false);
                 Flushed();
                 if (result.IsCompleted || result.IsCanceled)

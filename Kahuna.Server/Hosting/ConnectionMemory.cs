@@ -10,7 +10,7 @@ namespace Kahuna.Server.Hosting;
 /// <param name="giveBack">Collects and trims; called at most once per <see cref="Look"/>.</param>
 internal sealed class ConnectionMemory(Action giveBack)
 {
-    /// <summary>Fewer connections than this, at some 50 KB each, are not worth a collection.</summary>
+    /// <summary>Fewer connections than this, at some 60 KB each, are not worth a collection.</summary>
     private const int EndedMin = 256;
 
     private int _open;

@@ -79,7 +79,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         _links = new PeerLinks(NodeLinks.OptionsOf(options, _tls, members, fatalErrors), relay, loggers);
         _leadership = new LeadershipLog(_view, () => voters.Count(voter => voter == options.NodeId || _links.IsUp(voter)), _log);
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
-        StateLimits limits = new() { HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes)) };
+        HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));
+        StateLimits limits = new() { HashSecret = HashSecret };
         StateKeeperOptions keeping = new()
         {
             Self = options.NodeId,
@@ -134,6 +135,9 @@ internal sealed class KahunaNode : IAsyncDisposable
     public NodeOptions Options { get; }
 
     public ClusterView View => _view;
+
+    /// <summary>The secret of this node's tables. It is not to leave the process.</summary>
+    internal HashSecret HashSecret { get; }
 
     /// <summary>Completes, with the reason, when the node cannot go on (its log is dead). The owner then stops it.</summary>
     public Task<Exception> Fatal => _fatal.Task;

@@ -11,7 +11,7 @@ internal static partial class NodeLog
     /// <summary>What an operator should look at, with its fields.</summary>
     public static void Attention(this ILogger logger, ReportLine line) => logger.Log(LogLevel.Warning, new EventId(2, nameof(Attention)), line, null, static (line, _) => line.ToString());
 
-    [LoggerMessage(EventId = 3, Level = LogLevel.Critical, Message = "{Group} has stopped: a rule of the program is broken. It serves nothing any more; keep the data directory and report this.")]
+    [LoggerMessage(EventId = 3, Level = LogLevel.Critical, Message = "{Group} has stopped: a rule of the program is broken. It serves nothing any more; keep a copy of the data directory and report this. Its log is dropped when the node's log has grown to half of --log-limit; then this node starts with --rebuild only.")]
     public static partial void PartitionFailed(this ILogger logger, string group, Exception error);
 
     [LoggerMessage(EventId = 4, Level = LogLevel.Critical, Message = "The node stops: {Reason}")]

@@ -7,6 +7,7 @@ using Kahuna.Server.Partitions.Locks;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State;
 
 namespace Kahuna.Server.Partitions;
 
@@ -172,13 +173,13 @@ internal sealed class ClientDesk
     }
 
     /// <summary>Applies one command of an entry, and answers whoever waits for it.</summary>
-    public void Apply(scoped in Command command, bool isAwaited)
+    public void Apply(scoped in Command command, KnownHash known, bool isAwaited)
     {
         _chores.Applied(command.Kind);
         ProposalQueue.PendingReply reply = isAwaited ? _proposals.TakeReply() : default;
         if (reply.Sink is null)
         {
-            _states.State.Apply(command, null);
+            _states.State.Apply(command, null, known);
             if (command.Kind == CommandKind.Evict)
             {
                 // There is room again, before the next tick says so.
@@ -191,7 +192,7 @@ internal sealed class ClientDesk
         ByteBuffer frame = _output.BeginReply(reply.Sink, reply.Number, out int at);
         try
         {
-            _states.State.Apply(command, frame);
+            _states.State.Apply(command, frame, known);
         }
         catch (InvariantException)
         {

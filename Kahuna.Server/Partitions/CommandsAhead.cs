@@ -11,6 +11,7 @@ internal static class CommandsAhead
     {
         if (left == 1)
         {
+            ahead.Forget();
             return;
         }
 

@@ -19,10 +19,10 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     /// <summary>Where keys have to go, it is looked after so many turns how much room there is: a few ms of a busy partition.</summary>
     private const int TurnsBetweenWeighings = 32;
 
-    /// <summary>Sweeps that may be under way: 16,384 keys between two ticks, 300,000 in a second.</summary>
+    /// <summary>Times <see cref="LoopOptions.SweepKeysMax"/> that may be under way: 16,384 keys between two ticks, 300,000 in a second.</summary>
     private const int SweepsMax = 32;
 
-    /// <summary>While more than this part of the uncommitted bytes that may be wait, one sweep at a time is enough: clients' writes go first.</summary>
+    /// <summary>While more than this part of the uncommitted bytes that may be wait, the keys of one sweep at a time are enough: clients' writes go first.</summary>
     private const int BusyShare = 4;
 
     /// <summary>Sweeps of sessions, and of idempotency keys, that one tick proposes: 40,000 steps a second, more than come in at a rate that a partition keeps up with.</summary>
@@ -96,16 +96,16 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     /// <summary>As many sweeps as there are keys for: keys are removed at the rate at which they fall due.</summary>
     private void Sweep(long clusterMs)
     {
-        int max = proposals.Bytes > options.UncommittedBytesMax / BusyShare ? 1 : SweepsMax;
-        if (_sweeps >= max)
+        int keysMax = (proposals.Bytes > options.UncommittedBytesMax / BusyShare ? 1 : SweepsMax) * options.SweepKeysMax;
+        if (_sweeps * ExpirySweep.KeysPerCommand >= keysMax)
         {
             return;
         }
 
-        int wanted = (states.State.CountDue(clusterMs, max * options.SweepKeysMax) + options.SweepKeysMax - 1) / options.SweepKeysMax;
+        int wanted = (states.State.CountDue(clusterMs, keysMax) + ExpirySweep.KeysPerCommand - 1) / ExpirySweep.KeysPerCommand;
         for (; _sweeps < wanted; _sweeps++)
         {
-            Propose(CommandKind.ExpireSweep, options.SweepKeysMax);
+            Propose(CommandKind.ExpireSweep, ExpirySweep.KeysPerCommand);
         }
     }
 

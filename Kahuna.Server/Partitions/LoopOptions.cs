@@ -44,10 +44,10 @@ internal sealed record LoopOptions
     /// <summary>Peer bytes that may wait in one loop's inbox; more is dropped, as on a network.</summary>
     public long PeerInboxBytesMax { get; init; } = 128 << 20;
 
-    /// <summary>Bytes of names in one command that evicts keys: bounded work per entry.</summary>
+    /// <summary>Bytes of names in one command that evicts keys; there are at most <see cref="Eviction.KeysPerCommand"/>.</summary>
     public int EvictNamesBytesMax { get; init; } = 64 * 1024;
 
-    /// <summary>Keys that one sweep removes: bounded work per entry.</summary>
+    /// <summary>Keys that are swept at a time while a leader has much else to do, in commands of <see cref="ExpirySweep.KeysPerCommand"/>.</summary>
     public int SweepKeysMax { get; init; } = 512;
 
     /// <summary>A node that does not tick for so long has stood still. A leader then forgets nothing by age for as long as commands live; on any node commands that open a session are refused for as long as this again, unless it led before and still does (<see cref="StandstillGuard"/>). Less than what commands are remembered for beyond their life.</summary>

@@ -321,6 +321,7 @@ internal sealed class Partition
         }
 
         _core.IsStalled = _output.IsLogStalled;
+        _core.IsReluctant = _output.IsLate;
         _core.Tick();
         _states.Tick(_core);
         if (_meta?.Tick(_clients.IsServing && IsLeader, bytes => Record(bytes.Written)) is { } start)
@@ -743,7 +744,7 @@ internal sealed class Partition
             decodes = CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes);
             decodes &= Command.TryRead(bytes, out Command command);
             InvariantException.Require(decodes, "a committed command decodes");
-            _clients.Apply(command, isAwaited: replies > 0);
+            _clients.Apply(command, _states.State.Ahead.HashOf(i % Prefetcher.CommandsMax), isAwaited: replies > 0);
             _meta?.Changed();
         }
     }

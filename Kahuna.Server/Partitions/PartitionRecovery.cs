@@ -97,7 +97,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         if (found.Start > Applied)
         {
             throw new StorageException(
-                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.");
+                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. So it is when the group had stopped on this node and the log has grown to half of --log-limit since. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.");
         }
 
         if (Mark is not { } mark)

@@ -48,6 +48,8 @@ internal sealed class ReadDesk(TurnOutput output, StateDesk states, LockDesk loc
                 CommandsAhead.OfReads(states.State.Ahead, _reads);
             }
 
+            // The group begins with the read behind the one that was taken before it was looked at.
+            KnownHash known = states.State.Ahead.HashOf((i % Prefetcher.CommandsMax) - 1);
             uint number = read.Batch.Operations[read.Operation].Number;
             ReplySink sink = read.Batch.Sink;
             ParkedRead asked = new(number, read.Batch, read.Operation, null);
@@ -55,7 +57,7 @@ internal sealed class ReadDesk(TurnOutput output, StateDesk states, LockDesk loc
             {
                 read.Batch.Release();
             }
-            else if (parked.Holds(sink) || !TryAnswer(sink, asked, nowMs, ref left, out _))
+            else if (parked.Holds(sink) || !TryAnswer(sink, asked, known, nowMs, ref left, out _))
             {
                 parked.Add(sink, asked);
             }
@@ -127,7 +129,7 @@ internal sealed class ReadDesk(TurnOutput output, StateDesk states, LockDesk loc
                     return;
                 }
             }
-            else if (TryAnswer(sink, read, nowMs, ref left, out int answerBytes))
+            else if (TryAnswer(sink, read, default, nowMs, ref left, out int answerBytes))
             {
                 parked.Take(sink);
             }
@@ -139,7 +141,7 @@ internal sealed class ReadDesk(TurnOutput output, StateDesk states, LockDesk loc
     }
 
     /// <summary>Answers a read and lets its batch go. False: there is no room for its answer, of which the size is told.</summary>
-    private bool TryAnswer(ReplySink sink, in ParkedRead read, long nowMs, ref int left, out int answerBytes)
+    private bool TryAnswer(ReplySink sink, in ParkedRead read, KnownHash known, long nowMs, ref int left, out int answerBytes)
     {
         bool decodes = Command.TryRead(read.Bytes, out Command command);
         InvariantException.Require(decodes, "a read that passed the door decodes");
@@ -160,7 +162,7 @@ internal sealed class ReadDesk(TurnOutput output, StateDesk states, LockDesk loc
         ByteBuffer frame = output.BeginReply(sink, read.Number, out int at);
         try
         {
-            states.State.Read(command, nowMs, frame);
+            states.State.Read(command, nowMs, frame, known);
         }
         catch (InvariantException)
         {

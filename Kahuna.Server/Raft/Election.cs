@@ -28,6 +28,9 @@ internal sealed class Election
     /// <summary>A leader was heard so lately that a majority may still follow it: no vote against it (thesis 4.2.3).</summary>
     public bool IsWithinLease => _elapsed < _electionTicks;
 
+    /// <summary>The shortest election timeout; none is twice as long.</summary>
+    public int TimeoutTicks => _electionTicks;
+
     /// <summary>True when the time without a leader is over.</summary>
     public bool Tick() => ++_elapsed >= _timeout;
 

@@ -49,6 +49,12 @@ internal sealed class RaftCore
     /// <summary>Whom to send callers to: the leader as far as known, or who is to lead next while this node hands leadership over.</summary>
     public NodeId LeaderToAsk => IsTransferring ? _leadership.TransferTarget : Leader;
 
+    /// <summary>
+    /// This node would lead badly for now: others go first. It campaigns when none of them has taken leadership for <see cref="Roles.ReluctantElections"/> election timeouts, and votes as
+    /// ever. Set by the owner.
+    /// </summary>
+    public bool IsReluctant { get; set; }
+
     /// <summary>Set by the owner: its log has waited for its disk for an election timeout. This node does not campaign meanwhile, and says so to its leader.</summary>
     public bool IsStalled
     {
@@ -99,7 +105,7 @@ internal sealed class RaftCore
                 _roles.LeaveLeadership();
             }
         }
-        else if (_roles.ElectionTick())
+        else if (_roles.ElectionTick() && !(IsReluctant && _roles.IsSomebodyElsesTurn))
         {
             Campaign();
         }

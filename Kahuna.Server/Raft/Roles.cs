@@ -8,6 +8,9 @@ namespace Kahuna.Server.Raft;
 /// </summary>
 internal sealed class Roles
 {
+    /// <summary>Election timeouts for which a reluctant node leaves leadership to others: one and a half times the longest that one of them waits, so that it loses a first vote and is elected in a second.</summary>
+    public const int ReluctantElections = 3;
+
     private readonly Members _members;
     private readonly Standing _standing;
     private readonly EntryLog _log;
@@ -38,6 +41,9 @@ internal sealed class Roles
 
     /// <summary>Ticks since the leader of the term was last heard; 0 while this node leads.</summary>
     public int TicksWithoutLeader { get; private set; }
+
+    /// <summary>A member that is not reluctant may still be elected.</summary>
+    public bool IsSomebodyElsesTurn => TicksWithoutLeader < ReluctantElections * _election.TimeoutTicks;
 
     /// <summary>A tick has passed.</summary>
     public void CountSilence() => TicksWithoutLeader = Role == RaftRole.Leader ? 0 : TicksWithoutLeader + 1;

@@ -9,11 +9,14 @@ namespace Kahuna.Server.State;
 /// </summary>
 internal static class Eviction
 {
+    /// <summary>Keys that one command lets go, with their history: bounded work.</summary>
+    public const int KeysPerCommand = 32;
+
     /// <summary>What a key takes up besides its block: its row, its share of the hash table, its place in the queue.</summary>
     private const int OverheadBytes = KeyTable.RowBytes + 6 + 12;
 
     /// <summary>
-    /// Appends names of keys that should go, until they make up <paramref name="bytes"/>, which is lowered by what they do, or the names fill the buffer to <paramref name="namesBytesMax"/>. False when
+    /// Appends names of keys that should go, until they make up <paramref name="bytes"/>, which is lowered by what they do, the names fill the buffer to <paramref name="namesBytesMax"/>, or there are <see cref="KeysPerCommand"/>. False when
     /// none was found.
     /// </summary>
     public static bool TryChoose(KeyStore store, ByteBuffer names, int namesBytesMax, ref long bytes)
@@ -23,17 +26,17 @@ internal static class Eviction
             return false;
         }
 
-        bool isAny = false;
-        while (bytes > 0 && names.Length < namesBytesMax && uses.Next() is var row and not 0)
+        int count = 0;
+        while (bytes > 0 && count < KeysPerCommand && names.Length < namesBytesMax && uses.Next() is var row and not 0)
         {
             ref readonly KeyEntry entry = ref store.Keys[row];
             BinaryPrimitives.WriteUInt16LittleEndian(names.Take(sizeof(ushort)), entry.KeyLength);
             names.Append(store.Keys.Key(in entry));
             bytes -= OverheadBytes + SizeClasses.BytesOf(SizeClasses.Of(entry.BlockLength));
-            isAny = true;
+            count++;
         }
 
-        return isAny;
+        return count > 0;
     }
 
     /// <summary>Forgets the keys that a command names and that are there.</summary>

@@ -14,10 +14,10 @@ internal static class KeyReader
     /// Answers one read (Get, Exists) and appends its encoded outcome. What has expired by <paramref name="timeMs"/>, the time of the latest entry, is hidden, and nothing else: a leader's clock may be
     /// ahead of what the next leader's goes on from, and a key that was gone must not come back. <paramref name="nowMs"/>, by that clock, is what the remaining time is counted from.
     /// </summary>
-    public static void Read(KeyStore store, scoped in Command command, long timeMs, long nowMs, ByteBuffer outcome)
+    public static void Read(KeyStore store, scoped in Command command, long timeMs, long nowMs, ByteBuffer outcome, KnownHash known)
     {
         InvariantException.Require(command.Kind is CommandKind.Get or CommandKind.Exists, "only get and exists are read");
-        int key = store.Keys.Find(command.Key, store.Keys.HashOf(command.Key));
+        int key = store.Keys.Find(command.Key, store.Keys.HashOf(command.Key, known));
         if (key == 0)
         {
             new Outcome(OutcomeStatus.NotFound).Write(outcome);

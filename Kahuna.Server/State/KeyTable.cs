@@ -57,6 +57,10 @@ internal sealed class KeyTable
     /// <summary>The part of the key's hash that rows keep. It depends on the process's secret, so nothing that is replicated or stored may depend on it.</summary>
     public uint HashOf(ReadOnlySpan<byte> key) => (uint)SipHash13.Hash(key, in _secret);
 
+    /// <summary>The same for a key whose hash may be known already.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public uint HashOf(ReadOnlySpan<byte> key, KnownHash known) => known.IsKnown ? known.Value : HashOf(key);
+
     /// <summary>The key's bytes, valid until its block changes.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public ReadOnlySpan<byte> Key(in KeyEntry entry) => _slabs.Span(entry.Block, 0, entry.KeyLength);

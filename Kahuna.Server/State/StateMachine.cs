@@ -94,7 +94,10 @@ internal sealed class StateMachine
     /// Applies one mutation. With <paramref name="outcome"/> the encoded outcome (Wire/Outcomes/Outcome) is appended there;
     /// without (followers, restart) the effect is the same and nothing is encoded.
     /// </summary>
-    public void Apply(scoped in Command command, ByteBuffer? outcome)
+    /// <param name="command">A command that passed the door.</param>
+    /// <param name="outcome">Takes the encoded outcome; null: nobody asks for it.</param>
+    /// <param name="known">The hash of the command's key, where it is known.</param>
+    public void Apply(scoped in Command command, ByteBuffer? outcome, KnownHash known = default)
     {
         _store.DropOld(TimeMs);
         if (IsOfLeader(command.Kind))
@@ -103,7 +106,7 @@ internal sealed class StateMachine
             return;
         }
 
-        uint hash = _store.Keys.HashOf(command.Key);
+        uint hash = _store.Keys.HashOf(command.Key, known);
         if (!BeginNumber(in command, outcome))
         {
             return;
@@ -176,7 +179,7 @@ internal sealed class StateMachine
     }
 
     /// <inheritdoc cref="StateReads.Read"/>
-    public bool Read(scoped in Command command, long nowMs, ByteBuffer outcome) => StateReads.Read(_store, this, in command, nowMs, outcome);
+    public bool Read(scoped in Command command, long nowMs, ByteBuffer outcome, KnownHash known = default) => StateReads.Read(_store, this, in command, nowMs, outcome, known);
 
     /// <summary>True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then proposes an ExpireSweep.</summary>
     public bool HasExpired(long nowMs) => _store.Expiry.AnyPassed(nowMs);

@@ -8,7 +8,7 @@ namespace Kahuna.Server.State;
 internal static class StateReads
 {
     /// <summary>Answers one read and appends its encoded outcome. Of keys: <see cref="KeyReader.Read"/>. False when the answer may be held back, because there is nothing to say yet.</summary>
-    public static bool Read(KeyStore store, StateMachine state, scoped in Command command, long nowMs, ByteBuffer outcome)
+    public static bool Read(KeyStore store, StateMachine state, scoped in Command command, long nowMs, ByteBuffer outcome, KnownHash known)
     {
         if (LockCheck.IsLock(command.Kind))
         {
@@ -24,7 +24,7 @@ internal static class StateReads
                 state.Sequences.List(command.Key, command.AtRevision, outcome);
                 break;
             default:
-                KeyReader.Read(store, in command, state.TimeMs, nowMs, outcome);
+                KeyReader.Read(store, in command, state.TimeMs, nowMs, outcome, known);
                 break;
         }
 

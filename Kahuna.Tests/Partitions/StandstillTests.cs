@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Partitions;
@@ -49,6 +50,37 @@ public sealed class StandstillTests
         _cluster.Tick((StandstillMs / 50) + 1);
         Assert.Equal(OutcomeStatus.Applied, Do(next, Numbered(CommandFlags.Opening)));
     }
+
+    /// <summary>Half of the elections went to the one that refuses new sessions for a while.</summary>
+    [Theory]
+    [MemberData(nameof(Seeds))]
+    public void Who_stood_still_is_not_elected_while_another_can_be(ulong seed)
+    {
+        ModelCluster cluster = new(3, configure: options => options with { PlacementTicks = 1 << 20, StandstillMs = StandstillMs, Seed = options.Seed + (seed * 0x9E3779B97F4A7C15) });
+        NodeId leader = cluster.Elect();
+        NodeId still = cluster.Ids.First(id => id != leader);
+        cluster.Cut.Add(still);
+        for (int i = 0; i < 3; i++)
+        {
+            cluster.Pass(StandstillMs / 2);
+            foreach (PartitionLoop loop in cluster.Ids.Where(id => id != still).SelectMany(id => cluster[id.Value].Loops!.Loops.ToArray()))
+            {
+                loop.PostTick();
+            }
+
+            cluster.Settle();
+        }
+
+        cluster.Cut.Clear();
+        cluster.Tick(2);
+        Assert.Equal(leader, cluster.LeaderOf());
+        cluster.Cut.Add(leader);
+        NodeId next = cluster.Elect();
+        Assert.NotEqual(still, next);
+        Assert.NotEqual(leader, next);
+    }
+
+    public static TheoryData<ulong> Seeds => [.. Enumerable.Range(1, 12).Select(static seed => (ulong)seed)];
 
     private static byte[] Numbered(CommandFlags flags)
     {

@@ -72,7 +72,7 @@ internal enum OutcomeStatus : byte
     /// <summary>The partition stopped on a broken invariant. Happened: unknown. gRPC INTERNAL.</summary>
     Internal = 72,
 
-    /// <summary>The node's memory for ephemeral keys has reached its limit. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    /// <summary>The node's memory for persistent data or for ephemeral keys has reached its limit, or the partition holds as much as one can. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
     MemoryFull = 73,
 
     /// <summary>The partition does not know the session, and the command did not open it. This attempt did not happen; whether an earlier one of the same number did is not known. gRPC FAILED_PRECONDITION.</summary>

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
+using System.IO.Pipelines;
 using Google.Protobuf;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Partitions;
@@ -29,6 +30,9 @@ internal sealed class CallContext
     private const int ResetInternalError = 2;
     private const int ResetCancel = 8;
 
+    /// <summary>A stream that stalls is cut at most a quarter of the patience late.</summary>
+    private const int LooksPerPatience = 4;
+
     /// <summary>Timers take no longer times; nobody waits 24 days for a call.</summary>
     private static readonly TimeSpan s_longest = TimeSpan.FromMilliseconds(int.MaxValue);
 
@@ -50,13 +54,14 @@ internal sealed class CallContext
     private bool _gzip;
     private bool _finished;
     private volatile bool _begun;
+    private long _flushingSince;
 
     public CallContext(GrpcServer server, HttpContext http, string method)
     {
         _server = server;
         Http = http;
         Method = method;
-        Requests = new GrpcRequestReader(http.Request, server.Options.MaxReceiveMessageBytes);
+        Requests = new GrpcRequestReader(http.Request, server.Options.MaxReceiveMessageBytes, server.Options.Requests);
     }
 
     /// <summary><c>/package.Service/Method</c>.</summary>
@@ -101,9 +106,11 @@ internal sealed class CallContext
     internal async Task RunAsync(GrpcMethodHandler handler)
     {
         _handler = handler;
+        ConnectionShare? share = null;
         try
         {
             ReadProtocolHeaders();
+            share = OpenStream();
             Task work = handler.InvokeAsync(this);
             if (!work.IsCompleted)
             {
@@ -119,6 +126,8 @@ internal sealed class CallContext
         }
         finally
         {
+            Requests.End();
+            share?.CloseStream();
             await FinishAsync();
         }
     }
@@ -185,11 +194,31 @@ internal sealed class CallContext
         try
         {
             WriteMessage(reply);
-            await Http.Response.BodyWriter.FlushAsync(token);
+            await FlushAsync(token);
         }
         finally
         {
             GiveOutputBack();
+        }
+    }
+
+    /// <summary>Sends what was written of a stream, by its one writer; the timer cuts a caller off that does not take it.</summary>
+    internal ValueTask<FlushResult> FlushAsync(CancellationToken token)
+    {
+        ValueTask<FlushResult> flush = Http.Response.BodyWriter.FlushAsync(token);
+        return flush.IsCompleted ? flush : WaitForFlushAsync(flush);
+    }
+
+    private async ValueTask<FlushResult> WaitForFlushAsync(ValueTask<FlushResult> flush)
+    {
+        Volatile.Write(ref _flushingSince, Stopwatch.GetTimestamp());
+        try
+        {
+            return await flush;
+        }
+        finally
+        {
+            Volatile.Write(ref _flushingSince, 0);
         }
     }
 
@@ -338,17 +367,19 @@ internal sealed class CallContext
         }
     }
 
-    /// <summary>When the timer has something to do: the deadline, or the end of patience with a request that does not arrive.</summary>
+    /// <summary>When the timer has something to do: the deadline, or the end of patience with a request that does not arrive or a stream that stalls.</summary>
     private TimeSpan? NextDue()
     {
         TimeSpan? due = _timeout is { } timeout ? Min(Left(timeout), s_longest) : null;
-        if (_handler!.RequestStreams || Requests.OnlyTaken)
+        TimeSpan? patience = !_handler!.RequestStreams && !Requests.OnlyTaken ? Left(_server.Options.RequestReceiveTimeout) : null;
+        if (Streams)
         {
-            return due;
+            // Waits begin and end with each message: they are looked at now and then instead of with a timer each.
+            TimeSpan look = Min(_server.Options.RequestReceiveTimeout, _server.Options.ReplyPatience) / LooksPerPatience;
+            patience = Min(patience ?? look, look);
         }
 
-        TimeSpan patience = Left(_server.Options.RequestReceiveTimeout);
-        return Min(due ?? patience, patience);
+        return patience is { } first ? Min(due ?? first, first) : due;
     }
 
     private void OnTimer()
@@ -376,6 +407,13 @@ internal sealed class CallContext
 
             if (_forcedStatus is not null)
             {
+                Reset(ResetCancel);
+                return;
+            }
+
+            if (Volatile.Read(ref _flushingSince) is var since and > 0 && Stopwatch.GetElapsedTime(since) >= _server.Options.ReplyPatience)
+            {
+                // Neither a status nor anything else would reach a caller that does not read.
                 Reset(ResetCancel);
                 return;
             }
@@ -413,9 +451,20 @@ internal sealed class CallContext
         }
 
         TimeSpan patience = _server.Options.RequestReceiveTimeout;
-        return !_handler!.RequestStreams && !Requests.OnlyTaken && Left(patience) == TimeSpan.Zero
+        bool overdue = _handler!.RequestStreams ? Requests.WaitsLongerThan(patience) : !Requests.OnlyTaken && Left(patience) == TimeSpan.Zero;
+        return overdue
             ? new GrpcStatus(GrpcStatusCode.DeadlineExceeded, $"The request was not complete after {patience.TotalSeconds.ToString(CultureInfo.InvariantCulture)} s.")
             : null;
+    }
+
+    /// <summary>Counts a call that has no end of its own against its connection; null when it is none, or nobody counts.</summary>
+    private ConnectionShare? OpenStream()
+    {
+        int most = _server.Options.StreamsPerConnectionMax;
+        ConnectionShare? share = Streams ? Http.Features.Get<ConnectionShare>() : null;
+        return share?.TryOpenStream(most) ?? true
+            ? share
+            : throw new GrpcException(GrpcStatusCode.ResourceExhausted, $"The connection has {most} open streams, its limit; this one was not opened. End others first, or use another connection.");
     }
 
     private static void Cancel(CancellationTokenSource? cancellation)

@@ -6,13 +6,23 @@ using Kahuna.Client.Wire.Grpc;
 namespace Kahuna.Server.Api.Grpc;
 
 /// <summary>Reads typed messages from the body of a request. Owned by a <see cref="CallContext"/>; one reader at a time.</summary>
-internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes)
+internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes, RequestRoom room)
 {
     private readonly PipeReader _body = request.BodyReader;
+    private volatile MessageWait? _wait;
     private volatile bool _onlyTaken;
 
     /// <summary>The one request of a call that has one was read whole. Any thread.</summary>
     public bool OnlyTaken => _onlyTaken;
+
+    /// <summary>The wait for a message that is not here as a whole; made when one is waited for.</summary>
+    public MessageWait Wait => _wait ??= new MessageWait(request.HttpContext.Features.Get<ConnectionShare>()?.Requests, room);
+
+    /// <summary>A message of a stream is waited for, longer than <paramref name="patience"/>. Any thread.</summary>
+    public bool WaitsLongerThan(TimeSpan patience) => _wait?.IsLongerThan(patience) ?? false;
+
+    /// <summary>The call is over.</summary>
+    public void End() => _wait?.End();
 
     /// <summary>The one request of a call that has one. A message that is there already is read without waiting.</summary>
     /// <exception cref="GrpcException">INTERNAL: none, more than one, cut off, or no message of this type; RESOURCE_EXHAUSTED: over the limit.</exception>
@@ -85,6 +95,12 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes)
     {
         while (true)
         {
+            // What TryRead found was looked at already; a stream that has sent nothing at all is waited for as well.
+            if (_wait is null)
+            {
+                Wait.Begin(0);
+            }
+
             ReadResult result = await _body.ReadAsync(cancellationToken);
             bool completed = result.IsCompleted;
             if (TryTake(result, parser, out TRequest? message, only: false))
@@ -118,14 +134,23 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes)
                 message = Parse(parser, compressed ? Unpack(body) : body);
                 examined = buffer.Start;
                 _onlyTaken = only;
+                _wait?.End();
                 return only && !buffer.IsEmpty
                     ? throw new GrpcException(GrpcStatusCode.Internal, "The request has more than one message.")
                     : true;
             }
 
-            return result.IsCompleted && !buffer.IsEmpty
-                ? throw new GrpcException(GrpcStatusCode.Internal, "The request ended in the middle of a message.")
-                : false;
+            if (result.IsCompleted && !buffer.IsEmpty)
+            {
+                throw new GrpcException(GrpcStatusCode.Internal, "The request ended in the middle of a message.");
+            }
+
+            if (!result.IsCompleted)
+            {
+                Wait.Begin(buffer.Length);
+            }
+
+            return false;
         }
         finally
         {

@@ -5,7 +5,7 @@ namespace Kahuna.Server.Api.Grpc;
 /// <summary>The limits of the endpoint, in one place. Used at start-up.</summary>
 internal static class KestrelLimits
 {
-    /// <summary>Connections at a time, where descriptors do not end earlier: at some 50 KB each, half a gigabyte.</summary>
+    /// <summary>Connections at a time, where descriptors do not end earlier: at some 60 KB each, 0.6 GB.</summary>
     public const int ConnectionsMax = 10_000;
 
     /// <summary>Calls at a time on one connection; further ones wait in the client. What they send but nobody has read is bounded by the connection's window.</summary>
@@ -17,19 +17,24 @@ internal static class KestrelLimits
     /// <summary>As above for a connection with all its streams.</summary>
     public const int ConnectionWindowBytes = 8 << 20;
 
-    /// <summary>Sets the limits of connections, streams, headers and silence.</summary>
+    /// <summary>Sets the limits of connections, streams, headers and silence. To be called before the endpoints are listed.</summary>
     public static void ConfigureKahunaLimits(this KestrelServerOptions kestrel)
     {
         kestrel.AddServerHeader = false;
         KestrelServerLimits limits = kestrel.Limits;
         limits.MaxConcurrentConnections = ConnectionsMax;
 
-        // A stream's reader may pause for as long as it likes; dead peers are found by pings.
+        // Those who do not take their answers are cut by the calls themselves (GrpcServerOptions.ReplyPatience); dead peers are found by pings.
         limits.MinResponseDataRate = null;
         limits.Http2.MaxStreamsPerConnection = StreamsPerConnectionMax;
         limits.Http2.InitialStreamWindowSize = StreamWindowBytes;
         limits.Http2.InitialConnectionWindowSize = ConnectionWindowBytes;
         limits.Http2.KeepAlivePingDelay = TimeSpan.FromSeconds(15);
         limits.Http2.KeepAlivePingTimeout = TimeSpan.FromSeconds(15);
+        kestrel.ConfigureEndpointDefaults(static listen => listen.Use(static next => connection =>
+        {
+            connection.Features.Set(new ConnectionShare());
+            return next(connection);
+        }));
     }
 }

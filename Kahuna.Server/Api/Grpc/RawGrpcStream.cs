@@ -13,8 +13,17 @@ internal sealed class RawGrpcStream(CallContext call)
     /// <summary>Messages of the caller, each with its five-byte prefix; it completes when the caller has sent the last one and fails when the stream is lost.</summary>
     public PipeReader Input => call.Http.Request.BodyReader;
 
-    /// <summary>Takes whole messages with their five-byte prefix; a flush sends them. Not to be completed by the handler.</summary>
+    /// <summary>Takes whole messages with their five-byte prefix; <see cref="FlushAsync"/> sends them. Not to be completed by the handler.</summary>
     public PipeWriter Output => call.Http.Response.BodyWriter;
+
+    /// <summary>
+    /// The reader's wait for a message: it calls <see cref="MessageWait.Begin"/> before it reads on, and <see cref="MessageWait.End"/> when it has one. A wait that takes too long
+    /// ends the call: the read of <see cref="Input"/> is cancelled.
+    /// </summary>
+    public MessageWait Wait => call.Requests.Wait;
+
+    /// <summary>Sends what was written. A caller that takes nothing for <see cref="GrpcServerOptions.ReplyPatience"/> loses the call.</summary>
+    public ValueTask<FlushResult> FlushAsync() => call.FlushAsync(CancellationToken.None);
 
     /// <summary>Sends the response's headers, on which the caller of a stream waits. To be called before anything is written to <see cref="Output"/>.</summary>
     public async ValueTask FlushHeadersAsync()

@@ -15,7 +15,7 @@ public sealed class FloodTests
     [Fact]
     public async Task Streams_past_the_limit_of_a_connection_wait_for_their_turn()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { StreamsPerConnectionMax = int.MaxValue });
         await using GrpcChannel channel = new(host.Address, new GrpcChannelOptions { Tls = TestCertificate.Trust, EnableMultipleHttp2Connections = false });
         DuplexStreamingCall<EchoMessage, EchoMessage>[] calls =
             [.. Enumerable.Range(0, KestrelLimits.StreamsPerConnectionMax + 500).Select(_ => channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser))];

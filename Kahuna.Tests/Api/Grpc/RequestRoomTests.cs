@@ -1,0 +1,118 @@
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Grpc;
+
+namespace Kahuna.Tests.Api.Grpc;
+
+/// <summary>Requests that are not complete are counted, per connection and per node, and past a limit refused.</summary>
+public sealed class RequestRoomTests
+{
+    private const string Set = "/kahuna.v1.KeyValues/SetKeyValue";
+    private const int Mega = 1 << 20;
+
+    [Fact]
+    public void A_connection_that_leaves_large_requests_unfinished_gets_no_room_for_more()
+    {
+        RequestRoom connection = new(RequestRoom.ConnectionBytesMax);
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        MessageWait[] waits = [.. Enumerable.Range(0, 17).Select(_ => new MessageWait(connection, node))];
+        foreach (MessageWait wait in waits.AsSpan(0, 16))
+        {
+            wait.Begin(Mega);
+            wait.Begin(4 * Mega);
+        }
+
+        GrpcException refused = Assert.Throws<GrpcException>(() => waits[16].Begin(Mega));
+        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
+        Assert.Equal("The connection has 64 MiB of requests that are not complete, its limit; this one was not carried out. Finish the others first, or send smaller ones.", refused.Status.Message);
+        waits[16].End();
+
+        // Small ones always fit, and what is complete makes room.
+        waits[16].Begin(RequestRoom.SmallBytes);
+        waits[0].End();
+        waits[16].Begin(4 * Mega - 1);
+        Array.ForEach(waits, static wait => wait.End());
+        Assert.Equal((0, 0), (connection.Used, node.Used));
+    }
+
+    [Fact]
+    public void Many_connections_share_the_nodes_room()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        for (int i = 0; i < 4; i++)
+        {
+            new MessageWait(new RequestRoom(RequestRoom.ConnectionBytesMax), node).Begin(RequestRoom.ConnectionBytesMax);
+        }
+
+        GrpcException refused = Assert.Throws<GrpcException>(() => new MessageWait(new RequestRoom(RequestRoom.ConnectionBytesMax), node).Begin(Mega));
+        Assert.StartsWith("The node has 256 MiB of requests that are not complete", refused.Status.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Unfinished_calls_take_up_room_until_they_end()
+    {
+        RequestRoom node = new(3 * Mega);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { Requests = node });
+        using HttpMessageInvoker http = RawHttp.Invoker();
+        using CancellationTokenSource leave = new();
+        List<Task> unfinished = [];
+        for (int i = 0; i < 3; i++)
+        {
+            unfinished.Add(http.SendAsync(Unfinished(host.Address, Mega), leave.Token));
+        }
+
+        await UntilAsync(() => node.Used == 3 * Mega);
+        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => SendAsync(host, Mega));
+        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
+        await SendAsync(host, 16);
+        await leave.CancelAsync();
+        await UntilAsync(() => node.Used == 0);
+        await SendAsync(host, Mega);
+        await Assert.ThrowsAnyAsync<Exception>(() => Task.WhenAll(unfinished));
+    }
+
+    private static Task SendAsync(GrpcTestHost host, int bytes) => host.Channel.UnaryAsync(
+        Set,
+        new SetKeyValueRequest { Key = "a", Durability = Durability.Persistent, Value = new Value { Data = Google.Protobuf.ByteString.CopyFrom(new byte[bytes]) } },
+        SetKeyValueResponse.Parser);
+
+    /// <summary>A request that says it has one byte more than it sends.</summary>
+    private static HttpRequestMessage Unfinished(Uri address, int bytes)
+    {
+        HttpRequestMessage request = RawHttp.Request(address, Set, []);
+        byte[] prefix = new byte[GrpcProtocol.PrefixBytes];
+        GrpcFraming.WritePrefix(prefix, compressed: false, bytes);
+        request.Content = new EndlessContent([.. prefix, .. new byte[bytes - prefix.Length]]);
+        request.Content.Headers.ContentType = new("application/grpc");
+        return request;
+    }
+
+    private static async Task UntilAsync(Func<bool> holds)
+    {
+        long until = Environment.TickCount64 + (long)LastNet.Span.TotalMilliseconds;
+        while (!holds())
+        {
+            Assert.True(Environment.TickCount64 < until, "It does not become true.");
+            await Task.Yield();
+        }
+    }
+
+    /// <summary>Sends its bytes and does not end.</summary>
+    private sealed class EndlessContent(byte[] bytes) : HttpContent
+    {
+        protected override Task SerializeToStreamAsync(Stream stream, System.Net.TransportContext? context) => SerializeToStreamAsync(stream, context, CancellationToken.None);
+
+        protected override async Task SerializeToStreamAsync(Stream stream, System.Net.TransportContext? context, CancellationToken cancellationToken)
+        {
+            await stream.WriteAsync(bytes, cancellationToken);
+            await stream.FlushAsync(cancellationToken);
+            await Task.Delay(Timeout.Infinite, cancellationToken);
+        }
+
+        protected override bool TryComputeLength(out long length)
+        {
+            length = 0;
+            return false;
+        }
+    }
+}

@@ -1,0 +1,192 @@
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api;
+using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Primitives;
+using Kahuna.Tests.Api.Grpc.Protos;
+using Kahuna.Tests.Partitions;
+using Kahuna.Tests.Transport;
+using Frame = Kahuna.Client.Wire.Frames.Frame;
+
+namespace Kahuna.Tests.Api.Grpc;
+
+/// <summary>Streams whose caller neither sends nor reads are cut; streams that only have nothing to say are not.</summary>
+public sealed class StalledStreamTests
+{
+    private const string Exchange = "/kahuna.v1.Cluster/Exchange";
+    private const string Watch = "/kahuna.v1.Cluster/WatchCluster";
+    private const string Echo = "/kahuna.test.Streams/Echo";
+
+    private static readonly TimeSpan s_short = TimeSpan.FromMilliseconds(200);
+    private static readonly TimeSpan s_long = TimeSpan.FromMinutes(10);
+
+    [Fact]
+    public async Task An_exchange_without_a_first_frame_is_ended()
+    {
+        await using GrpcTestHost host = await ExchangeAsync(request: s_short, reply: s_long);
+        using RawDuplexCall silent = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
+        await EndsAsync(silent);
+    }
+
+    [Fact]
+    public async Task An_exchange_that_stops_inside_a_frame_is_ended_and_one_that_is_idle_is_not()
+    {
+        await using GrpcTestHost host = await ExchangeAsync(request: s_short, reply: s_long);
+        using RawDuplexCall idle = await GreetAsync(host);
+        using RawDuplexCall half = await GreetAsync(host);
+        await half.RequestStream.WriteAsync(new byte[] { 0, 0, 0, 1, 0, 7, 7 });
+        await half.RequestStream.FlushAsync();
+        await EndsAsync(half);
+
+        // As old as the other, and it still answers.
+        await idle.RequestStream.WriteAsync(BadRequests(1));
+        await idle.RequestStream.FlushAsync();
+        await idle.CompleteRequestsAsync();
+        Assert.Equal(GrpcStatusCode.OK, (await idle.GetStatusAsync().WaitAsync(LastNet.Span)).Code);
+    }
+
+    [Fact]
+    public async Task An_exchange_whose_answers_nobody_takes_is_reset()
+    {
+        LogRecorder log = new();
+        await using GrpcTestHost host = await ExchangeAsync(request: s_long, reply: s_short, log);
+        using RawDuplexCall rude = await GreetAsync(host);
+        try
+        {
+            for (int i = 0; i < 100; i++)
+            {
+                await rude.RequestStream.WriteAsync(BadRequests(1_000), rude.Ended).AsTask().WaitAsync(LastNet.Span);
+                await rude.RequestStream.FlushAsync(rude.Ended);
+            }
+        }
+        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException)
+        {
+            // Reset while it was still sending.
+        }
+
+        await log.WaitFor("was lost");
+    }
+
+    [Fact]
+    public async Task A_watch_that_nobody_reads_is_reset()
+    {
+        LogRecorder log = new();
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            static server => server.AddService(ClusterReflection.Descriptor.Services[0], static service => service
+                .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", static async (_, replies, _) =>
+                {
+                    while (true)
+                    {
+                        await replies.WriteAsync(new DescribeClusterResponse { ClusterId = new string('x', 100_000) });
+                    }
+                })),
+            new GrpcServerOptions { ReplyPatience = s_short },
+            log: log);
+        using HttpMessageInvoker http = RawHttp.Invoker();
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Watch, [0, 0, 0, 0, 0]);
+        using HttpResponseMessage response = await http.SendAsync(request, CancellationToken.None);
+        await log.WaitFor("was lost");
+    }
+
+    [Fact]
+    public async Task A_stream_of_messages_without_a_first_one_is_ended()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { RequestReceiveTimeout = s_short });
+        using DuplexStreamingCall<EchoMessage, EchoMessage> silent = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
+        GrpcException end = await Assert.ThrowsAsync<GrpcException>(() => silent.ReadAsync()).WaitAsync(LastNet.Span);
+        Assert.Equal(GrpcStatusCode.DeadlineExceeded, end.Code);
+    }
+
+    [Fact]
+    public async Task A_connection_has_room_for_a_number_of_streams()
+    {
+        GrpcServerOptions options = new() { StreamsPerConnectionMax = 3 };
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: options);
+        List<RawDuplexCall> open = [];
+        for (int i = 0; i < options.StreamsPerConnectionMax; i++)
+        {
+            open.Add(await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None));
+        }
+
+        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None));
+        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
+        Assert.Equal("The connection has 3 open streams, its limit; this one was not opened. End others first, or use another connection.", refused.Status.Message);
+
+        // Calls with an end are not counted, another connection has room of its own, and an ended stream makes room.
+        await FloodClient.DescribeAsync(host.Channel);
+        await using GrpcChannel other = new(host.Address, new GrpcChannelOptions { Tls = TestCertificate.Trust });
+        (await other.OpenRawDuplexAsync(Exchange, null, CancellationToken.None)).Dispose();
+        await open[0].CompleteRequestsAsync();
+        Assert.Equal(GrpcStatusCode.OK, (await open[0].GetStatusAsync()).Code);
+        (await OpenSoonAsync(host)).Dispose();
+        open.ForEach(static call => call.Dispose());
+    }
+
+    /// <summary>The caller hears of a stream's end a moment before the server has counted it.</summary>
+    private static async Task<RawDuplexCall> OpenSoonAsync(GrpcTestHost host)
+    {
+        using CancellationTokenSource limit = new(LastNet.Span);
+        while (true)
+        {
+            try
+            {
+                return await host.Channel.OpenRawDuplexAsync(Exchange, null, limit.Token);
+            }
+            catch (GrpcException full) when (full.Code == GrpcStatusCode.ResourceExhausted)
+            {
+                await Task.Yield();
+            }
+        }
+    }
+
+    private static async Task EndsAsync(RawDuplexCall call)
+    {
+        GrpcStatus end = await call.GetStatusAsync().WaitAsync(LastNet.Span);
+        Assert.Equal(new GrpcStatus(GrpcStatusCode.DeadlineExceeded, "The request was not complete after 0.2 s."), end);
+    }
+
+    /// <summary>The shipped exchange; no partition is needed for requests that the door refuses.</summary>
+    private static Task<GrpcTestHost> ExchangeAsync(TimeSpan request, TimeSpan reply, LogRecorder? log = null)
+    {
+        ClusterView view = new(new ClusterIdentity("test", new NodeId(1), "1", 1, [(new NodeId(1), new Uri("https://127.0.0.1:1"))]), hasEphemeral: false);
+        view.ReadCommitIndexFrom(static _ => 0);
+        ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20), default);
+        return GrpcTestHost.StartAsync(
+            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange)),
+            new GrpcServerOptions { RequestReceiveTimeout = request, ReplyPatience = reply },
+            log: log);
+    }
+
+    private static async Task<RawDuplexCall> GreetAsync(GrpcTestHost host)
+    {
+        RawDuplexCall call = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
+        ByteBuffer hello = ByteBuffer.Rent();
+        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+        Frame.End(hello, 0);
+        await call.RequestStream.WriteAsync(hello.WrittenMemory);
+        await call.RequestStream.FlushAsync();
+        hello.Return();
+        return call;
+    }
+
+    /// <summary>A frame of requests that the door refuses: their key is empty.</summary>
+    private static byte[] BadRequests(int count)
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        Frame.Begin(frame, FrameKind.Requests);
+        for (uint i = 1; i <= count; i++)
+        {
+            Frame.AppendRequest(frame, i, 0, new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent });
+        }
+
+        Frame.End(frame, count);
+        byte[] bytes = frame.Written.ToArray();
+        frame.Return();
+        return bytes;
+    }
+}

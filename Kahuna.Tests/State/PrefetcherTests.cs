@@ -1,0 +1,35 @@
+using System.Text;
+using Kahuna.Server.State;
+
+namespace Kahuna.Tests.State;
+
+/// <summary>What was hashed to look ahead is not hashed again, and is never taken for the hash of another key.</summary>
+public sealed class PrefetcherTests
+{
+    private readonly KeyStore _store = new(new StateLimits { HashSecret = new HashSecret(1, 2) });
+
+    [Fact]
+    public void Hashes_of_a_group_are_known_until_the_next()
+    {
+        Prefetcher ahead = new(_store);
+        Add(ahead, "a", "b", "c");
+        ahead.PrefetchReads();
+        Assert.Equal([Known("a"), Known("b"), Known("c"), default, default], Enumerable.Range(0, 5).Select(ahead.HashOf));
+        Assert.Equal(default, ahead.HashOf(-1));
+        Add(ahead, "d");
+        ahead.PrefetchWrites();
+        Assert.Equal([Known("d"), default], Enumerable.Range(0, 2).Select(ahead.HashOf));
+        ahead.Forget();
+        Assert.Equal(default, ahead.HashOf(0));
+    }
+
+    private static void Add(Prefetcher ahead, params string[] keys)
+    {
+        foreach (string key in keys)
+        {
+            ahead.Add(Encoding.UTF8.GetBytes(key));
+        }
+    }
+
+    private KnownHash Known(string key) => new(_store.Keys.HashOf(Encoding.UTF8.GetBytes(key)));
+}
