@@ -30,6 +30,7 @@ internal sealed class SimCluster
         SimNode[] nodes = new SimNode[config.Nodes];
         Rules = new ClusterRules(config, nodes);
         Peers = new PeerNetwork(Scheduler, config, nodes);
+        Availability = new AvailabilityRules(config, nodes, Peers, Rules.Break);
         Clients = new ClientNetwork(Scheduler, config, nodes, Peers);
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
@@ -50,6 +51,8 @@ internal sealed class SimCluster
     public SimScheduler Scheduler { get; }
 
     public ClusterRules Rules { get; }
+
+    public AvailabilityRules Availability { get; }
 
     public PeerNetwork Peers { get; }
 
@@ -88,7 +91,12 @@ internal sealed class SimCluster
         }
 
         long endNs = (long)(Config.Seconds * SecondNs);
-        RunUntil(endNs);
+        while (Scheduler.NowNs < endNs)
+        {
+            RunUntil(Math.Min(endNs, Scheduler.NowNs + LookNs));
+            Availability.Look(Scheduler.NowNs);
+        }
+
         LoadEnds = true;
         Scheduler.Note(SimEvent.Heal, 0);
         _nemesis.Heal();

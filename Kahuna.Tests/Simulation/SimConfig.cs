@@ -52,6 +52,9 @@ internal sealed record SimConfig
 
     public required int ElectionTicks { get; init; }
 
+    /// <summary>The shortest time after which a node that hears no leader asks for votes.</summary>
+    public long ElectionNs => ElectionTicks * TickMs * 1_000_000L;
+
     public required int HeartbeatTicks { get; init; }
 
     public required int TickMs { get; init; }

@@ -70,6 +70,7 @@ internal sealed record SimResult
                 ["closedEpochs"] = cluster.Rules.ClosedEpochs,
                 ["restored"] = cluster.Rules.Restored,
                 ["ephemeral"] = calls.LongCount(static call => call is { IsEphemeral: true, Outcome: CallOutcome.Ok }),
+                ["servedByMajority"] = cluster.Availability.Judged,
                 ["evicted"] = cluster.Nodes.Where(static node => node.Loops is not null).Sum(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Sum(slot => node.Loops!.Partition(slot).State.Counts.Evicted)),
                 ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
