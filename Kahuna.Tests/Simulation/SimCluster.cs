@@ -31,6 +31,7 @@ internal sealed class SimCluster
         Rules = new ClusterRules(config, nodes);
         Peers = new PeerNetwork(Scheduler, config, nodes);
         Availability = new AvailabilityRules(config, nodes, Peers, Rules.Break);
+        Prompt = new PromptRules(config, nodes, Availability, Rules.Break);
         Clients = new ClientNetwork(Scheduler, config, nodes, Peers);
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
@@ -53,6 +54,8 @@ internal sealed class SimCluster
     public ClusterRules Rules { get; }
 
     public AvailabilityRules Availability { get; }
+
+    public PromptRules Prompt { get; }
 
     public PeerNetwork Peers { get; }
 
@@ -90,11 +93,17 @@ internal sealed class SimCluster
             client.Start();
         }
 
+        for (int i = 0; i < Config.Hostile.Count; i++)
+        {
+            new HostileClient(this, i + 1, Config.Hostile[i]).Start();
+        }
+
         long endNs = (long)(Config.Seconds * SecondNs);
         while (Scheduler.NowNs < endNs)
         {
             RunUntil(Math.Min(endNs, Scheduler.NowNs + LookNs));
-            Availability.Look(Scheduler.NowNs);
+            Availability.Look(Scheduler.NowNs, Clients.HasCuts);
+            Prompt.Look();
         }
 
         LoadEnds = true;

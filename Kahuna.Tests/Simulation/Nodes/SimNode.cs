@@ -87,6 +87,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     public HungDisk Hung { get; }
 
+    /// <summary>Bytes of answers that wait, and how many streams they may be for.</summary>
+    public (long Bytes, int Streams) Waiting => (_door?.Room.Used ?? 0, _sessions.Count);
+
     /// <summary>Multiplies the time that a sync takes.</summary>
     public double SyncFactor { get; set; } = 1;
 

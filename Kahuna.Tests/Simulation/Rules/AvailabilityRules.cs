@@ -36,6 +36,9 @@ internal sealed class AvailabilityRules
     private readonly GroupView[] _groups;
     private long _changedNs;
 
+    // How late things arrive over the slowest link. A leader outside of the majority may be at its end, and answers as late.
+    private long _slowestNs;
+
     public AvailabilityRules(SimConfig config, IReadOnlyList<SimNode> nodes, PeerNetwork peers, Action<string, string> breaks)
     {
         _config = config;
@@ -61,20 +64,26 @@ internal sealed class AvailabilityRules
     /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws long ones. A follower waits for up to two until it asks for votes, and an election that
     /// is split is repeated.
     /// </summary>
-    private long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs);
+    public long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs);
 
     /// <summary>An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is given up first, when those who remember have waited for it.</summary>
     private long EphemeralLimitNs => (2 * LimitNs) + ((_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
 
+    /// <summary>Since when everything is whole, and every group is served.</summary>
+    public long QuietSinceNs { get; private set; }
+
+    /// <summary>Something happens that cannot be seen by looking.</summary>
+    public void Disturbed(long nowNs) => QuietSinceNs = nowNs;
+
     /// <summary>The groups as they are 100 ms later.</summary>
-    public void Look(long nowNs)
+    public void Look(long nowNs, bool haveClientsCuts)
     {
         if (!IsJudged)
         {
             return;
         }
 
-        LookAtShapes(nowNs);
+        bool isQuiet = LookAtShapes(nowNs) && !haveClientsCuts;
         bool areClocksFine = true;
         foreach (NodeShape shape in _shapes)
         {
@@ -86,6 +95,7 @@ internal sealed class AvailabilityRules
         {
             GroupView group = _groups[slot];
             bool serves = Serves(slot, group);
+            isQuiet &= serves;
             if (serves)
             {
                 group.ServedNs = nowNs;
@@ -98,12 +108,14 @@ internal sealed class AvailabilityRules
 
             Judge(slot, group, members, nowNs - sinceNs, nowNs);
         }
+
+        QuietSinceNs = isQuiet ? QuietSinceNs : nowNs;
     }
 
     private void Judge(int slot, GroupView group, int members, long wholeNs, long nowNs)
     {
         GroupId name = _config.Layout.GroupOf(slot);
-        long limitNs = name.IsEphemeral ? EphemeralLimitNs : LimitNs;
+        long limitNs = (name.IsEphemeral ? EphemeralLimitNs : LimitNs) + (2 * _slowestNs);
         if (wholeNs <= limitNs || (members & group.Behind) != 0)
         {
             return;
@@ -117,13 +129,17 @@ internal sealed class AvailabilityRules
         }
     }
 
-    private void LookAtShapes(long nowNs)
+    /// <summary>True when everything is whole.</summary>
+    private bool LookAtShapes(long nowNs)
     {
         bool changed = false;
+        bool isWhole = true;
+        _slowestNs = 0;
         for (int i = 0; i < _count; i++)
         {
             NodeShape shape = NodeShape.Of(_nodes[i]);
             changed |= shape != _shapes[i];
+            isWhole &= shape.IsWhole;
             _shapes[i] = shape;
         }
 
@@ -137,7 +153,9 @@ internal sealed class AvailabilityRules
                 }
 
                 LinkShape link = _peers.ShapeOf(a + 1, b + 1);
-                changed |= link.IsOpen != _links[a, b].IsOpen;
+                changed |= link.IsCut != _links[a, b].IsCut || link.ExtraNs != _links[a, b].ExtraNs;
+                _slowestNs = Math.Max(_slowestNs, link.ExtraNs);
+                isWhole &= link is { IsOpen: true, IsUp: true };
                 if (link != _links[a, b] || !link.IsOpen || !link.IsUp || !_shapes[a].IsWhole || !_shapes[b].IsWhole)
                 {
                     _wholeSinceNs[a, b] = nowNs;
@@ -155,6 +173,8 @@ internal sealed class AvailabilityRules
                 Remember(slot);
             }
         }
+
+        return isWhole && !changed;
     }
 
     private void Remember(int slot)
@@ -235,7 +255,7 @@ internal sealed class AvailabilityRules
         int reached = 1;
         for (int other = 0; other < _count; other++)
         {
-            reached += other != leader && _shapes[other].IsRunning && _links[leader, other] is { IsOpen: true, IsUp: true } && _links[other, leader] is { IsOpen: true, IsUp: true } ? 1 : 0;
+            reached += other != leader && _shapes[other].IsRunning && _links[leader, other] is { IsCut: false, IsUp: true } && _links[other, leader] is { IsCut: false, IsUp: true } ? 1 : 0;
         }
 
         return reached > _count / 2;

@@ -193,6 +193,11 @@ internal sealed class SimClient
             _cluster.Rules.Break("a call ends at its deadline", $"process {process}: {lateNs / 1_000_000} ms later");
         }
 
+        if (abandoned is null)
+        {
+            _cluster.Prompt.Ended(call, _cluster.Scheduler.NowNs);
+        }
+
         _cluster.History.End(call, _cluster.Scheduler);
         return call;
     }
