@@ -141,6 +141,12 @@ internal sealed class SimCluster
         CheckerOptions options = new() { TtlSlack = TtlSlack() };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
         IEnumerable<Call> ofKeys = History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
+        if (RevisionHistory.Check(ofKeys) is { } contradiction)
+        {
+            Rules.Break("one revision is one value", contradiction);
+        }
+
+        ofKeys = ofKeys.Where(static call => call.AtRevision is null);
         if (Config.Evicts && EvictedHistory.Check(ofKeys.Where(static call => call.IsEphemeral)) is { } wrong)
         {
             Rules.Break("keys that go come back above their revisions", wrong);

@@ -78,7 +78,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         call.Revision = outcome.Status == OutcomeStatus.NotFound && call.Kind is (CallKind.Delete or CallKind.Extend) ? null : outcome.Revision;
         if (call.Kind == CallKind.Get && call.Done)
         {
-            call.FoundValue = Encoding.UTF8.GetString(outcome.Value);
+            call.FoundValue = outcome.ValueIsNull ? null : Encoding.UTF8.GetString(outcome.Value);
         }
         else if (call.Kind == CallKind.Increment)
         {
@@ -96,6 +96,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             Value = call.Value is null ? default : Encoding.UTF8.GetBytes(call.Value),
             ComparedValue = call.OnlyIfValue is null ? default : Encoding.UTF8.GetBytes(call.OnlyIfValue),
             ComparedRevision = call.OnlyIfRevision ?? 0,
+            AtRevision = call.AtRevision ?? 0,
             TtlMs = call.TtlMs ?? 0,
             Number = call.By,
             SessionId = session,
@@ -103,6 +104,10 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             Flags = (call.OnlyIfAbsent ? CommandFlags.IfAbsent : 0)
                 | (call.OnlyIfPresent ? CommandFlags.IfPresent : 0)
                 | (call.OnlyIfValue is null ? 0 : CommandFlags.IfValue)
+                | (call.OnlyIfNull ? CommandFlags.IfValue | CommandFlags.NullCompared : 0)
+                | (call.Kind == CallKind.Set && call.Value is null ? CommandFlags.NullValue : 0)
+                | (call.AtRevision is null ? 0 : CommandFlags.AtRevision)
+                | (call.WithoutHistory ? CommandFlags.WithoutHistory : 0)
                 | (call.OnlyIfRevision is null ? 0 : CommandFlags.IfRevision)
                 | (call.TtlMs is null ? 0 : CommandFlags.Ttl)
                 | (call.Kind == CallKind.Increment ? CommandFlags.Number : 0)
