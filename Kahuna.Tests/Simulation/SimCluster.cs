@@ -32,7 +32,7 @@ internal sealed class SimCluster
         Peers = new PeerNetwork(Scheduler, config, nodes);
         Availability = new AvailabilityRules(config, nodes, Peers, Rules.Break);
         Prompt = new PromptRules(config, nodes, Availability, Rules.Break);
-        Clients = new ClientNetwork(Scheduler, config, nodes, Peers);
+        Clients = new ClientNetwork(Scheduler, config, nodes, Peers) { Break = Rules.Break };
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
         Nodes = nodes;

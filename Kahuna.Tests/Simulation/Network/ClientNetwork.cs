@@ -43,6 +43,9 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
         }
     }
 
+    /// <summary>What a client was answered breaks a rule.</summary>
+    public Action<string, string> Break { get; init; } = static (rule, words) => throw new InvalidOperationException($"{rule}: {words}");
+
     public void Heal()
     {
         _cut.Clear();
