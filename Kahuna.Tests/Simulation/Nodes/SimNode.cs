@@ -78,11 +78,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public bool IsRejoining { get; private set; }
 
     public LogWitness Witness => _witness;
-
     public LoopSet? Loops { get; private set; }
-
     public StateKeeper? Keeper { get; private set; }
-
     public ClusterView? View { get; private set; }
 
     public HungDisk Hung { get; }
