@@ -21,7 +21,7 @@ internal sealed class ClusterLinks
     private readonly Lock _gate = new();
     private readonly List<NodeLink> _leaving = [];
     private volatile RouteTable _routes = new(ClusterMap.Empty, []);
-    private TaskCompletionSource _changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private TaskCompletionSource _changed;
     private volatile bool _isStarted;
     private volatile bool _isStopped;
     private int _made;
@@ -33,6 +33,7 @@ internal sealed class ClusterLinks
         _ports = ports;
         _logger = logger;
         _loops = new Loops(ports.Context);
+        _changed = NewChange();
         Sessions = new SessionPool(ports.NewSessionId, () => _routes.Map.Routes);
     }
 
@@ -200,7 +201,10 @@ internal sealed class ClusterLinks
 
     /// <summary>A link connected or failed: wakes who waits for a node.</summary>
     public void OnChanged() =>
-        Interlocked.Exchange(ref _changed, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously)).TrySetResult();
+        Interlocked.Exchange(ref _changed, NewChange()).TrySetResult();
+
+    /// <summary>Who waits goes on in a given context, and else nowhere inside of what wakes it.</summary>
+    private TaskCompletionSource NewChange() => new(_ports.Context is null ? TaskCreationOptions.RunContinuationsAsynchronously : TaskCreationOptions.None);
 
     /// <summary>A link's loop is over.</summary>
     public void OnEnded(NodeLink link)

@@ -115,6 +115,35 @@ public sealed class KnownHistoryTests
     }
 
     [Fact]
+    public void Doubled_creation()
+    {
+        HistoryOperation first = Set(1, 0, 10, "a", 1).IfAbsent();
+
+        // One after the other, at the same time, at the same revision, at one that a forgotten key would have, or without a word of revisions.
+        Bad(first, Set(2, 20, 30, "b", 2).IfAbsent());
+        Bad(first, Set(2, 5, 15, "b", 2).IfAbsent());
+        Bad(first, Set(2, 20, 30, "b", 1).IfAbsent());
+        Bad(first, Set(2, 20, 30, "b", 9).IfAbsent());
+        Bad(Set(1, 0, 10, "a").IfAbsent(), Set(2, 20, 30, "b").IfAbsent());
+        Bad(Increment(1, 0, 10, 1, 1), Set(2, 20, 30, "b", 2).IfAbsent());
+
+        // What did not happen, came later or found nothing does not make room; nor does a time to live that goes on.
+        Bad(first, Delete(3, 12, 18).Failed(), Set(2, 20, 30, "b", 3).IfAbsent());
+        Bad(first, Delete(3, 12, 18).Refused(), Set(2, 20, 30, "b", 3).IfAbsent());
+        Bad(first, Set(2, 20, 30, "b", 2).IfAbsent(), Delete(3, 40, 50, 3));
+        Bad(first.For(5_000), Set(2, 20, 30, "b", 2).IfAbsent());
+        Bad(first, Set(2, 20, 30, "b", 2).IfAbsent(), Get(3, 40, 50, "b", 2));
+
+        // A deletion between them makes room for one creation, and one that may have happened does.
+        Bad(first, Delete(3, 12, 18, 2), Set(2, 20, 30, "b", 3).IfAbsent(), Set(3, 40, 50, "c", 4).IfAbsent());
+        Bad(first, Delete(3, 12, 18).Unanswered(), Set(2, 20, 30, "b", 3).IfAbsent(), Set(4, 40, 50, "c", 5).IfAbsent());
+        Bad(first, Delete(3, 12, 18).Unanswered(), Set(2, 20, 30, "b", 2).IfAbsent());
+        Good(first, Delete(3, 12, 18, 2), Set(2, 20, 30, "b", 3).IfAbsent());
+        Good(first, Delete(3, 12, 18).Unanswered(), Set(2, 20, 30, "b", 3).IfAbsent());
+        Good(first.For(5), Set(2, 20, 30, "b", 3).IfAbsent());
+    }
+
+    [Fact]
     public void Condition_that_failed_although_it_held()
     {
         Bad(Set(1, 0, 10, "a").IfAbsent().Refused());

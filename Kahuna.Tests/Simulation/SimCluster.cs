@@ -33,7 +33,9 @@ internal sealed class SimCluster
         SimNode[] nodes = new SimNode[config.Nodes];
         Rules = new ClusterRules(config, nodes);
         Peers = new PeerNetwork(Scheduler, config, nodes);
-        Clients = new ClientNetwork(Scheduler, config, nodes, Peers);
+        Availability = new AvailabilityRules(config, nodes, Peers, Rules.Break);
+        Prompt = new PromptRules(config, nodes, Availability, Rules.Break);
+        Clients = new ClientNetwork(Scheduler, config, nodes, Peers) { Break = Rules.Break };
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
         Nodes = nodes;
@@ -53,6 +55,10 @@ internal sealed class SimCluster
     public SimScheduler Scheduler { get; }
 
     public ClusterRules Rules { get; }
+
+    public AvailabilityRules Availability { get; }
+
+    public PromptRules Prompt { get; }
 
     public PeerNetwork Peers { get; }
 
@@ -90,8 +96,19 @@ internal sealed class SimCluster
             client.Start();
         }
 
+        for (int i = 0; i < Config.Hostile.Count; i++)
+        {
+            new HostileClient(this, i + 1, Config.Hostile[i]).Start();
+        }
+
         long endNs = (long)(Config.Seconds * SecondNs);
-        RunUntil(endNs);
+        while (Scheduler.NowNs < endNs)
+        {
+            RunUntil(Math.Min(endNs, Scheduler.NowNs + LookNs));
+            Availability.Look(Scheduler.NowNs, Clients.HasCuts);
+            Prompt.Look();
+        }
+
         LoadEnds = true;
         Scheduler.Note(SimEvent.Heal, 0);
         _nemesis.Heal();
@@ -127,6 +144,12 @@ internal sealed class SimCluster
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
         IEnumerable<Call> ofKeys = History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
+        if (RevisionHistory.Check(ofKeys) is { } contradiction)
+        {
+            Rules.Break("one revision is one value", contradiction);
+        }
+
+        ofKeys = ofKeys.Where(static call => call.AtRevision is null);
         if (Config.Evicts && EvictedHistory.Check(ofKeys.Where(static call => call.IsEphemeral)) is { } wrong)
         {
             Rules.Break("keys that go come back above their revisions", wrong);

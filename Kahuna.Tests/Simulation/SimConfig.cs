@@ -2,6 +2,7 @@ using Kahuna.Server.Partitions;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Workload;
 
 namespace Kahuna.Tests.Simulation;
 
@@ -10,6 +11,9 @@ internal sealed record SimConfig
 {
     /// <summary>Clocks of nodes run faster than those of clients by this at most.</summary>
     private const double CommandLifeSlack = Faults.Nemesis.RateMax + 0.1;
+
+    /// <summary>Its own draws, so that seeds without hostile clients are as they were.</summary>
+    private const int HostileFork = 21;
 
     public required ulong Seed { get; init; }
 
@@ -51,6 +55,9 @@ internal sealed record SimConfig
     public required bool Yields { get; init; }
 
     public required int ElectionTicks { get; init; }
+
+    /// <summary>The shortest time after which a node that hears no leader asks for votes.</summary>
+    public long ElectionNs => ElectionTicks * TickMs * 1_000_000L;
 
     public required int HeartbeatTicks { get; init; }
 
@@ -139,6 +146,15 @@ internal sealed record SimConfig
     /// <summary>Who waits for a lock is looked after so often.</summary>
     public long WaiterCheckMs { get; init; } = 20_000;
 
+    /// <summary>What hostile clients do beside the others; most seeds have none.</summary>
+    public IReadOnlyList<HostileKind> Hostile { get; init; } = [];
+
+    /// <summary>Idempotency keys that a partition remembers.</summary>
+    public int IdempotencyKeysMax { get; init; } = int.MaxValue;
+
+    /// <summary>Bytes of answers that may wait at a node for clients that do not read.</summary>
+    public long ReplyRoomBytes { get; init; } = ReplyRoom.BytesMaxDefault;
+
     /// <summary>Keys that were not used for long go at that size.</summary>
     public bool Evicts { get; init; }
 
@@ -158,7 +174,7 @@ internal sealed record SimConfig
     public StateLimits AllStateLimits => (SessionLimits
         ? StateLimits with { CommandLifeMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 4_000, SessionIdleMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 9_000 }
         : StateLimits) with
-    { SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax), IdempotencyKeysMax = Math.Min(SessionsMax, StateLimits.IdempotencyKeysMax), LeaseCeilingMs = LeaseCeilingMs, WaiterCheckMs = WaiterCheckMs };
+    { SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax), IdempotencyKeysMax = Math.Min(Math.Min(SessionsMax, IdempotencyKeysMax), StateLimits.IdempotencyKeysMax), LeaseCeilingMs = LeaseCeilingMs, WaiterCheckMs = WaiterCheckMs };
 
     public GroupLayout Layout => new(Groups, HasEphemeral);
 
@@ -250,7 +266,34 @@ internal sealed record SimConfig
         };
         // With many groups there would never be a moment in which none compares its states, and a run ends when nothing is under way.
         config = config with { CheckIntervalMs = config.Groups > 2 ? 20_000 : new SimRandom(seed).Fork(18).Pick([4_000, 8_000, 20_000]) };
+        SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
+        if (hostile.Chance(0.15))
+        {
+            return WithHostileClients(config, hostile);
+        }
+
         return config is { HasEphemeral: true, Groups: 1 } && room.Chance(0.7) ? WithLittleRoom(config, room) : config;
+    }
+
+    /// <summary>One or two clients take what they can get. What a cluster has for all of them is not drawn down to nothing, and there are times without faults: only then others can be promised anything.</summary>
+    private static SimConfig WithHostileClients(SimConfig config, SimRandom random)
+    {
+        HostileKind[] kinds = Enum.GetValues<HostileKind>();
+        return config with
+        {
+            Hostile = [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => random.Pick(kinds))],
+            ReplyRoomBytes = random.Pick([300_000, 1_000_000]),
+            IdempotencyKeysMax = random.Pick([100, 1_000]),
+            SessionsMax = int.MaxValue,
+            EntryBytesMax = Math.Max(4_096, config.EntryBytesMax),
+            WriteBytesMax = 8 << 20,
+            UncommittedBytesMax = 64 << 20,
+            RaftLimits = new RaftLimits(),
+            BackgroundBytesPerSecond = Math.Max(1_000_000, config.BackgroundBytesPerSecond),
+            Loss = 0,
+            FaultSeconds = 12 + config.FaultSeconds,
+            Classes = config.Classes.Except([FaultClass.Loss, FaultClass.ClockDrift]).ToHashSet(),
+        };
     }
 
     /// <summary>

@@ -15,6 +15,9 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
     /// <summary>Whose timers these are; told at each timer's creation. Null: timers run as they are due, and for ever.</summary>
     public Func<TimerOwner>? Owner { get; init; }
 
+    /// <summary>How fast it runs.</summary>
+    public double Rate => _rate;
+
     public override TimeZoneInfo LocalTimeZone => TimeZoneInfo.Utc;
 
     public override long GetTimestamp()

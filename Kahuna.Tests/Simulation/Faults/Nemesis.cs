@@ -151,6 +151,7 @@ internal sealed class Nemesis
             _cluster.HurryUntilNs = Scheduler.NowNs + HurryNs;
         }
 
+        _cluster.Availability.Disturbed(Scheduler.NowNs);
         Fired[(int)fault.Class]++;
         Scheduler.Note(SimEvent.Fault, 0, fault.Number, (long)fault.Class, fault.Class.ToString());
         Scheduler.After(fault.LastsNs, () =>

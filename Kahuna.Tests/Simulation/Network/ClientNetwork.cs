@@ -28,6 +28,9 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     public bool IsCut(int client, int node) =>
         client > FirstNode ? peers.IsCut(client - FirstNode, node) || peers.IsCut(node, client - FirstNode) : _cut.Contains((client, node));
 
+    /// <summary>Some client does not reach some node.</summary>
+    public bool HasCuts => _cut.Count > 0;
+
     public void Cut(int client, int node, bool cut)
     {
         if (cut)
@@ -39,6 +42,9 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             _cut.Remove((client, node));
         }
     }
+
+    /// <summary>What a client was answered breaks a rule.</summary>
+    public Action<string, string> Break { get; init; } = static (rule, words) => throw new InvalidOperationException($"{rule}: {words}");
 
     public void Heal()
     {

@@ -34,6 +34,12 @@ internal sealed class ClientStream : IFrameStream
 
     public bool HasEnded => _ended;
 
+    /// <summary>Bytes that the node has sent and the client has not read.</summary>
+    public int UnreadBytes { get; private set; }
+
+    /// <summary>The node has more to send when the client has read.</summary>
+    public bool IsAwaited { get; set; }
+
     private SimScheduler Scheduler => _network.Scheduler;
 
     public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
@@ -85,7 +91,11 @@ internal sealed class ClientStream : IFrameStream
     }
 
     /// <summary>By the session: bytes for the client.</summary>
-    public void SendToClient(byte[] bytes) => Carry(_toClient, () => Arrive(bytes));
+    public void SendToClient(byte[] bytes)
+    {
+        UnreadBytes += bytes.Length;
+        Carry(_toClient, () => Arrive(bytes));
+    }
 
     /// <summary>By the session: the node ends the stream, or is gone.</summary>
     public void EndFromNode(string? reason) => Carry(_toClient, () => End(reason));
@@ -200,6 +210,13 @@ internal sealed class ClientStream : IFrameStream
         int count = Math.Min(buffer.Length, first.Length - _read);
         first.AsMemory(_read, count).CopyTo(buffer);
         _read += count;
+        UnreadBytes -= count;
+        if (IsAwaited)
+        {
+            IsAwaited = false;
+            Scheduler.After(_network.DelayNs(), _session.Resume);
+        }
+
         if (_read == first.Length)
         {
             _received.Dequeue();

@@ -49,6 +49,9 @@ internal sealed class PeerNetwork
 
     public bool IsCut(int from, int to) => _links[from, to].Cut;
 
+    /// <summary>How the way from here to there is.</summary>
+    public LinkShape ShapeOf(int from, int to) => _links[from, to] is var link ? new LinkShape(link.Cut, link.ExtraNs, link.Up, link.Epoch) : default;
+
     /// <summary>Nothing goes from here to there, or something does again.</summary>
     public void Cut(int from, int to, bool cut)
     {

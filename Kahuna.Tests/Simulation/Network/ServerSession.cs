@@ -19,6 +19,9 @@ namespace Kahuna.Tests.Simulation.Network;
 /// </summary>
 internal sealed class ServerSession : ReplySink
 {
+    /// <summary>Bytes that are on their way or lie at a client that does not read: what the system's buffers of both ends hold.</summary>
+    private const int WindowBytes = 64 * 1024;
+
     private readonly ClientStream _stream;
     private readonly SimNode _node;
     private readonly RequestDoor _door;
@@ -27,13 +30,14 @@ internal sealed class ServerSession : ReplySink
     private readonly int _source;
     private readonly Dictionary<uint, string> _sets = [];
     private readonly Dictionary<uint, string> _awaits = [];
+    private readonly Queue<byte[]> _unsent = new();
     private byte[] _buffered = [];
     private bool _greeted;
     private bool _ended;
     private bool _mapDue;
 
     public ServerSession(ClientStream stream, SimNode node, RequestDoor door, int loops)
-        : base(loops)
+        : base(loops, door.Room)
     {
         _stream = stream;
         _node = node;
@@ -98,8 +102,26 @@ internal sealed class ServerSession : ReplySink
             _ended = true;
             _watch.Dispose();
             _node.Forget(this);
+            _node.Do(_life, DropUnsent, _source);
         }
     }
+
+    /// <summary>The client has read: what waited for that leaves.</summary>
+    public void Resume() => _node.Do(_life, () =>
+    {
+        int bytes = 0;
+        while (!_ended && _stream.UnreadBytes < WindowBytes && _unsent.TryDequeue(out byte[]? frame))
+        {
+            _stream.SendToClient(frame);
+            bytes += frame.Length;
+        }
+
+        _stream.IsAwaited = _unsent.Count > 0;
+        if (bytes > 0)
+        {
+            Left(bytes);
+        }
+    }, _source);
 
     /// <summary>The connection is lost.</summary>
     public void Reset() => _stream.Reset();
@@ -165,11 +187,24 @@ internal sealed class ServerSession : ReplySink
 
     private void Send(ByteBuffer frame)
     {
-        if (!_ended)
+        if (!_ended && _unsent.Count == 0 && _stream.UnreadBytes < WindowBytes)
         {
             _stream.SendToClient(frame.Written.ToArray());
         }
+        else if (!_ended)
+        {
+            Waits(frame.Length);
+            _unsent.Enqueue(frame.Written.ToArray());
+            _stream.IsAwaited = true;
+        }
 
         frame.Return();
+    }
+
+    private void DropUnsent()
+    {
+        int bytes = _unsent.Sum(static frame => frame.Length);
+        _unsent.Clear();
+        Left(bytes);
     }
 }

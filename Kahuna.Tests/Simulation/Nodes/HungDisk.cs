@@ -6,6 +6,8 @@ internal sealed class HungDisk(SimNode node)
     private readonly List<(int Life, Action Action)> _waiting = [];
     private bool _isHung;
 
+    public bool IsHung => _isHung;
+
     /// <summary>Operations do not end any more, or those that were begun end, one after the other.</summary>
     public void Set(bool isHung)
     {

@@ -39,7 +39,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
         LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, FatalErrors = RethrownErrors.Shared, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve), Report = node.Say });
         view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
-        return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20));
+        return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20) { Room = new ReplyRoom(config.ReplyRoomBytes) });
     }
 
     private static StateKeeperOptions Keeping(SimConfig config, NodeId self, ulong start) => new()

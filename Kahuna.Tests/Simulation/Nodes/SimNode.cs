@@ -78,14 +78,14 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public bool IsRejoining { get; private set; }
 
     public LogWitness Witness => _witness;
-
     public LoopSet? Loops { get; private set; }
-
     public StateKeeper? Keeper { get; private set; }
-
     public ClusterView? View { get; private set; }
 
     public HungDisk Hung { get; }
+
+    /// <summary>Bytes of answers that wait, and how many streams they may be for.</summary>
+    public (long Bytes, int Streams) Waiting => (_door?.Room.Used ?? 0, _sessions.Count);
 
     /// <summary>Multiplies the time that a sync takes.</summary>
     public double SyncFactor { get; set; } = 1;

@@ -27,7 +27,28 @@ internal sealed class Call
 
     public string? OnlyIfValue { get; init; }
 
+    /// <summary>The key must hold the null value.</summary>
+    public bool OnlyIfNull { get; init; }
+
     public long? OnlyIfRevision { get; init; }
+
+    /// <summary>A read of what this revision wrote.</summary>
+    public long? AtRevision { get; init; }
+
+    /// <summary>The revision that is replaced is not kept.</summary>
+    public bool WithoutHistory { get; init; }
+
+    /// <summary>Made by the SDK, which is to tell what was there before.</summary>
+    public bool ReturnsPrevious { get; init; }
+
+    /// <summary>Of an increment: one that tells of an overflow, and of a value that is no number, without an error.</summary>
+    public bool IsTry { get; init; }
+
+    /// <summary>What was there before; 0 when nothing was, or nobody has told.</summary>
+    public long PreviousRevision { get; set; }
+
+    /// <inheritdoc cref="PreviousRevision"/>
+    public string? PreviousValue { get; set; }
 
     public long? TtlMs { get; init; }
 

@@ -24,7 +24,7 @@ internal static class CallHistory
             Value = call.Value,
             OnlyIfAbsent = call.OnlyIfAbsent,
             OnlyIfPresent = call.OnlyIfPresent,
-            OnlyIfValue = call.OnlyIfValue is not null,
+            OnlyIfValue = call.OnlyIfValue is not null || call.OnlyIfNull,
             ComparedValue = call.OnlyIfValue,
             OnlyIfRevision = call.OnlyIfRevision,
             TtlMs = call.TtlMs,

@@ -40,6 +40,11 @@ internal sealed class CallLog(Func<ClusterRules> rules)
             return;
         }
 
+        if (call.AtRevision is not null)
+        {
+            return;
+        }
+
         _latest[call.Name] = call;
         if (call.Revision is { } revision && call.Done)
         {

@@ -6,6 +6,7 @@ using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.State;
+using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
@@ -18,29 +19,17 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
     /// <summary>Clocks that drift make leases end early by as much as they do.</summary>
     private readonly bool _isExact = !cluster.Config.Classes.Contains(FaultClass.ClockDrift);
 
+    private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(60_000 + (ulong)process);
+
     /// <summary>One write under the token of what is held.</summary>
     /// <param name="held">The lock, as it was granted.</param>
     /// <param name="surelyNs">Until then the lease surely lasts; asked for when the write is refused.</param>
     public async Task WriteAsync(Call held, Func<long> surelyNs)
     {
-        Call call = cluster.History.Begin(
-            new Call
-            {
-                Process = process,
-                Key = string.Create(CultureInfo.InvariantCulture, $"{held.Key.Replace("/lock", "/value", StringComparison.Ordinal)} {cluster.Scheduler.NowNs / KeyNs}"),
-                IsEphemeral = held.IsEphemeral,
-                Kind = CallKind.Set,
-                CallNs = cluster.Scheduler.NowNs,
-                Value = string.Create(CultureInfo.InvariantCulture, $"v{cluster.History.NextValue()}"),
-                Fence = held.Name,
-                Token = held.Token,
-            },
-            cluster.Scheduler);
+        Call call = cluster.History.Begin(Draw(held), cluster.Scheduler);
         try
         {
-            SetResult set = await client.KeyValues.SetAsync(call.Key, call.Value, new SetOptions { Durability = held.IsEphemeral ? Durability.Ephemeral : Durability.Persistent, Fence = new Fence(held.Key, held.Token) });
-            call.Done = set.Applied;
-            call.Revision = set.Revision;
+            await RunAsync(call, held.IsEphemeral ? Durability.Ephemeral : Durability.Persistent, new Fence(held.Key, held.Token));
             call.Outcome = CallOutcome.Ok;
         }
         catch (KahunaException error)
@@ -54,6 +43,48 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
         }
 
         cluster.History.End(call, cluster.Scheduler);
+    }
+
+    private Call Draw(Call held)
+    {
+        CallKind kind = _random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
+        string place = kind == CallKind.Increment ? "/count" : "/value";
+        return new Call
+        {
+            Process = process,
+            Key = string.Create(CultureInfo.InvariantCulture, $"{held.Key.Replace("/lock", place, StringComparison.Ordinal)} {cluster.Scheduler.NowNs / KeyNs}"),
+            IsEphemeral = held.IsEphemeral,
+            Kind = kind,
+            CallNs = cluster.Scheduler.NowNs,
+            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{cluster.History.NextValue()}") : null,
+            TtlMs = kind == CallKind.Extend ? SimClient.TtlMsMax : null,
+            By = kind == CallKind.Increment ? 1 : 0,
+            Fence = held.Name,
+            Token = held.Token,
+        };
+    }
+
+    private async Task RunAsync(Call call, Durability durability, Fence fence)
+    {
+        switch (call.Kind)
+        {
+            case CallKind.Set:
+                SetResult set = await client.KeyValues.SetAsync(call.Key, call.Value, new SetOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision) = (set.Applied, set.Revision);
+                break;
+            case CallKind.Delete:
+                DeleteResult deleted = await client.KeyValues.DeleteAsync(call.Key, new DeleteOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision);
+                break;
+            case CallKind.Extend:
+                ExtendResult extended = await client.KeyValues.ExtendAsync(call.Key, TimeSpan.FromMilliseconds(call.TtlMs!.Value), new ExtendOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision) = (extended.Extended, extended.Revision);
+                break;
+            default:
+                IncrementResult sum = await client.KeyValues.IncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision, call.Number) = (true, sum.Revision, sum.Value);
+                break;
+        }
     }
 
     /// <summary>The cluster says that the lock is not held any more, while its lease goes on.</summary>

@@ -105,6 +105,11 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
                 await _writes.WriteAsync(call, () => cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds);
             }
 
+            if (_random.Chance(0.1))
+            {
+                await LookAsync(call, handle);
+            }
+
             if (_forgotten.FindIndex(late => late.Resource == handle.Resource && late.Durability == handle.Durability && late.Token != handle.Token) is var index and >= 0 && _random.Chance(0.3))
             {
                 LockHandle late = _forgotten[index];
@@ -140,6 +145,33 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
         catch (KahunaException)
         {
             // The lease ends it.
+        }
+    }
+
+    /// <summary>Whoever has a lock is told of by a look at it, and by a list of all, as one of its holders.</summary>
+    private async Task LookAsync(Call call, LockHandle handle)
+    {
+        List<LockDescription> listed = [];
+        LockDescription? found;
+        try
+        {
+            await foreach (LockDescription description in client.Locks.ListAsync("lock ", handle.Durability))
+            {
+                listed.Add(description);
+            }
+
+            found = await client.Locks.GetAsync(handle.Resource, handle.Durability);
+        }
+        catch (KahunaException)
+        {
+            // Not all of it came.
+            return;
+        }
+
+        bool isHeld = call.UntilNs == long.MaxValue && handle.Remaining > TimeSpan.Zero && !call.IsEphemeral && !cluster.Config.Classes.Contains(FaultClass.ClockDrift);
+        if (isHeld && (found?.Holders.Any(holder => holder.Token == handle.Token) != true || !listed.Any(one => one.Resource == handle.Resource && one.Holders.Any(holder => holder.Token == handle.Token))))
+        {
+            cluster.Rules.Break("whoever has a lock is told of", $"token {handle.Token} of {call.Name}, held by {process}: {found}, in a list of {listed.Count}");
         }
     }
 

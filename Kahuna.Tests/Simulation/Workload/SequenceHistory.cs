@@ -9,13 +9,31 @@ internal static class SequenceHistory
     public static string? Check(string name, List<Call> calls) => name switch
     {
         SequenceCalls.Reborn => CheckIncarnations(name, calls),
-        SequenceCalls.Cyclic => CheckCycles(calls),
+        SequenceCalls.Cyclic => CheckCycles(calls, static value => value),
+        SequenceCalls.DownCyclic => CheckCycles(calls, static value => SequenceCalls.CycleLength + 1 - value),
+        SequenceCalls.Wide => CheckSteps(name, calls, SequenceCalls.WideFirst, SequenceCalls.WideStep),
+        SequenceCalls.Down => CheckSteps(name, calls, SequenceCalls.DownFirst, SequenceCalls.DownStep),
         _ => CheckOne(name, calls, calls[0].IsFast ? null : 1),
     } ?? (calls.FirstOrDefault(static call => call.Last > call.Bound) is { } over ? $"{name} gave {over.First} to {over.Last}, and ends at {over.Bound}" : null);
 
     private static string? CheckOne(string name, IEnumerable<Call> calls, long? first)
     {
         KeyVerdict verdict = SequenceChecker.Check(name, [.. calls.Select(CallHistory.Of)], first);
+        return verdict.Verdict == Verdict.Linearizable ? null : new HistoryVerdict([verdict]).Findings();
+    }
+
+    /// <summary>A sequence with steps other than 1 is one with steps of 1, when its values are counted.</summary>
+    private static string? CheckSteps(string name, List<Call> calls, long first, long step)
+    {
+        if (calls.FirstOrDefault(call => call.Outcome == CallOutcome.Ok && ((call.First - first) % step != 0 || (call.Last - first) % step != 0)) is { } odd)
+        {
+            return $"{name} gave {odd.First} to {odd.Last}, and goes from {first} by {step}";
+        }
+
+        KeyVerdict verdict = SequenceChecker.Check(name, [.. calls.Select(call => CallHistory.Of(call) is var operation && call.Outcome != CallOutcome.Ok ? operation : operation with
+        {
+            Result = new OperationResult { Affirmed = true, First = ((call.First - first) / step) + 1, Last = ((call.Last - first) / step) + 1 },
+        })], 1);
         return verdict.Verdict == Verdict.Linearizable ? null : new HistoryVerdict([verdict]).Findings();
     }
 
@@ -43,7 +61,7 @@ internal static class SequenceHistory
     }
 
     /// <summary>No value came more than once oftener than another, but for those that calls of unknown end may have taken.</summary>
-    private static string? CheckCycles(List<Call> calls)
+    private static string? CheckCycles(List<Call> calls, Func<long, long> placeOf)
     {
         long[] count = new long[SequenceCalls.CycleLength + 1];
         foreach (Call call in calls.Where(static call => call.Outcome == CallOutcome.Ok))
@@ -53,7 +71,7 @@ internal static class SequenceHistory
                 return $"{call.Key} gave {call.First} to {call.Last}";
             }
 
-            count[call.First]++;
+            count[placeOf(call.First)]++;
         }
 
         long excused = calls.LongCount(static call => call.Outcome is CallOutcome.Unknown or CallOutcome.Open);

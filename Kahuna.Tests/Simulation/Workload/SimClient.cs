@@ -45,11 +45,15 @@ internal sealed class SimClient
     private readonly UnaryClient _unary;
     private readonly SequenceCalls _sequences;
 
+    // Its own draws, so that what else a seed draws is as it was.
+    private readonly SimRandom _rare;
+
     public SimClient(SimCluster cluster, int number)
     {
         _cluster = cluster;
         _config = cluster.Config;
         _number = number;
+        _rare = new SimRandom(_config.Seed).Fork(50_000 + (ulong)number);
         _context = new SimContext(cluster.Scheduler.After);
         _clock = new SimClock(cluster.Scheduler, number * 1_000_000_007L);
         KahunaClientOptions options = new()
@@ -166,7 +170,7 @@ internal sealed class SimClient
                 await _sequences.TakeAsync(call, abandoned?.Token ?? default);
                 call.Outcome = CallOutcome.Ok;
             }
-            else if (random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
+            else if (!call.ReturnsPrevious && random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
             {
                 await _unary.RunAsync(call, random.Between(1, _config.Nodes) is var node && IsHurried && _cluster.HurryTo is { } cutOff && random.Chance(HurriedTo) ? cutOff : node, random.Chance(NumberedUnary), abandoned?.Token ?? default);
             }
@@ -175,6 +179,11 @@ internal sealed class SimClient
                 await RunAsync(call, abandoned?.Token ?? default);
                 call.Outcome = CallOutcome.Ok;
             }
+        }
+        catch (KahunaException refused) when (refused.Code is KahunaErrorCode.NotAnInteger or KahunaErrorCode.Overflow && refused.Outcome == OperationOutcome.DidNotHappen)
+        {
+            // An answer like any other: the key held no number that this could be added to.
+            call.Outcome = CallOutcome.Ok;
         }
         catch (KahunaException error)
         {
@@ -193,39 +202,52 @@ internal sealed class SimClient
             _cluster.Rules.Break("a call ends at its deadline", $"process {process}: {lateNs / 1_000_000} ms later");
         }
 
+        if (abandoned is null)
+        {
+            _cluster.Prompt.Ended(call, _cluster.Scheduler.NowNs);
+        }
+
         _cluster.History.End(call, _cluster.Scheduler);
         return call;
     }
+
+    private static string? TextOf(KahunaValue? value) => value is { IsNull: false } text ? text.ToString() : null;
 
     private async Task RunAsync(Call call, CancellationToken ct)
     {
         KeyValues store = _client.KeyValues;
         TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
         Durability durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
-        KahunaValue? compared = call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
+        KahunaValue? compared = call.OnlyIfNull ? KahunaValue.Null : call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
         switch (call.Kind)
         {
             case CallKind.Set:
-                SetOptions options = new() { Durability = durability, OnlyIfAbsent = call.OnlyIfAbsent, OnlyIfPresent = call.OnlyIfPresent, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, Ttl = ttl };
+                SetOptions options = new() { Durability = durability, OnlyIfAbsent = call.OnlyIfAbsent, OnlyIfPresent = call.OnlyIfPresent, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, Ttl = ttl, WithoutHistory = call.WithoutHistory, ReturnPrevious = call.ReturnsPrevious };
                 SetResult set = await store.SetAsync(call.Key, call.Value, options, ct);
                 (call.Done, call.Revision) = (set.Applied, set.Revision);
+                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious ? (set.PreviousRevision, TextOf(set.Previous)) : default;
                 break;
             case CallKind.Get:
-                GetResult got = await store.GetAsync(call.Key, new ReadOptions { Durability = durability }, ct);
+                GetResult got = await store.GetAsync(call.Key, new ReadOptions { Durability = durability, AtRevision = call.AtRevision }, ct);
                 (call.Done, call.Revision) = (got.Found, got.Revision);
-                call.FoundValue = got.Found ? got.Value.ToString() : null;
+                call.FoundValue = got.Found ? TextOf(got.Value) : null;
                 break;
             case CallKind.Exists:
                 ExistsResult exists = await store.ExistsAsync(call.Key, new ReadOptions { Durability = durability }, ct);
                 (call.Done, call.Revision) = (exists.Found, exists.Revision);
                 break;
             case CallKind.Delete:
-                DeleteResult deleted = await store.DeleteAsync(call.Key, new DeleteOptions { Durability = durability, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision }, ct);
+                DeleteResult deleted = await store.DeleteAsync(call.Key, new DeleteOptions { Durability = durability, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, WithoutHistory = call.WithoutHistory, ReturnPrevious = call.ReturnsPrevious }, ct);
                 (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision);
+                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious ? (deleted.PreviousRevision, TextOf(deleted.Previous)) : default;
                 break;
             case CallKind.Extend:
                 ExtendResult extended = await store.ExtendAsync(call.Key, ttl!.Value, new ExtendOptions { Durability = durability }, ct);
                 (call.Done, call.Revision) = (extended.Extended, extended.Revision);
+                break;
+            case CallKind.Increment when call.IsTry:
+                TryIncrementResult tried = await store.TryIncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
+                (call.Done, call.Revision, call.Number) = (tried.Applied, tried.Applied ? tried.Revision : null, tried.Value);
                 break;
             case CallKind.Increment:
                 IncrementResult incremented = await store.IncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
@@ -252,7 +274,10 @@ internal sealed class SimClient
 
         bool isWrite = kind is CallKind.Set or CallKind.Delete;
         int condition = isWrite ? random.Next(8) : 7;
-        Call? seen = condition is 2 or 3 ? _cluster.History.LatestOf(isEphemeral ? "ephemeral " + key : key) : null;
+        string name = isEphemeral ? "ephemeral " + key : key;
+        Call? seen = condition is 2 or 3 ? _cluster.History.LatestOf(name) : null;
+        Rare rare = DrawRare(kind, name);
+        bool wasNull = seen is { Done: true, Outcome: CallOutcome.Ok } && seen.Kind is CallKind.Set or CallKind.Get && (seen.Value ?? seen.FoundValue) is null;
         return new Call
         {
             Process = process,
@@ -260,13 +285,39 @@ internal sealed class SimClient
             IsEphemeral = isEphemeral,
             Kind = kind,
             CallNs = _cluster.Scheduler.NowNs,
-            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(IsHurried ? Math.Max(HurriedLarge, _config.LargeValues) : _config.LargeValues) ? new string('x', random.Next(3_000)) : "")}") : null,
+            Value = kind == CallKind.Set && !rare.IsNull ? DrawValue(random) : null,
             OnlyIfAbsent = kind == CallKind.Set && condition == 0,
             OnlyIfPresent = kind == CallKind.Set && condition == 1,
-            OnlyIfValue = condition == 2 ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
+            OnlyIfNull = condition == 2 && wasNull,
+            OnlyIfValue = condition == 2 && !wasNull ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
             OnlyIfRevision = condition == 3 ? Math.Max(1, seen?.Revision ?? 1) : null,
             TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls)) ? random.Pick([50, 500, 2_000, TtlMsMax]) : null,
-            By = kind == CallKind.Increment ? random.Between(-3, 10) : 0,
+            By = kind == CallKind.Increment ? rare.Huge ?? random.Between(-3, 10) : 0,
+            AtRevision = rare.AtRevision,
+            WithoutHistory = isWrite && rare.WithoutHistory,
+            ReturnsPrevious = isWrite && rare.ReturnsPrevious,
+            IsTry = kind == CallKind.Increment && rare.IsTry,
         };
     }
+
+    private string DrawValue(SimRandom random) =>
+        string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(IsHurried ? Math.Max(HurriedLarge, _config.LargeValues) : _config.LargeValues) ? new string('x', random.Next(3_000)) : "")}");
+
+    /// <summary>What few calls ask for.</summary>
+    private Rare DrawRare(CallKind kind, string name)
+    {
+        long revision = kind == CallKind.Get && _rare.Chance(0.2) && _cluster.History.LatestOf(name) is { Revision: > 0 } latest
+            ? Math.Max(1, latest.Revision.Value - _rare.Next(4))
+            : 0;
+        return new Rare(
+            revision == 0 ? null : revision,
+            _rare.Chance(0.05),
+            _rare.Chance(0.1),
+            _rare.Chance(0.2),
+            _rare.Chance(0.5),
+            _rare.Chance(0.03) ? (_rare.Chance(0.5) ? 1 : -1) * (long.MaxValue - 5) : null);
+    }
+
+    /// <summary>What few calls ask for, of which each takes what its kind knows.</summary>
+    private readonly record struct Rare(long? AtRevision, bool IsNull, bool WithoutHistory, bool ReturnsPrevious, bool IsTry, long? Huge);
 }

@@ -18,11 +18,18 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
     private static readonly TimeSpan s_least = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(20);
 
+    /// <summary>One in so many numbered calls is asked again, after so long: less than anybody remembers it for, by any clock.</summary>
+    private const ulong Again = 4;
+    private static readonly TimeSpan s_again = TimeSpan.FromSeconds(2);
+
     /// <summary>Makes a call and fills in what came back. One with a number is made again, at another node, as long as its end is not known and there is time.</summary>
     public async Task RunAsync(Call call, int node, bool isNumbered, CancellationToken ct)
     {
         isNumbered &= !call.IsEphemeral && call.Kind is not (CallKind.Get or CallKind.Exists);
-        byte[] command = Encode(call, isNumbered ? network.NewSessionId() : 0);
+        ulong drawn = isNumbered ? network.NewSessionId() : 0;
+        bool isKeyed = drawn % 2 == 1;
+        ulong session = isKeyed ? IdempotencyKey.AsKey(drawn) : drawn;
+        byte[] command = Encode(call, session, isOpening: true);
         long begun = clock.GetTimestamp();
         bool mayHaveHappened = false;
         while (true)
@@ -33,6 +40,11 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             {
                 Fill(call, answer.Outcome);
                 call.Outcome = CallOutcome.Ok;
+                if (isNumbered && drawn / 2 % Again == 0)
+                {
+                    _ = AskAgainAsync(call, session, answer.Outcome!, node);
+                }
+
                 return;
             }
 
@@ -42,7 +54,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             }
 
             mayHaveHappened |= !answer.DidNotHappen;
-            if (!isNumbered || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
+            if (!isNumbered || error.Code == GrpcStatusCode.FailedPrecondition || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
             {
                 call.Error = error.Code.ToString();
                 call.Outcome = mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
@@ -51,6 +63,27 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
 
             node = (node % nodes) + 1;
             await Task.Delay(s_pause, clock, CancellationToken.None);
+        }
+    }
+
+    /// <summary>
+    /// The number, or key, of a call that was answered comes again a while later: with the same request, which gets the same answer, and with another one, which is refused. Neither is carried out, also when nobody
+    /// remembers it: it says that it does not begin anything.
+    /// </summary>
+    private async Task AskAgainAsync(Call call, ulong session, byte[] outcome, int node)
+    {
+        await Task.Delay(s_again * (session % 16 / 16.0), clock, CancellationToken.None);
+        UnaryAnswer same = await AttemptAsync(new UnaryRequest(Encode(call, session, isOpening: false)), node, timeout, CancellationToken.None);
+        if (same.Error is null && !same.Outcome.AsSpan().SequenceEqual(outcome))
+        {
+            network.Break("a number is one request", $"{call.Kind} of {call.Key} by {call.Process} was repeated and got another answer");
+        }
+
+        Call another = new() { Process = call.Process, Key = call.Key, Kind = CallKind.Set, CallNs = call.CallNs, Value = "another request" };
+        UnaryAnswer other = await AttemptAsync(new UnaryRequest(Encode(another, session, isOpening: false)), node, timeout, CancellationToken.None);
+        if (other.Error is null)
+        {
+            network.Break("a number is one request", $"the number of {call.Kind} of {call.Key} by {call.Process} was used for another request, which was answered");
         }
     }
 
@@ -78,7 +111,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         call.Revision = outcome.Status == OutcomeStatus.NotFound && call.Kind is (CallKind.Delete or CallKind.Extend) ? null : outcome.Revision;
         if (call.Kind == CallKind.Get && call.Done)
         {
-            call.FoundValue = Encoding.UTF8.GetString(outcome.Value);
+            call.FoundValue = outcome.ValueIsNull ? null : Encoding.UTF8.GetString(outcome.Value);
         }
         else if (call.Kind == CallKind.Increment)
         {
@@ -86,7 +119,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         }
     }
 
-    private static byte[] Encode(Call call, ulong session)
+    private static byte[] Encode(Call call, ulong session, bool isOpening)
     {
         Command command = new()
         {
@@ -96,6 +129,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             Value = call.Value is null ? default : Encoding.UTF8.GetBytes(call.Value),
             ComparedValue = call.OnlyIfValue is null ? default : Encoding.UTF8.GetBytes(call.OnlyIfValue),
             ComparedRevision = call.OnlyIfRevision ?? 0,
+            AtRevision = call.AtRevision ?? 0,
             TtlMs = call.TtlMs ?? 0,
             Number = call.By,
             SessionId = session,
@@ -103,10 +137,14 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             Flags = (call.OnlyIfAbsent ? CommandFlags.IfAbsent : 0)
                 | (call.OnlyIfPresent ? CommandFlags.IfPresent : 0)
                 | (call.OnlyIfValue is null ? 0 : CommandFlags.IfValue)
+                | (call.OnlyIfNull ? CommandFlags.IfValue | CommandFlags.NullCompared : 0)
+                | (call.Kind == CallKind.Set && call.Value is null ? CommandFlags.NullValue : 0)
+                | (call.AtRevision is null ? 0 : CommandFlags.AtRevision)
+                | (call.WithoutHistory ? CommandFlags.WithoutHistory : 0)
                 | (call.OnlyIfRevision is null ? 0 : CommandFlags.IfRevision)
                 | (call.TtlMs is null ? 0 : CommandFlags.Ttl)
                 | (call.Kind == CallKind.Increment ? CommandFlags.Number : 0)
-                | (session == 0 ? 0 : CommandFlags.Session | CommandFlags.Opening),
+                | (session == 0 ? 0 : CommandFlags.Session | (isOpening ? CommandFlags.Opening : 0)),
         };
         ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
         command.Write(buffer);

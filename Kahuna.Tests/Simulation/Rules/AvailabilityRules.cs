@@ -1,0 +1,286 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Tests.Simulation.Network;
+using Kahuna.Tests.Simulation.Nodes;
+
+namespace Kahuna.Tests.Simulation.Rules;
+
+/// <summary>
+/// A majority whose nodes and links are whole serves, also while faults last elsewhere. Looked at every 100 ms: in each group some node leads, serves and can commit, unless something began or ended within
+/// <see cref="LimitNs"/>. Owned by one run.
+/// </summary>
+internal sealed class AvailabilityRules
+{
+    /// <summary>A member that is further behind when all is whole may have to be filled by a snapshot first, which takes as long as the seed's pace says.</summary>
+    private const ulong BehindMax = 20;
+
+    /// <summary>A new leader serves within so long, with the election timeout that servers have unless told otherwise.</summary>
+    private const long ServiceNs = 3_000_000_000;
+
+    /// <summary>An election timeout has room for so many delays of one way. Where it has not, elections succeed by chance.</summary>
+    private const int DelaysPerTimeout = 20;
+
+    /// <summary>Links over TCP lose nothing: with more losses than that, heartbeats are missed by chance again and again.</summary>
+    private const double LossMax = 0.03;
+
+    private readonly SimConfig _config;
+    private readonly IReadOnlyList<SimNode> _nodes;
+    private readonly PeerNetwork _peers;
+    private readonly Action<string, string> _breaks;
+    private readonly int _count;
+    private readonly int[] _majorities;
+    private readonly NodeShape[] _shapes;
+    private readonly LinkShape[,] _links;
+
+    // Of links: since when both ends and both ways are whole.
+    private readonly long[,] _wholeSinceNs;
+    private readonly GroupView[] _groups;
+    private long _changedNs;
+
+    // How late things arrive over the slowest link. A leader outside of the majority may be at its end, and answers as late.
+    private long _slowestNs;
+
+    public AvailabilityRules(SimConfig config, IReadOnlyList<SimNode> nodes, PeerNetwork peers, Action<string, string> breaks)
+    {
+        _config = config;
+        _nodes = nodes;
+        _peers = peers;
+        _breaks = breaks;
+        _count = config.Nodes;
+        _majorities = [.. Enumerable.Range(1, (1 << _count) - 1).Where(set => int.PopCount(set) == (_count / 2) + 1)];
+        _shapes = new NodeShape[_count];
+        _links = new LinkShape[_count, _count];
+        _wholeSinceNs = new long[_count, _count];
+        _groups = [.. Enumerable.Range(0, config.Layout.Slots).Select(static _ => new GroupView())];
+        IsJudged = config.DelayNs * DelaysPerTimeout <= config.ElectionNs && config.Loss <= LossMax;
+    }
+
+    /// <summary>The delays and losses of this seed leave elections a chance.</summary>
+    public bool IsJudged { get; }
+
+    /// <summary>How often a group was looked at that had to be served: nothing had changed for long enough.</summary>
+    public long Judged { get; private set; }
+
+    /// <summary>
+    /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws long ones. A follower waits for up to two until it asks for votes, and an election that
+    /// is split is repeated.
+    /// </summary>
+    public long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs);
+
+    /// <summary>An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is given up first, when those who remember have waited for it.</summary>
+    private long EphemeralLimitNs => (2 * LimitNs) + ((_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
+
+    /// <summary>Since when everything is whole, and every group is served.</summary>
+    public long QuietSinceNs { get; private set; }
+
+    /// <summary>Something happens that cannot be seen by looking.</summary>
+    public void Disturbed(long nowNs) => QuietSinceNs = nowNs;
+
+    /// <summary>The groups as they are 100 ms later.</summary>
+    public void Look(long nowNs, bool haveClientsCuts)
+    {
+        if (!IsJudged)
+        {
+            return;
+        }
+
+        bool isQuiet = LookAtShapes(nowNs) && !haveClientsCuts;
+        bool areClocksFine = true;
+        foreach (NodeShape shape in _shapes)
+        {
+            areClocksFine &= shape.IsClockFine;
+        }
+
+        (long sinceNs, int members) = areClocksFine ? Majority() : (long.MaxValue, 0);
+        for (int slot = 0; slot < _groups.Length; slot++)
+        {
+            GroupView group = _groups[slot];
+            bool serves = Serves(slot, group);
+            isQuiet &= serves;
+            if (serves)
+            {
+                group.ServedNs = nowNs;
+            }
+
+            if (members == 0)
+            {
+                continue;
+            }
+
+            Judge(slot, group, members, nowNs - sinceNs, nowNs);
+        }
+
+        QuietSinceNs = isQuiet ? QuietSinceNs : nowNs;
+    }
+
+    private void Judge(int slot, GroupView group, int members, long wholeNs, long nowNs)
+    {
+        GroupId name = _config.Layout.GroupOf(slot);
+        long limitNs = (name.IsEphemeral ? EphemeralLimitNs : LimitNs) + (2 * _slowestNs);
+        if (wholeNs <= limitNs || (members & group.Behind) != 0)
+        {
+            return;
+        }
+
+        Judged++;
+        if (nowNs - group.ServedNs > limitNs)
+        {
+            string whole = string.Join(", ", _nodes.Where(node => (members & (1 << (node.Id - 1))) != 0).Select(static node => node.Id));
+            _breaks("a majority that is whole serves", $"{name.Name} was not served for {(nowNs - group.ServedNs) / 1_000_000} ms, though the nodes {whole} and what is between them are whole for {wholeNs / 1_000_000} ms; {limitNs / 1_000_000} ms are enough");
+        }
+    }
+
+    /// <summary>True when everything is whole.</summary>
+    private bool LookAtShapes(long nowNs)
+    {
+        bool changed = false;
+        bool isWhole = true;
+        _slowestNs = 0;
+        for (int i = 0; i < _count; i++)
+        {
+            NodeShape shape = NodeShape.Of(_nodes[i]);
+            changed |= shape != _shapes[i];
+            isWhole &= shape.IsWhole;
+            _shapes[i] = shape;
+        }
+
+        for (int a = 0; a < _count; a++)
+        {
+            for (int b = 0; b < _count; b++)
+            {
+                if (a == b)
+                {
+                    continue;
+                }
+
+                LinkShape link = _peers.ShapeOf(a + 1, b + 1);
+                changed |= link.IsCut != _links[a, b].IsCut || link.ExtraNs != _links[a, b].ExtraNs;
+                _slowestNs = Math.Max(_slowestNs, link.ExtraNs);
+                isWhole &= link is { IsOpen: true, IsUp: true };
+                if (link != _links[a, b] || !link.IsOpen || !link.IsUp || !_shapes[a].IsWhole || !_shapes[b].IsWhole)
+                {
+                    _wholeSinceNs[a, b] = nowNs;
+                }
+
+                _links[a, b] = link;
+            }
+        }
+
+        if (changed)
+        {
+            _changedNs = nowNs;
+            for (int slot = 0; slot < _groups.Length; slot++)
+            {
+                Remember(slot);
+            }
+        }
+
+        return isWhole && !changed;
+    }
+
+    private void Remember(int slot)
+    {
+        GroupView group = _groups[slot];
+        ulong committed = 0;
+        for (int i = 0; i < _count; i++)
+        {
+            committed = Math.Max(committed, _nodes[i].Loops?.Partition(slot).Core.CommitIndex.Value ?? 0);
+        }
+
+        group.Behind = 0;
+        for (int i = 0; i < _count; i++)
+        {
+            group.Behind |= (_nodes[i].Loops?.Partition(slot).Core.LastIndex.Value ?? 0) + BehindMax < committed ? 1 << i : 0;
+        }
+    }
+
+    /// <summary>The majority that is whole for the longest time, and since when nothing has changed.</summary>
+    private (long SinceNs, int Members) Majority()
+    {
+        (long sinceNs, int members) = (long.MaxValue, 0);
+        foreach (int set in _majorities)
+        {
+            long latest = 0;
+            bool whole = true;
+            for (int a = 0; a < _count; a++)
+            {
+                if ((set & (1 << a)) == 0)
+                {
+                    continue;
+                }
+
+                whole &= _shapes[a].IsWhole;
+                for (int b = 0; b < _count; b++)
+                {
+                    if (a != b && (set & (1 << b)) != 0)
+                    {
+                        whole &= _links[a, b] is { IsOpen: true, IsUp: true };
+                        latest = Math.Max(latest, _wholeSinceNs[a, b]);
+                    }
+                }
+            }
+
+            if (whole && latest < sinceNs)
+            {
+                (sinceNs, members) = (latest, set);
+            }
+        }
+
+        return (Math.Max(sinceNs, _changedNs), members);
+    }
+
+    /// <summary>A node leads, serves, and commits: it has committed something since the last look, or has nothing to commit and reaches a majority both ways.</summary>
+    private bool Serves(int slot, GroupView group)
+    {
+        for (int i = 0; i < _count; i++)
+        {
+            if (!_shapes[i].IsRunning || _nodes[i].Loops?.Partition(slot) is not { IsLeader: true, Status.Serving: true } partition)
+            {
+                continue;
+            }
+
+            ulong commit = partition.Core.CommitIndex.Value;
+            bool progress = commit > group.Commit;
+            group.Commit = Math.Max(group.Commit, commit);
+            if (progress || (commit == partition.Core.LastIndex.Value && Reaches(i)))
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
+    private bool Reaches(int leader)
+    {
+        int reached = 1;
+        for (int other = 0; other < _count; other++)
+        {
+            reached += other != leader && _shapes[other].IsRunning && _links[leader, other] is { IsCut: false, IsUp: true } && _links[other, leader] is { IsCut: false, IsUp: true } ? 1 : 0;
+        }
+
+        return reached > _count / 2;
+    }
+
+    /// <summary>What of a node decides whether it can serve.</summary>
+    private readonly record struct NodeShape(int Life, bool IsRunning, bool IsDiskFine, bool IsClockFine)
+    {
+        public bool IsWhole => IsRunning && IsDiskFine && IsClockFine;
+
+        public static NodeShape Of(SimNode node) => new(
+            node.Life,
+            node is { IsUp: true, IsPaused: false, IsRejoining: false },
+            node is { SyncFactor: 1, Hung.IsHung: false } && node.Disk.Capacity > long.MaxValue / 4,
+            node.Clock.Rate == 1);
+    }
+
+    /// <summary>What was seen of one group.</summary>
+    private sealed class GroupView
+    {
+        public long ServedNs { get; set; }
+
+        public ulong Commit { get; set; }
+
+        /// <summary>At the last change: the members that lacked much of what was committed.</summary>
+        public int Behind { get; set; }
+    }
+}

@@ -1,0 +1,67 @@
+using Kahuna.Client;
+using Kahuna.Server.Partitions;
+using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Tests.Simulation.Workload;
+
+namespace Kahuna.Tests.Simulation.Rules;
+
+/// <summary>
+/// Where nothing is wrong, the calls of ordinary callers end soon and are served, whatever other clients do; and answers that nobody reads take up no more than their room, wrong or not. Owned by one run.
+/// </summary>
+internal sealed class PromptRules(SimConfig config, IReadOnlyList<SimNode> nodes, AvailabilityRules availability, Action<string, string> breaks)
+{
+    /// <summary>A call that nothing is in the way of takes some ms; the rest is for those that wait behind others.</summary>
+    private const long SoonNs = 1_000_000_000;
+
+    /// <summary>A call goes there and back over two links, more than once when it is told of another leader.</summary>
+    private const int Delays = 20;
+
+    /// <summary>Callers share what may wait to be committed: with less room than this one of them keeps others out.</summary>
+    private const long UncommittedBytesMin = 1 << 20;
+
+    /// <summary>Answers that say that the cluster did not serve.</summary>
+    private static readonly HashSet<string> s_unserved =
+    [
+        nameof(KahunaErrorCode.Unavailable), nameof(KahunaErrorCode.DeadlineExceeded), nameof(KahunaErrorCode.Overloaded), nameof(KahunaErrorCode.ConnectionLost), nameof(KahunaErrorCode.OutcomeUnknown),
+    ];
+
+    private readonly long _boundNs = SoonNs + (Delays * config.DelayNs);
+    private readonly bool _isJudged = availability.IsJudged && config.UncommittedBytesMax >= UncommittedBytesMin;
+
+    /// <summary>Calls that had to end soon.</summary>
+    public long Judged { get; private set; }
+
+    /// <summary>The most that answers took up at a node.</summary>
+    public long WaitingBytesMax { get; private set; }
+
+    /// <summary>An ordinary call, which its caller has not abandoned, has ended.</summary>
+    public void Ended(Call call, long nowNs)
+    {
+        if (!_isJudged || availability.QuietSinceNs + availability.LimitNs > call.CallNs)
+        {
+            return;
+        }
+
+        Judged++;
+        bool isPatient = config.RequestTimeoutMs * 1_000_000L > _boundNs;
+        bool isRefused = call is { Error: nameof(KahunaErrorCode.SessionsFull), SequenceKey: null } && config.SessionsMax == int.MaxValue;
+        if (isRefused || nowNs - call.CallNs > _boundNs || (isPatient && call.Error is { } error && s_unserved.Contains(error)))
+        {
+            breaks("ordinary calls end soon when nothing is wrong", $"{call.Kind} of {call.Name} by {call.Process} took {(nowNs - call.CallNs) / 1_000_000} ms and ended with {call.Error ?? "an answer"}, and nothing was wrong since {availability.QuietSinceNs / 1_000_000} ms; {_boundNs / 1_000_000} ms are enough");
+        }
+    }
+
+    /// <summary>The nodes as they are 100 ms later.</summary>
+    public void Look()
+    {
+        foreach (SimNode node in nodes)
+        {
+            (long bytes, int streams) = node.Waiting;
+            WaitingBytesMax = Math.Max(WaitingBytesMax, bytes);
+            if (bytes > config.ReplyRoomBytes + ((streams + 1L) * ReplyRoom.SmallBytes))
+            {
+                breaks("answers that nobody reads take up no more than their room", $"node {node.Id} keeps {bytes} bytes of answers for {streams} streams; there is room for {config.ReplyRoomBytes} and {ReplyRoom.SmallBytes} for each");
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+using System.Reflection;
+using Kahuna.Client;
+using Kahuna.Client.Elections;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Locks;
+using Kahuna.Client.Sequences;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Tests.Tidy;
+using Mono.Cecil;
+
+namespace Kahuna.Tests.Simulation;
+
+/// <summary>The simulator's workload uses the whole API: every operation and every option of the SDK, and every kind of command, is in it, or is named here with the reason why not.</summary>
+[Collection(CompiledCodeCollection.Name)]
+public sealed class WorkloadCoverageTests
+{
+    private const string Workload = "Kahuna.Tests.Simulation.Workload";
+
+    private static readonly Type[] s_facades = [typeof(KahunaClient), typeof(KeyValues), typeof(Sequences), typeof(Locks), typeof(Semaphores), typeof(Elections), typeof(LockHandle), typeof(Leadership)];
+
+    private static readonly Type[] s_options = [typeof(SetOptions), typeof(ReadOptions), typeof(DeleteOptions), typeof(ExtendOptions), typeof(IncrementOptions), typeof(SequenceDefinition), typeof(SequenceChange), typeof(SequenceOptions), typeof(LockOptions)];
+
+    /// <summary>Operations and options that the workload does without.</summary>
+    private static readonly Dictionary<string, string> s_without = new()
+    {
+        ["KahunaClient.Connect"] = "opens sockets; a run has its own channel",
+        ["KahunaClient.DescribeAsync"] = "lists ask for it (ClusterConnection.PartitionsAsync)",
+        ["KahunaClient.CheckAsync"] = "made of reads and DescribeAsync; Client/ClusterCheckTests",
+        ["KahunaClient.DisposeAsync"] = "callers go on to the end of a run; Client tests",
+        ["LockHandle.ExtendAsync"] = "AutoRenew renews by the same command, and unary callers extend",
+        ["Locks.ExtendAsync"] = "for handles of another process; the command of AutoRenew and of unary callers",
+        ["Locks.ReleaseAsync"] = "for handles of another process; the command of LockHandle.ReleaseAsync and of unary callers",
+        ["Elections.GetLeaderAsync"] = "the read that ObserveAsync begins with",
+        ["Leadership.DisposeAsync"] = "resigns, as ResignAsync does",
+        ["LockOptions.Note"] = "candidates leave notes as their names",
+        ["LockOptions.RenewFor"] = "ends renewing by the client's own clock; Client/LockHandleTests",
+        ["ExtendOptions.OnlyIfValue"] = "the conditions of set and delete, checked by the same code (StateMachine)",
+        ["ExtendOptions.OnlyIfRevision"] = "the conditions of set and delete, checked by the same code (StateMachine)",
+        ["SequenceChange.Increment"] = "a changed step leaves no rule for gaps; State/SequenceTests",
+        ["SequenceChange.Min"] = "as Max, in the other direction; State/SequenceTests",
+        ["SequenceChange.Cycle"] = "a changed cycle leaves no rule for gaps; State/SequenceTests",
+    };
+
+    /// <summary>What asks for each kind of command in a run.</summary>
+    private static readonly Dictionary<CommandKind, string> s_kinds = new()
+    {
+        [CommandKind.Set] = "KeyValues.SetAsync",
+        [CommandKind.Delete] = "KeyValues.DeleteAsync",
+        [CommandKind.Extend] = "KeyValues.ExtendAsync",
+        [CommandKind.Increment] = "KeyValues.IncrementAsync",
+        [CommandKind.Get] = "KeyValues.GetAsync",
+        [CommandKind.Exists] = "KeyValues.ExistsAsync",
+        [CommandKind.SequenceCreate] = "Sequences.CreateAsync",
+        [CommandKind.SequenceUpdate] = "Sequences.UpdateAsync",
+        [CommandKind.SequenceDelete] = "Sequences.DeleteAsync",
+        [CommandKind.SequenceNext] = "Sequences.ReserveAsync",
+        [CommandKind.SequenceGet] = "Sequences.GetAsync",
+        [CommandKind.SequenceList] = "Sequences.ListAsync",
+        [CommandKind.LockAcquire] = "Locks.AcquireAsync",
+        [CommandKind.LockExtend] = "Locks.AcquireAsync",
+        [CommandKind.LockRelease] = "LockHandle.ReleaseAsync",
+        [CommandKind.LockAwait] = "Locks.AcquireAsync",
+        [CommandKind.LockGet] = "Locks.GetAsync",
+        [CommandKind.LockList] = "Locks.ListAsync",
+        [CommandKind.LockObserve] = "Elections.ObserveAsync",
+    };
+
+    /// <summary>Kinds that no client asks for.</summary>
+    private static readonly Dictionary<CommandKind, string> s_ownKinds = new()
+    {
+        [CommandKind.Unset] = "no command",
+        [CommandKind.ExpireSweep] = "leaders propose it when keys fall due",
+        [CommandKind.SessionSweep] = "leaders propose it when sessions are idle",
+        [CommandKind.Evict] = "leaders propose it in seeds with little room",
+        [CommandKind.LockSweep] = "leaders propose it when leases and waits end",
+        [CommandKind.Configure] = "the meta group's own, at the first start",
+        [CommandKind.RegisterNode] = "the meta group's own, at each start of a member",
+        [CommandKind.Pledge] = "the meta group's own, when an epoch is given up",
+        [CommandKind.ReleasePledge] = "the meta group's own, when a pledge is given back",
+        [CommandKind.RaiseCeiling] = "the meta group's own, for leases above the ceiling",
+    };
+
+    private static readonly HashSet<string> s_used = [.. Used()];
+
+    [Fact]
+    public void Every_operation_is_in_the_workload() => Findings.AssertNone(Operations().Where(static name => !s_used.Contains(name) && !s_without.ContainsKey(name)).Select(static name => $"{name} is not in the simulator's workload"));
+
+    [Fact]
+    public void Every_option_is_in_the_workload() => Findings.AssertNone(Options().Where(static name => !s_used.Contains(name) && !s_without.ContainsKey(name)).Select(static name => $"{name} is not in the simulator's workload"));
+
+    [Fact]
+    public void Every_kind_of_command_is_in_the_workload()
+    {
+        Findings.AssertNone(Enum.GetValues<CommandKind>().Where(static kind => !s_kinds.ContainsKey(kind) && !s_ownKinds.ContainsKey(kind)).Select(static kind => $"{kind} is not in the simulator's workload"));
+        Findings.AssertNone(s_kinds.Where(static pair => !s_used.Contains(pair.Value)).Select(static pair => $"{pair.Key} is asked for by {pair.Value}, which is not in the simulator's workload"));
+    }
+
+    [Fact]
+    public void Exceptions_are_of_what_there_is_and_is_not_used()
+    {
+        HashSet<string> all = [.. Operations(), .. Options()];
+        Findings.AssertNone(s_without.Keys.Where(name => !all.Contains(name)).Select(static name => $"there is no {name}"));
+        Findings.AssertNone(s_without.Keys.Where(s_used.Contains).Select(static name => $"{name} is in the workload, and is no exception any more"));
+    }
+
+    private static IEnumerable<string> Operations() => s_facades.SelectMany(static type => type
+        .GetMethods(BindingFlags.Public | BindingFlags.Instance | BindingFlags.Static | BindingFlags.DeclaredOnly)
+        .Where(static method => !method.IsSpecialName)
+        .Select(method => $"{type.Name}.{method.Name}")).Distinct();
+
+    private static IEnumerable<string> Options() => s_options.SelectMany(static type => type
+        .GetProperties(BindingFlags.Public | BindingFlags.Instance | BindingFlags.DeclaredOnly)
+        .Where(static property => property.CanWrite)
+        .Select(property => $"{type.Name}.{property.Name}"));
+
+    /// <summary>The methods that the workload's compiled code calls, and the properties that it sets.</summary>
+    private static IEnumerable<string> Used()
+    {
+        using AssemblyDefinition tests = AssemblyDefinition.ReadAssembly(typeof(WorkloadCoverageTests).Assembly.Location);
+        return
+        [
+            .. tests.MainModule.Types.Where(static type => type.Namespace == Workload).SelectMany(CodeReferences.Of)
+                .Where(static reference => reference.Member is not null)
+                .Select(static reference => $"{reference.Type.Name}.{(reference.Member!.StartsWith("set_", StringComparison.Ordinal) ? reference.Member[4..] : reference.Member)}"),
+        ];
+    }
+}
