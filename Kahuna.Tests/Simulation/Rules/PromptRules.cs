@@ -37,14 +37,16 @@ internal sealed class PromptRules(SimConfig config, IReadOnlyList<SimNode> nodes
     /// <summary>An ordinary call, which its caller has not abandoned, has ended.</summary>
     public void Ended(Call call, long nowNs)
     {
-        if (!_isJudged || availability.QuietSinceNs + availability.LimitNs > call.CallNs)
+        // All idempotency keys share one room, which is small beside hostile clients: others with such keys are kept out, and nobody else.
+        bool isKeyed = call.IsKeyed || call.SequenceKey is not null;
+        if (!_isJudged || (isKeyed && config.Hostile.Count > 0) || availability.QuietSinceNs + availability.LimitNs > call.CallNs)
         {
             return;
         }
 
         Judged++;
         bool isPatient = config.RequestTimeoutMs * 1_000_000L > _boundNs;
-        bool isRefused = call is { Error: nameof(KahunaErrorCode.SessionsFull), SequenceKey: null } && config.SessionsMax == int.MaxValue;
+        bool isRefused = !isKeyed && call.Error == nameof(KahunaErrorCode.SessionsFull) && config.SessionsMax == int.MaxValue;
         if (isRefused || nowNs - call.CallNs > _boundNs || (isPatient && call.Error is { } error && s_unserved.Contains(error)))
         {
             breaks("ordinary calls end soon when nothing is wrong", $"{call.Kind} of {call.Name} by {call.Process} took {(nowNs - call.CallNs) / 1_000_000} ms and ended with {call.Error ?? "an answer"}, and nothing was wrong since {availability.QuietSinceNs / 1_000_000} ms; {_boundNs / 1_000_000} ms are enough");

@@ -88,6 +88,9 @@ internal sealed class Call
     /// <summary>The caller has a name of its own as the owner of locks, so that a grant may be one that it had forgotten.</summary>
     public bool IsNamed { get; init; }
 
+    /// <summary>Made under an idempotency key.</summary>
+    public bool IsKeyed { get; set; }
+
     /// <summary>Made by a unary call.</summary>
     public bool IsUnary { get; init; }
 

@@ -28,6 +28,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         isNumbered &= !call.IsEphemeral && call.Kind is not (CallKind.Get or CallKind.Exists);
         ulong drawn = isNumbered ? network.NewSessionId() : 0;
         bool isKeyed = drawn % 2 == 1;
+        call.IsKeyed = isKeyed;
         ulong session = isKeyed ? IdempotencyKey.AsKey(drawn) : drawn;
         byte[] command = Encode(call, session, isOpening: true);
         long begun = clock.GetTimestamp();
