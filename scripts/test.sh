@@ -8,8 +8,8 @@ usage() {
   cat <<USAGE
 Usage: scripts/test.sh [--tier fast|cluster|all] [--filter EXPRESSION]
 
-  --tier     fast: everything inside one process, the simulator too; cluster: three real server processes;
-             all (the default): both, and the format check
+  --tier     fast: everything inside one process, the simulator too; cluster: three real server processes,
+             and all commands of the benchmarking page; all (the default): both, and the format check
   --filter   runs only the tests that match (the syntax of dotnet test --filter)
 USAGE
 }
@@ -137,23 +137,39 @@ simulate() {
   return "$status"
 }
 
+# Tests with real processes wait most of the time, for kills, leases and elections: so some run beside others.
+page=Kahuna.Tests.Benchmark.BenchmarkingPageTests
+locks=Kahuna.Tests.Cluster.LockCrashTests
+states=(Kahuna.Tests.Cluster.StateCrashTests Kahuna.Tests.Cluster.EphemeralCrashTests Kahuna.Tests.Cluster.FullDiskTests Kahuna.Tests.Cluster.AtMostOnceCrashTests)
+
+# beside NAME FILTER: runs a tier in the background; join_tier NAME waits for it and counts it.
+declare -A running=()
+beside() {
+  test_tier "$1" "$2" &
+  running[$1]=$!
+}
+
+join_tier() {
+  local status=0
+  wait "${running[$1]}" || status=$?
+  count_tier "$1" "$status"
+}
+
 status=0
 if [[ "$tier" != cluster ]]; then
-  test_tier fast 'FullyQualifiedName!~Kahuna.Tests.Cluster.&FullyQualifiedName!~Kahuna.Tests.Simulation.' || status=$?
+  test_tier fast "FullyQualifiedName!~Kahuna.Tests.Cluster.&FullyQualifiedName!~Kahuna.Tests.Simulation.&FullyQualifiedName!~$page" || status=$?
   count_tier fast "$status"
   simulate &
   simulation=$!
 fi
 if [[ "$tier" != fast ]]; then
-  # Most of the time this one waits until leases of an epoch that was lost can be over: a minute.
-  test_tier cluster-locks 'FullyQualifiedName~Kahuna.Tests.Cluster.LockCrashTests' &
-  locks=$!
+  beside cluster-locks "FullyQualifiedName~$locks"
+  beside cluster-states "$(printf 'FullyQualifiedName~%s|' "${states[@]}")FullyQualifiedName~$page"
   status=0
-  test_tier cluster 'FullyQualifiedName~Kahuna.Tests.Cluster.&FullyQualifiedName!~LockCrashTests' || status=$?
+  test_tier cluster "FullyQualifiedName~Kahuna.Tests.Cluster.&FullyQualifiedName!~$locks$(printf '&FullyQualifiedName!~%s' "${states[@]}")" || status=$?
   count_tier cluster "$status"
-  status=0
-  wait "$locks" || status=$?
-  count_tier cluster-locks "$status"
+  join_tier cluster-locks
+  join_tier cluster-states
 fi
 if [[ "$tier" != cluster ]]; then
   status=0

@@ -11,6 +11,9 @@ public sealed class SeedResults
     /// <summary>Slices: 500 seeds in all.</summary>
     public const int Slices = 20;
 
+    /// <summary>Virtual seconds of load and faults in each.</summary>
+    public const string Seconds = "60";
+
     private readonly ConcurrentDictionary<int, Lazy<SimSummary>> _slices = new();
 
     internal SimSummary Slice(int slice) => _slices.GetOrAdd(slice, static number => new Lazy<SimSummary>(() => Run(number))).Value;
@@ -30,5 +33,5 @@ public sealed class SeedResults
     private static SimSummary Run(int slice) =>
         SimCommand.Work(Options((slice * SliceSeeds) + 1, (slice + 1) * SliceSeeds), null, TextWriter.Null);
 
-    private static SimOptions Options(int first, int last) => SimOptions.Parse(["--seeds", $"{first}..{last}", "--seconds", "120"], out _)!;
+    private static SimOptions Options(int first, int last) => SimOptions.Parse(["--seeds", $"{first}..{last}", "--seconds", Seconds], out _)!;
 }

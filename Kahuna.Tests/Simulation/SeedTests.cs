@@ -7,7 +7,11 @@ public sealed class SeedTests(SeedResults results) : IClassFixture<SeedResults>
 
     [Theory]
     [MemberData(nameof(Slices))]
-    public void Seeds_break_no_rule(int slice) => Assert.Null(results.Slice(slice).First?.Violation?.Words);
+    public void Seeds_break_no_rule(int slice)
+    {
+        SimResult? first = results.Slice(slice).First;
+        Assert.True(first is null, $"seed {first?.Seed}: {first?.Violation?.Words}; replay: scripts/sim.sh --seed {first?.Seed} --seconds {SeedResults.Seconds}");
+    }
 
     [Fact]
     public void Seeds_show_every_fault_and_every_outcome() => Assert.Empty(results.All().Missed);

@@ -185,11 +185,11 @@ internal sealed class SimSummary(SimOptions options)
 
         missed.AddRange(Totals(static result => result.Faults).Where(static pair => pair.Value == 0).Select(static pair => $"{pair.Key} never happened"));
         missed.AddRange(Totals(static result => result.Operations).Where(static pair => pair.Value == 0).Select(static pair => $"no operation ended as {pair.Key}"));
-        if (options.Seconds >= 120)
+        if (options.Seconds >= 60)
         {
             Need(missed, "leader changes", Median(static result => result.LeaderChanges), 5);
             Need(missed, "crashes", Median(static result => result.Crashes), 3);
-            Need(missed, "partitions", Median(Partitions), 2);
+            Need(missed, "partitions", Median(Partitions), 1);
             Need(missed, "operations", Median(Operations), 300);
         }
 

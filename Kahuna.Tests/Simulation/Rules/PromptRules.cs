@@ -38,8 +38,10 @@ internal sealed class PromptRules(SimConfig config, IReadOnlyList<SimNode> nodes
     public void Ended(Call call, long nowNs)
     {
         // All idempotency keys share one room, which is small beside hostile clients: others with such keys are kept out, and nobody else.
+        // While everything is healed nodes still fall over what the faults have left.
+        bool isHealing = nowNs > config.Seconds * 1e9;
         bool isKeyed = call.IsKeyed || call.SequenceKey is not null;
-        if (!_isJudged || (isKeyed && config.Hostile.Count > 0) || availability.QuietSinceNs + availability.LimitNs > call.CallNs)
+        if (!_isJudged || isHealing || (isKeyed && config.Hostile.Count > 0) || availability.QuietSinceNs + availability.LimitNs > call.CallNs)
         {
             return;
         }
