@@ -22,7 +22,7 @@ internal sealed class KeyedCallsAttacker : Attacker
             stream.Add(new Command
             {
                 Kind = CommandKind.Set,
-                Flags = CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed,
+                Flags = CommandFlags.Session | CommandFlags.Opening,
                 Durability = CommandDurability.Persistent,
                 Key = "attack-keyed"u8,
                 SessionId = IdempotencyKey.AsKey((ulong)_random.NextInt64()),
