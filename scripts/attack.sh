@@ -11,6 +11,7 @@ Usage: scripts/attack.sh [--minutes M]
 
 Bytes that are no TLS, floods of connections and streams, readers that never read, keys that collide, writes under
 tokens of crowded locks, observers, idempotency keys, broken frames: all of them at the same time, with pauses.
+Before, 200,000 keys are set as fast as the cluster takes them, so that it is measured as one in use.
 Legitimate calls must all succeed, their p99 may be ten times as long as without attackers, and two minutes
 afterwards the nodes may hold a fifth more memory than before, beside the outcomes of idempotency keys,
 which they have promised to remember for an hour.

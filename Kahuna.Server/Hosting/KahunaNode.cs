@@ -38,6 +38,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly CertificateWatch _certificates;
     private readonly LeadershipLog _leadership;
     private readonly ConnectionMemory _connectionMemory = new(IdleMemory.GiveBack);
+    private readonly CalmHeap _calmHeap = new(static () => GC.GetTotalAllocatedBytes(), IdleMemory.GiveBackAll);
     private readonly NodeStorage _storage;
     private readonly StateKeeper _keeper;
     private readonly StateThread _stateThread;
@@ -359,6 +360,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         {
             _certificates.Look();
             _connectionMemory.Look();
+            _calmHeap.Look();
         }
     }
 

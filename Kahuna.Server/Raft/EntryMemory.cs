@@ -182,7 +182,7 @@ internal sealed class EntryMemory(LogIndex first, int idleChunksMax)
             }
             else
             {
-                _current = _idle.TryPop(out EntryChunk? idle) ? idle : new EntryChunk(new byte[ChunkBytes], single: false);
+                _current = _idle.TryPop(out EntryChunk? idle) ? idle : new EntryChunk(StillMemory.Take<byte>(ChunkBytes), single: false);
             }
         }
 

@@ -1,5 +1,6 @@
 using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State;
 
@@ -64,6 +65,8 @@ internal sealed class ChunkedTable<T>
         }
 
         // Rows are cleared as they are taken: a state of a few keys does not pay for the clearing of whole chunks.
-        _chunks[_chunkCount++] = GC.AllocateUninitializedArray<T>(ChunkRows);
+        // The first chunk is ordinary memory: a small table may not live long.
+        _chunks[_chunkCount] = _chunkCount == 0 ? GC.AllocateUninitializedArray<T>(ChunkRows) : StillMemory.Take<T>(ChunkRows);
+        _chunkCount++;
     }
 }

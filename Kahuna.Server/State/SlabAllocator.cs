@@ -335,7 +335,7 @@ internal sealed class SlabAllocator(int slotsMax = SlabAllocator.SlotsMax)
             }
         }
 
-        _slots[slot] = GC.AllocateUninitializedArray<byte>(bytes);
+        _slots[slot] = StillMemory.Take<byte>(bytes);
         _slotBytes += bytes;
         return slot;
     }

@@ -53,6 +53,9 @@ internal sealed class LogExtentFile : IDisposable
         try
         {
             opened.Read();
+
+            // A life before may have been killed between the write of what was read and its sync; what follows relies on it after a power failure.
+            opened._file.SyncData();
             return opened.Latest.LogId == options.LogId
                 ? opened
                 : throw new LogDamagedException(path, 0, $"it is of log {opened.Latest.LogId:x16}, and this data directory has log {options.LogId:x16}");

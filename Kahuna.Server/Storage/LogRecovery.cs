@@ -28,6 +28,7 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         LogExtentFile extents = LogExtentFile.Open(disk, files.DataDirectory, options, segments.Count > 0);
         try
         {
+            CheckIdentity(segments);
             CheckNewest(segments, extents.Latest);
             disk.Delete(files.Temporary);
             return segments.Count > 0 ? ReadAll(segments, extents) : MakeFirst(extents);
@@ -36,6 +37,17 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         {
             extents.Dispose();
             throw;
+        }
+    }
+
+    /// <summary>Before anything is said of missing files: the log of another node lacks what this one's record names, and is whole.</summary>
+    private void CheckIdentity(List<ulong> segments)
+    {
+        if (segments.Count > 0)
+        {
+            using IDiskFile file = disk.Open(files.Path(segments[0]), DiskFileMode.Existing);
+            _window.Open(file, file.Length);
+            ReadHeader(files.Path(segments[0]), segments[0], file.Length);
         }
     }
 
@@ -109,11 +121,6 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         using IDiskFile file = disk.Open(path, DiskFileMode.Existing);
         _window.Open(file, file.Length);
         SegmentHeader header = ReadHeader(path, segment, file.Length);
-        if (header.LogId != options.LogId)
-        {
-            throw new LogDamagedException(path, 0, $"the segment belongs to another log ({header.LogId:x16}), and this data directory has log {options.LogId:x16}");
-        }
-
         Positions.AddSegment(segment, file.Length);
         Scanned result = new(path, header, SegmentHeader.Bytes, Batches: 0);
         while (TryReadBatch(result, out ReadOnlyMemory<byte> body, out ulong number))
@@ -141,6 +148,11 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
         if (header.Value.Segment != segment)
         {
             throw new LogDamagedException(path, 0, $"the file's name does not agree with its header, which says segment {header.Value.Segment}");
+        }
+
+        if (header.Value.LogId != options.LogId)
+        {
+            throw new LogDamagedException(path, 0, $"the segment belongs to another log ({header.Value.LogId:x16}), and this data directory has log {options.LogId:x16}");
         }
 
         return length >= header.Value.Capacity

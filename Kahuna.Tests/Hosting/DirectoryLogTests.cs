@@ -76,12 +76,14 @@ public sealed class DirectoryLogTests : IDisposable
     }
 
     [Theory]
-    [InlineData(true)]
-    [InlineData(false)]
-    public async Task The_log_of_another_node_is_refused(bool withItsRecord)
+    [InlineData(true, 12)]
+    [InlineData(false, 12)]
+    [InlineData(true, 1)]
+    [InlineData(false, 1)]
+    public async Task The_log_of_another_node_is_refused(bool withItsRecord, int batches)
     {
         await FillAsync(1);
-        await FillAsync(2);
+        await FillAsync(2, batches);
         Directory.Delete(LogPath(1), recursive: true);
         Directory.Move(LogPath(2), LogPath(1));
         if (withItsRecord)
@@ -148,13 +150,14 @@ public sealed class DirectoryLogTests : IDisposable
         await using NodeStorage storage = await NodeStorage.OpenAsync(options, identity, RethrownErrors.Shared, static _ => { });
         RecordingSink sink = new();
         ILogWriter writer = storage.Log.OpenWriter(sink);
+        ulong last = 0;
         for (int i = 0; i < batches; i++)
         {
             writer.Append(s_group, new LogIndex(from + (ulong)i), 1, LogFixture.Entries(1, new string('x', 1 << 20)));
-            writer.Submit();
+            last = writer.Submit();
         }
 
-        while (!File.Exists(Path.Combine(LogPath(id), "00000000000000000002.seg")))
+        while (sink.Last < last || !File.Exists(Path.Combine(LogPath(id), "00000000000000000002.seg")))
         {
             await Task.Yield();
         }

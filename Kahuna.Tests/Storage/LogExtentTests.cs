@@ -139,29 +139,34 @@ public sealed class LogExtentTests
     private static void AssertStartsAfterEachStep(Func<LogFixture> make, int steps)
     {
         int failed = 0;
-        for (int failing = 0; failing < steps; failing++)
+        for (int first = 0; first < steps; first++)
         {
-            for (int seed = 0; seed < 10; seed++)
+            // The process is killed and started again, and killed in that start too, or not; then the power fails.
+            for (int second = 0; second <= steps; second++)
             {
                 LogFixture fixture = make();
-                int left = failing;
-                bool kill = seed % 2 == 0;
-                fixture.Disk.Fault = (step, _) => step != DiskStep.Read && left-- == 0 ? throw new OperationCanceledException() : 0;
-                failed += Record.Exception(() => fixture.Open()) is OperationCanceledException ? 1 : 0;
-                fixture.Disk.Fault = null;
-                if (kill)
+                failed += StartsUntil(fixture, first) ? 0 : 1;
+                if (second < steps)
                 {
-                    // First the process is killed and starts again, and then the power fails.
                     fixture.Disk.Kill();
-                    fixture.Open();
+                    StartsUntil(fixture, second);
                 }
 
-                fixture.Disk.Crash(new Random(seed));
+                fixture.Disk.Crash(new Random((first * steps) + second));
                 fixture.Open();
             }
         }
 
-        Assert.True(failed > 10 * 10, $"{failed} starts were cut off");
+        Assert.True(failed > 10 * steps, $"{failed} starts were cut off");
+    }
+
+    /// <summary>Starts with a process that is killed at this step of the disk, reads not counted; whether the start came to its end.</summary>
+    private static bool StartsUntil(LogFixture fixture, int steps)
+    {
+        fixture.Disk.Fault = (step, _) => step != DiskStep.Read && steps-- == 0 ? throw new OperationCanceledException() : 0;
+        bool started = Record.Exception(() => fixture.Open()) is not OperationCanceledException;
+        fixture.Disk.Fault = null;
+        return started;
     }
 
     private static LogFixture Filled(bool closed)

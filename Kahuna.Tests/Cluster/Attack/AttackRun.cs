@@ -41,7 +41,8 @@ internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
     {
         await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(10));
         LegitimateLoad load = new(client);
-        await MeasureAsync(load, s_alone / 3);
+        await load.FillAsync();
+        await MeasureAsync(load, s_settle / 2);
         HdrHistogram alone = await MeasureAsync(load, s_alone);
         long before = await OwnBytesAsync(cluster);
         Tell("alone", alone, before);

@@ -10,6 +10,9 @@ namespace Kahuna.Tests.Cluster.Attack;
 internal sealed class LegitimateLoad(KahunaClient client)
 {
     private const int Callers = 8;
+    private const int FillingCallers = 64;
+    private const int FilledKeys = 200_000;
+    private const int FilledValueBytes = 256;
 
     private static readonly TimeSpan s_think = TimeSpan.FromMilliseconds(10);
 
@@ -29,12 +32,26 @@ internal sealed class LegitimateLoad(KahunaClient client)
         }
     }
 
+    /// <summary>
+    /// Sets two hundred thousand keys as fast as the cluster takes them, twice: afterwards the nodes hold what a cluster in use holds, and their buffers and caches have the size that ordinary work gives them.
+    /// </summary>
+    public Task FillAsync() => Task.WhenAll(Enumerable.Range(0, FillingCallers).Select(caller => Task.Run(() => FillAsync(caller))));
+
     /// <summary>Runs until <paramref name="end"/>, and returns how long the calls took, in microseconds.</summary>
     public async Task<HdrHistogram> MeasureAsync(CancellationToken end)
     {
         _latencies = new HdrHistogram();
         await Task.WhenAll(Enumerable.Range(0, Callers).Select(caller => Task.Run(() => CallAsync(caller, end))));
         return _latencies;
+    }
+
+    private async Task FillAsync(int caller)
+    {
+        byte[] value = new byte[FilledValueBytes];
+        for (int i = caller; i < 2 * FilledKeys; i += FillingCallers)
+        {
+            await client.KeyValues.SetAsync($"filled/{i % FilledKeys}", value);
+        }
     }
 
     private async Task CallAsync(int caller, CancellationToken end)

@@ -1,8 +1,10 @@
+using System.Buffers.Binary;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -88,7 +90,23 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
             if (Frame.TryReadHeader(payload, out FrameKind kind, out _, out int count) && kind == FrameKind.Replies)
             {
                 Replies += count;
+                Check(payload[Frame.HeaderBytes..], count);
             }
+        }
+    }
+
+    /// <summary>An attack whose commands are malformed attacks nothing.</summary>
+    private static void Check(ReadOnlySpan<byte> replies, int count)
+    {
+        for (; count > 0; count--)
+        {
+            int length = BinaryPrimitives.ReadInt32LittleEndian(replies[sizeof(int)..]);
+            if (Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) && outcome.Status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
+            {
+                throw new InvalidOperationException($"the nodes call this attack's commands {outcome.Status}");
+            }
+
+            replies = replies[(Frame.ReplyHeaderBytes + length)..];
         }
     }
 }
