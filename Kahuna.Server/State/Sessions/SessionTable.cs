@@ -20,6 +20,9 @@ internal sealed class SessionTable
     /// <summary>Outcomes and sessions that one sweep forgets: bounded work per command, about as much as 32 sets.</summary>
     private const int StepsPerSweep = 64;
 
+    /// <summary>Values of confirmed outcomes that one command frees, of its own session: far more than it can add.</summary>
+    private const int ValuesPerCommand = 16;
+
     /// <summary>Places of a window that every session may have: more calls than one caller has under way. Larger windows share what the reserve leaves.</summary>
     private const int SmallRoom = 64;
 
@@ -126,6 +129,11 @@ internal sealed class SessionTable
 
         SessionWindow window = new(_store.System.BeginChange(_row));
         ulong before = window.HeaderDigest(_id);
+        if (window.TryTakeLeftAt(_number, out ulong left))
+        {
+            window.KeptBytes -= ForgetValue(left);
+        }
+
         window.Write(_number, _check, in outcome);
         window.High = Math.Max(window.High, _number);
         _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before + window.PlaceDigest(_id, _number)));
@@ -234,9 +242,9 @@ internal sealed class SessionTable
     private SessionStanding Admit(ulong low, bool needsRoomForValue)
     {
         SessionWindow window = new(_store.Keys.Writable(in _store.Keys[_row]));
-        if (low > window.Low)
+        if (low > window.Low || window.Left > 0)
         {
-            Confirm(low);
+            Confirm(Math.Max(low, window.Low), ValuesPerCommand);
             window = new SessionWindow(_store.Keys.Writable(in _store.Keys[_row]));
         }
 
@@ -253,7 +261,7 @@ internal sealed class SessionTable
 
         InvariantException.Require(ahead < Client.Wire.Limits.SessionWindow, "a session's window has a bound");
         bool isTooSmall = ahead >= (uint)window.Room;
-        if ((isTooSmall && !MayGrow(ahead)) || (needsRoomForValue && window.KeptBytes >= (ulong)Math.Max(0, QuotaOf(_id).OutcomeBytesLeft)))
+        if ((isTooSmall && !MayGrow(ahead)) || (needsRoomForValue && window.KeptBytes >= QuotaOf(_id).OutcomeBytesLeft))
         {
             return SessionStanding.Full;
         }
@@ -278,7 +286,7 @@ internal sealed class SessionTable
     {
         SessionWindow window = new(_store.System.BeginChange(_row));
         ulong before = window.HeaderDigest(_id);
-        window.KeptBytes = unchecked(window.KeptBytes + (ulong)bytes);
+        window.KeptBytes += (uint)bytes;
         _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before));
     }
 
@@ -290,28 +298,21 @@ internal sealed class SessionTable
         _store.System.Free(row);
     }
 
-    /// <summary>Every number below <paramref name="low"/> is confirmed: their outcomes go.</summary>
-    private void Confirm(ulong low)
+    /// <summary>
+    /// Every number below <paramref name="low"/> is confirmed: their outcomes go, and so many of their values. Those that are left go with the session's next commands, or with a sweep.
+    /// </summary>
+    private void Confirm(ulong low, int valuesMax)
     {
         SessionWindow window = new(_store.System.BeginChange(_row));
-        ulong difference = unchecked(0 - window.HeaderDigest(_id));
-        ulong end = Math.Min(low, window.Low + (uint)window.Room);
-        for (ulong number = window.Low; number < end; number++)
+        ulong before = window.HeaderDigest(_id);
+        ulong gone = window.Forget(_id, Math.Min(low, window.Low + (uint)window.Room));
+        window.Low = low;
+        while (valuesMax-- > 0 && window.TryTakeLeft(out ulong number))
         {
-            if (window.IsTaken(number))
-            {
-                difference = unchecked(difference - window.PlaceDigest(_id, number));
-                if (window.HasValue(number))
-                {
-                    window.KeptBytes = unchecked(window.KeptBytes - (ulong)ForgetValue(number));
-                }
-
-                window.Clear(number);
-            }
+            window.KeptBytes -= ForgetValue(number);
         }
 
-        window.Low = low;
-        _store.System.EndChange(_row, unchecked(difference + window.HeaderDigest(_id)));
+        _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before - gone));
     }
 
     private void Open(ulong low, long timeMs)
@@ -344,22 +345,23 @@ internal sealed class SessionTable
         new SessionWindow(copy).MoveTo(new SessionWindow(value));
     }
 
-    /// <summary>Forgets the oldest outcomes of a session that has a window, and the window with the last of them. How many places it looked at.</summary>
+    /// <summary>Forgets the oldest outcomes of a session that has a window, and the window with the last of them. How many places it looked at and values it freed.</summary>
     private int ForgetOutcomes(int row, int placesMax)
     {
         _id = IdOf(_store.Keys.Key(in _store.Keys[row]));
         _row = row;
         SessionWindow window = new(_store.Keys.Writable(in _store.Keys[row]));
-        ulong places = Math.Min((ulong)placesMax, window.High + 1 > window.Low ? window.High + 1 - window.Low : 0);
-        Confirm(window.Low + places);
+        int values = Math.Min(placesMax, window.Left);
+        ulong places = Math.Min((ulong)(placesMax - values), window.High + 1 > window.Low ? window.High + 1 - window.Low : 0);
+        Confirm(window.Low + places, placesMax);
         window = new SessionWindow(_store.Keys.Writable(in _store.Keys[row]));
-        if (window.Low > window.High)
+        if (window.Low > window.High && window.Left == 0)
         {
             Resize(row, SessionWindow.HeaderBytes);
         }
 
         _row = 0;
-        return Math.Max(1, (int)places);
+        return Math.Max(1, values + (int)places);
     }
 
     /// <summary>Gives the window another size, and the session its place among those with outcomes or without.</summary>
@@ -375,12 +377,12 @@ internal sealed class SessionTable
     }
 
     /// <summary>Frees the value of a number's outcome; how many bytes it took up.</summary>
-    private long ForgetValue(ulong number)
+    private uint ForgetValue(ulong number)
     {
         int row = _rows.FindValue(_id, number);
         long bytes = _rows.BytesOf(row);
         AddBytes(_id, -bytes);
         _store.System.Free(row);
-        return bytes;
+        return (uint)bytes;
     }
 }

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Numerics;
 using System.Runtime.CompilerServices;
 using Kahuna.Client.Wire.Outcomes;
 
@@ -9,10 +10,12 @@ namespace Kahuna.Server.State.Sessions;
 /// <code>
 /// offset  0  u64  low: every number below it is confirmed, and refused from now on
 ///         8  u64  high: the highest number that was carried out
-///        16  u64  bytes that values of its outcomes take up, which have rows of their own
+///        16  u32  bytes that values of its outcomes take up, which have rows of their own
+///        20  u16  left: so many confirmed numbers have values that are still to be freed
+///        22  u16  the place from which these are looked for
 ///        24  room × 24 bytes, where room is 0 or a power of two; number n stands at place n modulo room:
 ///              0  u8   status of its outcome (0: the number was not carried out here)
-///              1  u8   1: the outcome has a value, which has a row of its own; 2: that value is null
+///              1  u8   1: the outcome has a value, which has a row of its own; 2: that value is null; 4: there is no outcome here, and at offset 8 a confirmed number whose value is still to be freed
 ///              2  u16  zero
 ///              4  u32  check of the command
 ///              8  i64  revision
@@ -27,8 +30,13 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
 
     public const int PlaceBytes = 24;
 
+    private const int KeptOffset = 16;
+    private const int LeftOffset = 20;
+    private const int NextOffset = 22;
+    private const int NumberOffset = 8;
     private const byte FlagValue = 1;
     private const byte FlagNull = 2;
+    private const byte FlagLeft = 4;
     private const ulong Odd1 = 0x9E3779B185EBCA87;
     private const ulong Odd2 = 0xC2B2AE3D27D4EB4F;
 
@@ -48,15 +56,31 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         set => BinaryPrimitives.WriteUInt64LittleEndian(_bytes[8..], value);
     }
 
-    /// <summary>Bytes that values of its outcomes take up.</summary>
-    public ulong KeptBytes
+    /// <summary>Bytes that values of its outcomes take up, those that are left included.</summary>
+    public uint KeptBytes
     {
-        get => BinaryPrimitives.ReadUInt64LittleEndian(_bytes[16..]);
-        set => BinaryPrimitives.WriteUInt64LittleEndian(_bytes[16..], value);
+        get => BinaryPrimitives.ReadUInt32LittleEndian(_bytes[KeptOffset..]);
+        set => BinaryPrimitives.WriteUInt32LittleEndian(_bytes[KeptOffset..], value);
+    }
+
+    /// <summary>Confirmed numbers whose values are still to be freed.</summary>
+    public int Left
+    {
+        get => BinaryPrimitives.ReadUInt16LittleEndian(_bytes[LeftOffset..]);
+        private set => BinaryPrimitives.WriteUInt16LittleEndian(_bytes[LeftOffset..], checked((ushort)value));
     }
 
     /// <summary>Numbers from <see cref="Low"/> on that have a place.</summary>
     public int Room => (_bytes.Length - HeaderBytes) / PlaceBytes;
+
+    /// <summary>The place from which the next value that is left is looked for.</summary>
+    private int Next
+    {
+        get => BinaryPrimitives.ReadUInt16LittleEndian(_bytes[NextOffset..]);
+        set => BinaryPrimitives.WriteUInt16LittleEndian(_bytes[NextOffset..], (ushort)value);
+    }
+
+    private Span<byte> Places => _bytes[HeaderBytes..];
 
     /// <summary>Bytes of a window with so much room.</summary>
     public static int BytesOf(int room) => HeaderBytes + (room * PlaceBytes);
@@ -93,15 +117,80 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         BinaryPrimitives.WriteInt64LittleEndian(place[16..], outcome.Number);
     }
 
-    /// <summary>Empties a place.</summary>
-    public void Clear(ulong number) => Place(number).Clear();
+    /// <summary>
+    /// Forgets the outcomes of the numbers from <see cref="Low"/> up to <paramref name="end"/>, which is within the room; what they added to the digest. Their values are left: the number stays in the place until
+    /// somebody takes it.
+    /// </summary>
+    [MethodImpl(MethodImplOptions.AggressiveOptimization)]
+    public ulong Forget(ulong id, ulong end)
+    {
+        ulong sum = 0;
+        int left = 0;
+        for (ulong number = Low; number < end;)
+        {
+            // In one piece up to the end of the ring: a window of thousands of outcomes may be confirmed by one command.
+            Span<byte> rest = Places[((int)(number & (uint)(Room - 1)) * PlaceBytes)..];
+            for (; number < end && rest.Length > 0; number++, rest = rest[PlaceBytes..])
+            {
+                Span<byte> place = rest[..PlaceBytes];
+                if (place[0] == 0)
+                {
+                    continue;
+                }
 
-    /// <summary>Moves every outcome to a window with more room, whose places are empty.</summary>
+                sum = unchecked(sum + PlaceDigest(id, number, place));
+                bool hasValue = (place[1] & FlagValue) != 0;
+                place.Clear();
+                if (hasValue)
+                {
+                    place[1] = FlagLeft;
+                    BinaryPrimitives.WriteUInt64LittleEndian(place[NumberOffset..], number);
+                    left++;
+                }
+            }
+        }
+
+        Left += left;
+        return sum;
+    }
+
+    /// <summary>Takes one of the numbers whose values are left; false when there is none.</summary>
+    public bool TryTakeLeft(out ulong number)
+    {
+        number = 0;
+        if (Left == 0)
+        {
+            return false;
+        }
+
+        int next = Next;
+        while ((Places[(next * PlaceBytes) + 1] & FlagLeft) == 0)
+        {
+            next = (next + 1) & (Room - 1);
+        }
+
+        number = TakeLeft(Places.Slice(next * PlaceBytes, PlaceBytes));
+        Next = Left == 0 ? 0 : next;
+        return true;
+    }
+
+    /// <summary>Takes the number whose value is left in the place of this one, which is about to be written; false when none is.</summary>
+    public bool TryTakeLeftAt(ulong place, out ulong number)
+    {
+        bool isLeft = (Place(place)[1] & FlagLeft) != 0;
+        number = isLeft ? TakeLeft(Place(place)) : 0;
+        Next = Left == 0 ? 0 : Next;
+        return isLeft;
+    }
+
+    /// <summary>Moves everything to a window with more room, which is all zeros.</summary>
     public void MoveTo(SessionWindow larger)
     {
         larger.Low = Low;
         larger.High = High;
         larger.KeptBytes = KeptBytes;
+        larger.Left = Left;
+        larger.Next = Next;
         for (int i = 0; i < Room; i++)
         {
             ulong number = Low + (uint)i;
@@ -110,21 +199,10 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     }
 
     /// <summary>What the numbers at the front add to the digest of a session.</summary>
-    public ulong HeaderDigest(ulong id) => StateDigest.Mix(unchecked((((id * Odd1) + (Low * Odd2) + BitRotate(High)) * Odd1) + KeptBytes));
+    public ulong HeaderDigest(ulong id) => StateDigest.Mix(unchecked((((id * Odd1) + (Low * Odd2) + BitRotate(High)) * Odd1) + BinaryPrimitives.ReadUInt64LittleEndian(_bytes[KeptOffset..])));
 
     /// <summary>What a number's outcome adds to it; 0 for an empty place.</summary>
-    public ulong PlaceDigest(ulong id, ulong number)
-    {
-        ReadOnlySpan<byte> place = Place(number);
-        if (place[0] == 0)
-        {
-            return 0;
-        }
-
-        ulong sum = unchecked((id + (number * Odd1)) ^ (BinaryPrimitives.ReadUInt64LittleEndian(place) * Odd2));
-        sum = unchecked((StateDigest.Mix(sum) + BinaryPrimitives.ReadUInt64LittleEndian(place[8..])) * Odd1);
-        return StateDigest.Mix(unchecked(sum ^ (BinaryPrimitives.ReadUInt64LittleEndian(place[16..]) * Odd2)));
-    }
+    public ulong PlaceDigest(ulong id, ulong number) => PlaceDigest(id, number, Place(number));
 
     /// <summary>Digest of a whole session, computed anew: the sum of its parts.</summary>
     public static ulong DigestOf(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
@@ -145,10 +223,30 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     /// <summary>True when a row with this name may have a value of so many bytes.</summary>
     public static bool IsWellFormed(ReadOnlySpan<byte> name, int bytes) =>
         name.Length == SessionTable.NameBytes && bytes >= HeaderBytes && (bytes - HeaderBytes) % PlaceBytes == 0
-        && ((bytes - HeaderBytes) / PlaceBytes is 0 || System.Numerics.BitOperations.IsPow2((bytes - HeaderBytes) / PlaceBytes));
+        && ((bytes - HeaderBytes) / PlaceBytes is 0 || BitOperations.IsPow2((bytes - HeaderBytes) / PlaceBytes));
 
-    private static ulong BitRotate(ulong value) => System.Numerics.BitOperations.RotateLeft(value, 32);
+    private static ulong PlaceDigest(ulong id, ulong number, ReadOnlySpan<byte> place)
+    {
+        if (place[0] == 0)
+        {
+            return 0;
+        }
+
+        ulong sum = unchecked((id + (number * Odd1)) ^ (BinaryPrimitives.ReadUInt64LittleEndian(place) * Odd2));
+        sum = unchecked((StateDigest.Mix(sum) + BinaryPrimitives.ReadUInt64LittleEndian(place[8..])) * Odd1);
+        return StateDigest.Mix(unchecked(sum ^ (BinaryPrimitives.ReadUInt64LittleEndian(place[16..]) * Odd2)));
+    }
+
+    private static ulong BitRotate(ulong value) => BitOperations.RotateLeft(value, 32);
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private Span<byte> Place(ulong number) => _bytes.Slice(HeaderBytes + ((int)(number & (uint)(Room - 1)) * PlaceBytes), PlaceBytes);
+
+    private ulong TakeLeft(Span<byte> place)
+    {
+        ulong number = BinaryPrimitives.ReadUInt64LittleEndian(place[NumberOffset..]);
+        place.Clear();
+        Left--;
+        return number;
+    }
 }

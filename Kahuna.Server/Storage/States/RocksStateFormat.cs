@@ -11,7 +11,7 @@ namespace Kahuna.Server.Storage.States;
 /// </summary>
 internal static class RocksStateFormat
 {
-    public const uint Version = 3;
+    public const uint Version = 4;
 
     /// <summary>Length of the group and the kind, with which all keys of states begin.</summary>
     public const int PrefixBytes = 5;

@@ -10,7 +10,7 @@ namespace Kahuna.Server.Storage.States;
 /// </summary>
 internal static class SnapshotFormat
 {
-    public const uint Version = 3;
+    public const uint Version = 4;
     public const int HeaderBytes = 8 + 4 + 4 + StateMark.Bytes + 4;
     public const int PieceHeaderBytes = 8;
     public const int ChecksumBytes = 4;

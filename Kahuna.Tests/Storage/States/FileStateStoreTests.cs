@@ -156,10 +156,10 @@ public sealed class FileStateStoreTests : StateStoreContract
         StateDriver state = new();
         Write(Open(), new GroupId(1), state.Machine, 1);
         byte[] other = _disk.Content(Snapshot);
-        other[8] = 4;
-        Assert.Contains("format version 4; this program reads version 3", Refuses(other), StringComparison.Ordinal);
+        other[8] = 5;
+        Assert.Contains("format version 5; this program reads version 4", Refuses(other), StringComparison.Ordinal);
         Put("/data/state/state-2.snapshot", _disk.Content(Snapshot));
-        other[8] = 3;
+        other[8] = 4;
         Put(Snapshot, other);
         Put("/data/state/state-2.snapshot", other);
         Assert.Contains("group 1, not of 2", Assert.Throws<StateDamagedException>(() => Open().Find(new GroupId(2))).Message, StringComparison.Ordinal);

@@ -176,11 +176,11 @@ public sealed class RocksStateStoreTests : StateStoreContract
     {
         Open().Dispose();
         byte[] version = new byte[4];
-        BinaryPrimitives.WriteUInt32LittleEndian(version, 4);
+        BinaryPrimitives.WriteUInt32LittleEndian(version, 5);
         Put("\0\0\0\0version"u8.ToArray(), version);
         StateDamagedException error = Assert.Throws<StateDamagedException>(() => Open().Dispose());
-        Assert.Contains("format version 04000000", error.Message, StringComparison.Ordinal);
-        Assert.Contains("this program reads version 3", error.Message, StringComparison.Ordinal);
+        Assert.Contains("format version 05000000", error.Message, StringComparison.Ordinal);
+        Assert.Contains("this program reads version 4", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
