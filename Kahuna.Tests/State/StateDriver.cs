@@ -138,6 +138,19 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
         }
     }
 
+    /// <summary>The state as it comes out of a store.</summary>
+    public StateDriver Reloaded(StateLimits limits)
+    {
+        using StateView view = Machine.ViewAll();
+        StateLoader loader = new(limits, view.Summary);
+        foreach (byte[] record in StateRecords.TakeAll(view))
+        {
+            loader.Add(record);
+        }
+
+        return new StateDriver(machine: loader.Finish()) { Now = Now };
+    }
+
     private Answer Read(CommandKind kind, string key, long atRevision) =>
         Do(new TestCommand(kind, key) { Flags = atRevision != 0 ? CommandFlags.AtRevision : CommandFlags.None, AtRevision = atRevision });
 }
