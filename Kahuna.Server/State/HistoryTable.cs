@@ -17,10 +17,14 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
     /// <summary>What a record counts against the byte limit besides its key and value: its row and the rounding of its block.</summary>
     public const int RecordOverheadBytes = 64;
 
+    /// <summary>Records that one command drops because the bytes have run out: bounded work. A large value may need the room of many small ones, whose rest goes with the next commands.</summary>
+    public const int DroppedPerCommand = 64;
+
     private readonly ChunkedTable<HistoryRecord> _records = new();
     private int _free;
     private int _earliest;
     private int _latest;
+    private int _mayDrop;
 
     /// <summary>The number that the next record gets.</summary>
     public long NextNumber { get; private set; } = 1;
@@ -46,11 +50,14 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
     public ReadOnlySpan<byte> Value(in HistoryRecord record) =>
         record.Block == SlabAllocator.None ? default : slabs.Span(record.Block, keys[record.Key].KeyLength, record.ValueLength);
 
-    /// <summary>True when the present revision of a key would be kept if it were replaced now.</summary>
-    public bool Keeps(in KeyEntry entry) => limits.HistoryPerKey > 0 && entry.Revision > 0 && Cost(entry.KeyLength, entry.ValueLength) <= limits.HistoryBytes;
+    /// <summary>
+    /// True when the present revision of a key would be kept if it were replaced now. Not while the bytes are more than a quarter over the limit: large values may come faster than small ones make room.
+    /// </summary>
+    public bool Keeps(in KeyEntry entry) =>
+        limits.HistoryPerKey > 0 && entry.Revision > 0 && Cost(entry.KeyLength, entry.ValueLength) <= limits.HistoryBytes && CountedBytes <= limits.HistoryBytes + (limits.HistoryBytes / 4);
 
     /// <summary>
-    /// Keeps the present revision of a key, which is about to be replaced, and drops what is then beyond the limits. The record takes
+    /// Keeps the present revision of a key, which is about to be replaced, and drops what is then beyond the limits, in slices. The record takes
     /// over the key's block unless the revision is a deletion. Only for a revision that <see cref="Keeps"/>.
     /// </summary>
     public void Push(int key, long timeMs)
@@ -89,10 +96,14 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
             Evict(_records[entry.NewestHistory].Newer);
         }
 
-        while (CountedBytes > limits.HistoryBytes)
-        {
-            Evict(_earliest);
-        }
+        DropBeyondLimit();
+    }
+
+    /// <summary>Before each command: drops what earlier ones have left beyond the limit of bytes. A command drops <see cref="DroppedPerCommand"/> records for want of room in all.</summary>
+    public void BeginCommand()
+    {
+        _mayDrop = DroppedPerCommand;
+        DropBeyondLimit();
     }
 
     /// <summary>Adds a record to its key's ring, as the newest. For a state that is being loaded, whose order over all keys <see cref="FinishLoading"/> makes.</summary>
@@ -198,6 +209,15 @@ internal sealed class HistoryTable(StateLimits limits, KeyTable keys, SlabAlloca
             }
 
             index = record.Later;
+        }
+    }
+
+    private void DropBeyondLimit()
+    {
+        while (CountedBytes > limits.HistoryBytes && _mayDrop > 0)
+        {
+            _mayDrop--;
+            Evict(_earliest);
         }
     }
 

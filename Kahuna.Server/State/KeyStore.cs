@@ -127,9 +127,10 @@ internal sealed class KeyStore
     /// <summary>True when a row stands for a key that exists.</summary>
     public bool Exists(int key) => key != 0 && !Keys[key].IsDeleted;
 
-    /// <summary>Before each command: drops a bounded number of replaced revisions that are too old, and forgets a bounded number of deleted keys of which nothing is kept.</summary>
+    /// <summary>Before each command: drops a bounded number of replaced revisions that are too many or too old, and forgets a bounded number of deleted keys of which nothing is kept.</summary>
     public void DropOld(long timeMs)
     {
+        History.BeginCommand();
         History.EvictAged(timeMs, AgedPerCommand);
         Forgotten.Forget(ForgottenPerCommand);
     }

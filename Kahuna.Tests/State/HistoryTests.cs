@@ -111,6 +111,48 @@ public sealed class HistoryTests
     }
 
     [Fact]
+    public void A_large_revision_takes_the_room_of_small_ones_in_slices()
+    {
+        const int Keys = 1_000;
+        const int Large = 8_000;
+        long cost = HistoryTable.RecordOverheadBytes + "k0000".Length + 1;
+        long bytesMax = Keys * cost;
+        StateDriver state = new(new StateLimits { HistoryBytes = bytesMax });
+        for (int i = 0; i < 2 * Keys; i++)
+        {
+            state.Set($"k{i % Keys:0000}", "v");
+        }
+
+        for (int i = 1; i <= 8; i++)
+        {
+            state.Set($"large-{i}", new string('v', Large));
+        }
+
+        // Each command drops so many and no more; what is over the limit stays for the next ones.
+        Assert.Equal(Keys, state.Machine.Counts.History);
+        for (int i = 1; i <= 7; i++)
+        {
+            state.Delete($"large-{i}");
+            Assert.Equal(Keys + (i * (1 - HistoryTable.DroppedPerCommand)), state.Machine.Counts.History);
+            Assert.InRange(Bytes(i), bytesMax + 1, (bytesMax * 5 / 4) + (2 * Large));
+        }
+
+        // No further one is kept while there is a quarter too much.
+        Assert.Equal(Found(1, new string('v', Large)), state.Get("large-7", 1));
+        state.Delete("large-8");
+        Assert.Equal(OutcomeStatus.RevisionCompacted, state.Get("large-8", 1).Status);
+        for (int i = 0; i < 5; i++)
+        {
+            state.Set("other", "v", CommandFlags.WithoutHistory);
+        }
+
+        Assert.InRange(Bytes(7), bytesMax - cost, bytesMax);
+        Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);
+
+        long Bytes(int large) => ((state.Machine.Counts.History - large) * cost) + (large * (HistoryTable.RecordOverheadBytes + "large-1".Length + Large));
+    }
+
+    [Fact]
     public void A_value_larger_than_the_whole_history_is_not_kept_and_pushes_nothing_out()
     {
         StateDriver state = new(new StateLimits { HistoryBytes = 1000 });

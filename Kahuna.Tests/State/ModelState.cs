@@ -16,9 +16,12 @@ internal sealed class ModelState(StateLimits limits)
     private long _time;
     private long _firstRevision = 1;
     private int _rowsMade;
+    private int _mayDrop;
     private int? _firstRevisionRow;
 
     public SortedDictionary<string, Row> Rows { get; } = new(StringComparer.Ordinal);
+
+    private long HistoryBytes => _history.Sum(static replaced => Cost(replaced.Row, replaced.Value));
 
     public StateCounts Counts => new(Rows.Values.Count(row => !row.Deleted), Rows.Values.Count(row => row.Deleted), _history.Count, 0);
 
@@ -30,6 +33,8 @@ internal sealed class ModelState(StateLimits limits)
         }
 
         _time = Math.Max(_time, now);
+        _mayDrop = HistoryTable.DroppedPerCommand;
+        DropBeyondLimit();
         DropOld(agedMax: 4, forgottenMax: 8);
         if (test.Kind == CommandKind.ExpireSweep)
         {
@@ -192,7 +197,12 @@ internal sealed class ModelState(StateLimits limits)
             _history.Remove(_history.First(replaced => replaced.Row == row));
         }
 
-        while (_history.Sum(replaced => Cost(replaced.Row, replaced.Value)) > limits.HistoryBytes)
+        DropBeyondLimit();
+    }
+
+    private void DropBeyondLimit()
+    {
+        for (; HistoryBytes > limits.HistoryBytes && _mayDrop > 0; _mayDrop--)
         {
             _history.RemoveAt(0);
         }
@@ -226,7 +236,8 @@ internal sealed class ModelState(StateLimits limits)
 
     private long RevisionBefore(Row? row) => row?.Revision ?? _firstRevision - 1;
 
-    private bool Keeps(Row row) => limits.HistoryPerKey > 0 && Cost(row, row.Value) <= limits.HistoryBytes;
+    private bool Keeps(Row row) =>
+        limits.HistoryPerKey > 0 && Cost(row, row.Value) <= limits.HistoryBytes && HistoryBytes <= limits.HistoryBytes + (limits.HistoryBytes / 4);
 
     private static long Cost(Row row, string? value) => HistoryTable.RecordOverheadBytes + row.Key.Length + (value?.Length ?? 0);
 
