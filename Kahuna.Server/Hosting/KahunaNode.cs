@@ -71,7 +71,7 @@ internal sealed class KahunaNode : IAsyncDisposable
             ProductVersion.Text,
             options.Partitions,
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]), hasEphemeral: true);
-        _view.Failed += (group, error) => _log.PartitionFailed(group.Title, error);
+        _view.Failed += (group, error) => _log.PartitionStopped(group.Title, error);
         _view.StorageDead += OnStorageDead;
         NodeTls tls = NodeCertificates.Load(options, TimeProvider.System);
         _tls = new TlsSource(tls.Certificate, tls.TrustedRoots);

@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting;
@@ -11,8 +12,21 @@ internal static partial class NodeLog
     /// <summary>What an operator should look at, with its fields.</summary>
     public static void Attention(this ILogger logger, ReportLine line) => logger.Log(LogLevel.Warning, new EventId(2, nameof(Attention)), line, null, static (line, _) => line.ToString());
 
+    /// <summary>A group serves nothing any more on this node: a rule was broken, or its data cannot be used.</summary>
+    public static void PartitionStopped(this ILogger logger, string group, Exception error)
+    {
+        if (error is GroupDamagedException)
+        {
+            logger.PartitionDamaged(group, error.Message);
+        }
+        else
+        {
+            logger.PartitionFailed(group, error);
+        }
+    }
+
     [LoggerMessage(EventId = 3, Level = LogLevel.Critical, Message = "{Group} has stopped: a rule of the program is broken. It serves nothing any more; keep a copy of the data directory and report this. Its log is dropped when the node's log has grown to half of --log-limit; then this node starts with --rebuild only.")]
-    public static partial void PartitionFailed(this ILogger logger, string group, Exception error);
+    private static partial void PartitionFailed(this ILogger logger, string group, Exception error);
 
     [LoggerMessage(EventId = 4, Level = LogLevel.Critical, Message = "The node stops: {Reason}")]
     public static partial void NodeDead(this ILogger logger, string reason);
@@ -55,4 +69,7 @@ internal static partial class NodeLog
 
     [LoggerMessage(EventId = 17, Level = LogLevel.Error, Message = "The files of the certificate have changed and cannot be used, so the former one stays in use: {Reason}")]
     public static partial void CertificateNotReloaded(this ILogger logger, string reason);
+
+    [LoggerMessage(EventId = 18, Level = LogLevel.Critical, Message = "{Group} has stopped on this node, and the other groups go on: {Reason}")]
+    private static partial void PartitionDamaged(this ILogger logger, string group, string reason);
 }

@@ -7,8 +7,8 @@ namespace Kahuna.Server.Hosting;
 /// Ends the process with exit code 1 after an unexpected exception: the reason to standard error and to the log, then <c>_exit</c>, as a kill would.
 /// Nothing is closed in order, because what would be written then is not known to be right; what was acknowledged is on disk. Any thread; the first call counts.
 /// </summary>
-/// <param name="loggers">Receives the reason with its stack trace; its lines are written out before the process ends.</param>
-internal sealed partial class ProcessEnd(ILoggerFactory loggers) : IFatalErrors
+/// <param name="loggers">Receives the reason with its stack trace; its lines are written out before the process ends. Null where there is no log: standard error gets the stack trace.</param>
+internal sealed partial class ProcessEnd(ILoggerFactory? loggers) : IFatalErrors
 {
     private const int ExitCode = 1;
 
@@ -51,13 +51,20 @@ internal sealed partial class ProcessEnd(ILoggerFactory loggers) : IFatalErrors
         Thread.Sleep(Timeout.Infinite);
     }
 
+    /// <summary>What standard error gets.</summary>
+    internal string Words(string where, Exception error) =>
+        $"kahuna-server: the node stops: unexpected error in {where}: {(loggers is null ? error.ToString() : $"{error.GetType().Name}: {error.Message}")}";
+
     private void Tell(string where, Exception error)
     {
         try
         {
-            Console.Error.WriteLine($"kahuna-server: the node stops: unexpected error in {where}: {error.GetType().Name}: {error.Message}");
-            LogUnexpected(loggers.CreateLogger("Kahuna.Node"), where, error);
-            loggers.Dispose();
+            Console.Error.WriteLine(Words(where, error));
+            if (loggers is not null)
+            {
+                LogUnexpected(loggers.CreateLogger("Kahuna.Node"), where, error);
+                loggers.Dispose();
+            }
         }
         catch (Exception)
         {

@@ -1,13 +1,15 @@
 using System.Runtime.InteropServices;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
-using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Server.Hosting;
 
 /// <summary>The life of the <c>kahuna-server</c> process around its one node: start, signals, exit code. One per process.</summary>
 internal static class ServerProcess
 {
+    /// <summary>Ends the process after an exception on a thread that belongs to no node's part: the stack trace is the only trace of it.</summary>
+    private static readonly ProcessEnd s_withoutLog = new(loggers: null);
+
     /// <summary>
     /// Runs until SIGTERM or SIGINT (exit code 0 after a graceful stop, 1 when a group had stopped before) or until the node cannot go on (1). Reasons are on
     /// standard error.
@@ -33,7 +35,7 @@ internal static class ServerProcess
         {
             Console.WriteLine($"kahuna-server {ProductVersion.Text}: node {options.NodeId}, {options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
             ProcessEnd.Prepare();
-            AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => new ProcessEnd(NullLoggerFactory.Instance).Raise("a thread", (Exception)unhandled.ExceptionObject);
+            AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => s_withoutLog.Raise("a thread", (Exception)unhandled.ExceptionObject);
             node = await KahunaNode.StartAsync(options).ConfigureAwait(false);
         }
         catch (Exception error) when (error is not OutOfMemoryException)

@@ -55,7 +55,7 @@ internal interface IStateReader : IDisposable
 
     /// <summary>
     /// Appends whole records, each preceded by its length (u32), until about <paramref name="bytesMax"/> bytes were appended, at least one record. False, with nothing appended, when there is no
-    /// more. Checked bytes only: damage is a <see cref="StorageException"/> that names the file.
+    /// more. Checked bytes only: damage is a <see cref="StorageException"/> that names the file, and a <see cref="GroupDamagedException"/> where nothing but this group's state is in it.
     /// </summary>
     bool TryRead(ByteBuffer target, int bytesMax);
 }

@@ -22,11 +22,17 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     /// <summary>Times <see cref="LoopOptions.SweepKeysMax"/> that may be under way: 16,384 keys between two ticks, 300,000 in a second.</summary>
     private const int SweepsMax = 32;
 
-    /// <summary>While more than this part of the uncommitted bytes that may be wait, the keys of one sweep at a time are enough: clients' writes go first.</summary>
+    /// <summary>
+    /// While more than this part of the uncommitted bytes that may be wait, clients' writes go first: a tick proposes sweeps of as many keys as commands were
+    /// applied since the last one, since no more keys than that can be new, and of <see cref="LoopOptions.SweepKeysMax"/> at least.
+    /// </summary>
     private const int BusyShare = 4;
 
     /// <summary>Sweeps of sessions, and of idempotency keys, that one tick proposes: 40,000 steps a second, more than come in at a rate that a partition keeps up with.</summary>
     private const int SessionSweepsPerTick = 32;
+
+    /// <summary>Where slabs or rows run out, this much goes at a time: two slabs, or ten of the largest values, which have a slab each.</summary>
+    private const long EvictedWhenCrowded = 2 << 20;
 
     private LogIndex _evictedThrough;
     private int _sweeps;
@@ -34,6 +40,7 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     private int _unlocking;
     private int _turnsUntilWeighed;
     private bool _hasApplied;
+    private int _appliedSinceTick;
     private long _steadySinceMs;
 
     private CommandDurability Level => group.IsEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent;
@@ -58,6 +65,7 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
     public void Applied(CommandKind kind)
     {
         _hasApplied = true;
+        _appliedSinceTick++;
         _sweeps -= kind == CommandKind.ExpireSweep && _sweeps > 0 ? 1 : 0;
         _forgetting -= kind == CommandKind.SessionSweep && _forgetting > 0 ? 1 : 0;
         _unlocking -= kind == CommandKind.LockSweep && _unlocking > 0 ? 1 : 0;
@@ -84,7 +92,7 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
         }
 
         Sweep(clusterMs);
-
+        _appliedSinceTick = 0;
         SweepLocks(clusterMs);
 
         if (_forgetting == 0 && nowMs - _steadySinceMs >= options.StateLimits.CommandLifeMs)
@@ -93,21 +101,25 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
         }
     }
 
-    /// <summary>As many sweeps as there are keys for: keys are removed at the rate at which they fall due.</summary>
+    /// <summary>As many sweeps as there are keys for: keys are removed at the rate at which they fall due, also while clients write more than is carried out.</summary>
     private void Sweep(long clusterMs)
     {
-        int keysMax = (proposals.Bytes > options.UncommittedBytesMax / BusyShare ? 1 : SweepsMax) * options.SweepKeysMax;
+        int keysMax = SweepsMax * options.SweepKeysMax;
         if (_sweeps * ExpirySweep.KeysPerCommand >= keysMax)
         {
             return;
         }
 
-        int wanted = (states.State.CountDue(clusterMs, keysMax) + ExpirySweep.KeysPerCommand - 1) / ExpirySweep.KeysPerCommand;
-        for (; _sweeps < wanted; _sweeps++)
+        bool isBusy = proposals.Bytes > options.UncommittedBytesMax / BusyShare;
+        int wanted = SweepsFor(states.State.CountDue(clusterMs, keysMax));
+        int allowed = isBusy ? SweepsFor(Math.Max(options.SweepKeysMax, _appliedSinceTick)) : wanted;
+        for (; _sweeps < wanted && allowed > 0; _sweeps++, allowed--)
         {
             Propose(CommandKind.ExpireSweep, ExpirySweep.KeysPerCommand);
         }
     }
+
+    private static int SweepsFor(int keys) => (keys + ExpirySweep.KeysPerCommand - 1) / ExpirySweep.KeysPerCommand;
 
     /// <summary>
     /// Claims are still to be granted: the next sweep does not wait for the tick. Only after something was applied: a sweep that was turned away, because
@@ -140,7 +152,7 @@ internal sealed class LeaderChores(GroupId group, LoopOptions options, StateDesk
 
         _turnsUntilWeighed = TurnsBetweenWeighings;
         states.Weigh(core);
-        long bytes = memory.ShareToEvict(states.State.EvictableBytes);
+        long bytes = Math.Max(memory.ShareToEvict(states.State.EvictableBytes), states.State.IsCrowded ? EvictedWhenCrowded : 0);
         return bytes > 0 && Evict(bytes);
     }
 

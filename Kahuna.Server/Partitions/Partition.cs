@@ -93,8 +93,8 @@ internal sealed class Partition
     /// <summary>Set once a rule was broken: it takes nothing any more.</summary>
     public bool Failed { get; private set; }
 
-    /// <summary>The rule that was broken when it was loaded: the owner stops it, and the others go on.</summary>
-    public InvariantException? LoadError { get; private set; }
+    /// <summary>The rule that was broken when it was loaded, or what of its stored data cannot be used: the owner stops it, and the others go on.</summary>
+    public Exception? LoadError { get; private set; }
 
     /// <summary>The loop has it on its list of partitions with work in this turn.</summary>
     public bool Dirty { get; set; }
@@ -150,7 +150,7 @@ internal sealed class Partition
         {
             return recovery.LoadState();
         }
-        catch (InvariantException error)
+        catch (Exception error) when (error is InvariantException or GroupDamagedException)
         {
             LoadError = error;
             return new StateMachine(_options.StateLimits);
@@ -173,7 +173,7 @@ internal sealed class Partition
                 _states.Recovered(recovery);
                 return core;
             }
-            catch (InvariantException error)
+            catch (Exception error) when (error is InvariantException or GroupDamagedException)
             {
                 LoadError = error;
                 _states.Drop();

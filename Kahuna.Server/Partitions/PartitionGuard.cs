@@ -58,7 +58,7 @@ internal sealed class PartitionGuard(ILeadershipSink leadership)
         }
     }
 
-    /// <summary>A partition that broke a rule when it was loaded takes nothing from the start.</summary>
+    /// <summary>A partition that could not be loaded takes nothing from the start.</summary>
     public void StopUnlessLoaded(Partition partition)
     {
         if (partition.LoadError is { } error)
@@ -67,7 +67,7 @@ internal sealed class PartitionGuard(ILeadershipSink leadership)
         }
     }
 
-    private void Stop(Partition partition, InvariantException error)
+    private void Stop(Partition partition, Exception error)
     {
         partition.Fail();
         leadership.PartitionFailed(partition.Number, error);

@@ -31,6 +31,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
     private long NowMs => (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency);
 
     /// <summary>Loads the stored state, or makes an empty one.</summary>
+    /// <exception cref="GroupDamagedException">The stored state cannot be used.</exception>
     public StateMachine LoadState()
     {
         Mark = group.IsEphemeral ? null : ports.States.Find(group);
@@ -52,6 +53,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         new(Config(), new RaftStart(promises with { Commit = default }, [], default, default) { Voting = voting });
 
     /// <summary>Replays what is committed after the stored state, and makes the core with the rest.</summary>
+    /// <exception cref="GroupUnusableException">Log and stored state do not belong together.</exception>
     public RaftCore RecoverLog(Action<EntryKind, ReadOnlySpan<byte>> apply)
     {
         RecoveredGroup found = Reconcile(ports.Log.Recovered(group));
@@ -96,8 +98,8 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         found = found with { Terms = found.Terms ?? [] };
         if (found.Start > Applied)
         {
-            throw new StorageException(
-                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. So it is when the group had stopped on this node and the log has grown to half of --log-limit since. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.");
+            throw new GroupUnusableException(
+                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. So it is when the group had stopped on this node and the log has grown to half of --log-limit since. {GroupDamagedException.WayOut}");
         }
 
         if (Mark is not { } mark)
@@ -107,8 +109,8 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
 
         if (mark.Term > found.HardState.Term)
         {
-            throw new StorageException(
-                $"The data of {group.Name} does not belong together: the stored state is of term {mark.Term}, and the log knows no term after {found.HardState.Term}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.");
+            throw new GroupUnusableException(
+                $"The data of {group.Name} does not belong together: the stored state is of term {mark.Term}, and the log knows no term after {found.HardState.Term}. {GroupDamagedException.WayOut}");
         }
 
         if (mark.Index > found.LastIndex || (TermAt(found, mark.Index) is { } term && term != mark.Term))

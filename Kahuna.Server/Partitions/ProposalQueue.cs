@@ -153,12 +153,19 @@ internal sealed class ProposalQueue(int entryBytesMax)
         }
     }
 
-    /// <summary>Forgets what is proposed; <paramref name="answer"/> gets each reply. What is queued stays.</summary>
+    /// <summary>
+    /// Forgets what is proposed; <paramref name="answer"/> gets each reply, also of an entry that was taken and broke off in the middle. What is queued stays.
+    /// </summary>
     public void DropProposed(Action<PendingReply> answer)
     {
         while (_entries.Count > 0)
         {
-            DropEntry(answer);
+            Bytes -= _entries.Take().Bytes;
+        }
+
+        while (Proposed > 0)
+        {
+            answer(_replies.Take());
         }
     }
 

@@ -88,7 +88,10 @@ internal sealed class KeyStore
     public long EvictableBytes => Uses is { Count: > 0 } ? Math.Max(1, BytesInUse - FreeBytes) : 0;
 
     /// <summary>No more than what is accepted already may be added: slabs or rows are nearly used up.</summary>
-    public bool IsFull => _slabs.SlotsInUse >= _limits.SlabsMax - _limits.SlabsReserved || Keys.Count - Keys.FreeCount >= _limits.RowsMax;
+    public bool IsFull => LacksRoom(besides: 0);
+
+    /// <summary>Nearly so: where keys may go, some go now, so that writes are not refused.</summary>
+    public bool IsCrowded => LacksRoom(besides: _limits.SlabsReserved / 8);
 
     /// <summary>Which keys go when there is no room; null on nodes that refuse instead.</summary>
     public EvictionQueue? Uses { get; private set; }
@@ -359,6 +362,9 @@ internal sealed class KeyStore
         BeforeChange(key);
         _changed.Add(key);
     }
+
+    /// <summary>Slabs and rows but for so many, which are not for new data, are used up.</summary>
+    private bool LacksRoom(int besides) => _slabs.SlotsInUse + besides >= _limits.SlabsMax - _limits.SlabsReserved || Keys.Count - Keys.FreeCount + (long)besides >= _limits.RowsMax;
 
     private void BeforeChange(int key)
     {

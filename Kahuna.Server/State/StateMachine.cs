@@ -69,6 +69,9 @@ internal sealed class StateMachine
     /// <inheritdoc cref="KeyStore.IsFull"/>
     public bool IsFull => _store.IsFull;
 
+    /// <inheritdoc cref="KeyStore.IsCrowded"/>
+    public bool IsCrowded => _store.IsCrowded;
+
     /// <inheritdoc cref="KeyStore.EvictableBytes"/>
     public long EvictableBytes => _store.EvictableBytes;
 

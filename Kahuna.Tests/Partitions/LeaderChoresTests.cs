@@ -98,6 +98,44 @@ public sealed class LeaderChoresTests
         Assert.Equal(proposed + SessionSweepsPerTick, _proposals.Queued);
     }
 
+    [Fact]
+    public void A_busy_leader_sweeps_as_many_keys_as_commands_were_applied()
+    {
+        const int Keys = 5_000;
+        Command set = new() { Kind = CommandKind.Set, Flags = CommandFlags.Ttl, TtlMs = 1 };
+        for (int i = 0; i < Keys; i++)
+        {
+            set.Key = BitConverter.GetBytes(i);
+            _state.Apply(set, null);
+        }
+
+        // A noisy client's writes wait.
+        while (_proposals.Bytes <= new LoopOptions { Self = default, Voters = [], PreferredLeader = static _ => default, Seed = 0 }.UncommittedBytesMax / 4)
+        {
+            _proposals.Add(new byte[60_000], null, 0);
+        }
+
+        // Sweeps under way do not count against those that new keys need.
+        Assert.Equal(512 / ExpirySweep.KeysPerCommand, SweepsOfATick(applied: 0));
+        Assert.Equal(2_048 / ExpirySweep.KeysPerCommand, SweepsOfATick(applied: 2_048));
+        Assert.Equal(512 / ExpirySweep.KeysPerCommand, SweepsOfATick(applied: 0));
+        Assert.Equal((Keys - 512 - 2_048 - 512 + ExpirySweep.KeysPerCommand - 1) / ExpirySweep.KeysPerCommand, SweepsOfATick(applied: 10_000));
+        Assert.Equal(0, SweepsOfATick(applied: 10_000));
+    }
+
+    /// <summary>How many sweeps a tick proposes after so many commands were applied.</summary>
+    private int SweepsOfATick(int applied)
+    {
+        for (int i = 0; i < applied; i++)
+        {
+            _chores.Applied(CommandKind.Set);
+        }
+
+        int before = _proposals.Queued;
+        _chores.Tick(nowMs: 0, steadySinceMs: 0, clusterMs: 1_000, isDraining: false);
+        return _proposals.Queued - before;
+    }
+
     /// <summary>One holder alone has given a lock back that so many want to share: more than one command grants.</summary>
     private void HoldWithWaiters(int waiters)
     {

@@ -57,7 +57,7 @@ public sealed class PartitionRecoveryTests
         LoopPorts ports = new(1, TimeProvider.System, cluster, new CutLog(), null!, cluster[1]) { States = Stored(51, new Term(6)), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
         PartitionRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        string message = Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+        string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
 
         Assert.Contains("the stored state is of term 6, and the log knows no term after 5", message, StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
@@ -70,7 +70,7 @@ public sealed class PartitionRecoveryTests
         LoopPorts ports = new(1, TimeProvider.System, cluster, new CutLog(), null!, cluster[1]) { States = Stored(10, new Term(3)), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
         PartitionRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        string message = Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+        string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
 
         Assert.Contains("the log begins after entry 11, and the stored state ends with entry 10", message, StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);

@@ -59,6 +59,25 @@ public sealed class EphemeralMemoryTests
         Assert.Equal(value, cluster.Get("cold", Durability.Persistent));
     }
 
+    [Fact]
+    public void With_eviction_keys_also_go_when_slabs_run_out()
+    {
+        StateLimits limits = new() { HistoryPerKey = 0, SlabsMax = 60, SlabsReserved = 20 };
+        ScriptedCluster cluster = new(nodes: 3, ephemeralBytesMax: 1L << 40, evicts: true, limits: limits);
+        string value = new('x', 200_000);
+        int refused = 0;
+        for (int i = 0; i < 150; i++)
+        {
+            refused += cluster.TrySet($"key{i}", value, Durability.Ephemeral) is null ? 0 : 1;
+            cluster.Run(0.1);
+        }
+
+        Assert.Equal(0, refused);
+        Assert.Null(cluster.Get("key0", Durability.Ephemeral));
+        Assert.Equal(value, cluster.Get("key149", Durability.Ephemeral));
+        Assert.InRange(cluster.Keys(Durability.Ephemeral), 10, limits.SlabsMax - limits.SlabsReserved);
+    }
+
     [Theory]
     [InlineData(2)]
     [InlineData(100)]

@@ -8,6 +8,9 @@ internal sealed class LogRecorder : ILoggerFactory, ILogger
 {
     public ConcurrentQueue<string> Lines { get; } = new();
 
+    /// <summary>Lines of this level and above are kept.</summary>
+    public LogLevel Level { get; init; }
+
     public void AddProvider(ILoggerProvider provider)
     {
     }
@@ -17,10 +20,15 @@ internal sealed class LogRecorder : ILoggerFactory, ILogger
     public IDisposable? BeginScope<TState>(TState state)
         where TState : notnull => null;
 
-    public bool IsEnabled(LogLevel logLevel) => true;
+    public bool IsEnabled(LogLevel logLevel) => logLevel >= Level;
 
-    public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
-        Lines.Enqueue(formatter(state, exception));
+    public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+    {
+        if (IsEnabled(logLevel))
+        {
+            Lines.Enqueue(formatter(state, exception));
+        }
+    }
 
     public void Dispose()
     {

@@ -12,7 +12,7 @@ internal static class StoredState
     /// <param name="mark">The stored state's mark.</param>
     /// <param name="limits">Limits of the state.</param>
     /// <param name="progress">Gets the number of keys loaded so far, now and then.</param>
-    /// <exception cref="StorageException">The stored state is damaged.</exception>
+    /// <exception cref="GroupDamagedException">The stored state is damaged.</exception>
     public static StateMachine Load(IStateStore store, GroupId group, in StateMark mark, StateLimits limits, Action<long>? progress = null)
     {
         StateLoader loader = new(limits, mark.Summary);
@@ -31,7 +31,7 @@ internal static class StoredState
         }
         catch (InvalidDataException error)
         {
-            throw new StorageException($"The stored state of {group.Name} cannot be used: {error.Message}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.", error);
+            throw new GroupUnusableException($"The stored state of {group.Name} cannot be used: {error.Message}. {GroupDamagedException.WayOut}", error);
         }
     }
 }

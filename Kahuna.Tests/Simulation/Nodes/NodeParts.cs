@@ -33,13 +33,24 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         NodeId self = new((ushort)node.Id);
         NodeId[] voters = [.. Enumerable.Range(1, config.Nodes).Select(static id => new NodeId((ushort)id))];
         ClusterView view = new(new ClusterIdentity("sim", self, "1", config.Groups, [.. voters.Zip(Addresses(config))]), config.HasEphemeral);
-        view.Failed += (group, error) => node.Break($"{group.Name} has failed: {error}");
+        view.Failed += (group, error) => Judge(node, group, error);
         view.StorageDead += node.Die;
         StateKeeper keeper = new(Keeping(config, self, start), new KeeperPorts(states, log, node, node.Clock, node.Say), node.Die);
         LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
         LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, FatalErrors = RethrownErrors.Shared, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve), Report = node.Say });
         view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
         return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20) { Room = new ReplyRoom(config.ReplyRoomBytes) });
+    }
+
+    /// <summary>A group whose data cannot be used stops alone. Here the start counts as refused: what explains it is judged, and how the node comes back, as for other damage.</summary>
+    private static void Judge(SimNode node, GroupId group, Exception error)
+    {
+        if (error is GroupDamagedException)
+        {
+            throw new StorageException(error.Message, error);
+        }
+
+        node.Break($"{group.Name} has failed: {error}");
     }
 
     private static StateKeeperOptions Keeping(SimConfig config, NodeId self, ulong start) => new()

@@ -162,7 +162,7 @@ public sealed class FileStateStoreTests : StateStoreContract
         other[8] = 4;
         Put(Snapshot, other);
         Put("/data/state/state-2.snapshot", other);
-        Assert.Contains("group 1, not of 2", Assert.Throws<StateDamagedException>(() => Open().Find(new GroupId(2))).Message, StringComparison.Ordinal);
+        Assert.Contains("group 1, not of 2", Assert.Throws<SnapshotDamagedException>(() => Open().Find(new GroupId(2))).Message, StringComparison.Ordinal);
     }
 
     private protected override IStateStore Open() => new FileStateStore(_disk, Folder);
@@ -172,7 +172,7 @@ public sealed class FileStateStoreTests : StateStoreContract
     private string Refuses(byte[] content)
     {
         Put(Snapshot, content);
-        StateDamagedException error = Assert.Throws<StateDamagedException>(() => Load(Open(), new GroupId(1)));
+        SnapshotDamagedException error = Assert.Throws<SnapshotDamagedException>(() => Load(Open(), new GroupId(1)));
         Assert.Contains(Snapshot, error.Message, StringComparison.Ordinal);
         return error.Message;
     }
