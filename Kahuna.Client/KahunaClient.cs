@@ -29,7 +29,7 @@ public sealed class KahunaClient : IAsyncDisposable
     internal KahunaClient(KahunaClientOptions options, ConnectionPorts ports, ILoggerFactory loggerFactory)
     {
         Checked(options, []);
-        ILogger logger = loggerFactory.CreateLogger("Kahuna.Client");
+        ILogger logger = new QuietLogger(loggerFactory.CreateLogger("Kahuna.Client"));
         _connection = new ClusterConnection(ConnectionSettings.From(options), ports, logger);
         LockCalls calls = new(_connection, ports, options.MaxInFlight, logger);
         _leases = new LeaseKeeper(calls);

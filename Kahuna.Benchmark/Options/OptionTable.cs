@@ -84,7 +84,7 @@ internal sealed class OptionTable
         CreateOptional("--seed-keys", "n", $"Keys that are written before the load, from bench:0 on [default: for get and mixed all, but at most {BenchOptions.DefaultSeedKeysMax}; for set none]");
 
     public Option<string> MaxErrors { get; } =
-        CreateOptional("--max-errors", "n", "Errors and timeouts of the measurement above which the exit code is 4 [default: any number, as long as one request is answered]");
+        CreateOptional("--max-errors", "n", "Errors, timeouts and backlog of the measurement above which the exit code is 4 [default: any number, as long as one request is answered]");
 
     public Option<string> ConnectTimeout { get; } = Create("--connect-timeout", "seconds", "10", "Time to reach the system under load");
 

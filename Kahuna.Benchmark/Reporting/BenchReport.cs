@@ -60,11 +60,15 @@ internal sealed class BenchReport
         get
         {
             long errors = Aggregate.Errors + Aggregate.Timeouts;
-            return Aggregate.Count + Aggregate.Misses == 0 ? string.Create(CultureInfo.InvariantCulture, $"no request was answered; {errors} failed.")
-                : errors > Options.MaxErrors ? string.Create(CultureInfo.InvariantCulture, $"{errors} requests failed; --max-errors allows {Options.MaxErrors}.")
-                : null;
+            long backlog = Result.NotSent + Result.Unanswered;
+            return Aggregate.Count + Aggregate.Misses == 0 ? Text($"no request was answered; {errors} failed.")
+                : errors + backlog <= (Options.MaxErrors ?? long.MaxValue) ? null
+                : backlog == 0 ? Text($"{errors} requests failed; --max-errors allows {Options.MaxErrors}.")
+                : Text($"{errors} requests failed and {backlog} were not finished; --max-errors allows {Options.MaxErrors}.");
         }
     }
 
     public string ModeName => Options.Source.EmbeddedNodes > 0 ? "embedded" : "remote";
+
+    private static string Text(FormattableString text) => text.ToString(CultureInfo.InvariantCulture);
 }

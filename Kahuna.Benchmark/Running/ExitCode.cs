@@ -9,7 +9,7 @@ internal static class ExitCode
     /// <summary>With <c>--verify</c>: the cluster has broken a promise.</summary>
     public const int Violation = 3;
 
-    /// <summary>No request was answered, or more failed than <c>--max-errors</c> allows.</summary>
+    /// <summary>No request was answered, or more failed or were not finished than <c>--max-errors</c> allows.</summary>
     public const int TooManyErrors = 4;
     public const int Interrupted = 130;
 }

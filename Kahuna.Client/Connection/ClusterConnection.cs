@@ -194,7 +194,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         operation.HintedNodeId = isElsewhere ? hintedNodeId : 0;
         bool mayPassAtOnce = status is OutcomeStatus.Unavailable or OutcomeStatus.SessionUnknown;
         int route = operation.Route;
-        bool isFollowed = status == OutcomeStatus.Unknown && operation.Attempts <= 3 && _links.Routes.Live(route) is { } next && next != from.Ready;
+        bool isFollowed = status is OutcomeStatus.Unknown or OutcomeStatus.NotLeader && IsLedElsewhere(operation, from);
         bool atOnce = isElsewhere || isFollowed || (mayPassAtOnce && operation.Attempts == 1);
 
         // What may have happened waits in any case: failing it would leave its end open.
@@ -212,6 +212,13 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         Arm();
+    }
+
+    /// <summary>The map names another leader by now. After three attempts only a term that is news counts, so that nodes that name each other are not asked in a circle.</summary>
+    private bool IsLedElsewhere(Operation operation, NodeLink from)
+    {
+        RouteTable routes = _links.Routes;
+        return routes.Live(operation.Route) is { } leader && leader != from.Ready && (operation.Attempts <= 3 || routes.Map[operation.Route].Term > operation.Term);
     }
 
     /// <summary>The session is forgotten: another one takes over what surely did not happen. False, and ended, when an earlier attempt may have; the reference is then held no more.</summary>

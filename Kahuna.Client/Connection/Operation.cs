@@ -67,6 +67,9 @@ internal abstract class Operation
     /// <summary>The partition and level that it is for; -1 while nothing is known of the cluster.</summary>
     public int Route { get; set; } = -1;
 
+    /// <summary>The newest term of that partition that was heard of when the last attempt was sent.</summary>
+    public ulong Term { get; set; }
+
     /// <summary>The partition that a read is about which is not about a name; null for others.</summary>
     public int? FixedPartition { get; set; }
 
@@ -384,6 +387,7 @@ internal abstract class Operation
         Stream = null;
         RequestNumber = 0;
         Route = -1;
+        Term = 0;
         FixedPartition = null;
         Patience = null;
         EndsInline = false;

@@ -10,14 +10,15 @@ internal sealed class Ways(ClusterLinks links, bool asksToForward, long patience
 
     /// <summary>
     /// The leader's stream, or that of any node while there is no leader to send to; null: none. Settles what the attempt says of itself: route, epoch, and
-    /// whether it is to be forwarded. The caller holds the operation.
+    /// term, and whether it is to be forwarded. The caller holds the operation.
     /// </summary>
     public NodeStream? Choose(Operation operation, long now)
     {
         RouteTable routes = links.Routes;
         operation.Route = operation.FixedPartition is { } partition ? routes.Map.RouteOf(partition, operation.Durability) : routes.Map.RouteOf(operation.Key, operation.Durability);
         operation.IsForwarded = false;
-        operation.Epoch = operation.Route < 0 ? 0 : routes.Map[operation.Route].Epoch;
+        PartitionRoute known = operation.Route < 0 ? default : routes.Map[operation.Route];
+        (operation.Term, operation.Epoch) = (known.Term, known.Epoch);
         if (operation.HintedNodeId != 0)
         {
             NodeStream? hinted = routes.Link(operation.HintedNodeId)?.Ready;

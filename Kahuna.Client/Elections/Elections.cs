@@ -38,7 +38,7 @@ public sealed class Elections
     /// <param name="ct">Ends the campaign.</param>
     /// <returns>The leadership, which renews itself; dispose it to resign.</returns>
     /// <exception cref="KahunaException">
-    /// An argument cannot be used, the name is in use as another kind of lock (<see cref="KahunaErrorCode.LockModeDiffers"/>), or no node has answered its first request until the request timeout. The campaign is then over. Once it waits, it goes on however long the cluster is away; after that
+    /// An argument cannot be used; the name is in use as another kind of lock, or the calling method, or one that called it, holds the lock of that name shared (<see cref="KahunaErrorCode.LockModeDiffers"/>); or no node has answered its first request until the request timeout. The campaign is then over. Once it waits, it goes on however long the cluster is away; after that
     /// it may have to queue anew.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
@@ -54,6 +54,11 @@ public sealed class Elections
     {
         ArgumentNullException.ThrowIfNull(name);
         LockWish wish = new(name, WireLevels.Of(durability), lease, LockMode.Exclusive) { Note = candidate.Memory };
+        if (SharedHold.TokenOf(_calls, in wish) is { } token)
+        {
+            throw Failures.WaitsForItself(name, token);
+        }
+
         while (true)
         {
             try

@@ -60,7 +60,8 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
 
         using SharedClaims.Call sharing = _shared.Enter(KeyOf(in claim), waits: wait is not null);
-        return await AcquireAsync(claim with { Sharing = sharing }, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
+        using NamedLeases.Ask ask = calls.Named.Enter(claim.Key);
+        return await AcquireAsync(claim with { Sharing = sharing, Ask = ask }, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
@@ -70,6 +71,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         long known = 0;
         for (int dead = 1; ; dead++)
         {
+            claim.Ask?.Begin();
             long sent = calls.Clock.Now;
             LockReply reply;
             try
@@ -99,8 +101,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 return handle;
             }
 
-            // The claim was given up, or its lease was over before it could be used: the same owner asks again.
-            known = grant.Token;
+            // The claim was given up, its lease was over before it could be used, or another call of its owner has given it back: the same owner asks again.
+            bool isGivenBack = grant.Token != 0 && claim.Ask?.IsOver(grant.Token) == true;
+            known = isGivenBack ? 0 : grant.Token;
             if (_isClosing)
             {
                 throw Failures.Disposed(mayHaveHappened: known != 0);
@@ -109,7 +112,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             waitMs = wait is null ? null : calls.Clock.Ms(limits.Until - calls.Clock.Now);
             if (waitMs <= 0 || (wait is null && (dead == DeadGrantsMax || limits.IsOver)))
             {
-                throw grant.Token == 0 ? Failures.LockBusy(claim.Resource, wait ?? default) : TooShort(in claim, grant.Token);
+                return isGivenBack && wait is null ? null : throw (known == 0 ? Failures.LockBusy(claim.Resource, wait ?? default) : TooShort(in claim, grant.Token));
             }
         }
     }
@@ -195,7 +198,7 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 clock.Heard(asked, reply.ClusterMs ?? reply.Number);
                 if (reply.Status == OutcomeStatus.Found)
                 {
-                    return (queued.Revision, clock.At(reply.Number) - calls.Clock.Of(claim.Lease));
+                    return (queued.Revision, BegunAt(clock, reply.Number, claim.Lease));
                 }
             }
         }
@@ -224,6 +227,11 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             _waiting.TryRemove(waiting, out _);
         }
     }
+
+    /// <summary>
+    /// When a lease that ends at a moment of cluster time began, or earlier. It began before it was told of, whatever the clocks say; from then on the margin of the lease covers them.
+    /// </summary>
+    private long BegunAt(LeaseClock clock, long endMs, TimeSpan lease) => Math.Min(clock.At(endMs - ConnectionClock.WholeMs(lease)), calls.Clock.Now);
 
     /// <summary>Gives a place in the queue back, unless that was done.</summary>
     private void LeaveQueue(WaitingClaim waiting)

@@ -16,9 +16,6 @@ internal sealed class HeldLease
     /// </summary>
     private static readonly TimeSpan s_latenessMax = TimeSpan.FromMilliseconds(500);
 
-    /// <summary>The holder's clock counts slower than the cluster's by one part in so many, at most.</summary>
-    private const long ClockParts = 100;
-
     /// <summary>Of a lease that is too short for all of that, the margin takes one part in so many.</summary>
     private const long MarginPartsMax = 10;
 
@@ -94,8 +91,8 @@ internal sealed class HeldLease
     public static long UsableUntil(ConnectionClock clock, long begun, TimeSpan lease) =>
         begun + clock.Of(lease - Margin(lease));
 
-    /// <summary>Hands a grant out.</summary>
-    public static LockHandle Begin(
+    /// <summary>Hands a grant out; null when another call of its owner has given it back meanwhile.</summary>
+    public static LockHandle? Begin(
         LockCalls calls, LeaseKeeper keeper, in LockClaim claim, (long Token, long Begun) grant, LockOptions options)
     {
         HeldLease lease = new(calls, keeper, in claim, grant.Token, options);
@@ -106,7 +103,11 @@ internal sealed class HeldLease
         lease._keptHandle = calls.CapturesContext ? handle : null;
         lease._heldUntil = UsableUntil(calls.Clock, grant.Begun, claim.Lease);
         lease._renewAt = lease.NextRenewal(lease._heldUntil);
-        calls.Named.Add(lease);
+        if (!calls.Named.TryAdd(lease))
+        {
+            return null;
+        }
+
         claim.Hold?.Grant(lease);
         if (!keeper.TryAdd(lease, lease.NextDue))
         {
@@ -131,13 +132,14 @@ internal sealed class HeldLease
     }
 
     /// <summary>
-    /// As <see cref="LockHandle.ReleaseAsync"/>. Handles of the same grant lose it before the request leaves.
+    /// As <see cref="LockHandle.ReleaseAsync"/>. Handles of the same grant lose it before the request leaves, and no call
+    /// that is under way gets one.
     /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<bool> ReleaseAsync(CancellationToken ct)
     {
         Lose(isGivenBack: true);
-        _calls.Named.Lose(in _claim, Token);
+        using NamedLeases.Parting parting = _calls.Named.GiveBack(in _claim, Token);
         LockReply reply = await _calls.ReleaseAsync(in _claim, Token, onlyPlace: false, ct)
             .ConfigureAwait(_calls.CapturesContext);
         _isReleased = true;
@@ -162,7 +164,7 @@ internal sealed class HeldLease
             }
             else
             {
-                LockLog.Forgotten(_calls.Logger, _claim.Resource, Token);
+                WarnOfForgetting();
             }
         }
 
@@ -182,6 +184,21 @@ internal sealed class HeldLease
             Cancel(lost, isGivenBack);
         }
     }
+
+    /// <summary>A logger is code of the application: it may block, and the keeper's thread serves other leases.</summary>
+    private void WarnOfForgetting()
+    {
+        if (_keeper.HasThread)
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(static lease => lease.LogForgotten(), this, preferLocal: false);
+        }
+        else
+        {
+            LogForgotten();
+        }
+    }
+
+    private void LogForgotten() => LockLog.Forgotten(_calls.Logger, _claim.Resource, Token);
 
     private async Task RenewAsync()
     {
@@ -286,7 +303,7 @@ internal sealed class HeldLease
     /// What is left out of a lease, so that the holder is told before the cluster can give the lock to anybody else.
     /// </summary>
     private static TimeSpan Margin(TimeSpan lease) =>
-        TimeSpan.FromTicks(Math.Min(lease.Ticks / MarginPartsMax, s_latenessMax.Ticks + (lease.Ticks / ClockParts)));
+        TimeSpan.FromTicks(Math.Min(lease.Ticks / MarginPartsMax, s_latenessMax.Ticks + (lease.Ticks / LeaseClock.RateParts)));
 
     private void Cancel(CancellationTokenSource lost, bool isGivenBack = false)
     {

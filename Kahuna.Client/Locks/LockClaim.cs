@@ -32,6 +32,9 @@ internal readonly struct LockClaim
     /// <summary>With <see cref="IsNamed"/>: this call among those of the same owner for the same lock.</summary>
     public SharedClaims.Call? Sharing { get; init; }
 
+    /// <summary>With <see cref="IsNamed"/>: the call as the leases of its owner know it.</summary>
+    public NamedLeases.Ask? Ask { get; init; }
+
     /// <summary>Where the caller's flow remembers a shared claim; null for others.</summary>
     public SharedHold? Hold { get; private init; }
 

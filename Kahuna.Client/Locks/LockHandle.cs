@@ -86,8 +86,8 @@ public sealed class LockHandle : IAsyncDisposable
     /// <summary>A lease that began at a moment is relied on until this one.</summary>
     internal static long UsableUntil(ConnectionClock clock, long begun, TimeSpan lease) => HeldLease.UsableUntil(clock, begun, lease);
 
-    /// <summary>Hands a grant out.</summary>
-    internal static LockHandle Begin(LockCalls calls, LeaseKeeper keeper, in LockClaim claim, (long Token, long Begun) grant, LockOptions options) =>
+    /// <summary>Hands a grant out; null when its owner has given it back meanwhile.</summary>
+    internal static LockHandle? Begin(LockCalls calls, LeaseKeeper keeper, in LockClaim claim, (long Token, long Begun) grant, LockOptions options) =>
         HeldLease.Begin(calls, keeper, in claim, grant, options);
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]

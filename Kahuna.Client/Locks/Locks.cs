@@ -102,7 +102,7 @@ public sealed class Locks
         ArgumentNullException.ThrowIfNull(resource);
         ArgumentNullException.ThrowIfNull(owner);
         byte[] name = LockClaim.Encode(owner, "owner");
-        _calls.Named.Lose((resource, durability ?? _durability, owner), token);
+        using NamedLeases.Parting parting = _calls.Named.GiveBack((resource, durability ?? _durability, owner), token);
         return (await _calls.ReleaseAsync(resource, LevelOf(durability), (name, token), onlyPlace: false, ct).ConfigureAwait(_calls.CapturesContext)).Status == OutcomeStatus.Applied;
     }
 

@@ -94,6 +94,26 @@ public sealed class LoadTests
         Assert.Contains("note: backlog: 20 requests", outcome.Error, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("", 0)]
+    [InlineData("--max-errors 0", 4)]
+    [InlineData("--max-errors 18", 4)]
+    [InlineData("--max-errors 19", 0)]
+    public async Task Backlog_counts_against_the_errors_that_are_allowed(string more, int expected)
+    {
+        // One request of twenty is answered.
+        int sent = 0;
+        TaskCompletionSource<OperationResult> never = new();
+        FakeTarget target = new((_, _, _) => Interlocked.Increment(ref sent) == 1 ? new ValueTask<OperationResult>(OperationResult.Success) : new ValueTask<OperationResult>(never.Task));
+        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2 " + more);
+        Assert.Equal(19, outcome.Json.GetProperty("generator").GetProperty("backlog").GetInt64());
+        Assert.Equal(expected, outcome.ExitCode);
+        if (expected != 0)
+        {
+            Assert.Contains($"0 requests failed and 19 were not finished; --max-errors allows {more.Split(' ')[1]}.", outcome.Error, StringComparison.Ordinal);
+        }
+    }
+
     [Fact]
     public async Task Only_successes_count()
     {

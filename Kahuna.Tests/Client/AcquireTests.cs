@@ -50,9 +50,49 @@ public sealed class AcquireTests : IAsyncDisposable
         Reply(second, Granted(endMs: 45_400, nowMs: 15_400));
         LockHandle handle = await acquiring.WaitAsync(Wait.Longest);
 
-        // 5,000 was not before the acquire was sent, 10,100 ms ago; 15,010 not before the first question, 10,000 ms before the second one; 15,400 not before the second one, which says the least for certain.
+        // 5,000 was not before the acquire was sent, 10,100 ms ago; 15,010 not before the first question, 10,000 ms before the second one; 15,400 not before the second one. Of the grant, at 15,400, the first says most, less what clocks may differ by.
         Assert.Equal(12, handle.Token);
-        Assert.Equal(now - 10_100 + (45_400 - 5_000) - 800 - _time.GetTimestamp(), handle.Remaining.TotalMilliseconds);
+        Assert.Equal(now - 10_100 + ((15_400 - 5_000) * 0.99) + 30_000 - 800 - _time.GetTimestamp(), handle.Remaining.TotalMilliseconds);
+    }
+
+    [Theory]
+    [InlineData(101)]
+    [InlineData(100)]
+    [InlineData(99)]
+    public async Task A_grant_after_an_hour_in_the_queue_is_never_relied_on_for_too_long_whatever_the_clocks(int rate)
+    {
+        // For 100 ms of the holder's clock the cluster's counts this many.
+        await ConnectAsync();
+        long begun = _time.GetTimestamp();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, TimeSpan.FromHours(2)).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, Cluster()));
+        FakeRequest question = Node.Next();
+        for (int i = 0; i < 360; i++)
+        {
+            _time.Advance(TimeSpan.FromMilliseconds(question.WaitingMs!.Value));
+            Reply(question, Waiting(Cluster()));
+            question = Node.Next();
+        }
+
+        long granted = Cluster();
+        Reply(question, Granted(granted + 30_000, granted));
+        LockHandle handle = await acquiring.WaitAsync(Wait.Longest);
+        Assert.InRange(_time.GetTimestamp() - begun, 3_590_000, 3_610_000);
+        Assert.InRange(handle.Remaining.TotalMilliseconds * rate / 100, 30_000 * 0.94, 30_000);
+
+        long Cluster() => (_time.GetTimestamp() - begun) * rate / 100;
+    }
+
+    [Fact]
+    public async Task A_grant_that_by_the_clocks_is_still_to_come_began_before_it_was_told_of()
+    {
+        await ConnectAsync();
+        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, s_wait).AsTask();
+        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 5_000));
+
+        // Clocks that differ by more than anything that is promised.
+        Reply(Node.Next(), Granted(endMs: 65_000, nowMs: 35_000));
+        Assert.Equal(s_longLease - TimeSpan.FromMilliseconds(800), (await acquiring.WaitAsync(Wait.Longest)).Remaining);
     }
 
     [Fact]

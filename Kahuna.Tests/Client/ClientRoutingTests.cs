@@ -48,6 +48,35 @@ public sealed class ClientRoutingTests
         Assert.Equal(2, cluster[3].Received.Count);
     }
 
+    [Theory]
+    [InlineData(0)]
+    [InlineData(5)]
+    public async Task A_refusal_that_names_nobody_is_followed_at_once_when_the_map_names_the_leader_by_then(int refusals)
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new(nodes: 3) { Leaders = [(refusals == 0 ? 1 : 0, 5)] };
+        await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
+        int refused = 0;
+        foreach (FakeNode node in cluster.Nodes)
+        {
+            node.Answer = _ => Interlocked.Increment(ref refused) <= refusals ? FakeReply.NotLeader(0) : null;
+        }
+
+        Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        await Wait.UntilAsync(time, () => cluster.Nodes.Any(static node => node.Held.Count > 0), stepMs: refusals == 0 ? 0 : 5);
+        FakeNode asked = cluster.Nodes.Single(static node => node.Held.Count > 0);
+        FakeRequest held = asked.Next();
+        FakeNode leader = cluster[(asked.Id % 3) + 1];
+        leader.Answer = static _ => FakeReply.Applied(8);
+        leader.View = [(leader.Id, 6)];
+        leader.SendMap();
+        await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == leader.Id);
+
+        // Without a moment of pause: the clock stands still.
+        held.Connection.Reply(held, FakeReply.NotLeader(0));
+        Assert.Equal(8, (await set).Revision);
+    }
+
     [Fact]
     public async Task Without_a_known_leader_any_node_is_asked_until_one_leads()
     {

@@ -2,6 +2,7 @@ using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Results;
 using Kahuna.Client.Sequences;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
@@ -107,6 +108,60 @@ public sealed class HostileContextTests
     }
 
     [Fact]
+    public async Task A_scheduler_that_first_uses_the_client_and_is_gone_takes_nothing_with_it()
+    {
+        LoneScheduler scheduler = new();
+        await using KahunaClient client = Client();
+        Task sent = await scheduler.RunAsync(() => SetAsync(client));
+        await sent.WaitAsync(Wait.Longest);
+        scheduler.Dispose();
+        await UseAsync(client);
+        _cluster[1].Break();
+        await UseAsync(client);
+        Assert.Equal(2, _cluster[1].Connects);
+    }
+
+    [Fact]
+    public async Task Replies_that_a_gone_scheduler_does_not_take_keep_no_others()
+    {
+        LoneScheduler scheduler = new();
+        await using KahunaClient client = await ConnectedAsync();
+        _cluster[1].Answer = static _ => null;
+        await scheduler.RunAsync(() => AwaitForeverAsync(client));
+        FakeRequest dead = _cluster[1].Next();
+        Task<SetResult> other = SetAsync(client);
+        FakeRequest alive = _cluster[1].Next();
+        scheduler.Dispose();
+        alive.Connection.Reply([(dead, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
+        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision);
+        Assert.Equal(1, _cluster[1].Connects);
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_lock_of_a_context_that_is_gone_is_renewed(bool isContext)
+    {
+        LoneThread thread = new();
+        LoneScheduler scheduler = new();
+        ManualTime time = new();
+        await using KahunaClient client = Client(options => options.TimeProvider = time);
+        Task<LockHandle> acquiring = isContext ? await thread.RunAsync(Acquire) : await scheduler.RunAsync(Acquire);
+        LockHandle handle = await acquiring.WaitAsync(Wait.Longest);
+        thread.Dispose();
+        scheduler.Dispose();
+        for (int i = 1; i <= 3; i++)
+        {
+            await Wait.UntilAsync(time, () => _cluster[1].Received.Count(static request => request.Kind == CommandKind.LockExtend) >= i, stepMs: 100);
+        }
+
+        Assert.True(handle.Remaining > TimeSpan.Zero);
+        Assert.False(handle.LostToken.IsCancellationRequested);
+
+        Task<LockHandle> Acquire() => client.Locks.AcquireAsync("l", s_lease, s_lease).AsTask();
+    }
+
+    [Fact]
     public async Task A_client_is_disposed_on_a_context_that_waits_for_it()
     {
         using LoneThread thread = new();
@@ -181,11 +236,11 @@ public sealed class HostileContextTests
         await handle.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
     }
 
-    private KahunaClient Client()
+    private KahunaClient Client(Action<KahunaClientOptions>? configure = null)
     {
         _cluster[1].TakesLate = true;
         _cluster[1].Answer = static request => new FakeReply(OutcomeStatus.Applied, 1, 1);
-        return _cluster.Client();
+        return _cluster.Client(configure);
     }
 
     private async Task<KahunaClient> ConnectedAsync()

@@ -19,9 +19,9 @@ public sealed class LeaseClockTests
     {
         LeaseClock clock = Clock();
         clock.Heard(sent: 1_000, clusterMs: 70_000);
-        Assert.Equal(4_000, clock.At(73_000));
+        Assert.Equal(1_000 + 2_970, clock.At(73_000));
         Assert.Equal(1_000, clock.At(70_000));
-        Assert.Equal(0, clock.At(69_000));
+        Assert.Equal(10, clock.At(69_000));
     }
 
     [Fact]
@@ -30,15 +30,39 @@ public sealed class LeaseClockTests
         LeaseClock clock = Clock();
         clock.Heard(1_000, 70_000);
         clock.Heard(2_000, 71_500);
-        Assert.Equal(4_000, clock.At(73_000));
+        Assert.Equal(1_000 + 2_970, clock.At(73_000));
         clock.Heard(5_000, 71_500);
-        Assert.Equal(6_500, clock.At(73_000));
+        Assert.Equal(5_000 + 1_485, clock.At(73_000));
         clock.Heard(5_100, 72_000);
-        Assert.Equal(6_500, clock.At(73_000));
+        Assert.Equal(5_000 + 1_485, clock.At(73_000));
+    }
+
+    [Theory]
+    [InlineData(1.01)]
+    [InlineData(0.99)]
+    [InlineData(1)]
+    public void An_hour_of_clocks_that_differ_puts_no_moment_later_than_it_comes(double rate)
+    {
+        // Cluster time as a holder's clock sees it whose rate differs from the leader's.
+        LeaseClock clock = Clock();
+        for (long real = 0; real <= 3_600_000; real += 10_000)
+        {
+            clock.Heard(real, Cluster(real));
+            foreach (long later in (long[])[1, 1_000, 30_000, 3_600_000])
+            {
+                Assert.InRange(clock.At(Cluster(real + later)), real, real + later);
+            }
+        }
+
+        // Nor is a lease given away: what was heard last says how long it lasts, less what clocks may differ by.
+        long left = clock.At(Cluster(3_630_000)) - 3_600_000;
+        Assert.InRange(left, 30_000 * 0.97, 30_000);
+
+        long Cluster(long real) => 70_000 + (long)(real * rate);
     }
 
     [Fact]
-    public void No_moment_is_put_later_than_it_comes_however_cluster_time_stands_still()
+    public void No_moment_is_put_later_than_it_comes_however_cluster_time_stands_still_or_is_fast()
     {
         Random random = new(11);
         for (int run = 0; run < 200; run++)
@@ -70,7 +94,7 @@ public sealed class LeaseClockTests
             void Pass(int ms)
             {
                 real += ms;
-                cluster += random.Next(3) == 0 ? 0 : ms * random.NextDouble();
+                cluster += random.Next(3) switch { 0 => 0, 1 => ms * random.NextDouble(), _ => ms * 1.01 };
             }
         }
     }

@@ -55,6 +55,19 @@ public sealed class SharedHoldTests : IAsyncLifetime
         await AskAsync();
     }
 
+    [Fact]
+    public async Task Who_holds_a_lock_shared_is_refused_when_it_campaigns_for_it()
+    {
+        LockHandle shared = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, s_shared));
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(CampaignAsync);
+        Assert.Equal((KahunaErrorCode.LockModeDiffers, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
+        await Wait.ForAsync(_client.Elections.CampaignAsync("a", "me", s_lease, Durability.Ephemeral));
+        await Wait.ForAsync(shared.ReleaseAsync());
+        Assert.Equal(7, (await CampaignAsync()).Token);
+    }
+
+    private Task<Kahuna.Client.Elections.Leadership> CampaignAsync() => Wait.ForAsync(_client.Elections.CampaignAsync("a", "me", s_lease));
+
     private Task<LockHandle> AskAsync() => Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease));
 
     private async Task CallAsync()

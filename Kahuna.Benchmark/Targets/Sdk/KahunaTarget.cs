@@ -34,8 +34,9 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
             using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
             limit.CancelAfter(options.ConnectTimeout);
             ClusterDescription description = await ConnectAsync(endpoints, limit.Token).ConfigureAwait(false);
-            string? store = await ServerStore.ReadAsync(new Uri(endpoints.Split(',')[0]), options.IsInsecure, limit.Token).ConfigureAwait(false);
-            return new TargetDescription("kahuna", description.ServerVersion, endpoints.Split(',')) { Store = store };
+            string[] nodes = endpoints.Split(',');
+            string? store = await ServerStore.ReadAsync(nodes.Select(static node => new Uri(node)), options.IsInsecure, TimeProvider.System, cancellationToken).ConfigureAwait(false);
+            return new TargetDescription("kahuna", description.ServerVersion, nodes) { Store = store };
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {

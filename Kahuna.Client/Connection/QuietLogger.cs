@@ -1,0 +1,41 @@
+using Microsoft.Extensions.Logging;
+
+namespace Kahuna.Client.Connection;
+
+/// <summary>
+/// The application's logger, whose failures end nothing of the client: a line that it does not take is lost. Owned by
+/// the client; any thread.
+/// </summary>
+internal sealed class QuietLogger(ILogger inner) : ILogger
+{
+    /// <inheritdoc/>
+    public IDisposable? BeginScope<TState>(TState state)
+        where TState : notnull => null;
+
+    /// <inheritdoc/>
+    public bool IsEnabled(LogLevel logLevel)
+    {
+        try
+        {
+            return inner.IsEnabled(logLevel);
+        }
+        catch (Exception)
+        {
+            return false;
+        }
+    }
+
+    /// <inheritdoc/>
+    public void Log<TState>(
+        LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+    {
+        try
+        {
+            inner.Log(logLevel, eventId, state, exception, formatter);
+        }
+        catch (Exception)
+        {
+            // It is the application's own, and nobody here can tell it.
+        }
+    }
+}
