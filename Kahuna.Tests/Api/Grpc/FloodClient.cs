@@ -38,20 +38,17 @@ internal static class FloodClient
     }
 
     /// <summary>Opens streams on one connection without regard to what the server allows; ends when one was refused or the connection cut.</summary>
+    /// <exception cref="IOException">The connection itself was refused.</exception>
     public static async Task OpenStreamsRudelyAsync(Uri address, string path, int streams)
     {
-        using SslStream connection = (await ConnectAsync(address))!;
+        using SslStream connection = await GreetAsync(address);
         Task refused = ReadToRefusalAsync(connection);
-        await connection.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
-        await connection.WriteAsync(new byte[] { 0, 0, 0, 4, 0, 0, 0, 0, 0 });
         byte[] block = HeaderBlock(address.Authority, path);
         try
         {
             for (int i = 0; i < streams; i++)
             {
-                int stream = (2 * i) + 1;
-                byte[] frame = [0, (byte)(block.Length >> 8), (byte)block.Length, 1, 4, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. block];
-                await connection.WriteAsync(frame);
+                await connection.WriteAsync(Headers((2 * i) + 1, block));
             }
         }
         catch (IOException)
@@ -60,6 +57,61 @@ internal static class FloodClient
         }
 
         await refused;
+    }
+
+    /// <summary>Opens streams on one connection and resets each at once, until the connection is cut. Returns how many were reset.</summary>
+    /// <exception cref="IOException">The connection itself was refused.</exception>
+    public static async Task<int> ResetStreamsAsync(Uri address, string path, int streams)
+    {
+        using SslStream connection = await GreetAsync(address);
+        Task closed = DrainAsync(connection);
+        byte[] block = HeaderBlock(address.Authority, path);
+        int reset = 0;
+        try
+        {
+            while (reset < streams && !closed.IsCompleted)
+            {
+                byte[] headers = Headers((2 * reset) + 1, block);
+
+                // RST_STREAM with CANCEL, in the same packet.
+                await connection.WriteAsync((byte[])[.. headers, 0, 0, 4, 3, 0, .. headers.AsSpan(5, 4), 0, 0, 0, 8]);
+                reset++;
+            }
+        }
+        catch (IOException)
+        {
+            // Cut, as it should be.
+        }
+
+        return reset;
+    }
+
+    /// <summary>A connection on which streams can be opened.</summary>
+    private static async Task<SslStream> GreetAsync(Uri address)
+    {
+        SslStream connection = await ConnectAsync(address) ?? throw new IOException($"{address} has refused the connection");
+        await connection.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
+        await connection.WriteAsync(new byte[] { 0, 0, 0, 4, 0, 0, 0, 0, 0 });
+        return connection;
+    }
+
+    private static byte[] Headers(int stream, byte[] block) =>
+        [0, (byte)(block.Length >> 8), (byte)block.Length, 1, 4, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. block];
+
+    /// <summary>Reads until the connection is closed.</summary>
+    private static async Task DrainAsync(SslStream stream)
+    {
+        byte[] bytes = new byte[64 * 1024];
+        try
+        {
+            while (await stream.ReadAsync(bytes) > 0)
+            {
+            }
+        }
+        catch (Exception closed) when (closed is IOException or ObjectDisposedException)
+        {
+            // Closed.
+        }
     }
 
     /// <summary>Calls on new connections until one is served.</summary>
