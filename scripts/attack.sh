@@ -10,7 +10,9 @@ Usage: scripts/attack.sh [--minutes M]
   --minutes M   how long the attackers go on; default 10
 
 Bytes that are no TLS, floods of connections and streams, readers that never read, keys that collide, writes under
-tokens of crowded locks, observers, idempotency keys, broken frames: all of them at the same time, with pauses.
+tokens of crowded locks, observers, idempotency keys, broken frames, crowds of readers that one release lets in,
+streams that are reset at once, watchers that do not read, text that is no UTF-8: all of them at the same time,
+with pauses. Each of them must have carried out a round and reached what it attacks.
 Before, 200,000 keys are set as fast as the cluster takes them, so that it is measured as one in use.
 Legitimate calls must all succeed, their p99 may be ten times as long as without attackers, and two minutes
 afterwards the nodes may hold a fifth more memory than before, beside the outcomes of idempotency keys,

@@ -64,5 +64,5 @@ work="$(make_work_dir)"
 trap 'rm -rf "$work"' EXIT
 build_mutant "$mutant" "$work"
 status=0
-dotnet "$work/bin/Kahuna.Tests.dll" sim "${arguments[@]}" || status=$?
+dotnet "$work/bin/Kahuna.Tests.dll" sim --mutant "$mutant" "${arguments[@]}" || status=$?
 exit "$status"

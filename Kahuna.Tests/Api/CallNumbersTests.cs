@@ -112,7 +112,7 @@ public sealed class CallNumbersTests(ThreeNodes nodes)
             metadata.Add(name, value);
         }
 
-        CallOptions options = new() { Deadline = TimeSpan.FromSeconds(20), Headers = metadata };
+        CallOptions options = new() { Deadline = TimeSpan.FromMinutes(4), Headers = metadata };
         return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, options);
     }
 }

@@ -11,7 +11,7 @@ namespace Kahuna.Tests.Api;
 [Collection(nameof(ThreeNodesCollection))]
 public sealed class ElectionsTests(ThreeNodes nodes)
 {
-    private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_lease = TimeSpan.FromMinutes(5);
 
     private readonly string _name = $"elections{Guid.NewGuid():n}/leader";
 

@@ -184,5 +184,5 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     private Task<TReply> CallAsync<TRequest, TReply>(TRequest request, MessageParser<TReply> parser, string method, bool throughLeader = true)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
-        (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromSeconds(20) });
+        (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromMinutes(4) });
 }

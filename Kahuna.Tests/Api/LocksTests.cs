@@ -10,8 +10,8 @@ namespace Kahuna.Tests.Api;
 [Collection(nameof(ThreeNodesCollection))]
 public sealed class LocksTests(ThreeNodes nodes)
 {
-    private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(20);
-    private static readonly TimeSpan s_wait = TimeSpan.FromSeconds(20);
+    private static readonly TimeSpan s_lease = TimeSpan.FromMinutes(5);
+    private static readonly TimeSpan s_wait = TimeSpan.FromMinutes(5);
 
     private readonly string _name = $"locks{Guid.NewGuid():n}/lock";
 
@@ -141,13 +141,13 @@ public sealed class LocksTests(ThreeNodes nodes)
     {
         await using KahunaClient client = Connect();
         LockOptions owner = new() { ReentrantOwner = "node 7", Note = "on its way", AutoRenew = false };
-        LockHandle first = await client.Locks.AcquireAsync(_name, TimeSpan.FromSeconds(5), s_wait, owner);
+        LockHandle first = await client.Locks.AcquireAsync(_name, s_lease / 2, s_wait, owner);
         LockHandle again = (await client.Locks.TryAcquireAsync(_name, s_lease, owner))!;
         Assert.Equal(first.Token, again.Token);
-        Assert.InRange(again.Remaining, TimeSpan.FromSeconds(10), s_lease);
+        Assert.InRange(again.Remaining, s_lease / 2, s_lease);
         LockDescription held = (await client.Locks.GetAsync(_name))!;
         Assert.Equal(("node 7", "on its way"), (held.Holders[0].Owner, held.Holders[0].Note.AsString()));
-        Assert.InRange(held.Holders[0].Remaining, TimeSpan.FromSeconds(10), s_lease);
+        Assert.InRange(held.Holders[0].Remaining, s_lease / 2, s_lease);
         Assert.True(await first.ReleaseAsync());
         Assert.False(await again.ReleaseAsync());
         Assert.False(await again.ExtendAsync());
@@ -171,9 +171,9 @@ public sealed class LocksTests(ThreeNodes nodes)
             await FailsAsync(client.KeyValues.SetAsync(_name[..^4] + "key", "v", new SetOptions { Fence = new Fence(_name, elsewhere.Token) }), KahunaErrorCode.LockLost, $"Token {elsewhere.Token} does not hold");
         }
 
-        Assert.InRange((await locks.ExtendAsync(_name, first.Owner, first.Token, TimeSpan.FromMinutes(2)))!.Value, TimeSpan.FromSeconds(90), TimeSpan.FromMinutes(2));
-        Assert.True(await first.ExtendAsync(TimeSpan.FromMinutes(3)));
-        Assert.InRange(first.Remaining, TimeSpan.FromSeconds(150), TimeSpan.FromMinutes(3));
+        Assert.InRange((await locks.ExtendAsync(_name, first.Owner, first.Token, 4 * s_lease))!.Value, 2 * s_lease, 4 * s_lease);
+        Assert.True(await first.ExtendAsync(8 * s_lease));
+        Assert.InRange(first.Remaining, 4 * s_lease, 8 * s_lease);
 
         Assert.True(await locks.ReleaseAsync(_name, first.Owner, first.Token));
         await using LockHandle next = await locks.AcquireAsync(_name, s_lease, s_wait);
@@ -191,18 +191,25 @@ public sealed class LocksTests(ThreeNodes nodes)
     {
         await using KahunaClient client = Connect();
         TimeSpan lease = TimeSpan.FromMilliseconds(600);
-        await using LockHandle renewed = await client.Locks.AcquireAsync(_name + "/kept", 4 * lease, s_wait);
-        await using LockHandle asLong = await client.Locks.AcquireAsync(_name + "/clock", 4 * lease, s_wait, new LockOptions { AutoRenew = false });
         await using LockHandle left = await client.Locks.AcquireAsync(_name, lease, s_wait, new LockOptions { AutoRenew = false });
         CancellationToken lost = left.LostToken;
         await using LockHandle next = await client.Locks.AcquireAsync(_name, s_lease, s_wait);
-        Assert.True(lost.IsCancellationRequested);
         Assert.Equal(TimeSpan.Zero, left.Remaining);
+        await Wait.UntilAsync(() => lost.IsCancellationRequested);
         Assert.True(next.Token > left.Token);
+
+        // A busy machine may come too late to renew a short lease; without renewal the longest ends, too.
+        Assert.True(await IsKeptAsync(client, 4 * lease) || await IsKeptAsync(client, 20 * lease) || await IsKeptAsync(client, 100 * lease));
+    }
+
+    /// <summary>Whether a lease that is renewed is held when another one that is as long, and is not renewed, has ended.</summary>
+    private async Task<bool> IsKeptAsync(KahunaClient client, TimeSpan lease)
+    {
+        await using LockHandle renewed = await client.Locks.AcquireAsync(_name + "/kept", lease, s_wait);
+        await using LockHandle asLong = await client.Locks.AcquireAsync(_name + "/clock", lease, s_wait, new LockOptions { AutoRenew = false });
         await Wait.UntilAsync(() => asLong.LostToken.IsCancellationRequested);
-        Assert.Null(await client.Locks.TryAcquireAsync(_name + "/kept", s_lease));
-        Assert.False(renewed.LostToken.IsCancellationRequested);
-        Assert.NotNull(await client.Locks.GetAsync(_name + "/kept"));
+        await using LockHandle? other = await client.Locks.TryAcquireAsync(_name + "/kept", s_lease);
+        return other is null && !renewed.LostToken.IsCancellationRequested && await client.Locks.GetAsync(_name + "/kept") is not null;
     }
 
     [Fact]

@@ -246,6 +246,6 @@ public sealed class SequencesTests(ThreeNodes nodes)
             headers.Add("x-kahuna-idempotency-key", key);
         }
 
-        return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.Sequences/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromSeconds(20), Headers = headers });
+        return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.Sequences/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromMinutes(4), Headers = headers });
     }
 }

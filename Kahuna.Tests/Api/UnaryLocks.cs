@@ -9,7 +9,7 @@ internal sealed class UnaryLocks(GrpcChannel channel)
 {
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(4);
 
-    public static AcquireLockRequest Request(string resource, Durability durability, string owner, long leaseMs = 30_000, long? waitMs = null)
+    public static AcquireLockRequest Request(string resource, Durability durability, string owner, long leaseMs = 600_000, long? waitMs = null)
     {
         AcquireLockRequest request = new() { Resource = resource, Durability = durability, Owner = owner, LeaseMs = leaseMs, Mode = LockMode.Exclusive };
         if (waitMs is { } wait)

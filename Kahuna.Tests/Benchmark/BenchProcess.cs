@@ -34,13 +34,23 @@ internal sealed class BenchProcess : IDisposable
     public string Error => Read(_error);
 
     /// <summary>Starts the tool as it was built, with the arguments in <paramref name="line"/>.</summary>
-    public static BenchProcess StartTool(string line) =>
-        new(new ProcessStartInfo("dotnet", [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), .. line.Split(' ', StringSplitOptions.RemoveEmptyEntries)]));
+    public static BenchProcess StartTool(string line) => new(new ProcessStartInfo("dotnet", Arguments(line)));
 
-    public async Task<BenchOutcome> WaitAsync()
+    /// <summary>The tool as a terminal starts it: a shell's background job, and all that it starts, may ignore SIGINT.</summary>
+    public static BenchProcess StartToolInForeground(string line) => new(new ProcessStartInfo("env", ["--default-signal=INT", "dotnet", .. Arguments(line)]));
+
+    public async Task<BenchOutcome> WaitAsync(TimeSpan? longest = null)
     {
-        using CancellationTokenSource limit = new(s_limit);
-        await _process.WaitForExitAsync(limit.Token);
+        using CancellationTokenSource limit = new(longest ?? s_limit);
+        try
+        {
+            await _process.WaitForExitAsync(limit.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            throw new TimeoutException($"The process did not end within {longest ?? s_limit}. Its errors so far: {Error}");
+        }
+
         return new BenchOutcome(_process.ExitCode, Read(_output), Read(_error));
     }
 
@@ -53,6 +63,9 @@ internal sealed class BenchProcess : IDisposable
 
         _process.Dispose();
     }
+
+    private static string[] Arguments(string line) =>
+        [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), .. line.Split(' ', StringSplitOptions.RemoveEmptyEntries)];
 
     private static void Append(StringBuilder target, string? line)
     {

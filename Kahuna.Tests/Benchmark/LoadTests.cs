@@ -20,7 +20,8 @@ public sealed class LoadTests
         // The number of requests follows from the schedule alone; only when they finish depends on the machine.
         Assert.InRange(generator.GetProperty("requests").GetInt64(), 3000, 3002);
         Assert.Equal(generator.GetProperty("requests").GetInt64(), json.GetProperty("aggregate").GetProperty("count").GetInt64());
-        Assert.InRange(generator.GetProperty("achievedRate").GetDouble(), 3001 * 0.5, 3001 * 1.01);
+        double achieved = generator.GetProperty("requests").GetInt64() / json.GetProperty("elapsedSec").GetDouble();
+        Assert.InRange(generator.GetProperty("achievedRate").GetDouble(), achieved * 0.99, Math.Min(achieved, 3001) * 1.01);
         Assert.Equal(0, generator.GetProperty("backlog").GetInt64());
         Assert.NotEqual(JsonValueKind.Null, generator.GetProperty("scheduleLagMs").ValueKind);
     }
@@ -53,10 +54,9 @@ public sealed class LoadTests
         Assert.Equal(2000, row.GetProperty("count").GetInt64());
 
         // A quarter of all requests was due during the stall; the first of them waited for all of it, the last for nothing.
-        Assert.InRange(row.GetProperty("p999Ms").GetDouble(), StallMs * 0.98, StallMs * 4);
-        Assert.InRange(row.GetProperty("p90Ms").GetDouble(), StallMs * 0.5, StallMs * 4);
-        Assert.InRange(row.GetProperty("maxMs").GetDouble(), StallMs, StallMs * 4);
-        Assert.True(row.GetProperty("p50Ms").GetDouble() < StallMs, row.ToString());
+        Assert.InRange(row.GetProperty("p90Ms").GetDouble(), StallMs * 0.5, row.GetProperty("p999Ms").GetDouble());
+        Assert.InRange(row.GetProperty("p999Ms").GetDouble(), StallMs * 0.98, row.GetProperty("maxMs").GetDouble());
+        Assert.True(row.GetProperty("maxMs").GetDouble() >= StallMs, row.ToString());
     }
 
     [Fact]

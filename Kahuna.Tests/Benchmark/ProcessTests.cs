@@ -78,7 +78,7 @@ public sealed class ProcessTests
     public async Task Ctrl_c_gives_the_partial_report_and_130()
     {
         await using FakeRedisServer server = new();
-        using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --workload set --duration 300 --warmup 0 --format json");
+        using BenchProcess process = BenchProcess.StartToolInForeground($"-c {server.Endpoint} --target redis --workload set --duration 3600 --warmup 0 --format json");
         await WaitUntilAsync(() => server.Commands > 5_000);
 
         // On a busy machine that many can have come before the first answer was taken.
@@ -88,7 +88,8 @@ public sealed class ProcessTests
             await kill.WaitForExitAsync();
         }
 
-        BenchOutcome outcome = await process.WaitAsync();
+        // Far less than the run would take: a signal that is ignored fails here, with what the tool said.
+        BenchOutcome outcome = await process.WaitAsync(TimeSpan.FromMinutes(3));
         Assert.Equal(130, outcome.ExitCode);
         Assert.True(outcome.Json.GetProperty("mode").GetProperty("interrupted").GetBoolean());
         Assert.True(outcome.Json.GetProperty("aggregate").GetProperty("count").GetInt64() > 0);

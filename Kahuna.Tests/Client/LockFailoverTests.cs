@@ -9,7 +9,7 @@ namespace Kahuna.Tests.Client;
 /// <summary>Holders and waiters while the leader of their lock goes away.</summary>
 public sealed class LockFailoverTests
 {
-    private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(15);
+    private static readonly TimeSpan s_lease = TimeSpan.FromMinutes(5);
 
     [Theory]
     [InlineData(Durability.Persistent)]

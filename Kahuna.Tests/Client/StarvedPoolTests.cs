@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using Kahuna.Client;
 using Kahuna.Client.Locks;
 
@@ -17,9 +16,10 @@ public sealed class StarvedPoolTests
         KahunaClient client = Client(node);
         try
         {
+            // Blocked before the lease begins, so that nobody can be told earlier.
+            using StarvedPool pool = new();
             LockHandle handle = Acquire(client, new LockOptions { AutoRenew = false });
             using CancellationTokenSource linked = CancellationTokenSource.CreateLinkedTokenSource(handle.LostToken);
-            using StarvedPool pool = new();
             Assert.True(linked.Token.WaitHandle.WaitOne(Wait.Longest));
             Assert.True(pool.IsStarved);
             Assert.Equal(TimeSpan.Zero, handle.Remaining);
@@ -38,20 +38,24 @@ public sealed class StarvedPoolTests
         using ManualResetEventSlim end = new();
         try
         {
+            using StarvedPool pool = new();
             LockHandle blocking = Acquire(client, new LockOptions { AutoRenew = false });
-            using ManualResetEventSlim begun = new();
-            using CancellationTokenRegistration blocks = blocking.LostToken.Register(() =>
+            ManualResetEventSlim begun = new();
+
+            // On a thread of its own: what is registered after the loss runs where it is registered.
+            Thread registering = new(() => blocking.LostToken.Register(() =>
             {
                 begun.Set();
                 end.Wait(Wait.Longest * 4);
-            });
+            }));
+            registering.Start();
             LockHandle other = Acquire(client, new LockOptions { AutoRenew = false });
             using CancellationTokenSource linked = CancellationTokenSource.CreateLinkedTokenSource(other.LostToken);
-            using StarvedPool pool = new();
             Assert.True(begun.Wait(Wait.Longest));
             Assert.True(linked.Token.WaitHandle.WaitOne(Wait.Longest));
             Assert.True(pool.IsStarved);
             end.Set();
+            registering.Join();
         }
         finally
         {
@@ -63,23 +67,30 @@ public sealed class StarvedPoolTests
     [Fact]
     public void Leases_are_renewed()
     {
+        // A busy machine may come too late to a short lease; without renewal the longest is lost, too.
+        Assert.True(AreRenewed(s_lease) || AreRenewed(10 * s_lease) || AreRenewed(100 * s_lease));
+    }
+
+    /// <summary>Whether two leases are renewed ten times between them before either is lost.</summary>
+    private static bool AreRenewed(TimeSpan lease)
+    {
         InstantNode node = new();
         KahunaClient client = Client(node);
         try
         {
-            LockHandle handle = Acquire(client, null);
-            LockHandle other = Acquire(client, null);
             using StarvedPool pool = new();
-            int before = node.Requests;
-            long begun = Stopwatch.GetTimestamp();
-            while (node.Requests < before + 10 && Stopwatch.GetElapsedTime(begun) < Wait.Longest)
+            LockHandle handle = Acquire(client, null, lease);
+            LockHandle other = Acquire(client, null, lease);
+            int before = Volatile.Read(ref node.Requests);
+            bool lost = false;
+            while (!lost && Volatile.Read(ref node.Requests) < before + 10)
             {
                 Thread.Yield();
+                lost = handle.Remaining == TimeSpan.Zero || other.Remaining == TimeSpan.Zero;
             }
 
-            Assert.InRange(node.Requests, before + 10, int.MaxValue);
             Assert.True(pool.IsStarved);
-            Assert.False(handle.LostToken.IsCancellationRequested || other.LostToken.IsCancellationRequested);
+            return !lost;
         }
         finally
         {
@@ -97,9 +108,9 @@ public sealed class StarvedPoolTests
 
     private static void Dispose(KahunaClient client) => Assert.True(client.DisposeAsync().AsTask().Wait(Wait.Longest));
 
-    private static LockHandle Acquire(KahunaClient client, LockOptions? options)
+    private static LockHandle Acquire(KahunaClient client, LockOptions? options, TimeSpan? lease = null)
     {
-        Task<LockHandle> acquiring = client.Locks.AcquireAsync("a/b", s_lease, s_lease, options).AsTask();
+        Task<LockHandle> acquiring = client.Locks.AcquireAsync("a/b", lease ?? s_lease, Wait.Longest, options).AsTask();
         Assert.True(acquiring.Wait(Wait.Longest));
         return acquiring.Result;
     }

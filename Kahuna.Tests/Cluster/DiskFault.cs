@@ -24,7 +24,7 @@ internal sealed class DiskFault : IDisposable
         try
         {
             // Under load the node may meet the fault, and end, before it is seen to be held.
-            await Eventually.TrueAsync(TimeSpan.FromSeconds(20), $"strace holds every thread of node {node.Id}", async () =>
+            await Eventually.TrueAsync(LastNet.Span, $"strace holds every thread of node {node.Id}", async () =>
             {
                 if (strace.HasExited)
                 {

@@ -37,6 +37,16 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     }
 
     [Fact]
+    [System.Runtime.Versioning.UnsupportedOSPlatform("windows")]
+    public void Every_directory_that_is_made_is_made_by_the_disk_that_syncs_its_name()
+    {
+        // The class library syncs nothing, and lets others read what it makes. The name of /proc/self is found, and cannot be synced.
+        DataDirectoryIdentity.Open(Options);
+        Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute, File.GetUnixFileMode(Path.Combine(_directory.Path, "new")));
+        Assert.Contains("syncing directory /proc failed", Assert.Throws<DataDirectoryException>(() => DataDirectoryIdentity.Hold("/proc/self")).Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void Other_values_are_refused_with_a_sentence()
     {
         DataDirectoryIdentity.Open(Options);

@@ -5,11 +5,11 @@ namespace Kahuna.Tests.Simulation;
 /// <summary>The results of the seeds that are part of the tests. Each slice of them runs once, whichever test asks first. Any thread.</summary>
 public sealed class SeedResults
 {
-    /// <summary>Seeds in one slice: a minute's work on a slow processor, so that a run that goes on is seen to go on.</summary>
-    public const int SliceSeeds = 25;
+    /// <summary>Seeds in one slice: few enough that a run that goes on is seen to go on, also beside other work on a slow processor.</summary>
+    public const int SliceSeeds = 10;
 
     /// <summary>Slices: 500 seeds in all.</summary>
-    public const int Slices = 20;
+    public const int Slices = 50;
 
     /// <summary>Virtual seconds of load and faults in each.</summary>
     public const string Seconds = "60";

@@ -78,6 +78,9 @@ internal sealed class SimCluster
     /// <summary>Keys whose histories were too much for the checker.</summary>
     public int Undecided { get; private set; }
 
+    /// <summary>Keys whose histories were checked.</summary>
+    public int CheckedKeys { get; private set; }
+
     /// <summary>Until then callers pause a tenth of what they do otherwise, and want the same keys.</summary>
     public long HurryUntilNs { get; set; }
 
@@ -163,6 +166,7 @@ internal sealed class SimCluster
 
         CheckSequences();
         CheckLocks();
+        CheckedKeys = verdict.Keys.Count;
         Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);
     }
 

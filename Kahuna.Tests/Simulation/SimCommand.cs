@@ -111,8 +111,10 @@ internal static class SimCommand
         }
     }
 
-    private static string Command(SimResult failed, SimOptions options) =>
-        string.Create(CultureInfo.InvariantCulture, $"scripts/sim.sh --seed {failed.Seed} --seconds {options.Seconds}");
+    /// <summary>The command that runs a seed again.</summary>
+    internal static string Command(SimResult failed, SimOptions options) => string.Create(
+        CultureInfo.InvariantCulture,
+        $"scripts/sim.sh{(options.Mutant is { } mutant ? $" --mutant {mutant}" : "")} --seed {failed.Seed} --seconds {options.Seconds}");
 
     private static string Only(IReadOnlyCollection<int> numbers) => $" --only {(numbers.Count == 0 ? "none" : string.Join(',', numbers.Order()))}";
 }

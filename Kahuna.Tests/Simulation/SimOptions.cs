@@ -29,6 +29,9 @@ internal sealed record SimOptions
 
     public string? JsonPath { get; private set; }
 
+    /// <summary>The planted bug that is built in, as the script says; null: none. Only for the lines that replay.</summary>
+    public string? Mutant { get; private set; }
+
     /// <summary>Reads the arguments; null, with a sentence, when they are no use.</summary>
     public static SimOptions? Parse(string[] args, out string? error)
     {
@@ -122,6 +125,9 @@ internal sealed record SimOptions
                 return null;
             case "--trace":
                 TracePath = value;
+                return null;
+            case "--mutant":
+                Mutant = value;
                 return null;
             case "--json":
                 JsonPath = value;

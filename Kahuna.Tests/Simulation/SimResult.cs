@@ -28,6 +28,9 @@ internal sealed record SimResult
     /// <summary>Operations by outcome.</summary>
     public required IReadOnlyDictionary<string, long> Operations { get; init; }
 
+    /// <summary>Keys whose histories were checked.</summary>
+    public int Keys { get; init; }
+
     /// <summary>Keys whose histories were too much for the checker.</summary>
     public int Undecided { get; init; }
 
@@ -64,6 +67,9 @@ internal sealed record SimResult
                 ["fail"] = calls.LongCount(static call => call.Outcome == CallOutcome.Fail),
                 ["unknown"] = calls.LongCount(static call => call.Outcome is CallOutcome.Unknown or CallOutcome.Open),
                 ["repeats"] = Sessions(cluster).Sum(static figures => figures.Repeats),
+                ["numbersRefused"] = cluster.Clients.NumbersRefused,
+                ["numbersIdle"] = cluster.Clients.NumbersIdle,
+                ["windowsFilled"] = cluster.Clients.WindowsFilled,
                 ["forgottenSessions"] = Sessions(cluster).Sum(static figures => figures.Forgotten),
                 ["sequences"] = calls.LongCount(static call => call is { Kind: CallKind.Next, Outcome: CallOutcome.Ok }),
                 ["locks"] = calls.LongCount(static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok }),
@@ -81,6 +87,7 @@ internal sealed record SimResult
                 ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
             },
+            Keys = cluster.CheckedKeys,
             Undecided = cluster.Undecided,
             Violation = violation,
         };

@@ -7,6 +7,9 @@ namespace Kahuna.Tests.Simulation;
 /// <summary>What many runs did, all together. Any thread.</summary>
 internal sealed class SimSummary(SimOptions options)
 {
+    /// <summary>So many of a hundred keys may be too hard for the checker.</summary>
+    private const int UndecidedPercentMax = 1;
+
     private readonly Lock _gate = new();
     private readonly SortedDictionary<ulong, SimResult> _results = [];
     private readonly long _began = Stopwatch.GetTimestamp();
@@ -185,6 +188,13 @@ internal sealed class SimSummary(SimOptions options)
 
         missed.AddRange(Totals(static result => result.Faults).Where(static pair => pair.Value == 0).Select(static pair => $"{pair.Key} never happened"));
         missed.AddRange(Totals(static result => result.Operations).Where(static pair => pair.Value == 0).Select(static pair => $"no operation ended as {pair.Key}"));
+        double undecided = Sum(static result => result.Undecided);
+        double keys = Sum(static result => result.Keys);
+        if (undecided * 100 > keys * UndecidedPercentMax)
+        {
+            missed.Add(string.Create(CultureInfo.InvariantCulture, $"{undecided:0} of {keys:0} keys are undecided"));
+        }
+
         if (options.Seconds >= 60)
         {
             Need(missed, "leader changes", Median(static result => result.LeaderChanges), 5);

@@ -1,4 +1,5 @@
 using System.Reflection;
+using System.Text.RegularExpressions;
 using Kahuna.Client;
 using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
@@ -12,7 +13,7 @@ namespace Kahuna.Tests.Simulation;
 
 /// <summary>The simulator's workload uses the whole API: every operation and every option of the SDK, and every kind of command, is in it, or is named here with the reason why not.</summary>
 [Collection(CompiledCodeCollection.Name)]
-public sealed class WorkloadCoverageTests
+public sealed partial class WorkloadCoverageTests
 {
     private const string Workload = "Kahuna.Tests.Simulation.Workload";
 
@@ -25,7 +26,7 @@ public sealed class WorkloadCoverageTests
     {
         ["KahunaClient.Connect"] = "opens sockets; a run has its own channel",
         ["KahunaClient.DescribeAsync"] = "lists ask for it (ClusterConnection.PartitionsAsync)",
-        ["KahunaClient.CheckAsync"] = "made of reads and DescribeAsync; Client/ClusterCheckTests",
+        ["KahunaClient.CheckAsync"] = "made of reads and DescribeAsync; Client/WaitingTests",
         ["KahunaClient.DisposeAsync"] = "callers go on to the end of a run; Client tests",
         ["LockHandle.ExtendAsync"] = "AutoRenew renews by the same command, and unary callers extend",
         ["Locks.ExtendAsync"] = "for handles of another process; the command of AutoRenew and of unary callers",
@@ -36,9 +37,9 @@ public sealed class WorkloadCoverageTests
         ["LockOptions.RenewFor"] = "ends renewing by the client's own clock; Client/LockHandleTests",
         ["ExtendOptions.OnlyIfValue"] = "the conditions of set and delete, checked by the same code (StateMachine)",
         ["ExtendOptions.OnlyIfRevision"] = "the conditions of set and delete, checked by the same code (StateMachine)",
-        ["SequenceChange.Increment"] = "a changed step leaves no rule for gaps; State/SequenceTests",
-        ["SequenceChange.Min"] = "as Max, in the other direction; State/SequenceTests",
-        ["SequenceChange.Cycle"] = "a changed cycle leaves no rule for gaps; State/SequenceTests",
+        ["SequenceChange.Increment"] = "a changed step leaves no rule for gaps; State/Sequences/SequenceTableTests",
+        ["SequenceChange.Min"] = "as Max, in the other direction; State/Sequences/SequenceTableTests",
+        ["SequenceChange.Cycle"] = "a changed cycle leaves no rule for gaps; State/Sequences/SequenceTableTests",
     };
 
     /// <summary>What asks for each kind of command in a run.</summary>
@@ -96,12 +97,21 @@ public sealed class WorkloadCoverageTests
     }
 
     [Fact]
+    public void Tests_that_a_reason_names_are_there() => Findings.AssertNone(s_without.Values.Concat(s_ownKinds.Values)
+        .SelectMany(static reason => TestNames().Matches(reason))
+        .Select(static match => $"Kahuna.Tests/{match.Value}.cs")
+        .Where(static file => !Repository.Files.Contains(file)));
+
+    [Fact]
     public void Exceptions_are_of_what_there_is_and_is_not_used()
     {
         HashSet<string> all = [.. Operations(), .. Options()];
         Findings.AssertNone(s_without.Keys.Where(name => !all.Contains(name)).Select(static name => $"there is no {name}"));
         Findings.AssertNone(s_without.Keys.Where(s_used.Contains).Select(static name => $"{name} is in the workload, and is no exception any more"));
     }
+
+    [GeneratedRegex(@"\w+(/\w+)*/\w+Tests\b")]
+    private static partial Regex TestNames();
 
     private static IEnumerable<string> Operations() => s_facades.SelectMany(static type => type
         .GetMethods(BindingFlags.Public | BindingFlags.Instance | BindingFlags.Static | BindingFlags.DeclaredOnly)

@@ -113,7 +113,6 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
     {
         try
         {
-            Directory.CreateDirectory(directory);
             return DataDirectory.Lock(new PosixDisk(), directory);
         }
         catch (DataDirectoryRefusedException error)

@@ -6,7 +6,7 @@ namespace Kahuna.Server.Storage.Disk;
 /// </summary>
 internal interface IDisk
 {
-    /// <summary>Makes a directory and those above it, each entry synced.</summary>
+    /// <summary>Makes a directory and those above it that are missing, each entry synced; that of a directory that is there is synced again.</summary>
     void CreateDirectory(string path);
 
     /// <summary>Names (not paths) of the files in a directory, in no order.</summary>

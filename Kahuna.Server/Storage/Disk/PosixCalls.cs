@@ -22,6 +22,7 @@ internal static unsafe partial class PosixCalls
     public const int NoEntry = 2;
     public const int Interrupted = 4;
     public const int WouldBlock = 11;
+    public const int NoAccess = 13;
     public const int Exists = 17;
 
     public const int SeekEnd = 2;

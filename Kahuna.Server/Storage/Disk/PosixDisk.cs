@@ -18,13 +18,15 @@ internal sealed class PosixDisk : IDisk
 
     public void CreateDirectory(string path)
     {
-        string whole = Path.GetFullPath(path);
+        string whole = Path.TrimEndingDirectorySeparator(Path.GetFullPath(path));
+        string? parent = Path.GetDirectoryName(whole);
         if (Directory.Exists(whole))
         {
+            // A process that was killed right after it made the directory did not sync its name.
+            SyncNameIn(parent);
             return;
         }
 
-        string? parent = Path.GetDirectoryName(whole);
         if (parent is not null)
         {
             CreateDirectory(parent);
@@ -133,6 +135,22 @@ internal sealed class PosixDisk : IDisk
         finally
         {
             Delete(path);
+        }
+    }
+
+    /// <summary>Makes the name of a directory that was found sure. Who may not read the parent did not make the directory there.</summary>
+    private void SyncNameIn(string? parent)
+    {
+        try
+        {
+            if (parent is not null)
+            {
+                SyncDirectory(parent);
+            }
+        }
+        catch (DiskException error) when (error.Number == PosixCalls.NoAccess)
+        {
+            // Whoever prepared the directory answers for its name.
         }
     }
 

@@ -38,12 +38,11 @@ internal static class FloodClient
     }
 
     /// <summary>Opens streams on one connection without regard to what the server allows; ends when one was refused or the connection cut.</summary>
+    /// <exception cref="IOException">The connection itself was refused.</exception>
     public static async Task OpenStreamsRudelyAsync(Uri address, string path, int streams)
     {
-        using SslStream connection = (await ConnectAsync(address))!;
+        using SslStream connection = await GreetAsync(address);
         Task refused = ReadToRefusalAsync(connection);
-        await connection.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
-        await connection.WriteAsync(Frame(type: 4, flags: 0, stream: 0, []));
         byte[] block = HeaderBlock(address.Authority, path);
         try
         {
@@ -64,14 +63,13 @@ internal static class FloodClient
     /// <summary>Opens streams on one connection and takes each back at once; ends when the server has read all of them, or has cut the connection.</summary>
     public static async Task ResetStreamsAsync(Uri address, string path, int streams)
     {
-        using SslStream connection = (await ConnectAsync(address))!;
+        using SslStream connection = await GreetAsync(address);
         Task answered = ReadToAnswerAsync(connection);
         byte[] block = HeaderBlock(address.Authority, path);
-        List<byte> flood = [.. "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8, .. Frame(type: 4, flags: 0, stream: 0, [])];
+        List<byte> flood = [];
         for (int i = 0; i < streams; i++)
         {
-            int stream = (2 * i) + 1;
-            flood.AddRange([.. Frame(type: 1, flags: 4, stream, block), .. Frame(type: 3, flags: 0, stream, [0, 0, 0, 8])]);
+            flood.AddRange(OpenAndReset((2 * i) + 1, block));
         }
 
         try
@@ -84,6 +82,29 @@ internal static class FloodClient
         }
 
         await answered;
+    }
+
+    /// <summary>Opens streams on one connection and takes each back in the same packet, until the connection is cut. Returns how many were taken back.</summary>
+    /// <exception cref="IOException">The connection itself was refused.</exception>
+    public static async Task<int> ResetStreamsUntilCutAsync(Uri address, string path, int streams)
+    {
+        using SslStream connection = await GreetAsync(address);
+        Task closed = ReadUntilAsync(connection, static _ => false);
+        byte[] block = HeaderBlock(address.Authority, path);
+        int reset = 0;
+        try
+        {
+            for (; reset < streams && !closed.IsCompleted; reset++)
+            {
+                await connection.WriteAsync(OpenAndReset((2 * reset) + 1, block));
+            }
+        }
+        catch (IOException)
+        {
+            // Cut, as it should be.
+        }
+
+        return reset;
     }
 
     /// <summary>Calls on new connections until one is served.</summary>
@@ -114,6 +135,17 @@ internal static class FloodClient
     /// <summary>HPACK: :method POST, :scheme https, and :path, :authority and content-type as literals that are not indexed.</summary>
     private static byte[] HeaderBlock(string authority, string path) =>
         [0x83, 0x87, .. Literal(4, path), .. Literal(1, authority), 0x0f, 0x10, .. Text("application/grpc")];
+
+    /// <summary>A connection on which streams can be opened.</summary>
+    private static async Task<SslStream> GreetAsync(Uri address)
+    {
+        SslStream connection = await ConnectAsync(address) ?? throw new IOException($"{address} has refused the connection");
+        await connection.WriteAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
+        await connection.WriteAsync(Frame(type: 4, flags: 0, stream: 0, []));
+        return connection;
+    }
+
+    private static byte[] OpenAndReset(int stream, byte[] block) => [.. Frame(type: 1, flags: 4, stream, block), .. Frame(type: 3, flags: 0, stream, [0, 0, 0, 8])];
 
     private static byte[] Frame(byte type, byte flags, int stream, byte[] payload) =>
         [0, (byte)(payload.Length >> 8), (byte)payload.Length, type, flags, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. payload];
@@ -147,7 +179,7 @@ internal static class FloodClient
                 }
             }
         }
-        catch (IOException)
+        catch (Exception closed) when (closed is IOException or ObjectDisposedException)
         {
             // Closed.
         }

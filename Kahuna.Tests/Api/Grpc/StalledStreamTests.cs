@@ -30,24 +30,37 @@ public sealed class StalledStreamTests
     {
         await using GrpcTestHost host = await ExchangeAsync(request: s_short, reply: s_long);
         using RawDuplexCall silent = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
-        await EndsAsync(silent);
+        await EndsAsync(silent, s_short);
     }
 
     [Fact]
     public async Task An_exchange_that_stops_inside_a_frame_is_ended_and_one_that_is_idle_is_not()
     {
-        await using GrpcTestHost host = await ExchangeAsync(request: s_short, reply: s_long);
+        // A busy machine may need longer than a short patience for its greeting; one that ends idle streams ends them after any.
+        Assert.True(await OnlyTheIdleLivesAsync(s_short) || await OnlyTheIdleLivesAsync(25 * s_short) || await OnlyTheIdleLivesAsync(300 * s_short));
+    }
+
+    private static async Task<bool> OnlyTheIdleLivesAsync(TimeSpan patience)
+    {
+        await using GrpcTestHost host = await ExchangeAsync(request: patience, reply: s_long);
         using RawDuplexCall idle = await GreetAsync(host);
         using RawDuplexCall half = await GreetAsync(host);
         await half.RequestStream.WriteAsync(new byte[] { 0, 0, 0, 1, 0, 7, 7 });
         await half.RequestStream.FlushAsync();
-        await EndsAsync(half);
+        await EndsAsync(half, patience);
 
         // As old as the other, and it still answers.
-        await idle.RequestStream.WriteAsync(BadRequests(1));
-        await idle.RequestStream.FlushAsync();
-        await idle.CompleteRequestsAsync();
-        Assert.Equal(GrpcStatusCode.OK, (await idle.GetStatusAsync().WaitAsync(LastNet.Span)).Code);
+        try
+        {
+            await idle.RequestStream.WriteAsync(BadRequests(1));
+            await idle.RequestStream.FlushAsync();
+            await idle.CompleteRequestsAsync();
+            return (await idle.GetStatusAsync().WaitAsync(LastNet.Span)).Code == GrpcStatusCode.OK;
+        }
+        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException)
+        {
+            return false;
+        }
     }
 
     [Fact]
@@ -144,10 +157,11 @@ public sealed class StalledStreamTests
         }
     }
 
-    private static async Task EndsAsync(RawDuplexCall call)
+    private static async Task EndsAsync(RawDuplexCall call, TimeSpan patience)
     {
         GrpcStatus end = await call.GetStatusAsync().WaitAsync(LastNet.Span);
-        Assert.Equal(new GrpcStatus(GrpcStatusCode.DeadlineExceeded, "The request was not complete after 0.2 s."), end);
+        string seconds = patience.TotalSeconds.ToString("0.#", System.Globalization.CultureInfo.InvariantCulture);
+        Assert.Equal(new GrpcStatus(GrpcStatusCode.DeadlineExceeded, $"The request was not complete after {seconds} s."), end);
     }
 
     /// <summary>The shipped exchange; no partition is needed for requests that the door refuses.</summary>

@@ -57,6 +57,10 @@ internal static class AttackCommand
             new ObserversAttacker(),
             new KeyedCallsAttacker(),
             new BrokenFramesAttacker(),
+            new CrowdAttacker(),
+            new RapidResetAttacker(),
+            new WatchersAttacker(),
+            new BadTextAttacker(),
         ];
         using CancellationTokenSource end = new();
         Task[] running = [.. attackers.Select(attacker => Task.Run(() => attacker.RunAsync(target, end.Token)))];
@@ -65,9 +69,9 @@ internal static class AttackCommand
         Task.WaitAll(running);
         foreach (Attacker attacker in attackers)
         {
-            output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"{attacker.Name}: {attacker.Rounds:N0} rounds, {attacker.Refused:N0} of them ended by the cluster"));
+            output.WriteLine(attacker.ToString());
         }
 
-        return attackers.All(static attacker => attacker.Rounds > 0) ? 0 : 1;
+        return attackers.All(static attacker => attacker.HasAttacked) ? 0 : 1;
     }
 }

@@ -1,5 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Wire.Routing;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -8,12 +9,12 @@ internal sealed class AttackTarget(IReadOnlyList<Uri> nodes)
 {
     public IReadOnlyList<Uri> Nodes => nodes;
 
-    /// <summary>The node that leads the first partition; the first node while nobody says so.</summary>
-    public async Task<Uri> LeaderAsync()
+    /// <summary>The node that leads the partition of a key; the first node while nobody says so.</summary>
+    public async Task<Uri> LeaderAsync(ReadOnlyMemory<byte> key)
     {
         await using KahunaClient client = KahunaClient.Connect(string.Join(',', nodes), static options => options.Insecure = true);
         ClusterDescription description = await client.DescribeAsync();
-        int leader = description.Partitions[0].LeaderNodeId ?? 1;
+        int leader = description.Partitions[KeyRouting.Partition(key.Span, description.Partitions.Count)].LeaderNodeId ?? 1;
         return nodes[Math.Clamp(leader - 1, 0, nodes.Count - 1)];
     }
 

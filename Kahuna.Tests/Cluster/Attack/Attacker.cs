@@ -1,3 +1,4 @@
+using System.Globalization;
 using Kahuna.Client;
 using Kahuna.Client.Wire.Grpc;
 
@@ -8,14 +9,31 @@ internal abstract class Attacker
 {
     public abstract string Name { get; }
 
-    /// <summary>Attacks that were carried out, or cut short by the cluster.</summary>
+    /// <summary>Rounds that were carried out to their end.</summary>
     public long Rounds { get; private set; }
 
     /// <summary>Rounds that the cluster ended.</summary>
     public long Refused { get; private set; }
 
+    /// <summary>How often that happened without which the attack is none: what was sent has reached the code that it attacks.</summary>
+    public long Done { get; protected set; }
+
+    /// <summary>Fewer than this of <see cref="Done"/> attack nothing.</summary>
+    protected abstract long DoneMin { get; }
+
+    /// <summary>What <see cref="Done"/> counts.</summary>
+    protected abstract string DoneWords { get; }
+
     /// <summary>Between two rounds.</summary>
     protected virtual TimeSpan Pause => TimeSpan.FromSeconds(2);
+
+    /// <summary>The attack was carried out. A short run has one round of each kind at least.</summary>
+    public bool HasAttacked => Rounds > 0 && Done >= DoneMin;
+
+    /// <inheritdoc/>
+    public override string ToString() => string.Create(
+        CultureInfo.InvariantCulture,
+        $"{Name}: {Rounds:N0} rounds, {Refused:N0} more ended by the cluster, {Done:N0} {DoneWords}{(HasAttacked ? "" : $", which is no attack: at least one round and {DoneMin:N0} are needed")}");
 
     public async Task RunAsync(AttackTarget target, CancellationToken end)
     {
@@ -24,16 +42,21 @@ internal abstract class Attacker
             try
             {
                 await RoundAsync(target, end);
+                Rounds++;
+            }
+            catch (OperationCanceledException) when (end.IsCancellationRequested)
+            {
+                return;
             }
             catch (Exception refusal) when (refusal is IOException or GrpcException or HttpRequestException or KahunaException or InvalidDataException or OperationCanceledException)
             {
                 Refused++;
             }
 
-            Rounds++;
             await Task.Delay(Pause, end).ContinueWith(static _ => { }, TaskScheduler.Default);
         }
     }
 
+    /// <summary>Attacks once. Throws what a client sees when the cluster ends that.</summary>
     protected abstract Task RoundAsync(AttackTarget target, CancellationToken end);
 }

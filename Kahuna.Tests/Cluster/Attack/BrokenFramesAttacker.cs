@@ -12,6 +12,10 @@ internal sealed class BrokenFramesAttacker : Attacker
 
     public override string Name => "broken frames";
 
+    protected override long DoneMin => Streams;
+
+    protected override string DoneWords => "of them sent";
+
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
         for (int i = 0; i < Streams && !end.IsCancellationRequested; i++)
@@ -20,6 +24,7 @@ internal sealed class BrokenFramesAttacker : Attacker
             byte[] bytes = new byte[_random.Next(1, 5_000)];
             _random.NextBytes(bytes);
             await stream.SendAsync((i % 3) switch { 0 => bytes, 1 => s_hugeLength, _ => s_neverEnds });
+            Done++;
         }
     }
 }

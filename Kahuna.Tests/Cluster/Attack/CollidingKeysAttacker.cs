@@ -12,10 +12,14 @@ internal sealed class CollidingKeysAttacker : Attacker
 
     public override string Name => "colliding keys";
 
+    protected override long DoneMin => Keys;
+
+    protected override string DoneWords => "keys set or deleted";
+
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
         _names ??= CollidingNames.Make(Keys, lower: 0x1234_5678);
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync());
+        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync(_names[0]));
         foreach (CommandKind kind in (CommandKind[])[CommandKind.Set, CommandKind.Delete])
         {
             foreach (byte[][] names in _names.Chunk(InFrame))
@@ -26,10 +30,9 @@ internal sealed class CollidingKeysAttacker : Attacker
                 }
 
                 await stream.SendAsync();
-                if (!await stream.ReadAllAsync())
-                {
-                    return;
-                }
+                long before = stream.Done;
+                await stream.ReadAllAsync();
+                Done += stream.Done - before;
             }
         }
     }

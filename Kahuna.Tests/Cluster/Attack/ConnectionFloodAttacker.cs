@@ -11,6 +11,10 @@ internal sealed class ConnectionFloodAttacker : Attacker
 
     public override string Name => "connections";
 
+    protected override long DoneMin => Connections;
+
+    protected override string DoneWords => "TLS connections held";
+
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
         foreach (Uri node in target.Nodes)
@@ -21,6 +25,7 @@ internal sealed class ConnectionFloodAttacker : Attacker
                 if (await FloodClient.ConnectAsync(node) is { } connection)
                 {
                     held.Add(connection);
+                    Done++;
                 }
             }
 

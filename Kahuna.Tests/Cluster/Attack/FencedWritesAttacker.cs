@@ -12,9 +12,13 @@ internal sealed class FencedWritesAttacker : Attacker
 
     public override string Name => "fenced writes";
 
+    protected override long DoneMin => Holders;
+
+    protected override string DoneWords => "holders of the lock";
+
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync());
+        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack/lock"u8.ToArray()));
         byte[] form = new byte[LockForm.HeaderBytes + sizeof(int)];
         for (int i = 1; i <= Holders; i++)
         {
@@ -25,12 +29,11 @@ internal sealed class FencedWritesAttacker : Attacker
             if (i % InFrame == 0)
             {
                 await stream.SendAsync();
-                if (!await stream.ReadAllAsync())
-                {
-                    return;
-                }
+                await stream.ReadAllAsync();
             }
         }
+
+        Done += stream.Done;
 
         for (int i = 0; i < FencedWrites; i++)
         {

@@ -12,6 +12,10 @@ internal sealed class HelloBytesAttacker : Attacker
 
     public override string Name => "hello bytes";
 
+    protected override long DoneMin => Connections;
+
+    protected override string DoneWords => "of them sent";
+
     protected override TimeSpan Pause => TimeSpan.FromMilliseconds(500);
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
@@ -25,6 +29,7 @@ internal sealed class HelloBytesAttacker : Attacker
                 {
                     await socket.ConnectAsync(IPAddress.Loopback, node.Port, end);
                     await socket.SendAsync(Draw(i), end);
+                    Done++;
                 }
                 catch (SocketException)
                 {

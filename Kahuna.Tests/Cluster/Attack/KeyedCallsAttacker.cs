@@ -12,11 +12,15 @@ internal sealed class KeyedCallsAttacker : Attacker
 
     public override string Name => "keyed calls";
 
+    protected override long DoneMin => Calls;
+
+    protected override string DoneWords => "calls carried out";
+
     protected override TimeSpan Pause => TimeSpan.FromSeconds(1);
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync());
+        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack-keyed"u8.ToArray()));
         for (int i = 1; i <= Calls; i++)
         {
             stream.Add(new Command
@@ -32,10 +36,9 @@ internal sealed class KeyedCallsAttacker : Attacker
             if (i % InFrame == 0)
             {
                 await stream.SendAsync();
-                if (!await stream.ReadAllAsync())
-                {
-                    return;
-                }
+                long before = stream.Done;
+                await stream.ReadAllAsync();
+                Done += stream.Done - before;
             }
         }
     }

@@ -13,9 +13,13 @@ internal sealed class ObserversAttacker : Attacker
 
     public override string Name => "observers";
 
+    protected override long DoneMin => Observers;
+
+    protected override string DoneWords => "observers answered";
+
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        Uri leader = await target.LeaderAsync();
+        Uri leader = await target.LeaderAsync("attack-free"u8.ToArray());
         List<RawStream> streams = [];
         try
         {
@@ -31,7 +35,12 @@ internal sealed class ObserversAttacker : Attacker
                 await stream.SendAsync();
             }
 
-            await Task.WhenAny(Task.WhenAll(streams.Select(static stream => stream.ReadAllAsync())), Task.Delay(s_held, end));
+            Task[] reads = [.. streams.Select(static stream => stream.ReadAllAsync())];
+            await Task.WhenAny(Task.WhenAll(reads), Task.Delay(s_held, CancellationToken.None));
+            Done += streams.Sum(static stream => stream.Replies);
+
+            // The others are still held, and end with their streams.
+            await Task.WhenAll(reads.Where(static read => read.IsCompleted));
         }
         finally
         {

@@ -19,6 +19,9 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
     /// <summary>Replies that were read.</summary>
     public long Replies { get; private set; }
 
+    /// <summary>Replies that say that something was done or found.</summary>
+    public long Done { get; private set; }
+
     /// <summary>Requests that were sent.</summary>
     public long Requests { get; private set; }
 
@@ -48,22 +51,21 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
     /// <summary>Bytes that are no frame.</summary>
     public ValueTask SendAsync(ReadOnlyMemory<byte> bytes) => stream.WriteAsync(bytes);
 
-    /// <summary>Reads until everything sent is answered. False when the stream has ended.</summary>
-    public async Task<bool> ReadAllAsync()
+    /// <summary>Reads until everything sent is answered.</summary>
+    /// <exception cref="IOException">The stream has ended before that.</exception>
+    public async Task ReadAllAsync()
     {
         while (Replies < Requests)
         {
             int count = await stream.ReadAsync(_reader.Space());
             if (count == 0)
             {
-                return false;
+                throw new IOException("the node has ended the stream");
             }
 
             _reader.Advance(count);
             Count();
         }
-
-        return true;
     }
 
     public async ValueTask DisposeAsync()
@@ -96,15 +98,18 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
     }
 
     /// <summary>An attack whose commands are malformed attacks nothing.</summary>
-    private static void Check(ReadOnlySpan<byte> replies, int count)
+    private void Check(ReadOnlySpan<byte> replies, int count)
     {
         for (; count > 0; count--)
         {
             int length = BinaryPrimitives.ReadInt32LittleEndian(replies[sizeof(int)..]);
-            if (Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) && outcome.Status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
+            OutcomeStatus status = Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) ? outcome.Status : OutcomeStatus.Unset;
+            if (status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
             {
-                throw new InvalidOperationException($"the nodes call this attack's commands {outcome.Status}");
+                throw new InvalidOperationException($"the nodes call this attack's commands {status}");
             }
+
+            Done += status is OutcomeStatus.Applied or OutcomeStatus.Found ? 1 : 0;
 
             replies = replies[(Frame.ReplyHeaderBytes + length)..];
         }

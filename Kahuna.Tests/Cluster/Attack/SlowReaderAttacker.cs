@@ -15,15 +15,17 @@ internal sealed class SlowReaderAttacker : Attacker
 
     public override string Name => "slow reader";
 
+    protected override long DoneMin => 1;
+
+    protected override string DoneWords => "values stored to be read";
+
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync());
+        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack-large"u8.ToArray()));
         stream.Add(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = "attack-large"u8, Value = _value });
         await stream.SendAsync();
-        if (!await stream.ReadAllAsync())
-        {
-            return;
-        }
+        await stream.ReadAllAsync();
+        Done += stream.Done;
 
         Task sending = SendReadsAsync(stream);
         await Task.WhenAny(sending, Task.Delay(s_held, end));

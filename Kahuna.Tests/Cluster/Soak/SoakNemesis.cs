@@ -9,11 +9,15 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
 
     private readonly SimRandom _random = new SimRandom(options.Seed).Fork(1);
 
-    /// <summary>Faults until the duration is over or the token says so; then everything is healed.</summary>
+    /// <summary>
+    /// Faults until the duration is over or the token says so; then everything is healed. A run that is long enough for all kinds goes on until each has happened
+    /// once, however slow the machine is.
+    /// </summary>
     public async Task RunAsync(CancellationToken end)
     {
         using CancellationTokenSource over = CancellationTokenSource.CreateLinkedTokenSource(end);
         over.CancelAfter(options.Duration);
+        bool mayEnd = options.Duration < SoakTally.EnoughForAllFaults;
         while (!over.IsCancellationRequested)
         {
             // Each kind once in a round, so that all of them happen also in a short run.
@@ -22,7 +26,7 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
             foreach (SoakFault fault in round)
             {
                 await Task.Delay(Quiet(), over.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-                if (over.IsCancellationRequested)
+                if (mayEnd ? over.IsCancellationRequested : end.IsCancellationRequested)
                 {
                     break;
                 }
@@ -30,6 +34,8 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
                 RequireAllRun();
                 await BringAboutAsync(fault);
             }
+
+            mayEnd = true;
         }
 
         RequireAllRun();

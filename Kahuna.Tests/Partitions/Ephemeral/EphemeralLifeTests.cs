@@ -72,6 +72,12 @@ public sealed class EphemeralLifeTests
         Assert.False(_life.MayLease(long.MaxValue / 2));
         Assert.False(_life.MayLease(long.MaxValue / 2));
         Assert.Single(_said, static said => said.Kind == CommandKind.RaiseCeiling);
+
+        // A tick later it may be lost.
+        _life.Tick(new RaftCore(new RaftConfig { Self = s_nodes[0], Group = s_group, Voters = s_nodes, Seed = 1 }, new RaftStart(default, [], default, default)));
+        Assert.False(_life.MayLease(long.MaxValue / 2));
+        Assert.False(_life.MayLease(long.MaxValue / 2));
+        Assert.Equal(2, _said.Count(static said => said.Kind == CommandKind.RaiseCeiling));
     }
 
     private void Begin()

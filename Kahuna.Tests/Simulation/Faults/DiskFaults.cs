@@ -1,3 +1,4 @@
+using System.Globalization;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 using Kahuna.Tests.Storage;
@@ -52,13 +53,17 @@ internal sealed class DiskFaults(Nemesis nemesis)
         {
             case FaultClass.SlowSync:
                 node.SyncFactor = 2 + random.Exponential(60);
+                nemesis.Target = string.Create(CultureInfo.InvariantCulture, $"of node {node.Id}, {node.SyncFactor:0} times as slow");
                 return () => node.SyncFactor = 1;
             case FaultClass.DiskHang:
                 node.Hung.Set(true);
+                nemesis.Target = $"of node {node.Id}";
                 return () => node.Hung.Set(false);
             case FaultClass.FullDisk:
                 _failing.Add(node.Id);
-                node.Disk.Capacity = node.Disk.Used + random.Next(20_000);
+                int room = random.Next(20_000);
+                node.Disk.Capacity = node.Disk.Used + room;
+                nemesis.Target = $"of node {node.Id}, {room} bytes are free";
                 return () => node.Disk.Capacity = long.MaxValue / 2;
             case FaultClass.SyncError:
                 return FailSync(node, random);
@@ -79,6 +84,7 @@ internal sealed class DiskFaults(Nemesis nemesis)
     {
         int left = random.Next(5);
         _failing.Add(node.Id);
+        nemesis.Target = $"of node {node.Id}, after {left} syncs";
         node.DiskFault = (step, _) => step is DiskStep.SyncData or DiskStep.SyncDirectory && left-- <= 0 ? InputOutputError : 0;
         return () => node.DiskFault = null;
     }
@@ -181,11 +187,13 @@ internal sealed class DiskFaults(Nemesis nemesis)
         node.Crash(power: false);
         string[] states = [.. node.Disk.Files.Where(static path => path.Contains("/state/", StringComparison.Ordinal))];
         string[] segments = [.. node.Disk.Files.Where(static path => path.EndsWith(".seg", StringComparison.Ordinal))];
+        nemesis.Target = $"of node {node.Id}";
         string[] files = [.. states, .. segments.SkipLast(2)];
         if (files.Length > 0)
         {
             _damaged.Add(node.Id);
             string path = random.Pick(files);
+            nemesis.Target = $"of node {node.Id} in {path}";
             node.Disk.Change(path, content =>
             {
                 int at = random.Next(Math.Max(1, content.Length));

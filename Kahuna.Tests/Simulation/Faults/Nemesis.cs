@@ -1,3 +1,4 @@
+using System.Globalization;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
@@ -31,7 +32,7 @@ internal sealed class Nemesis
         _cluster = cluster;
         _faults = faults;
         _random = new SimRandom(cluster.Config.Seed).Fork(5);
-        _network = new NetworkFaults(cluster);
+        _network = new NetworkFaults(cluster, this);
         _disks = new DiskFaults(this);
     }
 
@@ -39,6 +40,9 @@ internal sealed class Nemesis
     public int[] Fired { get; } = new int[Enum.GetValues<FaultClass>().Length];
 
     public int Crashes { get; private set; }
+
+    /// <summary>What the fault that is being brought about is done to, in words for the story; empty when the events after it say so themselves.</summary>
+    public string Target { get; set; } = "";
 
     private SimScheduler Scheduler => _cluster.Scheduler;
 
@@ -140,6 +144,7 @@ internal sealed class Nemesis
     {
         SimRandom random = new(fault.Draw);
         _cluster.HurryTo = null;
+        Target = "";
         Action? end = Apply(fault.Class, random);
         if (end is null)
         {
@@ -153,7 +158,7 @@ internal sealed class Nemesis
 
         _cluster.Availability.Disturbed(Scheduler.NowNs);
         Fired[(int)fault.Class]++;
-        Scheduler.Note(SimEvent.Fault, 0, fault.Number, (long)fault.Class, fault.Class.ToString());
+        Scheduler.Note(SimEvent.Fault, 0, fault.Number, (long)fault.Class, Target.Length == 0 ? fault.Class.ToString() : $"{fault.Class} {Target}");
         Scheduler.After(fault.LastsNs, () =>
         {
             if (!_healed)
@@ -289,14 +294,16 @@ internal sealed class Nemesis
         return node.Resume;
     }
 
-    private static Action Drift(SimNode node, double rate)
+    private Action Drift(SimNode node, double rate)
     {
+        Target = string.Create(CultureInfo.InvariantCulture, $"of node {node.Id}, {rate:0.00} times as fast");
         node.Clock.SetRate(rate);
         return () => node.Clock.SetRate(1);
     }
 
-    private static Action Jump(SimNode node, long ns)
+    private Action Jump(SimNode node, long ns)
     {
+        Target = string.Create(CultureInfo.InvariantCulture, $"of node {node.Id} by {ns / 1e9:0.0} s");
         node.Clock.SetWall(ns);
         return static () => { };
     }

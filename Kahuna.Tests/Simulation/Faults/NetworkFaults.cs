@@ -1,10 +1,11 @@
+using System.Globalization;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation.Faults;
 
 /// <summary>Cuts, clogs and resets between nodes and clients. Owned by one run.</summary>
-internal sealed class NetworkFaults(SimCluster cluster)
+internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
 {
     private int Count => cluster.Nodes.Count;
 
@@ -43,6 +44,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
             cluster.Peers.Cut(from, to, cut: true);
         }
 
+        nemesis.Target = Links(cuts);
         Action? clients = random.Chance(0.3) ? CutClients(random) : null;
         return () =>
         {
@@ -54,6 +56,11 @@ internal sealed class NetworkFaults(SimCluster cluster)
             clients?.Invoke();
         };
     }
+
+    /// <summary>Links as a list from node to node; a link that is cut both ways once.</summary>
+    private static string Links(List<(int From, int To)> links) => links.Count == 0 ? "of nothing that is not cut already" : "of " + string.Join(", ", links.Distinct()
+        .Where(link => link.From < link.To || !links.Contains((link.To, link.From)))
+        .Select(link => $"{link.From}{(links.Contains((link.To, link.From)) ? "-" : "->")}{link.To}"));
 
     private static bool Apart(int[] side, int a, int b) => side[a] != side[b];
 
@@ -140,6 +147,8 @@ internal sealed class NetworkFaults(SimCluster cluster)
             }
         }
 
+        string clients = $"clients from nodes {string.Join(", ", cuts.Select(static cut => $"{cut.Client}-{cut.Node}"))}";
+        nemesis.Target += nemesis.Target.Length > 0 ? $"; {clients}" : $"of {clients}";
         return () =>
         {
             foreach ((int client, int node) in cuts)
@@ -158,6 +167,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
             cluster.Peers.Clog(from, to, extra);
         }
 
+        nemesis.Target = string.Create(CultureInfo.InvariantCulture, $"{Links(clogs)} by {extra / 1e6:0} ms");
         return () =>
         {
             foreach ((int from, int to) in clogs)
@@ -174,6 +184,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
     private Action DelayAnswers(SimRandom random)
     {
         int leader = Leader(random).Id;
+        nemesis.Target = $"of all to node {leader}";
         int[] others = [.. Enumerable.Range(1, Count).Where(node => node != leader)];
         long timeoutNs = cluster.Config.ElectionTicks * cluster.Config.TickMs * 1_000_000L;
         int steps = random.Between(3, 12);
@@ -208,6 +219,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
     {
         SimNode leader = Leader(random);
         SimNode ally = random.Pick([.. cluster.Nodes.Where(node => node != leader)]);
+        nemesis.Target = $"of node {ally.Id} to node {leader.Id}, both cut from the others";
         int[] others = [.. Enumerable.Range(1, Count).Where(node => node != leader.Id && node != ally.Id)];
         long timeoutNs = cluster.Config.ElectionTicks * cluster.Config.TickMs * 1_000_000L;
         long aloneNs = random.Between(timeoutNs * 2, timeoutNs * 4);
@@ -247,6 +259,7 @@ internal sealed class NetworkFaults(SimCluster cluster)
         if (from != to)
         {
             cluster.Peers.Break(from, to);
+            nemesis.Target = Links([(from, to)]);
         }
 
         if (random.Chance(0.5))

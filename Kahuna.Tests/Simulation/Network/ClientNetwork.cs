@@ -43,6 +43,15 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
         }
     }
 
+    /// <summary>How often the number of one request was refused to another one.</summary>
+    public long NumbersRefused { get; set; }
+
+    /// <summary>How often a number was answered that had lain idle for long.</summary>
+    public long NumbersIdle { get; set; }
+
+    /// <summary>How often a session had as many calls under way as it may, and all of them were carried out.</summary>
+    public long WindowsFilled { get; set; }
+
     /// <summary>What a client was answered breaks a rule.</summary>
     public Action<string, string> Break { get; init; } = static (rule, words) => throw new InvalidOperationException($"{rule}: {words}");
 

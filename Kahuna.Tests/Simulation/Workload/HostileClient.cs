@@ -60,6 +60,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
                 HostileKind.KeyedCalls => CallWithKeysAsync(),
                 HostileKind.Observers => ObserveAsync(),
                 HostileKind.Claims => ClaimAsync(),
+                HostileKind.FullWindow => FillWindowAsync(),
                 _ => WriteLargeAsync(),
             });
         }
@@ -158,6 +159,32 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
 
         await stream.SendAsync();
         await ReadForAsync(stream, ClaimLeaseMs * 2);
+    }
+
+    private async Task FillWindowAsync()
+    {
+        string key = NewKey();
+        ulong session = cluster.Clients.NewSessionId();
+        RawStream stream = await OpenAsync(key);
+        for (ulong number = 1; number <= Limits.SessionWindow; number++)
+        {
+            stream.Add(new Command
+            {
+                Kind = CommandKind.Set,
+                Durability = CommandDurability.Persistent,
+                Flags = CommandFlags.Session | CommandFlags.Opening,
+                Key = Encoding.UTF8.GetBytes(key),
+                Value = "attack"u8,
+                SessionId = session,
+                Sequence = number,
+                Lag = (ushort)(number - 1),
+            });
+        }
+
+        await stream.SendAsync();
+        await ReadForAsync(stream, 3_000);
+        cluster.Clients.WindowsFilled += stream.Done == Limits.SessionWindow ? 1 : 0;
+        await PauseAsync(_random.Between(5_000, 20_000));
     }
 
     private async Task WriteLargeAsync()

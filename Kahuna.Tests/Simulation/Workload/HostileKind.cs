@@ -17,4 +17,7 @@ internal enum HostileKind
 
     /// <summary>Large values, some of them larger than a server takes.</summary>
     LargeValues,
+
+    /// <summary>As many calls under way in one session as it may have.</summary>
+    FullWindow,
 }

@@ -3,7 +3,9 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Faults;
 using Kahuna.Tests.Simulation.Network;
 
 namespace Kahuna.Tests.Simulation.Workload;
@@ -18,9 +20,16 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
     private static readonly TimeSpan s_least = TimeSpan.FromMilliseconds(100);
     private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>One in so many numbered calls is asked again, after so long: less than anybody remembers it for, by any clock.</summary>
+    /// <summary>One in so many numbered calls is asked again, most of them after so long: less than anybody remembers it for, by any clock.</summary>
     private const ulong Again = 4;
     private static readonly TimeSpan s_again = TimeSpan.FromSeconds(2);
+
+    /// <summary>The longest time that one lies idle before that, where nobody forgets it in a run.</summary>
+    private static readonly TimeSpan s_idleMax = TimeSpan.FromSeconds(20);
+
+    /// <summary>How answers begin that say so.</summary>
+    private const string NumberReused = "Another command has this number";
+    private const string SessionUnknown = "The partition does not know the session";
 
     /// <summary>Makes a call and fills in what came back. One with a number is made again, at another node, as long as its end is not known and there is time.</summary>
     public async Task RunAsync(Call call, int node, bool isNumbered, CancellationToken ct)
@@ -73,19 +82,48 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
     /// </summary>
     private async Task AskAgainAsync(Call call, ulong session, byte[] outcome, int node)
     {
-        await Task.Delay(s_again * (session % 16 / 16.0), clock, CancellationToken.None);
+        TimeSpan idle = IdleOf(session, out bool isRemembered);
+        await Task.Delay(idle, clock, CancellationToken.None);
         UnaryAnswer same = await AttemptAsync(new UnaryRequest(Encode(call, session, isOpening: false)), node, timeout, CancellationToken.None);
         if (same.Error is null && !same.Outcome.AsSpan().SequenceEqual(outcome))
         {
             network.Break("a number is one request", $"{call.Kind} of {call.Key} by {call.Process} was repeated and got another answer");
         }
 
+        if (isRemembered && same.Error?.Status.Message.StartsWith(SessionUnknown, StringComparison.Ordinal) == true)
+        {
+            network.Break("a number is remembered for as long as it was promised", $"that of {call.Kind} of {call.Key} by {call.Process} was forgotten after {idle.TotalSeconds:0.0} s, which are fewer than {Limits.SessionIdleMs / 1000.0:0.0} s by any clock");
+        }
+
+        network.NumbersIdle += idle > s_again && same.Error is null ? 1 : 0;
         Call another = new() { Process = call.Process, Key = call.Key, Kind = CallKind.Set, CallNs = call.CallNs, Value = "another request" };
         UnaryAnswer other = await AttemptAsync(new UnaryRequest(Encode(another, session, isOpening: false)), node, timeout, CancellationToken.None);
-        if (other.Error is null)
+        if (other.Error?.Status.Message.StartsWith(NumberReused, StringComparison.Ordinal) == true)
         {
-            network.Break("a number is one request", $"the number of {call.Kind} of {call.Key} by {call.Process} was used for another request, which was answered");
+            network.NumbersRefused++;
         }
+        else if (other.Error is null or { Code: GrpcStatusCode.InvalidArgument })
+        {
+            network.Break("a number is one request", $"the number of {call.Kind} of {call.Key} by {call.Process} was used for another request, which ended as {other.Error?.Status.Message ?? "carried out"}");
+        }
+    }
+
+    private StateLimits Limits => network.Config.AllStateLimits;
+
+    /// <summary>For how long a number is left alone: mostly not for long, then up to shortly before it may be forgotten, or until it is.</summary>
+    private TimeSpan IdleOf(ulong session, out bool isRemembered)
+    {
+        // The two of them may disagree by the fastest clock over the slowest.
+        TimeSpan mayGo = TimeSpan.FromMilliseconds(Limits.SessionIdleMs / (Nemesis.RateMax * Nemesis.RateMax));
+        double part = (session >> 12) % 16 / 16.0;
+        TimeSpan idle = ((session >> 8) % 16) switch
+        {
+            < 10 => s_again * part,
+            < 13 => Min(mayGo, s_idleMax) * part,
+            _ => Min(mayGo, s_idleMax) * (1 + (2 * part)),
+        };
+        isRemembered = idle + timeout < mayGo && network.Config is { SessionsMax: int.MaxValue, IdempotencyKeysMax: int.MaxValue };
+        return idle;
     }
 
     private static TimeSpan Min(TimeSpan left, TimeSpan right) => left < right ? left : right;
