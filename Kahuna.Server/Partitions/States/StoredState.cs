@@ -31,7 +31,7 @@ internal static class StoredState
         }
         catch (InvalidDataException error)
         {
-            throw new StorageException($"The stored state of {group.Name} cannot be used: {error.Message}. If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.", error);
+            throw new StorageException($"The stored state of {group.Name} cannot be used: {error.Message}. {StorageException.WayOut}", error);
         }
     }
 }

@@ -138,5 +138,5 @@ internal sealed class SnapshotReader : IStateReader
     }
 
     private StateDamagedException Damaged(string reason) =>
-        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}. Rebuild the node from the others, or restore the file.");
+        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}.");
 }
