@@ -141,7 +141,7 @@ await_ready() {
   fi
   # The wait also ends when the node seems to be dead. Only what it says itself makes it ready.
   if ! is_ready "$i"; then
-    say "node $i ended while it was starting"
+    say "node $i $([[ -z "$(pid_of "$i")" ]] && echo "ended while it was starting" || echo "is not ready")"
     show_log_end "$i"
     return 1
   fi

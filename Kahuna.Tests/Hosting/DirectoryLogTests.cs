@@ -45,7 +45,7 @@ public sealed class DirectoryLogTests : IDisposable
     [Theory]
     [InlineData(StateStoreChoice.Files)]
     [InlineData(StateStoreChoice.RocksDb)]
-    public async Task A_state_that_is_gone_is_refused(StateStoreChoice store)
+    internal async Task A_state_that_is_gone_is_refused(StateStoreChoice store)
     {
         NodeOptions options = _directories.Options(1) with { StateStore = store };
         await using (NodeStorage storage = await OpenAsync(options))

@@ -11,8 +11,9 @@ public sealed class ClusterScriptTests : IDisposable
     private const string Setsid = """
         #!/usr/bin/env bash
         shift 6
+        printf '%q ' "$@" >"$STAND_INS/arguments"
         sleep 1
-        exec -a "" bash -c 'sleep 2; : >"$STAND_INS/healthy"; exec -a dotnet bash -c "while :; do sleep 1; done" "$@"' "$@"
+        exec -a "" bash -c 'sleep 2; : >"$STAND_INS/healthy"; eval "set -- $(cat "$STAND_INS/arguments")"; exec -a dotnet bash -c "while :; do sleep 1; done" server "$@"'
         """;
 
     /// <summary>A node that is never ready. When that is asked for the first time, its command line cannot be read for once.</summary>
