@@ -118,12 +118,13 @@ launch() {
     >>"$(log_of "$i")" 2>&1 </dev/null &
   echo "$!" >"$(pid_file_of "$i")"
   disown
-  # Until its exec the process is this shell's copy, which pid_of would not take for the node.
-  wait_until 10 began_or_ended "$!" || true
+  # Until its last exec the process is this shell's copy, then setsid, then env. Between two of them it has no
+  # command line for a moment, and pid_of would not take it for the node.
+  wait_until "$timeout_s" began_or_ended "$!" || true
 }
 
-# Whether the process runs the server by now, or has ended.
-began_or_ended() { [[ "$(command_of "$1")" == *kahuna-server*"--data "* ]] || process_gone "$1"; }
+# Whether the process runs the server by now, after its last exec, or has ended.
+began_or_ended() { [[ "$(command_of "$1")" == dotnet\ *kahuna-server*"--data "* ]] || process_gone "$1"; }
 
 show_log_end() {
   say "node $1: the end of $(log_of "$1"):"
@@ -138,8 +139,9 @@ await_ready() {
     show_log_end "$i"
     return 1
   fi
-  if [[ -z "$(pid_of "$i")" ]]; then
-    say "node $i ended while it was starting"
+  # The wait also ends when the node seems to be dead. Only what it says itself makes it ready.
+  if ! is_ready "$i"; then
+    say "node $i $([[ -z "$(pid_of "$i")" ]] && echo "ended while it was starting" || echo "is not ready")"
     show_log_end "$i"
     return 1
   fi
@@ -232,7 +234,7 @@ cmd_start() {
   [[ -s "$directory/secret" ]] || die "there is no cluster in $directory; run: scripts/cluster.sh up"
   [[ -e "$SERVER_DLL" ]] || build Kahuna.Server
   launch "$i" "$@" || exit 1
-  if ! wait_until "$timeout_s" healthy_or_dead "$i" || [[ -z "$(pid_of "$i")" ]]; then
+  if ! wait_until "$timeout_s" healthy_or_dead "$i" || ! is_healthy "$i"; then
     say "node $i did not start"
     show_log_end "$i"
     exit 1

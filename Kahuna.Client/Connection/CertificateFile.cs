@@ -1,20 +1,24 @@
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using System.Text;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>A file of PEM certificates that may be replaced while the client runs. Any thread.</summary>
+/// <summary>
+/// A file of PEM certificates that may be replaced while the client runs. Contents are compared and not times, since a mounted secret changes by moving a
+/// link. Any thread.
+/// </summary>
 internal sealed class CertificateFile(string path)
 {
     private readonly Lock _lock = new();
     private X509Certificate2Collection? _certificates;
-    private (DateTime WrittenUtc, long Bytes) _version;
+    private byte[] _content = [];
 
     public string Path => path;
 
     /// <summary>
-    /// The certificates as the file has them now. While it cannot be read, as in the middle of a replacement, those
-    /// from before.
+    /// The certificates as the file has them now: a few kilobytes are read, once for each handshake. While it cannot be read, as in the middle of a
+    /// replacement, those from before.
     /// </summary>
     /// <exception cref="IOException">It cannot be read, and never could.</exception>
     public X509Certificate2Collection Read()
@@ -23,36 +27,30 @@ internal sealed class CertificateFile(string path)
         {
             try
             {
-                FileInfo file = new(path);
-                (DateTime, long) version = (file.LastWriteTimeUtc, file.Length);
-                if (_certificates is null || version != _version)
+                byte[] content = File.ReadAllBytes(path);
+                if (_certificates is null || !content.AsSpan().SequenceEqual(_content))
                 {
-                    _certificates = Load();
-                    _version = version;
+                    _certificates = Parse(content);
+                    _content = content;
                 }
             }
-            catch (IOException) when (_certificates is not null)
+            catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
             {
-                // It is looked at again at the next handshake.
+                // With certificates from before it is read again at the next handshake.
+                if (_certificates is null)
+                {
+                    throw new IOException($"The certificate file \"{path}\" cannot be used: {e.Message}", e);
+                }
             }
 
             return _certificates;
         }
     }
 
-    private X509Certificate2Collection Load()
+    private static X509Certificate2Collection Parse(byte[] content)
     {
-        try
-        {
-            X509Certificate2Collection certificates = [];
-            certificates.ImportFromPemFile(path);
-            return certificates.Count > 0
-                ? certificates
-                : throw new IOException($"The certificate file \"{path}\" holds no certificate.");
-        }
-        catch (Exception e) when (e is CryptographicException or UnauthorizedAccessException)
-        {
-            throw new IOException($"The certificate file \"{path}\" cannot be read: {e.Message}", e);
-        }
+        X509Certificate2Collection certificates = [];
+        certificates.ImportFromPem(Encoding.UTF8.GetString(content));
+        return certificates.Count > 0 ? certificates : throw new IOException("it holds no certificate.");
     }
 }

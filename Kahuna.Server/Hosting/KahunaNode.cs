@@ -1,5 +1,4 @@
 using System.Diagnostics;
-
 using System.Net;
 using System.Security.Cryptography;
 using Kahuna.Server.Api;
@@ -31,6 +30,9 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     /// <summary>A state is stored anew after this part of the kept log: a restart replays about that much, and what is cut was stored long before.</summary>
     private const int FlushesPerKeptLog = 4;
+
+    /// <summary>A node that starts says that it has no majority after so many election timeouts.</summary>
+    private const int ElectionsWithoutMajority = 10;
 
     private readonly ILogger _log;
     private readonly ThrottledLoggers _loggers;
@@ -73,12 +75,10 @@ internal sealed class KahunaNode : IAsyncDisposable
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]), hasEphemeral: true);
         _view.Failed += (group, error) => _log.PartitionStopped(group.Title, error);
         _view.StorageDead += OnStorageDead;
-        NodeTls tls = NodeCertificates.Load(options, TimeProvider.System);
-        _tls = new TlsSource(tls.Certificate, tls.TrustedRoots);
-        _certificates = new CertificateWatch(_tls, NodeCertificates.Files(options), () => NodeCertificates.Load(options, TimeProvider.System), TimeProvider.System, _log);
+        _certificates = new CertificateWatch(NodeCertificates.Files(options), () => NodeCertificates.Load(options, TimeProvider.System), TimeProvider.System, _log);
+        _tls = _certificates.Tls;
         PeerRelay relay = new();
         _links = new PeerLinks(NodeLinks.OptionsOf(options, _tls, members, fatalErrors), relay, loggers);
-        _leadership = new LeadershipLog(_view, () => voters.Count(voter => voter == options.NodeId || _links.IsUp(voter)), _log);
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
         HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));
         StateLimits limits = new() { HashSecret = HashSecret };
@@ -130,6 +130,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _rights.Begin();
         members.Refused += sentence => OnStorageDead(new DataDirectoryException(sentence));
         _view.ReadCommitIndexFrom(slot => _loops.Partition(slot).CommitIndex.Value);
+        _leadership = new LeadershipLog(_view, () => voters.Count(voter => voter == options.NodeId || _links.IsUp(voter)), _log, loopOptions.ElectionTicks * ElectionsWithoutMajority);
         TickMs = loopOptions.TickMs;
     }
 
@@ -293,17 +294,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _ticker = new Timer(_ => Tick(), null, TickMs, TickMs);
         _slowTicker = new Timer(_ => SlowTick(), null, TimeSpan.Zero, CertificateWatch.Interval);
         _ = GcPauses.Shared;
-        TellStarted();
-    }
-
-    private void TellStarted()
-    {
-        string listen = string.Join(", ", Options.Listen.SelectMany(ListenEndPoints.Of).Distinct());
-        _log.Started(Options.NodeId, Options.ClusterId, Options.Advertise, listen, Options.DataDirectory, Options.Partitions);
-        if (!Options.Listen.SelectMany(ListenEndPoints.Of).All(endPoint => IPAddress.IsLoopback(endPoint.Address)))
-        {
-            _log.OpenToTheNetwork(listen);
-        }
+        StartReport.Tell(Options, _log);
     }
 
     private static string? TrustedCa(NodeOptions options) =>

@@ -18,14 +18,18 @@ internal sealed class LeadershipLog : IDisposable
     private readonly NodeId[] _leaders;
     private readonly IDisposable _watch;
     private readonly Lock _gate = new();
+    private readonly int _patience;
+    private int _looks;
     private int _changed = 1;
     private bool? _hasMajority;
 
     /// <param name="view">What this node knows of its groups.</param>
     /// <param name="reached">How many nodes this node reaches, itself included; called at each look.</param>
     /// <param name="log">Gets the lines.</param>
-    public LeadershipLog(ClusterView view, Func<int> reached, ILogger log)
+    /// <param name="patience">After so many looks a node that starts says that it has no majority.</param>
+    public LeadershipLog(ClusterView view, Func<int> reached, ILogger log, int patience)
     {
+        _patience = patience;
         _view = view;
         _reached = reached;
         _log = log;
@@ -63,9 +67,9 @@ internal sealed class LeadershipLog : IDisposable
         int needed = (nodes / 2) + 1;
         int reached = _reached();
         bool has = reached >= needed;
-        if (nodes == 1 || has == _hasMajority || (!has && _hasMajority is null))
+        if (nodes == 1 || has == _hasMajority || (!has && _hasMajority is null && ++_looks < _patience))
         {
-            // A node that starts has not lost what it never had.
+            // A node that starts has not lost what it never had, until that lasts.
             return;
         }
 

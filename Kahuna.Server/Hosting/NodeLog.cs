@@ -43,7 +43,7 @@ internal static partial class NodeLog
     [LoggerMessage(EventId = 8, Level = LogLevel.Warning, Message = "No leader is known of {Groups} ({Count} group(s)); the last known term is {Term}.")]
     public static partial void LeaderLost(this ILogger logger, string groups, int count, ulong term);
 
-    [LoggerMessage(EventId = 9, Level = LogLevel.Warning, Message = "The majority is lost: this node reaches {Reached} of {Nodes} nodes, itself included. Nothing can be written here until it reaches {Needed}.")]
+    [LoggerMessage(EventId = 9, Level = LogLevel.Warning, Message = "No majority: this node reaches {Reached} of {Nodes} nodes, itself included. Nothing can be written here until it reaches {Needed}.")]
     public static partial void MajorityLost(this ILogger logger, int reached, int nodes, int needed);
 
     [LoggerMessage(EventId = 10, Level = LogLevel.Information, Message = "A majority is reached: this node reaches {Reached} of {Nodes} nodes, itself included.")]
@@ -58,11 +58,11 @@ internal static partial class NodeLog
     [LoggerMessage(EventId = 13, Level = LogLevel.Warning, Message = "Clients are not authenticated: whoever reaches {Listen} can read and change everything. Keep these addresses inside of a trusted network.")]
     public static partial void OpenToTheNetwork(this ILogger logger, string listen);
 
-    [LoggerMessage(EventId = 14, Level = LogLevel.Warning, Message = "The certificate {Certificate} ends on {End:yyyy-MM-dd HH:mm} UTC, in {Days} day(s). Replace its files; a restart is not needed.")]
-    public static partial void CertificateEndsSoon(this ILogger logger, string certificate, DateTime end, int days);
+    [LoggerMessage(EventId = 14, Level = LogLevel.Warning, Message = "{Part} {Certificate} ends on {End:yyyy-MM-dd HH:mm} UTC, in {Days} day(s). Replace its files; a restart is not needed.")]
+    public static partial void CertificateEndsSoon(this ILogger logger, string part, string certificate, DateTime end, int days);
 
-    [LoggerMessage(EventId = 15, Level = LogLevel.Critical, Message = "The certificate {Certificate} ended on {End:yyyy-MM-dd HH:mm} UTC: clients and other nodes refuse this node. Replace its files; a restart is not needed.")]
-    public static partial void CertificateEnded(this ILogger logger, string certificate, DateTime end);
+    [LoggerMessage(EventId = 15, Level = LogLevel.Critical, Message = "{Part} {Certificate} ended on {End:yyyy-MM-dd HH:mm} UTC: connections with clients and other nodes are refused. Replace its files; a restart is not needed.")]
+    public static partial void CertificateEnded(this ILogger logger, string part, string certificate, DateTime end);
 
     [LoggerMessage(EventId = 16, Level = LogLevel.Information, Message = "The certificate was read again: {Certificate}, valid until {End:yyyy-MM-dd HH:mm} UTC. New connections use it.")]
     public static partial void CertificateReloaded(this ILogger logger, string certificate, DateTime end);
@@ -70,6 +70,15 @@ internal static partial class NodeLog
     [LoggerMessage(EventId = 17, Level = LogLevel.Error, Message = "The files of the certificate have changed and cannot be used, so the former one stays in use: {Reason}")]
     public static partial void CertificateNotReloaded(this ILogger logger, string reason);
 
-    [LoggerMessage(EventId = 18, Level = LogLevel.Critical, Message = "{Group} has stopped on this node, and the other groups go on: {Reason}")]
+    [LoggerMessage(EventId = 18, Level = LogLevel.Critical, Message = "Unexpected error in {Where}; the process ends with exit code 1. Keep the data directory and report this.")]
+    public static partial void Unexpected(this ILogger logger, string where, Exception error);
+
+    [LoggerMessage(EventId = 19, Level = LogLevel.Warning, Message = "The certificate {Certificate} of this node is not under an authority of --trusted-ca: {Reason}. Nodes with the same --trusted-ca refuse it.")]
+    public static partial void CertificateNotUnderTrustedCa(this ILogger logger, string certificate, string reason);
+
+    [LoggerMessage(EventId = 20, Level = LogLevel.Warning, Message = "This node listens on {Listen} only, which can be reached from this machine only, and announces {Address}. Unless that name stands for this machine's loopback address, or a proxy forwards it, leave --listen out.")]
+    public static partial void ClosedToTheNetwork(this ILogger logger, string listen, Uri address);
+
+    [LoggerMessage(EventId = 21, Level = LogLevel.Critical, Message = "{Group} has stopped on this node, and the other groups go on: {Reason}")]
     private static partial void PartitionDamaged(this ILogger logger, string group, string reason);
 }

@@ -62,7 +62,7 @@ internal sealed partial class ProcessEnd(ILoggerFactory? loggers) : IFatalErrors
             Console.Error.WriteLine(Words(where, error));
             if (loggers is not null)
             {
-                LogUnexpected(loggers.CreateLogger("Kahuna.Node"), where, error);
+                loggers.CreateLogger("Kahuna.Node").Unexpected(where, error);
                 loggers.Dispose();
             }
         }
@@ -87,7 +87,4 @@ internal sealed partial class ProcessEnd(ILoggerFactory? loggers) : IFatalErrors
     /// <summary>Ends the process without handlers or destructors, which could wait for a thread that will never answer.</summary>
     [LibraryImport("libc", EntryPoint = "_exit")]
     private static partial void ExitNow(int code);
-
-    [LoggerMessage(6, LogLevel.Critical, "Unexpected error in {Where}; the process ends with exit code 1. Keep the data directory and report this.")]
-    private static partial void LogUnexpected(ILogger logger, string where, Exception error);
 }

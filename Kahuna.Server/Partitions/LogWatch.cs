@@ -23,11 +23,14 @@ internal sealed class LogWatch(LoopOptions options, int loop, Action<ReportLine>
         _persistedAtTick = persisted;
         bool wasStalled = IsStalled;
         _stalledTicks = waits ? Math.Min(_stalledTicks + 1, options.ElectionTicks) : 0;
-        if (IsStalled != wasStalled)
+        if (IsStalled && !wasStalled)
         {
-            report(IsStalled
-                ? $"Loop {loop}: the log's disk has not finished a write for {options.ElectionTicks * options.TickMs} ms. This node hands its leaderships over and seeks none until it does."
-                : $"Loop {loop}: the log's disk moves again.");
+            int stalledMs = options.ElectionTicks * options.TickMs;
+            report($"Loop {loop}: the log's disk has not finished a write for {stalledMs} ms. This node hands its leaderships over and seeks none until it does.");
+        }
+        else if (wasStalled && !IsStalled)
+        {
+            report($"Loop {loop}: the log's disk moves again.");
         }
     }
 }

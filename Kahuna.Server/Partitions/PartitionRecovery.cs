@@ -98,8 +98,9 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         found = found with { Terms = found.Terms ?? [] };
         if (found.Start > Applied)
         {
+            string state = Mark is null ? "state/ in the data directory has no state of it (is a disk not mounted?)" : $"the stored state in state/ ends with entry {Applied}";
             throw new GroupUnusableException(
-                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and the stored state ends with entry {Applied}. So it is when the group had stopped on this node and the log has grown to half of --log-limit since. {GroupDamagedException.WayOut}");
+                $"The data of {group.Name} is incomplete: the log begins after entry {found.Start}, and {state}. It is also so when the group had stopped on this node and the log has grown to half of --log-limit since. {StorageException.WayOut}");
         }
 
         if (Mark is not { } mark)
@@ -110,7 +111,7 @@ internal sealed class PartitionRecovery(GroupId group, LoopOptions options, Loop
         if (mark.Term > found.HardState.Term)
         {
             throw new GroupUnusableException(
-                $"The data of {group.Name} does not belong together: the stored state is of term {mark.Term}, and the log knows no term after {found.HardState.Term}. {GroupDamagedException.WayOut}");
+                $"The data of {group.Name} does not belong together: the stored state is of term {mark.Term}, and the log knows no term after {found.HardState.Term}. {StorageException.WayOut}");
         }
 
         if (mark.Index > found.LastIndex || (TermAt(found, mark.Index) is { } term && term != mark.Term))

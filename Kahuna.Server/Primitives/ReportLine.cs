@@ -7,7 +7,7 @@ namespace Kahuna.Server.Primitives;
 
 /// <summary>
 /// A line for the operator that keeps its fields: an interpolated string becomes the text and, by the names of its expressions, the fields of a log
-/// event (<c>{group.Title}</c> is the field <c>GroupTitle</c>). Invariant culture. Immutable once it is passed on; any thread.
+/// event (<c>{group.Title}</c> is the field <c>GroupTitle</c>). A string is none, because its fields are lost. Invariant culture. Immutable once it is passed on; any thread.
 /// </summary>
 [InterpolatedStringHandler]
 internal sealed class ReportLine : IReadOnlyList<KeyValuePair<string, object?>>
@@ -32,13 +32,6 @@ internal sealed class ReportLine : IReadOnlyList<KeyValuePair<string, object?>>
     public int Count => _fields.Count + 1;
 
     public KeyValuePair<string, object?> this[int index] => index < _fields.Count ? _fields[index] : new(TemplateField, _template.ToString());
-
-    public static implicit operator ReportLine(string text)
-    {
-        ReportLine line = new(text.Length, 0);
-        line.AppendLiteral(text);
-        return line;
-    }
 
     public void AppendLiteral(string text)
     {

@@ -1,4 +1,5 @@
 using System.Text;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
@@ -72,7 +73,7 @@ internal sealed class DataDirectory : IDisposable
             {
                 throw new DataDirectoryRefusedException(
                     $"The data directory {path} has the format '{OneLine(found)}', and this version understands '{OneLine(FormatText)}' only. "
-                    + "Use the version that wrote it, or choose another directory.");
+                    + $"Use the version that wrote it, or choose another directory. If the file is damaged: {StorageException.WayOut}");
             }
 
             // Names that a killed process gave, this one and those beside it, may be in the system's memory only.
@@ -85,7 +86,7 @@ internal sealed class DataDirectory : IDisposable
         if (disk.List(LogPath).Any(name => SegmentFiles.TryParse(name, out _)))
         {
             throw new DataDirectoryRefusedException(
-                $"The data directory {path} holds a log but no {FormatName} file. It was not made by this program, or somebody removed the file; put it back, or choose another directory.");
+                $"The data directory {path} holds a log but no {FormatName} file. It was not made by this program, or somebody removed the file; put it back, or choose another directory. {StorageException.WayOut}");
         }
 
         WriteFormat(disk, path, file);

@@ -1,4 +1,3 @@
-using System.Globalization;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
@@ -21,9 +20,8 @@ internal sealed class LogRoom(IDisk disk, string directory, SegmentedLogOptions 
         bool past = bytes >= options.LogLimitBytes;
         if (past != (_pastLimit is not null))
         {
-            Refuse(ref _pastLimit, !past ? null : string.Create(
-                CultureInfo.InvariantCulture,
-                $"The log in {directory} has reached its limit of {options.LogLimitBytes >> 20} MiB (--log-limit), so writes are refused; reads go on."));
+            long limitMiB = options.LogLimitBytes >> 20;
+            Refuse(ref _pastLimit, past ? Line($"The log in {directory} has reached its limit of {limitMiB} MiB (--log-limit), so writes are refused; reads go on.") : null);
         }
     }
 
@@ -34,9 +32,8 @@ internal sealed class LogRoom(IDisk disk, string directory, SegmentedLogOptions 
         {
             DiskSpace space = disk.Space(directory);
             bool low = space.Free < space.Total / 100 * options.FreePercentMin;
-            Refuse(ref _diskLow, !low ? null : string.Create(
-                CultureInfo.InvariantCulture,
-                $"The disk of {directory} has {space.Free >> 20} MiB of {space.Total >> 20} MiB free, less than {options.FreePercentMin} %, so writes are refused until there is room; reads go on."));
+            (long freeMiB, long totalMiB, int percent) = (space.Free >> 20, space.Total >> 20, options.FreePercentMin);
+            Refuse(ref _diskLow, low ? Line($"The disk of {directory} has {freeMiB} MiB of {totalMiB} MiB free, less than {percent} %, so writes are refused until there is room; reads go on.") : null);
         }
         catch (IOException error)
         {
@@ -44,13 +41,15 @@ internal sealed class LogRoom(IDisk disk, string directory, SegmentedLogOptions 
         }
     }
 
-    private void Refuse(ref string? reason, string? value)
+    private static ReportLine Line(ReportLine line) => line;
+
+    private void Refuse(ref string? reason, ReportLine? line)
     {
-        if (value is not null && reason is null)
+        if (line is not null && reason is null)
         {
-            report("Log: " + value);
+            report(line);
         }
 
-        Volatile.Write(ref reason, value);
+        Volatile.Write(ref reason, line?.ToString());
     }
 }

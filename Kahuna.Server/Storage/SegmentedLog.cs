@@ -235,7 +235,7 @@ internal sealed class SegmentedLog : ILogStore
         _preparer.RunOnce();
         if (_preparer.Refusal is string refusal && before is null)
         {
-            _report("Log: " + refusal);
+            _report($"Log: {refusal}");
         }
     }
 
@@ -279,7 +279,7 @@ internal sealed class SegmentedLog : ILogStore
         _preparer.WantRecord();
         if (_preparer.RecordWanted() is string reason)
         {
-            _report("Log: " + reason);
+            _report($"Log: {reason}");
         }
 
         _closed = true;

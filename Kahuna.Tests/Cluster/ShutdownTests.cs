@@ -85,6 +85,32 @@ public sealed class ShutdownTests(ITestOutputHelper output)
     }
 
     [Theory]
+    [InlineData("0.0.0.0", true)]
+    [InlineData("127.0.0.1", false)]
+    public async Task A_node_says_where_it_listens_and_whether_that_is_open(string host, bool open)
+    {
+        await using ProcessCluster cluster = new(output, nodes: 1);
+        int port = ProcessCluster.FreePorts(1)[0];
+        string log = cluster.ScratchFile("start.log");
+        string[] options = ["--data", cluster.ScratchFile("data"), "--listen", $"https://{host}:{port}", "--advertise", $"https://127.0.0.1:{port}"];
+        using Process process = Process.Start(NodeProcess.StartInfo(cluster.CertificateDirectory, log, options))!;
+        try
+        {
+            await Eventually.TrueAsync(s_within, "the node has started", () => Task.FromResult(File.Exists(log) && File.ReadAllText(log).Contains("data in", StringComparison.Ordinal)));
+            Signal.Send(process.Id, Signal.Terminate);
+            Assert.True(process.WaitForExit(s_within));
+        }
+        finally
+        {
+            process.Kill();
+        }
+
+        string lines = await File.ReadAllTextAsync(log);
+        Assert.Contains($"listens on {host}:{port};", lines, StringComparison.Ordinal);
+        Assert.Equal(open, lines.Contains($"Clients are not authenticated: whoever reaches {host}:{port} ", StringComparison.Ordinal));
+    }
+
+    [Theory]
     [InlineData("--no-such-option", "1")]
     [InlineData("--listen", "nowhere")]
     [InlineData("--peers", "1=https://127.0.0.1:8082")]

@@ -72,8 +72,10 @@ public sealed class StateCrashTests(ITestOutputHelper output)
         });
     }
 
-    [Fact]
-    public async Task Wiped_node_is_refused_and_rebuilt_from_the_others()
+    [Theory]
+    [InlineData("", "knows another data directory of this node")]
+    [InlineData("log", "(is a disk not mounted?)")]
+    public async Task Wiped_node_is_refused_and_rebuilt_from_the_others(string lost, string words)
     {
         await using ProcessCluster cluster = NewCluster("rocksdb");
         await cluster.RunAsync(async () =>
@@ -85,11 +87,11 @@ public sealed class StateCrashTests(ITestOutputHelper output)
             NodeProcess first = await cluster.LeaderAsync();
             NodeProcess wiped = cluster.Nodes.First(node => node != first);
             wiped.Kill();
-            Directory.Delete(wiped.DataDirectory, recursive: true);
+            Directory.Delete(Path.Combine(wiped.DataDirectory, lost), recursive: true);
             wiped.Start();
             wiped.WaitForExit(s_within);
             Assert.Equal(1, wiped.ExitCode);
-            Assert.Contains("start this node with --rebuild", wiped.Log(), StringComparison.Ordinal);
+            Assert.Contains(Lines(wiped), line => line.Contains(words, StringComparison.Ordinal) && line.Contains("start this node with --rebuild", StringComparison.Ordinal));
             wiped.Start("--rebuild", "--yes");
             await Eventually.TrueAsync(s_within, "the rebuilt node votes", async () => (await cluster.StatusAsync(wiped))?.Partitions[0].MayVote == true);
 
@@ -100,7 +102,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
             await load.MakeProgressAsync(moment, s_backWithin);
             leader.Start();
             await cluster.WaitReadyAsync();
-            await FinishAsync(cluster, load, "a wiped node was refused, rebuilt, and was the majority's other half");
+            await FinishAsync(cluster, load, $"a node that lost its '{lost}' was refused, rebuilt, and was the majority's other half");
         });
     }
 

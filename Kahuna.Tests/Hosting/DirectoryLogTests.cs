@@ -43,6 +43,35 @@ public sealed class DirectoryLogTests : IDisposable
     }
 
     [Theory]
+    [InlineData(StateStoreChoice.Files)]
+    [InlineData(StateStoreChoice.RocksDb)]
+    internal async Task A_state_that_is_gone_is_refused(StateStoreChoice store)
+    {
+        NodeOptions options = _directories.Options(1) with { StateStore = store };
+        await using (NodeStorage storage = await OpenAsync(options))
+        {
+            // The first five entries are in the stored state only.
+            RecordingSink sink = new();
+            ILogWriter writer = storage.Log.OpenWriter(sink);
+            writer.Restart(s_group, new LogIndex(5), new Term(1));
+            writer.Append(s_group, new LogIndex(6), 1, LogFixture.Entries(1, "after the state"));
+            ulong last = writer.Submit();
+            while (sink.Last < last)
+            {
+                await Task.Yield();
+            }
+        }
+
+        Directory.Delete(Path.Combine(_directories.PathOf(1), DataDirectoryIdentity.StateDirectoryName), recursive: true);
+        await using NodeStorage again = await OpenAsync(options);
+        ModelCluster cluster = new(1);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, again.Log, null!, cluster[1]) { States = again.States, Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
+        PartitionRecovery recovery = new(s_group, new LoopOptions { Self = new NodeId(1), Voters = cluster.Ids, PreferredLeader = static _ => new NodeId(1), Seed = 1 }, ports);
+        recovery.LoadState();
+        AssertRefusal(Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })), "state/ in the data directory has no state of it (is a disk not mounted?)");
+    }
+
+    [Theory]
     [InlineData(1)]
     [InlineData(2)]
     public async Task Missing_newest_segments_are_refused(int missing)
@@ -131,12 +160,19 @@ public sealed class DirectoryLogTests : IDisposable
     /// <summary>A refusal changes nothing, names the way out, and the way out works.</summary>
     private async Task RefusedAsync(ushort id, string words)
     {
-        Exception error = await Assert.ThrowsAnyAsync<Exception>(() => FillAsync(id, batches: 0));
+        AssertRefusal(await Assert.ThrowsAnyAsync<Exception>(() => FillAsync(id, batches: 0)), words);
+    }
+
+    private static void AssertRefusal(Exception error, string words)
+    {
         Assert.Contains(words, error.Message, StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain("backup", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', error.Message);
     }
+
+    private static Task<NodeStorage> OpenAsync(NodeOptions options) =>
+        NodeStorage.OpenAsync(options, DataDirectoryIdentity.Open(options), RethrownErrors.Shared, static _ => { });
 
     private string LogPath(ushort id) => Path.Combine(_directories.PathOf(id), DataDirectory.LogName);
 
@@ -146,8 +182,7 @@ public sealed class DirectoryLogTests : IDisposable
     private async Task FillAsync(ushort id, int batches = 12, ulong from = 1)
     {
         NodeOptions options = _directories.Options(id) with { LogKeepBytes = 1 << 20 };
-        DataDirectoryIdentity identity = DataDirectoryIdentity.Open(options);
-        await using NodeStorage storage = await NodeStorage.OpenAsync(options, identity, RethrownErrors.Shared, static _ => { });
+        await using NodeStorage storage = await OpenAsync(options);
         RecordingSink sink = new();
         ILogWriter writer = storage.Log.OpenWriter(sink);
         ulong last = 0;

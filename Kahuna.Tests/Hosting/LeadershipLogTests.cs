@@ -10,6 +10,8 @@ namespace Kahuna.Tests.Hosting;
 /// <summary>The log says who leads, since which term, and whether a majority is reached.</summary>
 public sealed class LeadershipLogTests : IDisposable
 {
+    private const int Patience = 160;
+
     private readonly LogRecorder _log = new();
     private readonly ClusterView _view = new(new ClusterIdentity(
         "test", new NodeId(1), "0", 20, [.. Enumerable.Range(1, 3).Select(id => (new NodeId((ushort)id), new Uri($"https://n{id}:8082")))]));
@@ -17,7 +19,7 @@ public sealed class LeadershipLogTests : IDisposable
     private readonly LeadershipLog _leadership;
     private int _reached = 1;
 
-    public LeadershipLogTests() => _leadership = new LeadershipLog(_view, () => _reached, _log);
+    public LeadershipLogTests() => _leadership = new LeadershipLog(_view, () => _reached, _log, Patience);
 
     public void Dispose() => _leadership.Dispose();
 
@@ -73,9 +75,28 @@ public sealed class LeadershipLogTests : IDisposable
         Assert.Equal(1, _log.Count("A majority is reached"));
         Look(reached: 1);
         Look(reached: 1);
-        Assert.Equal(1, _log.Count("The majority is lost: this node reaches 1 of 3 nodes"));
+        Assert.Equal(1, _log.Count("No majority: this node reaches 1 of 3 nodes"));
         Look(reached: 2);
         Assert.Equal(3, _log.Lines.Count);
+    }
+
+    [Fact]
+    public void A_node_that_starts_without_a_majority_says_so_once()
+    {
+        for (int look = 1; look < Patience; look++)
+        {
+            Look(reached: 1);
+        }
+
+        Assert.Empty(_log.Lines);
+        for (int look = 0; look < Patience; look++)
+        {
+            Look(reached: 1);
+        }
+
+        Assert.Contains("No majority: this node reaches 1 of 3 nodes, itself included. Nothing can be written here until it reaches 2.", Assert.Single(_log.Lines), StringComparison.Ordinal);
+        Look(reached: 2);
+        Assert.Equal(1, _log.Count("A majority is reached"));
     }
 
     private void Look(int reached)

@@ -134,7 +134,105 @@ public sealed class NodeCertificatesTests : IDisposable
         LookOn(watch, day: 72);
         Assert.Equal(1, _log.Count("in 28 day(s)"));
         LookOn(watch, day: 101);
-        Assert.Equal(1, _log.Count("refuse this node"));
+        Assert.Equal(1, _log.Count("The certificate CN=node.example ended on 2030-04-11 00:00 UTC"));
+    }
+
+    [Fact]
+    public void A_certificate_of_the_future_is_used_when_its_time_has_come()
+    {
+        _files.Write("node.example");
+        CertificateWatch watch = Watch(out TlsSource tls);
+        string before = tls.Current.Certificate.TargetCertificate.Thumbprint;
+        _files.Write("node.example", fromDay: 1);
+        for (int i = 0; i < 5; i++)
+        {
+            watch.Look();
+        }
+
+        Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
+        Assert.Contains("is valid from 2030-01-02", Assert.Single(_log.Lines), StringComparison.Ordinal);
+        LookOn(watch, day: 1);
+        Assert.NotEqual(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
+        Assert.Equal(1, _log.Count("read again"));
+    }
+
+    [Fact]
+    public void Files_that_are_replaced_while_a_start_reads_them_are_read_again()
+    {
+        _files.Write("node.example");
+        CertificateWatch watch = Watch(() =>
+        {
+            NodeTls read = Load("node.example");
+            if (_log.Lines.IsEmpty)
+            {
+                _files.Write("node.example");
+            }
+
+            return read;
+        });
+        watch.Look();
+        Assert.Equal(1, _log.Count("read again"));
+        watch.Look();
+        Assert.Equal(Load("node.example").Certificate.TargetCertificate.Thumbprint, watch.Tls.Current.Certificate.TargetCertificate.Thumbprint);
+    }
+
+    [Theory]
+    [InlineData("The certificate CN=node.example", 40, 100, 200)]
+    [InlineData("The intermediate certificate CN=between", 100, 40, 200)]
+    [InlineData("The trusted authority CN=root 1", 200, 100, 40)]
+    [InlineData("The trusted authority CN=root 2", 200, 100, 400, 40)]
+    public void Whatever_ends_first_is_warned_of(string what, int toDay, int betweenToDay, params int[] rootsToDay)
+    {
+        _files.WriteChain("node.example", toDay, betweenToDay, rootsToDay);
+        CertificateWatch watch = Watch(out _);
+        LookOn(watch, day: 9);
+        Assert.Empty(_log.Lines);
+        LookOn(watch, day: 11);
+        Assert.StartsWith($"{what} ends on 2030-02-10 00:00 UTC, in 29 day(s).", Assert.Single(_log.Lines), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_end_is_told_when_it_comes()
+    {
+        _files.WriteChain("node.example", 200, 40, 400);
+        CertificateWatch watch = Watch(out _);
+        _time.Now = TimeSpan.FromHours((40 * 24) - 1);
+        watch.Look();
+        LookOn(watch, day: 40);
+        Assert.Equal(1, _log.Count("The intermediate certificate CN=between ended on 2030-02-10 00:00 UTC"));
+    }
+
+    [Fact]
+    public void An_old_authority_beside_a_good_one_is_not_told()
+    {
+        _files.WriteChain("node.example", 100, 100, 200, -1);
+        CertificateWatch watch = Watch(out _);
+        watch.Look();
+        Assert.Empty(_log.Lines);
+    }
+
+    [Fact]
+    public void Authorities_that_have_all_ended_are_refused()
+    {
+        _files.WriteChain("node.example", 100, 100, 0, -1);
+
+        Assert.Contains($"Every authority in {_files.Authorities} has ended, the last one, CN=root 1, on 2030-01-01 00:00 UTC", Refusal(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_certificate_that_is_not_under_the_trusted_authorities_is_told()
+    {
+        _files.WriteChain("node.example", 100, 100, 200);
+        _ = Watch(out _);
+        Assert.Empty(_log.Lines);
+
+        string other = File.ReadAllText(_files.Authorities);
+        _files.WriteChain("node.example", 100, 100, 200);
+        File.WriteAllText(_files.Authorities, other);
+        CertificateWatch watch = Watch(out _);
+        Assert.StartsWith("The certificate CN=node.example of this node is not under an authority of --trusted-ca: ", Assert.Single(_log.Lines), StringComparison.Ordinal);
+        watch.Look();
+        Assert.Single(_log.Lines);
     }
 
     private void LookOn(CertificateWatch watch, int day)
@@ -145,10 +243,12 @@ public sealed class NodeCertificatesTests : IDisposable
 
     private CertificateWatch Watch(out TlsSource tls)
     {
-        NodeTls first = Load("node.example");
-        tls = new TlsSource(first.Certificate, first.TrustedRoots);
-        return new CertificateWatch(tls, NodeCertificates.Files(Options("node.example")), () => Load("node.example"), _time, _log);
+        CertificateWatch watch = Watch(() => Load("node.example"));
+        tls = watch.Tls;
+        return watch;
     }
+
+    private CertificateWatch Watch(Func<NodeTls> load) => new(NodeCertificates.Files(Options("node.example")), load, _time, _log);
 
     private string Refusal()
     {
@@ -165,5 +265,6 @@ public sealed class NodeCertificatesTests : IDisposable
         Advertise = new Uri($"https://{host}:8082"),
         CertificatePath = _files.Certificate,
         CertificateKeyPath = _files.Key,
+        TrustedCaPath = File.Exists(_files.Authorities) ? _files.Authorities : null,
     };
 }

@@ -149,6 +149,8 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--log-level: '3' is none of trace, debug, information, warning, error, critical, none.", "--log-level", "3")]
     [InlineData("--log-format: 'xml' is none of text, json.", "--log-format", "xml")]
     [InlineData("--listen: https://127.0.0.1:8082 can be reached from this machine only, but this node announces https://10.1.2.3:8082; leave --listen out, or listen on https://0.0.0.0:8082.", "--listen", "https://127.0.0.1:8082", "--advertise", "https://10.1.2.3:8082")]
+    [InlineData("--listen: this node listens on https://127.0.0.1:9000 only, but announces https://127.0.0.1:8082; leave --listen out, or listen on port 8082.", "--listen", "https://127.0.0.1:9000", "--peers", "1=https://127.0.0.1:8082", "--node-id", "1")]
+    [InlineData("--listen: this node listens on https://localhost:9000, https://[::1]:9001 only, but announces https://localhost:8082; leave --listen out, or listen on port 8082.", "--listen", "https://localhost:9000,https://[::1]:9001", "--advertise", "https://localhost:8082")]
     [InlineData("--log-limit: '16XB' is no size; write it as 4096, 500KB, 64MiB or 16GB.", "--log-limit", "16XB")]
     [InlineData("--log-limit: 5 bytes; it must be at least 1000000 bytes.", "--log-limit", "5")]
     [InlineData("--log-keep: 15999999 bytes; it must be at least 16000000 bytes.", "--log-keep", "15999999")]

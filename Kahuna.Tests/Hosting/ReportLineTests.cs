@@ -19,9 +19,9 @@ public sealed class ReportLineTests
     }
 
     [Fact]
-    public void A_plain_string_is_a_line_without_fields()
+    public void A_text_without_values_is_a_line_without_fields()
     {
-        ReportLine line = Say("all is {well}");
+        ReportLine line = Say($"all is {{well}}");
 
         Assert.Equal("all is {well}", line.ToString());
         Assert.Equal("{OriginalFormat}", Assert.Single(line).Key);

@@ -1,4 +1,5 @@
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Hosting;
 
@@ -15,16 +16,16 @@ public sealed class StateStoreSelectionTests
     [InlineData(StateStoreChoice.Auto, StateStoreChoice.RocksDb, true, StateStoreChoice.RocksDb)]
     internal void What_is_recorded_goes_before_the_library(StateStoreChoice asked, StateStoreChoice? recorded, bool available, StateStoreChoice expected)
     {
-        Assert.Equal(expected, StateStoreSelection.Choose(Options(asked), recorded, available, out string? warning));
+        Assert.Equal(expected, StateStoreSelection.Choose(Options(asked), recorded, available, out ReportLine? warning));
         Assert.Null(warning);
     }
 
     [Fact]
     public void Without_the_library_a_new_directory_gets_files_and_the_operator_a_line()
     {
-        Assert.Equal(StateStoreChoice.Files, StateStoreSelection.Choose(Options(StateStoreChoice.Auto), null, available: false, out string? warning));
-        Assert.Contains("librocksdb7.8 (apt-get install librocksdb7.8)", warning, StringComparison.Ordinal);
-        Assert.DoesNotContain('\n', warning!);
+        Assert.Equal(StateStoreChoice.Files, StateStoreSelection.Choose(Options(StateStoreChoice.Auto), null, available: false, out ReportLine? warning));
+        Assert.Contains("librocksdb7.8 (apt-get install librocksdb7.8)", warning!.ToString(), StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', warning!.ToString());
     }
 
     [Theory]

@@ -72,7 +72,20 @@ public sealed class PartitionRecoveryTests
         recovery.LoadState();
         string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
 
-        Assert.Contains("the log begins after entry 11, and the stored state ends with entry 10", message, StringComparison.Ordinal);
+        Assert.Contains("the log begins after entry 11, and the stored state in state/ ends with entry 10", message, StringComparison.Ordinal);
+        Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_log_whose_state_is_gone_is_refused_with_its_directory_and_the_way_out()
+    {
+        ModelCluster cluster = new(1);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, new CutLog(), null!, cluster[1]) { States = new FileStateStore(new ModelDisk(), "/state"), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
+        PartitionRecovery recovery = new(s_group, Options(cluster), ports);
+        recovery.LoadState();
+        string message = Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+
+        Assert.Contains("state/ in the data directory has no state of it (is a disk not mounted?)", message, StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
     }
 

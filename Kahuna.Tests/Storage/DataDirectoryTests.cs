@@ -22,7 +22,9 @@ public sealed class DataDirectoryTests
         LogFixture fixture = new LogFixture().Open();
         fixture.Log.Close();
         fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'3');
-        Assert.Contains("has the format 'kahuna-data 3', and this version understands 'kahuna-data 2' only", Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
+        string message = Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message;
+        Assert.Contains("has the format 'kahuna-data 3', and this version understands 'kahuna-data 2' only", message, StringComparison.Ordinal);
+        Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
 
         // The refusal let go of the lock.
         fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'2');
@@ -35,7 +37,9 @@ public sealed class DataDirectoryTests
         LogFixture fixture = new LogFixture().Open();
         fixture.Log.Close();
         fixture.Disk.Delete("/data/FORMAT");
-        Assert.Contains("no FORMAT file", Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message, StringComparison.Ordinal);
+        string message = Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message;
+        Assert.Contains("no FORMAT file", message, StringComparison.Ordinal);
+        Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -203,6 +203,7 @@ public sealed class LogExtentTests
         Assert.Equal(file, error.File);
         Assert.Contains(words, error.Message, StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", error.Message, StringComparison.Ordinal);
+        Assert.Contains("A cluster of one node has no others", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain("backup", error.Message, StringComparison.Ordinal);
         Assert.Equal(fixture.Disk.Files.Append(LogFixture.Directory + "/LOCK").Distinct().Order(StringComparer.Ordinal), copy.Files);
     }

@@ -5,7 +5,7 @@ using Kahuna.Server.Transport;
 namespace Kahuna.Server.Hosting.Certificates;
 
 /// <summary>
-/// Reads a node's certificate again when its files have changed, and warns before it ends. Contents are compared and not times, since a mounted secret
+/// Reads a node's certificate, again when its files have changed, and warns before it, or what it depends on, ends. Contents are compared and not times, since a mounted secret
 /// changes by moving a link. Owned by the node, whose timer calls <see cref="Look"/>; one call at a time.
 /// </summary>
 internal sealed class CertificateWatch
@@ -19,37 +19,56 @@ internal sealed class CertificateWatch
     /// <summary>How often the end is warned of.</summary>
     private static readonly TimeSpan s_warnAgain = TimeSpan.FromDays(1);
 
-    private readonly TlsSource _tls;
     private readonly IReadOnlyList<string> _files;
     private readonly Func<NodeTls> _load;
     private readonly TimeProvider _time;
     private readonly ILogger _log;
-    private string _known;
+    private string _inUse;
     private string? _refused;
+    private string? _reported;
     private DateTimeOffset _warnFrom = DateTimeOffset.MinValue;
 
-    /// <param name="tls">Gets what was read.</param>
+    /// <summary>Reads the certificate for the first time.</summary>
     /// <param name="files">The files to watch.</param>
     /// <param name="load">Reads and checks them; throws <see cref="CertificateException"/>.</param>
     /// <param name="time">Says what time it is.</param>
     /// <param name="log">Gets the events.</param>
-    public CertificateWatch(TlsSource tls, IReadOnlyList<string> files, Func<NodeTls> load, TimeProvider time, ILogger log)
+    /// <exception cref="CertificateException">A file cannot be used; the message is one line.</exception>
+    public CertificateWatch(IReadOnlyList<string> files, Func<NodeTls> load, TimeProvider time, ILogger log)
     {
-        _tls = tls;
         _files = files;
         _load = load;
         _time = time;
         _log = log;
-        _known = Fingerprint();
+
+        // The fingerprint comes first: files that are replaced between the two are then read again at the next look.
+        _inUse = Fingerprint();
+        NodeTls read = load();
+        if (Fingerprint() is { } after && after != _inUse)
+        {
+            // Replaced meanwhile, or made by this very reading.
+            _inUse = after;
+            read = load();
+        }
+
+        Tls = new TlsSource(read.Certificate, read.TrustedRoots);
+        CheckChain();
     }
+
+    /// <summary>What the node shows and trusts; replaced here when the files change.</summary>
+    public TlsSource Tls { get; }
 
     /// <summary>Reads changed files and warns when it is time to. Never throws.</summary>
     public void Look()
     {
         string found = Fingerprint();
-        if (found != _known)
+        if (found != _inUse)
         {
             Reload(found);
+        }
+        else
+        {
+            _refused = _reported = null;
         }
 
         Warn();
@@ -60,44 +79,56 @@ internal sealed class CertificateWatch
         try
         {
             NodeTls read = _load();
-            _tls.Replace(read.Certificate, read.TrustedRoots);
-            _known = found;
-            _refused = null;
+            Tls.Replace(read.Certificate, read.TrustedRoots);
+            _inUse = found;
+            _refused = _reported = null;
             _warnFrom = DateTimeOffset.MinValue;
             X509Certificate2 certificate = read.Certificate.TargetCertificate;
             _log.CertificateReloaded(certificate.Subject, certificate.NotAfter.ToUniversalTime());
+            CheckChain();
         }
         catch (Exception error) when (error is CertificateException or IOException or UnauthorizedAccessException or CryptographicException)
         {
-            // Certificate and key are files of their own and change one after the other: what is refused now may be whole a moment later.
-            if (_refused == found)
+            // Certificate and key are files of their own and change one after the other: what is refused now may be whole a moment later. It is tried at each
+            // look, since a certificate of the future becomes valid without a change of its file.
+            if (_refused == found && _reported != found)
             {
                 _log.CertificateNotReloaded(error.Message);
-                _known = found;
+                _reported = found;
             }
 
             _refused = found;
         }
     }
 
+    private void CheckChain()
+    {
+        if (CertificateChain.Objection(Tls.Current, _time.GetUtcNow().UtcDateTime) is { } reason)
+        {
+            _log.CertificateNotUnderTrustedCa(Tls.Current.Certificate.TargetCertificate.Subject, reason);
+        }
+    }
+
     private void Warn()
     {
         DateTimeOffset now = _time.GetUtcNow();
-        X509Certificate2 certificate = _tls.Current.Certificate.TargetCertificate;
-        DateTime end = certificate.NotAfter.ToUniversalTime();
-        if (now < _warnFrom || end - now.UtcDateTime > WarnBefore)
+        if (now < _warnFrom)
         {
             return;
         }
 
-        _warnFrom = now + s_warnAgain;
+        (string part, X509Certificate2 certificate) = CertificateChain.FirstToEnd(Tls.Current, now.UtcDateTime);
+        DateTime end = certificate.NotAfter.ToUniversalTime();
         if (end <= now.UtcDateTime)
         {
-            _log.CertificateEnded(certificate.Subject, end);
+            _warnFrom = now + s_warnAgain;
+            _log.CertificateEnded(part, certificate.Subject, end);
         }
-        else
+        else if (end - now.UtcDateTime <= WarnBefore)
         {
-            _log.CertificateEndsSoon(certificate.Subject, end, (int)(end - now.UtcDateTime).TotalDays);
+            // The end itself is told when it comes.
+            _warnFrom = now + s_warnAgain < end ? now + s_warnAgain : end;
+            _log.CertificateEndsSoon(part, certificate.Subject, end, (int)(end - now.UtcDateTime).TotalDays);
         }
     }
 

@@ -18,16 +18,17 @@ internal static class NodeCertificates
     public static NodeTls Load(NodeOptions options, TimeProvider time)
     {
         string directory = DevelopmentCertificates.Directory();
+        DateTime now = time.GetUtcNow().UtcDateTime;
         if (options.CertificatePath is null)
         {
             DevelopmentCertificates development = new(directory, time);
             NodeTls made = development.Ensure([options.Advertise.IdnHost, .. options.Listen.Select(listen => listen.IdnHost)]);
-            return options.TrustedCaPath is null ? made : made with { TrustedRoots = LoadRoots(options.TrustedCaPath) };
+            return options.TrustedCaPath is null ? made : made with { TrustedRoots = LoadRoots(options.TrustedCaPath, now) };
         }
 
         SslStreamCertificateContext certificate = LoadCertificate(options.CertificatePath, options.CertificateKeyPath!);
-        Check(options, certificate, time.GetUtcNow().UtcDateTime);
-        return new NodeTls(certificate, options.TrustedCaPath is null ? null : LoadRoots(options.TrustedCaPath));
+        Check(options, certificate, now);
+        return new NodeTls(certificate, options.TrustedCaPath is null ? null : LoadRoots(options.TrustedCaPath, now));
     }
 
     /// <summary>The files that <see cref="Load"/> reads; made by this class itself when no certificate was named.</summary>
@@ -98,13 +99,16 @@ internal static class NodeCertificates
         }
     }
 
-    private static X509Certificate2Collection LoadRoots(string path)
+    private static X509Certificate2Collection LoadRoots(string path, DateTime now)
     {
         try
         {
             X509Certificate2Collection roots = [];
             roots.ImportFromPemFile(path);
-            return roots.Count > 0 ? roots : throw new CertificateException($"{path} holds no PEM certificate.");
+            X509Certificate2 last = roots.MaxBy(root => root.NotAfter) ?? throw new CertificateException($"{path} holds no PEM certificate.");
+            return last.NotAfter.ToUniversalTime() > now
+                ? roots
+                : throw new CertificateException($"Every authority in {path} has ended, the last one, {last.Subject}, on {Show(last.NotAfter)}; this node would refuse all others. Get a new one.");
         }
         catch (Exception error) when (error is CryptographicException or IOException or UnauthorizedAccessException)
         {

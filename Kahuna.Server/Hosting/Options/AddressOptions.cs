@@ -78,11 +78,25 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
     public Uri? ReadAnnounced(NodeId self, IReadOnlyList<PeerNode> peers) =>
         Own(self, peers) ?? (values.TryGetValue(OptionSetting.Advertise, out GivenValue value) && Uri.TryCreate(value.Text, UriKind.Absolute, out Uri? address) && address.Scheme == Uri.UriSchemeHttps ? address : null);
 
-    /// <summary>Refuses a node that listens on loopback addresses only and announces another one: nobody could reach it.</summary>
+    /// <summary>
+    /// Refuses a node that listens on loopback addresses only and announces one that they do not serve: nobody could reach it. A name may stand for anything;
+    /// the node warns of it when it has started (<see cref="StartReport"/>).
+    /// </summary>
     public void CheckReachable(IReadOnlyList<Uri> listen, Uri advertise)
     {
-        if (values.TryGetValue(OptionSetting.Listen, out GivenValue value) && listen.Count > 0 && listen.All(address => address.IsLoopback)
-            && IPAddress.TryParse(advertise.IdnHost, out IPAddress? ip) && !IPAddress.IsLoopback(ip) && !IsAnyAddress(advertise))
+        if (!values.TryGetValue(OptionSetting.Listen, out GivenValue value) || listen.Count == 0 || !listen.All(address => address.IsLoopback))
+        {
+            return;
+        }
+
+        if (advertise.IsLoopback)
+        {
+            if (!listen.Any(address => address.Port == advertise.Port))
+            {
+                errors.Add($"{value.Origin}: this node listens on {string.Join(", ", listen.Select(Show))} only, but announces {Show(advertise)}; leave {OptionSetting.Listen.Flag} out, or listen on port {advertise.Port}.");
+            }
+        }
+        else if (IPAddress.TryParse(advertise.IdnHost, out _) && !IsAnyAddress(advertise))
         {
             errors.Add($"{value.Origin}: {string.Join(", ", listen.Select(Show))} can be reached from this machine only, but this node announces {Show(advertise)}; leave {OptionSetting.Listen.Flag} out, or listen on https://0.0.0.0:{advertise.Port}.");
         }

@@ -3,6 +3,7 @@ using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
@@ -61,7 +62,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
 
             recorded?.Check(options);
             DataDirectoryIdentity identity = recorded ?? New(options);
-            StateStoreChoice store = StateStoreSelection.Choose(options, identity.StateStore, RocksDbLibrary.IsAvailable, out string? warning);
+            StateStoreChoice store = StateStoreSelection.Choose(options, identity.StateStore, RocksDbLibrary.IsAvailable, out ReportLine? warning);
             if (identity.Dropping)
             {
                 DirectoryContent.Drop(options.DataDirectory);
@@ -222,7 +223,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         {
             throw new DataDirectoryException(
                 $"{path} is damaged: {OneLine.Of(error.Message)} It says what this data directory is. "
-                + "If the majority of the other nodes is intact, start this node with --rebuild; it then comes back from them.",
+                + StorageException.WayOut,
                 error);
         }
     }

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.RocksDb;
 
 namespace Kahuna.Server.Hosting.Options;
@@ -11,7 +12,7 @@ internal static class StateStoreSelection
     /// <param name="available">Whether the library of RocksDB was found.</param>
     /// <param name="warning">A line for the operator, when a new directory has to do without RocksDB.</param>
     /// <exception cref="DataDirectoryException">The directory cannot be opened in this way; the message is one line.</exception>
-    public static StateStoreChoice Choose(NodeOptions options, StateStoreChoice? recorded, bool available, out string? warning)
+    public static StateStoreChoice Choose(NodeOptions options, StateStoreChoice? recorded, bool available, out ReportLine? warning)
     {
         warning = null;
         StateStoreChoice asked = options.StateStore;

@@ -31,7 +31,7 @@ internal static class StoredState
         }
         catch (InvalidDataException error)
         {
-            throw new GroupUnusableException($"The stored state of {group.Name} cannot be used: {error.Message}. {GroupDamagedException.WayOut}", error);
+            throw new GroupUnusableException($"The stored state of {group.Name} cannot be used: {error.Message}. {StorageException.WayOut}", error);
         }
     }
 }

@@ -185,7 +185,7 @@ internal sealed class RocksStateStore : IStateStore
     internal void Closed() => _readers--;
 
     internal StateDamagedException Damaged(RocksDbException error) =>
-        new($"The state store in {_directory} fails: {error.Message}.{(error.Corruption ? " Rebuild the node from the others, or restore the directory." : "")}", error);
+        new($"The state store in {_directory} fails: {error.Message}.{(error.Corruption ? "" : " Start the node again if the cause can be removed.")}", error);
 
     private void MakeDirectories()
     {

@@ -29,7 +29,7 @@ internal sealed class SnapshotReader : IStateReader
             int read = file.Read(0, header);
             if (SnapshotFormat.Check(header.AsSpan(0, read), group, out StateMark mark) is { } objection)
             {
-                throw new SnapshotDamagedException($"The state in {file.Path} cannot be used: {objection}. {GroupDamagedException.WayOut}");
+                throw new SnapshotDamagedException($"The state in {file.Path} cannot be used: {objection}. {StorageException.WayOut}");
             }
 
             Mark = mark;
@@ -138,5 +138,5 @@ internal sealed class SnapshotReader : IStateReader
     }
 
     private SnapshotDamagedException Damaged(string reason) =>
-        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}. {GroupDamagedException.WayOut}");
+        new($"The state in {_file.Path} is damaged at offset {_offset}: {reason}. {StorageException.WayOut}");
 }

@@ -174,6 +174,7 @@ public sealed class FileStateStoreTests : StateStoreContract
         Put(Snapshot, content);
         SnapshotDamagedException error = Assert.Throws<SnapshotDamagedException>(() => Load(Open(), new GroupId(1)));
         Assert.Contains(Snapshot, error.Message, StringComparison.Ordinal);
+        AssertNamesTheWayOut(error);
         return error.Message;
     }
 

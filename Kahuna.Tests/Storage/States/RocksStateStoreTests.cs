@@ -169,6 +169,31 @@ public sealed class RocksStateStoreTests : StateStoreContract
         });
         Assert.Contains(_directory, error.Message, StringComparison.Ordinal);
         Assert.Contains(Path.GetFileName(file), error.Message, StringComparison.Ordinal);
+        AssertNamesTheWayOut(error);
+    }
+
+    [Fact]
+    public void A_missing_file_is_named_with_the_way_out()
+    {
+        StateDriver state = new();
+        Change(state, new Random(3), 500);
+        using (IStateStore store = Open())
+        {
+            Write(store, new GroupId(1), state.Machine, 1);
+        }
+
+        foreach (string file in Directory.GetFiles(_directory, "*.sst"))
+        {
+            File.Delete(file);
+        }
+
+        StateDamagedException error = Assert.Throws<StateDamagedException>(() =>
+        {
+            using IStateStore store = Open();
+            Load(store, new GroupId(1));
+        });
+        Assert.Contains(_directory, error.Message, StringComparison.Ordinal);
+        AssertNamesTheWayOut(error);
     }
 
     [Fact]
@@ -181,6 +206,7 @@ public sealed class RocksStateStoreTests : StateStoreContract
         StateDamagedException error = Assert.Throws<StateDamagedException>(() => Open().Dispose());
         Assert.Contains("format version 05000000", error.Message, StringComparison.Ordinal);
         Assert.Contains("this program reads version 4", error.Message, StringComparison.Ordinal);
+        AssertNamesTheWayOut(error);
     }
 
     [Fact]

@@ -261,6 +261,12 @@ public abstract class StateStoreContract : IDisposable
 
     private protected abstract IStateStore Open();
 
+    private protected static void AssertNamesTheWayOut(Exception error)
+    {
+        Assert.Contains("start this node with --rebuild", error.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("restore", error.Message, StringComparison.Ordinal);
+    }
+
     private protected static StateMachine Load(IStateStore store, GroupId group)
     {
         StateLoader loader = new(new StateLimits(), store.Find(group)!.Value.Summary);

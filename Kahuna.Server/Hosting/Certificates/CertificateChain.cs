@@ -1,0 +1,57 @@
+using System.Security.Cryptography.X509Certificates;
+using Kahuna.Server.Transport;
+
+namespace Kahuna.Server.Hosting.Certificates;
+
+/// <summary>What a node's certificate depends on: those between it and the authority, and the trusted authorities. Stateless.</summary>
+internal static class CertificateChain
+{
+    /// <summary>
+    /// The certificate that ends first, and what it is. Of several trusted authorities those that have ended do not count, as long as another one has not: an
+    /// old one may stay in the file.
+    /// </summary>
+    public static (string Part, X509Certificate2 Certificate) FirstToEnd(TlsMaterial tls, DateTime now)
+    {
+        (string Part, X509Certificate2 Certificate) first = ("The certificate", tls.Certificate.TargetCertificate);
+        foreach (X509Certificate2 between in tls.Certificate.IntermediateCertificates)
+        {
+            if (between.NotAfter < first.Certificate.NotAfter)
+            {
+                first = ("The intermediate certificate", between);
+            }
+        }
+
+        if (tls.TrustedRoots is { Count: > 0 } roots)
+        {
+            X509Certificate2 root = roots.Where(root => root.NotAfter.ToUniversalTime() > now).MinBy(root => root.NotAfter) ?? roots.MaxBy(root => root.NotAfter)!;
+            if (root.NotAfter < first.Certificate.NotAfter)
+            {
+                first = ("The trusted authority", root);
+            }
+        }
+
+        return first;
+    }
+
+    /// <summary>Why the node's own certificate is not under the authorities that the node trusts; null when it is, or when the node trusts the system's.</summary>
+    public static string? Objection(TlsMaterial tls, DateTime now)
+    {
+        if (tls.TrustedRoots is not { } roots)
+        {
+            return null;
+        }
+
+        using X509Chain chain = new();
+        chain.ChainPolicy.TrustMode = X509ChainTrustMode.CustomRootTrust;
+        chain.ChainPolicy.CustomTrustStore.AddRange(roots);
+        foreach (X509Certificate2 between in tls.Certificate.IntermediateCertificates)
+        {
+            chain.ChainPolicy.ExtraStore.Add(between);
+        }
+
+        chain.ChainPolicy.RevocationMode = X509RevocationMode.NoCheck;
+        chain.ChainPolicy.DisableCertificateDownloads = true;
+        chain.ChainPolicy.VerificationTime = now;
+        return chain.Build(tls.Certificate.TargetCertificate) ? null : string.Join(", ", chain.ChainStatus.Select(static status => status.Status).Distinct());
+    }
+}

@@ -1,0 +1,32 @@
+using System.Reflection;
+using Kahuna.Client;
+using Kahuna.Server.Hosting;
+using Microsoft.Extensions.Logging;
+
+namespace Kahuna.Tests.Hosting;
+
+/// <summary>An event's id says in its category what it is.</summary>
+public sealed class EventIdTests
+{
+    /// <summary>The two events of <see cref="NodeLog"/> whose lines bring their own fields.</summary>
+    private static readonly int[] s_byHand = [2, 5];
+
+    [Fact]
+    public void No_id_stands_for_two_events_of_a_category()
+    {
+        (string Category, int Id)[] events =
+        [
+            .. s_byHand.Select(id => (nameof(NodeLog), id)),
+            .. new[] { typeof(NodeLog).Assembly, typeof(KahunaClient).Assembly }
+                .SelectMany(assembly => assembly.GetTypes())
+                .SelectMany(type => type.GetMethods(BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
+                .Select(method => (Category: method.DeclaringType!.Name, method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId))
+                .Where(found => found.EventId is not null)
+                .Select(found => (found.Category, found.EventId!.Value)),
+        ];
+
+        // One class of events for each category, so that a name is a category.
+        Assert.Equal(["ConnectionLog", "GrpcLog", "LockLog", "NodeLog", "PeerLog"], events.Select(found => found.Category).Distinct().Order(StringComparer.Ordinal));
+        Assert.Empty(events.GroupBy(found => found).Where(same => same.Count() > 1).Select(same => same.Key));
+    }
+}
