@@ -1,4 +1,5 @@
 using System.Runtime.InteropServices;
+using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 
@@ -48,18 +49,24 @@ internal static class ServerProcess
         if (!node.Fatal.IsCompleted)
         {
             await node.DisposeAsync().ConfigureAwait(false);
-            if (node.View.FirstFailure is not { } failure)
-            {
-                return 0;
-            }
-
-            Console.Error.WriteLine("kahuna-server: " + failure);
-            return 1;
+            return CodeAfterStop(node.View, Console.Error);
         }
 
         // The log is dead, or the others do not take this node's directory: nothing can be acknowledged, and a graceful stop could only wait for it.
         Exception reason = await node.Fatal.ConfigureAwait(false);
         Console.Error.WriteLine("kahuna-server: the node stops: " + reason.Message);
+        return 1;
+    }
+
+    /// <summary>Exit code after a graceful stop; the reason for one that is not 0 goes to <paramref name="errors"/>.</summary>
+    internal static int CodeAfterStop(ClusterView view, TextWriter errors)
+    {
+        if (view.FirstFailure is not { } failure)
+        {
+            return 0;
+        }
+
+        errors.WriteLine("kahuna-server: " + failure);
         return 1;
     }
 

@@ -22,7 +22,8 @@ internal static class StatusEndpoint
             return context.Response.Body.WriteAsync(Render(view, figures, storage, memory())).AsTask();
         });
 
-    private static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, (long Persistent, long Ephemeral) memory)
+    /// <summary>The answer as of now.</summary>
+    internal static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, (long Persistent, long Ephemeral) memory)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);

@@ -28,6 +28,7 @@ internal sealed class Partition
     private readonly PartitionTrace? _trace;
     private readonly int _partition;
     private readonly CatchUp _catchUp;
+    private readonly LogIndex _recovered;
     private RaftCore _core;
     private bool _inHand;
     private Term _term;
@@ -66,6 +67,7 @@ internal sealed class Partition
             _core = Recover(recovery);
         }
 
+        _recovered = _core.LastIndex;
         _clients.Core = _core;
         _clients.Epoch = _life?.Epoch ?? 0;
         _clients.MayLease = _life is null ? null : _life.MayLease;
@@ -228,8 +230,8 @@ internal sealed class Partition
 
     public void Persisted(LogIndex index, Term term)
     {
-        _states.LogPersisted(index, term);
         _core.Persisted(index, term);
+        _states.LogPersisted(index, term, _core.DurableIndex);
     }
 
     public void ReportUnreachable(NodeId peer)
@@ -398,11 +400,10 @@ internal sealed class Partition
                 _states.EndSending(end.Transfer);
                 break;
             case BeginView begin:
-                // Only what is on the own disk: the stored state is never ahead of the own log.
-                _states.BeginView(mayBegin: !Failed && _states.Applied <= _core.DurableIndex, begin.Whole);
+                _states.BeginView(mayBegin: !Failed, begin.Whole);
                 break;
             case TakeRecords take:
-                _states.Take(take.Slice, take.BytesMax);
+                _states.Take(take.Slice, take.BytesMax, _core.DurableIndex);
                 break;
             case StateStored stored:
                 _states.StoredThrough(stored.Index);
@@ -761,7 +762,8 @@ internal sealed class Partition
         }
         else
         {
-            _audit.Judge(check, index, isReplayed: _core is null);
+            // What the log had at the start is replayed only as far as it is known to be committed; the rest comes through here later.
+            _audit.Judge(check, index, isRecovered: _core is null || index <= _recovered);
         }
     }
 

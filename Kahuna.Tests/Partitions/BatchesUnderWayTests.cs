@@ -41,6 +41,31 @@ public sealed class BatchesUnderWayTests
         Load(cluster, 2, 0, ticks: 400, () => cluster[away.Value].Lines.Exists(static line => line.Contains("is installed", StringComparison.Ordinal)));
     }
 
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public void State_is_stored_on_a_node_whose_disk_is_the_slowest(bool leads)
+    {
+        ModelCluster cluster = new(3);
+        cluster.Elect();
+        cluster.Tick(100);
+        NodeId leader = cluster.LeaderOf();
+        NodeId slow = leads ? leader : cluster.Ids.First(id => id != leader);
+
+        // A leader proposes nothing while two batches are under way.
+        cluster[slow.Value].Log.Behind = leads ? 1 : 2;
+        LogIndex stored = default;
+        for (int i = 0; i < 2; i++)
+        {
+            // The others commit ahead of its disk: at no moment is everything that it has applied on its disk.
+            Load(cluster, 1, 0, ticks: 600, () => cluster[slow.Value].Loops!.Partition(0).Figures.Stored > stored);
+            stored = cluster[slow.Value].Loops!.Partition(0).Figures.Stored;
+        }
+
+        Assert.Equal(leader, cluster.LeaderOf());
+        Assert.True(cluster[slow.Value].Loops!.Partition(0) is var partition && partition.Applied > partition.Core.DurableIndex);
+    }
+
     /// <summary>Writes to a partition in every tick until something holds.</summary>
     private static void Load(ModelCluster cluster, int partitions, int partition, int ticks, Func<bool>? until)
     {

@@ -108,6 +108,37 @@ public sealed class HangingDiskTests
     }
 
     [Fact]
+    public void Leader_whose_oldest_batch_waits_too_long_hands_over_although_batches_are_finished()
+    {
+        // Two batches are under way at all times, and every 14 ticks one of them is finished.
+        NodeId slow = _cluster.LeaderOf();
+        _cluster[slow.Value].Log.Behind = 1;
+        _cluster.Hung.Add(slow);
+        Write(slow);
+        int syncs = _cluster[slow.Value].Log.Syncs;
+        for (int i = 0; i < 6; i++)
+        {
+            Write(slow);
+            _cluster.Tick(ElectionTicks - 3);
+            _cluster.Hung.Remove(slow);
+            _cluster.Tick();
+            _cluster.Hung.Add(slow);
+        }
+
+        Assert.InRange(_cluster[slow.Value].Log.Syncs - syncs, 1, 6);
+        Assert.NotEqual(slow, _cluster.LeaderOf());
+        Assert.False(_cluster.LeaderOf().IsNone);
+
+        // It is told once: the disk is slow all the time.
+        Assert.Single(_cluster[slow.Value].Lines, static line => line.Contains("has not finished a write", StringComparison.Ordinal));
+        Assert.True(Partition(slow).Figures.IsStalled);
+        _cluster[slow.Value].Log.Behind = 0;
+        _cluster.Hung.Clear();
+        _cluster.Tick(2);
+        Assert.False(Partition(slow).Figures.IsStalled);
+    }
+
+    [Fact]
     public void Who_is_answered_during_a_handover_is_sent_to_the_next_leader()
     {
         NodeId leader = _cluster.LeaderOf();

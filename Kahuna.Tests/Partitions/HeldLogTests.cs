@@ -1,5 +1,6 @@
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
@@ -81,6 +82,62 @@ public sealed class HeldLogTests
         // Once that it has all of it, and again while it loads.
         Assert.InRange(said, 2, 100);
     }
+
+    [Fact]
+    public void Follower_that_loads_a_state_says_so_also_to_senders_of_other_states()
+    {
+        ModelCluster cluster = new(3, partitions: 2, storage: true);
+        cluster.Elect();
+        cluster.Tick(60);
+        NodeId leader = cluster.Elect();
+        Assert.Equal(leader, cluster.LeaderOf(1));
+        NodeId away = cluster.Ids.First(id => id != leader);
+
+        // It has a stored state of both, so that neither is loaded as it comes.
+        Fill(1);
+        cluster.Tick(60);
+        cluster.Crash(away);
+        Fill(8);
+        cluster.Tick(60);
+        void Fill(int thousands)
+        {
+            foreach (string bucket in new[] { BucketOf(0), BucketOf(1) })
+            {
+                for (int i = 0; i < thousands; i++)
+                {
+                    cluster.Send(leader, [.. Enumerable.Range(i * 1_000, 1_000).Select(key => (CommandKind.Set, $"{bucket}/{key}", ""))]);
+                    cluster.Settle();
+                }
+            }
+        }
+
+        GroupId slow = new(2);
+        bool isSlow = true;
+        int said = 0;
+        cluster.Loses = (from, to, frame) =>
+        {
+            if (!SnapshotFrame.Is(frame) || SnapshotFrame.ReadHeader(frame) is var header && header.Group != slow)
+            {
+                return false;
+            }
+
+            said += isSlow && from == away && (header.Flags & SnapshotFrame.LoadingFlag) != 0 ? 1 : 0;
+            return isSlow && to == away && header.Chunk > 0;
+        };
+        cluster.Start(away);
+        cluster.Tick(100);
+        Assert.True(Restored(cluster, away) == 1, string.Join("\n", cluster[leader.Value].Lines.Concat(cluster[away.Value].Lines)));
+
+        // Of the other state one chunk has arrived.
+        Assert.InRange(said, 1, 100);
+        isSlow = false;
+        cluster.Tick(100);
+        Assert.Equal(2, Restored(cluster, away));
+    }
+
+    /// <summary>A bucket in the partition, of two.</summary>
+    private static string BucketOf(int partition) =>
+        Enumerable.Range(0, 100).Select(static i => $"{i}").First(bucket => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(bucket + "/"), 2) == partition);
 
     /// <summary>A cluster one of whose nodes is down and behind the log of the others.</summary>
     private (ModelCluster Cluster, NodeId Away) Behind(long logLimitBytes)

@@ -57,6 +57,22 @@ public sealed class StateAuditTests
         string[] reasons = [.. cluster.Ids.SelectMany(id => cluster[id.Value].Failures).Select(static failure => failure.Message)];
         Assert.InRange(reasons.Length, 2, 3);
         Assert.All(reasons, static reason => Assert.Contains("no digest has a majority", reason, StringComparison.Ordinal));
+
+        // The verdict is in the logs, and no log says yet that it is committed: the next leader commits it. Nobody stops at it again.
+        foreach (NodeId id in cluster.Ids)
+        {
+            cluster.Crash(id);
+        }
+
+        foreach (NodeId id in cluster.Ids)
+        {
+            cluster.Start(id);
+        }
+
+        cluster.Elect();
+        cluster.Tick(100);
+        Assert.Equal(OutcomeStatus.Applied, Write(cluster));
+        Assert.All(cluster.Ids, id => Assert.Empty(cluster[id.Value].Failures));
     }
 
     [Fact]

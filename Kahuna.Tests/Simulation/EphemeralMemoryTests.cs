@@ -133,6 +133,37 @@ public sealed class EphemeralMemoryTests
     }
 
     [Fact]
+    public void A_member_that_is_restored_slowly_keeps_nobody_from_writing()
+    {
+        ScriptedCluster cluster = new(nodes: 3, Limit);
+        string value = new('x', 200_000);
+        const int Keys = 40;
+        for (int i = 0; i < Keys; i++)
+        {
+            Assert.Null(cluster.TrySet($"key{i}", value, Durability.Ephemeral));
+        }
+
+        SimNode slow = cluster.Nodes.First(node => node != cluster.Leader(Durability.Ephemeral));
+        slow.Crash(power: false);
+        cluster.Run(1);
+        cluster.ClogPeers(slow, extraMs: 250);
+        cluster.Start(slow);
+        bool isLetGo = false;
+        for (int i = 0; i < 3 * Keys; i++)
+        {
+            // All that is written is kept for it at first: more than there is room for.
+            Assert.Null(cluster.TrySet($"key{i % Keys}", value, Durability.Ephemeral));
+            cluster.Run(0.05);
+            isLetGo |= cluster.WasSaid($"node {slow.Id} is") && cluster.WasSaid("no more is kept for it (a quarter of --ephemeral-limit");
+        }
+
+        Assert.True(isLetGo);
+        cluster.ClogPeers(slow, extraMs: 0);
+        cluster.Settle();
+        Assert.Equal(value, cluster.Get("key0", Durability.Ephemeral));
+    }
+
+    [Fact]
     public void Writes_in_memory_write_nothing_to_the_disk()
     {
         ScriptedCluster cluster = new(nodes: 3);

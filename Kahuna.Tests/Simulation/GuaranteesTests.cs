@@ -176,6 +176,19 @@ public sealed class GuaranteesTests
     }, kept: false, patienceMs: 60_000);
 
     [Fact]
+    public void With_patience_for_ever_nothing_is_given_up_that_a_majority_may_have() => Look(3, cluster =>
+    {
+        SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
+        nodes[0].Crash(power: false);
+        nodes[2].Pause();
+        cluster.Run(1);
+        cluster.Start(nodes[0]);
+        cluster.Run(3_600);
+        Assert.Equal(1UL, cluster.Epoch);
+        nodes[2].Resume();
+    }, kept: true, patienceMs: int.MaxValue);
+
+    [Fact]
     public void A_node_that_missed_the_end_of_an_epoch_learns_of_it_by_a_snapshot_too() => Look(3, cluster =>
     {
         SimNode missing = cluster.Nodes[2];

@@ -24,7 +24,7 @@ internal sealed class ScriptedCluster
     /// <param name="entriesInFlight">Ephemeral entries that may wait for a majority.</param>
     /// <param name="groups">Number of partitions.</param>
     /// <param name="limits">Limits of the states.</param>
-    /// <param name="patienceMs">How long ephemeral data is kept for nodes that are out of reach; the default of the server.</param>
+    /// <param name="patienceMs">How long ephemeral data is kept for nodes that are out of reach; the default of the server. <see cref="int.MaxValue"/>: for ever.</param>
     public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false, int entriesInFlight = 2, int groups = 1, StateLimits? limits = null, int patienceMs = 600_000)
     {
         SimConfig config = SimConfig.Draw(seed: 1, seconds: 1) with
@@ -170,6 +170,19 @@ internal sealed class ScriptedCluster
             _cluster.Peers.Cut(other.Id, node.Id, isCut);
         }
     }
+
+    /// <summary>Everything between a node and the others takes longer by so much each way; 0 heals that.</summary>
+    public void ClogPeers(SimNode node, long extraMs)
+    {
+        foreach (SimNode other in Nodes.Where(other => other != node))
+        {
+            _cluster.Peers.Clog(node.Id, other.Id, extraMs * 1_000_000);
+            _cluster.Peers.Clog(other.Id, node.Id, extraMs * 1_000_000);
+        }
+    }
+
+    /// <summary>A node has said this lately.</summary>
+    public bool WasSaid(string words) => _cluster.Log.Story().Any(line => line.Contains(words, StringComparison.Ordinal));
 
     /// <summary>Cuts every node off from every other, or heals that.</summary>
     public void CutAll(bool isCut)

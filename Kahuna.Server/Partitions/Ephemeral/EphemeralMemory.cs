@@ -12,7 +12,7 @@ internal sealed class EphemeralMemory(long bytesMax, bool evicts = false, long? 
     /// <summary>A few slabs: what is free in one of them may be of no use for values of another size.</summary>
     private const long ReserveMin = 3 << 20;
 
-    /// <summary>The part of the limit that the logs of all groups may take up for members that keep up, and for such as do not.</summary>
+    /// <summary>The part of the limit that the logs of all groups may take up for members that keep up, and for such as do not or are being restored.</summary>
     private const int LogCacheShare = 8;
     private const int LogShare = 4;
 
@@ -67,6 +67,14 @@ internal sealed class EphemeralMemory(long bytesMax, bool evicts = false, long? 
         CacheBytes = (int)Math.Min(limits.CacheBytes, Math.Max(LogBytesMin, bytesMax / LogCacheShare / groups)),
         CacheBytesMax = (int)Math.Min(limits.CacheBytesMax, Math.Max(LogBytesMin, bytesMax / LogShare / groups)),
     };
+
+    /// <summary>
+    /// What a group's log may take up in memory while a member is being restored, which needs what was written since the state that it gets. Where room is short that is no more than for any other
+    /// member: a slow one must not keep the others from writing.
+    /// </summary>
+    /// <param name="limits">The group's limits (<see cref="LimitLog"/>).</param>
+    /// <param name="groups">Number of groups.</param>
+    public long HeldLogBytes(RaftLimits limits, int groups) => IsPressed ? limits.CacheBytesMax : Math.Max(limits.CacheBytesMax, bytesMax / LogShare / groups);
 
     /// <summary>Why a write that may take up more is refused, or null.</summary>
     /// <param name="pendingBytes">Bytes of writes that are accepted and not applied yet.</param>

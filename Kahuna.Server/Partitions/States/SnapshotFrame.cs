@@ -12,7 +12,7 @@ namespace Kahuna.Server.Partitions.States;
 ///           u64 epoch (0 but for ephemeral groups)
 /// chunk:    flags 1: the last one; mark (StateMark), u32 length, u64 XXH64 of all before and of the records, records
 ///           (a row of records, each after its u32 length, cut anywhere; chunks count from 0)
-/// answer:   flags 1: the follower has the state, 2: it cannot take it, 4: it has all of it and puts it in place; chunk: the next one it waits for
+/// answer:   flags 1: the follower has the state, 2: it cannot take it, 4: it puts a state in place, this one of which it has all, or another group's; chunk: the next one it waits for
 /// </code>
 /// Stateless, any thread.
 /// </summary>

@@ -215,20 +215,23 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         ulong epoch = receiving.Header.Epoch;
         Loops!.Post(new DropState(group) { Epoch = epoch });
-        StateMachine state = receiving.State ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits, _ => SayLoading(receiving));
+        StateMachine state = receiving.State ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits, _ => SayLoading());
         Loops!.Post(new Install(group, receiving.Mark, state) { Epoch = epoch });
         ports.Report($"{group.Title}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
         Finish(receiving, SnapshotFrame.DoneFlag);
     }
 
-    /// <summary>Loading takes this thread for as long as the state is large; the sender must not take that for silence.</summary>
-    private void SayLoading(Receiving receiving)
+    /// <summary>Loading takes this thread for as long as the state is large, also from the groups whose states arrive meanwhile; none of the senders must take that for silence.</summary>
+    private void SayLoading()
     {
         long nowMs = (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency);
-        if (nowMs - receiving.SaidMs >= options.ResendMs)
+        foreach (Receiving receiving in _receivings)
         {
-            receiving.SaidMs = nowMs;
-            Answer(receiving.From, receiving.Header with { Chunk = receiving.Next, Flags = SnapshotFrame.LoadingFlag });
+            if (nowMs - receiving.SaidMs >= options.ResendMs)
+            {
+                receiving.SaidMs = nowMs;
+                Answer(receiving.From, receiving.Header with { Chunk = receiving.Next, Flags = SnapshotFrame.LoadingFlag });
+            }
         }
     }
 
@@ -296,7 +299,7 @@ internal sealed class SnapshotSink(StateKeeperOptions options, KeeperPorts ports
 
         public long DueMs { get; set; }
 
-        /// <summary>When it last told the sender that it is being loaded.</summary>
+        /// <summary>When it last told the sender that a state is being loaded.</summary>
         public long SaidMs { get; set; }
 
         /// <summary>Writes the whole records; what is left of the last one waits for the next chunk.</summary>

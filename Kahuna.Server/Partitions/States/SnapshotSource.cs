@@ -98,7 +98,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         }
         else if ((answer.Flags & SnapshotFrame.LoadingFlag) != 0)
         {
-            // The last chunk is not let go: sending it again asks whether the state is in place.
+            // No chunk is let go: sending them again asks whether the state is in place, or goes on when another one is.
             sending.ProgressMs = nowMs;
         }
         else if (answer.Chunk < sending.FirstKept || answer.Chunk > sending.NextRead)

@@ -106,9 +106,9 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
     /// <summary>A verdict is applied.</summary>
     /// <param name="check">The verdict.</param>
     /// <param name="at">Its entry.</param>
-    /// <param name="isReplayed">At a start: then states without a majority are no reason to stop, or no member could ever start again.</param>
+    /// <param name="isRecovered">The log had it at the start: then states without a majority are no reason to stop, or no member could ever start again.</param>
     /// <exception cref="InvariantException">This node's state is not that of the majority, or there is none.</exception>
-    public void Judge(in CheckEntry check, LogIndex at, bool isReplayed)
+    public void Judge(in CheckEntry check, LogIndex at, bool isRecovered)
     {
         if (_askedAt == check.Index)
         {
@@ -116,7 +116,7 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
             _askedAt = at;
         }
 
-        if (check.Kind == CheckKind.Divided && !isReplayed)
+        if (check.Kind == CheckKind.Divided && !isRecovered)
         {
             throw new InvariantException($"The states of {group.Name} differ between its members at entry {check.Index}, and no digest has a majority; here it is {Text(_digest)}. The group has stopped on all members; keep their data directories.");
         }

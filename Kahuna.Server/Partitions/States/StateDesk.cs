@@ -10,10 +10,11 @@ namespace Kahuna.Server.Partitions.States;
 /// </summary>
 internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts ports, StateMachine loaded)
 {
-    private readonly Dictionary<NodeId, HeldLog> _held = [];
-    private readonly RaftLimits _logLimits = ports.Memory.LimitLog(options.RaftLimits, ports.Partitions);
+    private readonly HeldLogs _held = new(group, options, ports);
     private readonly Dictionary<ulong, StateView> _sent = [];
     private StateView? _view;
+    private LogIndex _viewed;
+    private RecordsTaken? _lastTaken;
     private bool _asked;
     private bool _wholeNeeded;
     private long _bytes;
@@ -57,13 +58,19 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// </summary>
     public void LogRestarts(LogIndex index, Term term) => _restart = (index, term);
 
-    /// <summary>The log is on stable storage up to this entry.</summary>
-    public void LogPersisted(LogIndex index, Term term)
+    /// <summary>The log is on stable storage up to this entry; <paramref name="durable"/> is what that makes of the log there is now.</summary>
+    public void LogPersisted(LogIndex index, Term term, LogIndex durable)
     {
         if (_restart == (index, term))
         {
             _restart = default;
             Release();
+        }
+
+        if (_lastTaken is { } last && _viewed <= durable)
+        {
+            _lastTaken = null;
+            ports.Keeper.Post(last);
         }
     }
 
@@ -75,11 +82,14 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// </summary>
     public void Tick(RaftCore core)
     {
-        LookAtHeld(core);
+        if (_held.LookAt(core, Stored))
+        {
+            Release();
+        }
+
         if (group.IsEphemeral)
         {
-            // A state that is sent is of use only if the log behind it is still there until the follower has caught up: it may grow as large as the state.
-            core.LogMemoryBytesMax = Math.Max(_logLimits.CacheBytesMax, _held.Count > 0 ? State.Counts.Bytes : 0);
+            core.LogMemoryBytesMax = _held.MemoryBytesMax(State.Counts.Bytes);
             Weigh(core);
             ShowFigures(core);
             return;
@@ -207,11 +217,16 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         }
 
         bool whole = wholeWanted || _wholeNeeded;
+        _viewed = Applied;
         _view = whole ? State.ViewAll() : State.ViewChanges();
         ports.Keeper.Post(new ViewBegun(group, new StateMark(Applied, AppliedTerm, _view.Summary), whole));
     }
 
-    public void Take(StateSlice slice, int bytesMax)
+    /// <summary>
+    /// Fills a slice for the store. The last one, after which the state gets its name, waits until the own log has the state's last entry on stable storage: the stored
+    /// state is never ahead of the own log. The view itself does not wait for that, because under load what is applied may be ahead of the own disk at every moment.
+    /// </summary>
+    public void Take(StateSlice slice, int bytesMax, LogIndex durable)
     {
         bool ended = _view is null;
         bool more = !ended && _view!.TryTake(slice, bytesMax);
@@ -221,7 +236,15 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
             _view = null;
         }
 
-        ports.Keeper.Post(new RecordsTaken(group, slice, more, ended, _view?.AsideBytes ?? 0));
+        RecordsTaken taken = new(group, slice, more, ended, _view?.AsideBytes ?? 0);
+        if (more || ended || _viewed <= durable)
+        {
+            ports.Keeper.Post(taken);
+        }
+        else
+        {
+            _lastTaken = taken;
+        }
     }
 
     public void StoredThrough(LogIndex index)
@@ -273,34 +296,23 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
     /// <summary>A follower needs the state; the log from the stored state on is kept for it until it has caught up.</summary>
     public void Send(NodeId follower, Term term, ulong epoch)
     {
-        _held[follower] = new HeldLog(Stored, IsInstalled: false);
+        _held.Begin(follower, group.IsEphemeral ? Applied : Stored);
         ports.Keeper.Post(new SnapshotWanted(group, follower, term, epoch));
     }
 
     /// <summary>A transfer has ended: a follower that has the state gets the log behind it.</summary>
     public void Sent(NodeId follower, LogIndex index, bool installed)
     {
-        if (!_held.ContainsKey(follower))
+        if (_held.Sent(follower, index, installed))
         {
-            return;
+            Release();
         }
-
-        if (installed)
-        {
-            _held[follower] = new HeldLog(index, IsInstalled: true);
-        }
-        else
-        {
-            _held.Remove(follower);
-        }
-
-        Release();
     }
 
     /// <summary>Leadership has ended.</summary>
     public void SendNothing()
     {
-        if (_held.Count > 0)
+        if (_held.Any)
         {
             _held.Clear();
             ports.Keeper.Post(new SnapshotsVoid(group));
@@ -317,6 +329,14 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
             _view = null;
             _wholeNeeded = true;
             _asked = false;
+        }
+
+        if (_lastTaken is { } last)
+        {
+            _lastTaken = null;
+            _wholeNeeded = true;
+            _asked = false;
+            ports.Keeper.Post(last with { Ended = true });
         }
     }
 
@@ -348,53 +368,6 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
             return;
         }
 
-        LogIndex released = Stored;
-        foreach (HeldLog held in _held.Values)
-        {
-            released = held.From < released ? held.From : released;
-        }
-
-        ports.Log.Release(group, released);
+        ports.Log.Release(group, _held.OldestFrom(Stored));
     }
-
-    /// <summary>Lets the log go that followers have taken, and all that is kept for one that has caught up, or is so far behind that the log would reach its limit.</summary>
-    private void LookAtHeld(RaftCore core)
-    {
-        if (_held.Count == 0)
-        {
-            return;
-        }
-
-        // The walk goes on over what is changed and removed.
-        foreach ((NodeId follower, HeldLog held) in _held)
-        {
-            LogIndex match = core.MatchIndex(follower);
-            LogIndex from = held.IsInstalled && match > held.From ? match : held.From;
-            if (held.IsInstalled && HasCaughtUp(core, held, match))
-            {
-                _held.Remove(follower);
-            }
-            else if (!group.IsEphemeral && ports.Log.BytesSince(group, from) > ports.Log.HeldBytesMax)
-            {
-                ports.Report($"{group.Title}: node {follower} is {ports.Log.BytesSince(group, from) >> 20} MiB of log behind, and no more is kept for it (half of --log-limit): it gets another snapshot when it is faster, or less is written.");
-                _held.Remove(follower);
-            }
-            else
-            {
-                _held[follower] = held with { From = from };
-            }
-        }
-
-        Release();
-    }
-
-    /// <summary>What the log keeps in any case reaches back to where the follower is.</summary>
-    private bool HasCaughtUp(RaftCore core, in HeldLog held, LogIndex match) => group.IsEphemeral
-        ? match >= held.From && core.LogMemoryBytes <= options.RaftLimits.CacheBytesMax
-        : match >= Stored && ports.Log.BytesSince(group, match) <= options.FlushLogBytes;
-
-    /// <summary>What is kept of the log for a follower that is being restored.</summary>
-    /// <param name="From">The entry before the first that it needs.</param>
-    /// <param name="IsInstalled">It has the state, and gets entries.</param>
-    private readonly record struct HeldLog(LogIndex From, bool IsInstalled);
 }

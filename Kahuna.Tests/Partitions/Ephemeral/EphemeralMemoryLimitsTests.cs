@@ -71,4 +71,20 @@ public sealed class EphemeralMemoryLimitsTests
         Assert.InRange(limits.CacheBytes, 512 << 10, limits.CacheBytesMax);
         Assert.InRange(limits.CacheBytes, 0, new RaftLimits().CacheBytes);
     }
+
+    [Fact]
+    public void A_log_that_is_kept_for_a_member_that_is_being_restored_has_a_share_until_room_is_short()
+    {
+        const long GB = 1_000_000_000;
+        EphemeralMemory memory = new(GB);
+        RaftLimits limits = memory.LimitLog(new RaftLimits(), groups: 2);
+        Assert.InRange(limits.CacheBytesMax, 1, GB / 16);
+        Assert.Equal(GB / 4 / 2, memory.HeldLogBytes(limits, groups: 2));
+        memory.Changed(bytes: 950_000_000, free: 0, evictable: 0);
+        Assert.Equal(limits.CacheBytesMax, memory.HeldLogBytes(limits, groups: 2));
+        memory.Changed(bytes: -50_000_000, free: 0, evictable: 0);
+        Assert.Equal(GB / 4 / 2, memory.HeldLogBytes(limits, groups: 2));
+        RaftLimits large = limits with { CacheBytesMax = 300_000_000 };
+        Assert.Equal(large.CacheBytesMax, memory.HeldLogBytes(large, groups: 2));
+    }
 }

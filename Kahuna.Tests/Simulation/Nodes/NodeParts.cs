@@ -86,7 +86,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         CheckIntervalMs = config.CheckIntervalMs,
         EphemeralEntriesInFlight = config.EphemeralEntriesInFlight,
         AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
-        PledgeTicks = config.Pledges.OtherMs / config.TickMs,
+        PledgeTicks = config.Pledges.OtherMs == int.MaxValue ? int.MaxValue : config.Pledges.OtherMs / config.TickMs,
         Seed = start,
     };
 }

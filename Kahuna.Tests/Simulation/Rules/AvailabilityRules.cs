@@ -67,7 +67,7 @@ internal sealed class AvailabilityRules
     public long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs);
 
     /// <summary>An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is given up first, when those who remember have waited for it.</summary>
-    private long EphemeralLimitNs => (2 * LimitNs) + ((_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
+    private long EphemeralLimitNs => (2 * LimitNs) + (((long)_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
 
     /// <summary>Since when everything is whole, and every group is served.</summary>
     public long QuietSinceNs { get; private set; }

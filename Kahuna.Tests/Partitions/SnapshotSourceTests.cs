@@ -1,0 +1,158 @@
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+using Kahuna.Server.Storage.States;
+using Kahuna.Tests.State;
+using Kahuna.Tests.Storage;
+
+namespace Kahuna.Tests.Partitions;
+
+/// <summary>How long a leader goes on with a state that it sends: as long as the follower is there.</summary>
+public sealed class SnapshotSourceTests : IDisposable
+{
+    private static readonly NodeId s_follower = new(2);
+    private static readonly GroupId[] s_groups = [new(1), new(2)];
+
+    private readonly HandClock _clock = new();
+    private readonly Transport _transport = new();
+    private readonly Loops _loops = new();
+    private readonly List<string> _lines = [];
+    private readonly List<Exception> _failures = [];
+    private readonly StateKeeperOptions _options = new() { Self = new NodeId(1), FirstTransfer = 1 };
+    private readonly StateKeeper _keeper;
+
+    public SnapshotSourceTests()
+    {
+        FileStateStore store = new(new ModelDisk(), "/state");
+        foreach (GroupId group in s_groups)
+        {
+            Fill(store, group);
+        }
+
+        _keeper = new StateKeeper(_options, new KeeperPorts(store, new ModelLog(), _transport, _clock, line => _lines.Add(line.ToString())), _failures.Add);
+        _keeper.Attach(_loops, static () => { });
+    }
+
+    public void Dispose() => _keeper.Dispose();
+
+    [Fact]
+    public void Follower_that_says_that_it_loads_is_waited_for()
+    {
+        Begin();
+
+        // One of them is loaded, the other one has to wait for that, and the follower says so of both.
+        for (int i = 0; i < 60; i++)
+        {
+            Pass(1_000);
+            Answer(SnapshotFrame.LoadingFlag);
+        }
+
+        Assert.DoesNotContain(_lines, static line => line.Contains("has not answered", StringComparison.Ordinal));
+        Assert.Empty(_loops.Ended);
+        Answer(SnapshotFrame.DoneFlag);
+        Assert.Equal([(s_groups[0], true), (s_groups[1], true)], _loops.Ended);
+        Assert.Empty(_failures);
+    }
+
+    [Fact]
+    public void Follower_that_says_nothing_is_given_up()
+    {
+        Begin();
+        Pass(_options.GiveUpMs - 1);
+        Assert.Empty(_loops.Ended);
+        Pass(_options.ResendMs);
+        Assert.Equal(2, _lines.Count(static line => line.Contains("has not answered", StringComparison.Ordinal)));
+        Assert.Equal([(s_groups[0], false), (s_groups[1], false)], _loops.Ended);
+        Assert.Empty(_failures);
+    }
+
+    private static void Fill(FileStateStore store, GroupId group)
+    {
+        StateDriver state = new();
+        state.Set("key", "value");
+        using StateView view = state.Machine.ViewAll();
+        StateSlice slice = new(1_000);
+        Assert.False(view.TryTake(slice, 1_000));
+        using IStateWriter writer = store.BeginWrite(group, new StateMark(new LogIndex(1), new Term(1), view.Summary), whole: true);
+        writer.Add(slice.Rows.Written);
+        writer.Commit();
+    }
+
+    private void Begin()
+    {
+        foreach (GroupId group in s_groups)
+        {
+            _keeper.Post(new SnapshotWanted(group, s_follower, new Term(1)));
+        }
+
+        Run();
+        Assert.Equal(s_groups, _transport.Transfers.Keys.OrderBy(static group => group.Value));
+    }
+
+    private void Answer(byte flag)
+    {
+        foreach (SnapshotHeader header in _transport.Transfers.Values.OrderBy(static header => header.Group.Value))
+        {
+            ByteBuffer frame = ByteBuffer.Rent();
+            SnapshotFrame.WriteAnswer(frame, header with { Flags = flag });
+            _keeper.Receive(s_follower, frame.Written);
+            frame.Return();
+        }
+
+        Run();
+    }
+
+    private void Pass(int ms)
+    {
+        _clock.NowMs += ms;
+        Run();
+    }
+
+    private void Run()
+    {
+        while (_keeper.Step())
+        {
+        }
+    }
+
+    private sealed class Loops : IStateLoops
+    {
+        public List<(GroupId Group, bool Installed)> Ended { get; } = [];
+
+        public bool Post(StateCall call)
+        {
+            SnapshotSent sent = Assert.IsType<SnapshotSent>(call);
+            Ended.Add((sent.Group, sent.Installed));
+            return true;
+        }
+    }
+
+    private sealed class Transport : IPeerTransport
+    {
+        /// <summary>What was last sent of each group.</summary>
+        public Dictionary<GroupId, SnapshotHeader> Transfers { get; } = [];
+
+        public ByteBuffer BeginFrame() => ByteBuffer.Rent();
+
+        public bool HasWaiting(NodeId peer) => false;
+
+        public bool TrySend(NodeId peer, ByteBuffer frame, bool isUrgent = false)
+        {
+            SnapshotHeader header = SnapshotFrame.ReadHeader(frame.Written);
+            Transfers[header.Group] = header;
+            frame.Return();
+            return true;
+        }
+    }
+
+    private sealed class HandClock : TimeProvider
+    {
+        public long NowMs { get; set; } = 1_000_000;
+
+        public override long TimestampFrequency => 1_000;
+
+        public override long GetTimestamp() => NowMs;
+    }
+}
