@@ -19,6 +19,9 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
     /// <summary>Replies that were read.</summary>
     public long Replies { get; private set; }
 
+    /// <summary>Replies that refuse a request because its caller has too much of something.</summary>
+    public long Refused { get; private set; }
+
     /// <summary>Requests that were sent.</summary>
     public long Requests { get; private set; }
 
@@ -95,13 +98,15 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
         }
     }
 
-    /// <summary>An attack whose commands are malformed attacks nothing.</summary>
-    private static void Check(ReadOnlySpan<byte> replies, int count)
+    /// <summary>Counts refusals. An attack whose commands are malformed attacks nothing.</summary>
+    private void Check(ReadOnlySpan<byte> replies, int count)
     {
         for (; count > 0; count--)
         {
             int length = BinaryPrimitives.ReadInt32LittleEndian(replies[sizeof(int)..]);
-            if (Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) && outcome.Status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
+            bool reads = Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome);
+            Refused += reads && outcome.Status is OutcomeStatus.Busy or OutcomeStatus.SessionsFull ? 1 : 0;
+            if (reads && outcome.Status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
             {
                 throw new InvalidOperationException($"the nodes call this attack's commands {outcome.Status}");
             }
