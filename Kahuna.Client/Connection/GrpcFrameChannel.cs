@@ -16,11 +16,14 @@ internal sealed class GrpcFrameChannel(KahunaClientOptions options) : IFrameChan
     private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
     private readonly ConcurrentDictionary<Uri, GrpcChannel> _channels = new();
 
+    /// <summary>What streams are opened with.</summary>
+    public GrpcMetadata? Headers { get; init; }
+
     /// <inheritdoc/>
     public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
     {
         GrpcChannel channel = _channels.TryGetValue(endpoint, out GrpcChannel? known) ? known : await AddAsync(endpoint).ConfigureAwait(false);
-        return new GrpcFrameStream(await channel.OpenRawDuplexAsync(ExchangePath, null, ct).ConfigureAwait(false));
+        return new GrpcFrameStream(await channel.OpenRawDuplexAsync(ExchangePath, Headers, ct).ConfigureAwait(false));
     }
 
     /// <inheritdoc/>

@@ -2,6 +2,7 @@ using System.Globalization;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Openings;
 
 namespace Kahuna.Server.Api;
 
@@ -17,7 +18,9 @@ internal static class CallNumbers
     public const string IdempotencyHeader = "x-kahuna-idempotency-key";
 
     /// <summary>Adds the number that the headers give, if they do.</summary>
-    /// <exception cref="GrpcException">INVALID_ARGUMENT: they contradict each other or cannot be read.</exception>
+    /// <exception cref="GrpcException">
+    /// INVALID_ARGUMENT: they contradict each other or cannot be read; RESOURCE_EXHAUSTED: the caller begins sessions or keys faster than it may.
+    /// </exception>
     public static void AddTo(ref Command command, CallContext call)
     {
         string? session = call.Header(SessionHeader);
@@ -40,6 +43,11 @@ internal static class CallNumbers
         else if ((session ?? sequence ?? confirmed) is not null)
         {
             throw Invalid($"{(session is null ? SessionHeader : SequenceHeader)} is missing; a numbered call has {SessionHeader} and {SequenceHeader}.");
+        }
+
+        if (call.Http.Features.Get<ConnectionOpenings>()?.Refusal(in command) is { } refusal)
+        {
+            throw OutcomeErrors.Build(GrpcStatusCode.ResourceExhausted, refusal, OutcomeErrors.DidNotHappen);
         }
     }
 

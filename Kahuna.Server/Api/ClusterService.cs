@@ -1,11 +1,16 @@
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Openings;
 using Kahuna.Server.Cluster;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>Tells callers of the cluster's members and leaders. Any thread.</summary>
-internal sealed class ClusterService(ClusterView view, RequestDoor door, CancellationToken stop)
+/// <summary>Tells callers of the cluster's members and leaders, and serves their streams. Any thread.</summary>
+/// <param name="view">What is known of the cluster.</param>
+/// <param name="door">Takes what streams bring.</param>
+/// <param name="pass">By which streams of other nodes are known.</param>
+/// <param name="stop">The node stops.</param>
+internal sealed class ClusterService(ClusterView view, RequestDoor door, NodePass pass, CancellationToken stop)
 {
     public Task<DescribeClusterResponse> DescribeCluster(DescribeClusterRequest request, CallContext context) =>
         Task.FromResult(view.Describe());
@@ -36,5 +41,10 @@ internal sealed class ClusterService(ClusterView view, RequestDoor door, Cancell
         }
     }
 
-    public Task Exchange(RawGrpcStream stream, CallContext context) => new ExchangeStream(door, stream, stop).RunAsync();
+    /// <summary>A stream of frames. What another node's brings has passed that node's door, where it was counted for those who sent it.</summary>
+    public Task Exchange(RawGrpcStream stream, CallContext context)
+    {
+        ConnectionOpenings? openings = pass.Fits(context.Header(NodePass.Header)) ? null : context.Http.Features.Get<ConnectionOpenings>();
+        return new ExchangeStream(door, stream, openings, stop).RunAsync();
+    }
 }

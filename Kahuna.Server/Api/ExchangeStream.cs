@@ -3,9 +3,11 @@ using System.IO.Pipelines;
 using Google.Protobuf;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Openings;
 using Kahuna.Server.Partitions;
 
 namespace Kahuna.Server.Api;
@@ -15,11 +17,16 @@ namespace Kahuna.Server.Api;
 /// the loops deliver. The reader is one asynchronous method; replies come from any thread and are written by whoever
 /// finds no write under way.
 /// </summary>
-internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, CancellationToken stop) : ReplySink(door.Router.Loops, door.Room)
+/// <param name="door">Takes the frames in.</param>
+/// <param name="stream">The stream of bytes.</param>
+/// <param name="openings">What the connection may begin; null: what it likes.</param>
+/// <param name="stop">The node stops.</param>
+internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, ConnectionOpenings? openings, CancellationToken stop) : ReplySink(door.Router.Loops, door.Room)
 {
     /// <summary>Bytes that are copied into the pipe before it is flushed: a frame or so, because what is in the pipe is in memory twice for a moment.</summary>
     private const int FlushBytes = Limits.FrameBytesTarget;
 
+    private readonly RequestHold _hold = stream.Hold;
     private readonly Lock _lock = new();
     private readonly Queue<(ByteBuffer? Frame, int Replies)> _frames = new();
     private readonly SemaphoreSlim _room = new(0, 1);
@@ -51,6 +58,12 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
     public override bool IsClosed => Volatile.Read(ref _ended);
 
+    public override string? RefuseOpening(scoped in Command command) => openings?.Refusal(in command);
+
+    public override void HoldRequests(long bytes) => _hold.Add(bytes);
+
+    public override bool HasRoomToHold(long bytes) => _hold.HasRoom(bytes);
+
     public override void Deliver(ByteBuffer frame, int count)
     {
         Frame.End(frame, count);
@@ -73,6 +86,13 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Can
 
             while (RawGrpcStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
             {
+                if (!_hold.HasRoom(message.Length))
+                {
+                    // Until then the message counts among those that are not complete.
+                    stream.Wait.Rest();
+                    await _hold.WaitForRoomAsync(message.Length, stream.Ended).ConfigureAwait(false);
+                }
+
                 stream.Wait.End();
                 if (!greeted)
                 {

@@ -131,15 +131,14 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         string? sentence = "The command is malformed.";
         if (Command.TryRead(batch.Command(operation), out Command command) && CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
         {
-            uint waitMs = operation.WaitMs & ~Frame.ForwardFlag;
-            if (waitMs != operation.WaitMs && Forward is not null)
+            sentence = batch.Sink.RefuseOpening(in command);
+            if (sentence is null)
             {
-                batch.Forwarded.Add(operation with { WaitMs = waitMs });
+                Sort(batch, in operation, in command);
                 return;
             }
 
-            batch.Add(operation with { WaitMs = waitMs, Slot = router.SlotOf(in command), IsRead = command.IsRead });
-            return;
+            status = OutcomeStatus.Busy;
         }
 
         if (refusals is null)
@@ -153,5 +152,18 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         Outcome.WriteError(refusals, status, sentence!);
         Frame.EndReply(refusals, at);
         refused++;
+    }
+
+    private void Sort(ClientBatch batch, in ClientOperation operation, scoped in Command command)
+    {
+        uint waitMs = operation.WaitMs & ~Frame.ForwardFlag;
+        if (waitMs != operation.WaitMs && Forward is not null)
+        {
+            batch.Forwarded.Add(operation with { WaitMs = waitMs });
+        }
+        else
+        {
+            batch.Add(operation with { WaitMs = waitMs, Slot = router.SlotOf(in command), IsRead = command.IsRead });
+        }
     }
 }

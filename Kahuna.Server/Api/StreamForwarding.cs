@@ -20,6 +20,7 @@ internal sealed class StreamForwarding(UnaryCalls calls)
     private async Task RunAsync(ForwardedRequest request)
     {
         uint tripMs = TripMsMax + HoldMs(request.Command);
+        request.Sink.HoldRequests(request.Command.Length);
         ByteBuffer command = ByteBuffer.Rent(request.Command.Length);
         command.Append(request.Command);
         ByteBuffer replies = ByteBuffer.Rent();
@@ -36,6 +37,7 @@ internal sealed class StreamForwarding(UnaryCalls calls)
         }
 
         Frame.EndReply(replies, at);
+        request.Sink.HoldRequests(-request.Command.Length);
         request.Sink.Deliver(replies, 1);
     }
 

@@ -5,6 +5,7 @@ using Kahuna.Client.Results;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Server.Cluster;
@@ -19,9 +20,10 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
 
     /// <param name="nodes">The endpoints that the cluster's nodes advertise.</param>
     /// <param name="trustedCaFile">Authority of the nodes' certificates; null: the machine's.</param>
+    /// <param name="pass">Shows the other nodes what these calls are.</param>
     /// <param name="loggers">Receives connection events.</param>
-    public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, ILoggerFactory loggers)
-        : this(nodes, trustedCaFile, ConnectionPorts.ForNetwork, loggers)
+    public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, NodePass pass, ILoggerFactory loggers)
+        : this(nodes, trustedCaFile, options => ConnectionPorts.ForNetwork(options) with { Channel = new GrpcFrameChannel(options) { Headers = HeadersOf(pass) } }, loggers)
     {
     }
 
@@ -62,6 +64,8 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
     }
 
     public ValueTask DisposeAsync() => _connection.IsValueCreated ? _connection.Value.DisposeAsync() : ValueTask.CompletedTask;
+
+    private static GrpcMetadata? HeadersOf(NodePass pass) => pass.Text is { } text ? new GrpcMetadata { { NodePass.Header, text } } : null;
 
     private static Operation<ForwardedOutcome> ToOperation(ReadOnlyMemory<byte> bytes, bool mayHaveHappened)
     {

@@ -3,6 +3,7 @@ using System.Net;
 using System.Security.Cryptography;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Openings;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Hosting.Membership;
@@ -40,6 +41,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly CertificateWatch _certificates;
     private readonly LeadershipLog _leadership;
     private readonly ConnectionMemory _connectionMemory = new(IdleMemory.GiveBack);
+    private readonly NodeOpenings _openings = new(TimeProvider.System);
     private readonly CalmHeap _calmHeap = new(static () => GC.GetTotalAllocatedBytes(), IdleMemory.GiveBackAll);
     private readonly NodeStorage _storage;
     private readonly StateKeeper _keeper;
@@ -254,7 +256,8 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
-        _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), TrustedCa(Options), _loggers);
+        NodePass pass = NodeLinks.PassOf(Options);
+        _forwarder = new Forwarder(Options.Peers.Select(peer => peer.Address), TrustedCa(Options), pass, _loggers);
         ReplyRoom room = new();
         RequestDoor door = new(new Router(_loops, _view), Options.ValueBytesMax) { Room = room };
         // The options of the node are all there is: no appsettings.json, no ASPNETCORE_ variables, and above all nobody who watches the
@@ -280,7 +283,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         UnaryCalls calls = new(door, _forwarder);
         door.Forward = new StreamForwarding(calls).Begin;
         LocksService locks = new(new LockCalls(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token);
-        NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), locks, new ClusterService(_view, door, _stopping.Token));
+        NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), locks, new ClusterService(_view, door, pass, _stopping.Token));
         HealthHandlers.AddTo(grpc, _health);
         ReflectionHandlers.AddTo(grpc);
         TellHealth();
@@ -373,7 +376,6 @@ internal sealed class KahunaNode : IAsyncDisposable
     private void ConfigureKestrel(KestrelServerOptions kestrel)
     {
         kestrel.ConfigureKahunaLimits();
-        kestrel.AddServerHeader = false;
         foreach (Uri address in Options.Listen)
         {
             foreach (IPEndPoint endPoint in ListenEndPoints.Of(address))
@@ -381,6 +383,7 @@ internal sealed class KahunaNode : IAsyncDisposable
                 kestrel.Listen(endPoint, listen =>
                 {
                     listen.Use(_connectionMemory.Counting);
+                    listen.Use(_openings.Counting);
                     listen.UseKahunaTls(_tls);
                 });
             }

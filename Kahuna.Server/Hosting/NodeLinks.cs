@@ -1,3 +1,4 @@
+using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Partitions;
@@ -13,10 +14,15 @@ internal static class NodeLinks
         Self = options.NodeId,
         ClusterId = options.ClusterId,
         Partitions = options.Partitions,
-        Secret = options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty,
+        Secret = SecretOf(options),
         Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
         Tls = tls,
         Directory = members,
         FatalErrors = fatalErrors,
     };
+
+    /// <summary>By which nodes of the cluster know each other's forwarded calls.</summary>
+    public static NodePass PassOf(NodeOptions options) => new(SecretOf(options).Span);
+
+    private static ReadOnlyMemory<byte> SecretOf(NodeOptions options) => options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty;
 }

@@ -51,6 +51,7 @@ internal sealed class ClientBatch
         batch._count = 0;
         batch.Forwarded.Clear();
         batch._holders = 1;
+        sink.HoldRequests(buffer.Length);
         return batch;
     }
 
@@ -77,6 +78,7 @@ internal sealed class ClientBatch
             return;
         }
 
+        Sink.HoldRequests(-Buffer.Length);
         Buffer.Return();
         Buffer = null!;
         Sink = null!;

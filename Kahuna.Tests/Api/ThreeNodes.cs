@@ -22,6 +22,9 @@ public sealed class ThreeNodes : IAsyncLifetime
     /// <summary>A channel to a node.</summary>
     internal GrpcChannel Channel(int index) => _channels[index];
 
+    /// <summary>How channels to the nodes are made.</summary>
+    internal GrpcChannelOptions Options { get; private set; } = null!;
+
     internal int LeaderIndex => Math.Max(0, Cluster.Nodes[0].View.Status(0).Leader.Value - 1);
 
     public async Task InitializeAsync()
@@ -29,21 +32,19 @@ public sealed class ThreeNodes : IAsyncLifetime
         Cluster = await EmbeddedCluster.StartAsync(3);
         X509Certificate2Collection roots = [];
         roots.ImportFromPemFile(Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile));
-        foreach (KahunaNode node in Cluster.Nodes)
+        Options = new GrpcChannelOptions
         {
-            _channels.Add(new GrpcChannel(node.Options.Advertise, new GrpcChannelOptions
+            Tls = new SslClientAuthenticationOptions
             {
-                Tls = new SslClientAuthenticationOptions
+                CertificateChainPolicy = new X509ChainPolicy
                 {
-                    CertificateChainPolicy = new X509ChainPolicy
-                    {
-                        TrustMode = X509ChainTrustMode.CustomRootTrust,
-                        RevocationMode = X509RevocationMode.NoCheck,
-                        CustomTrustStore = { roots[0] },
-                    },
+                    TrustMode = X509ChainTrustMode.CustomRootTrust,
+                    RevocationMode = X509RevocationMode.NoCheck,
+                    CustomTrustStore = { roots[0] },
                 },
-            }));
-        }
+            },
+        };
+        _channels.AddRange(Cluster.Nodes.Select(node => new GrpcChannel(node.Options.Advertise, Options)));
     }
 
     public async Task DisposeAsync()

@@ -26,7 +26,7 @@ public sealed class WatchClusterTests
             {
                 try
                 {
-                    await new ClusterService(view, null!, default).WatchCluster(request, writer, context);
+                    await new ClusterService(view, null!, new NodePass([]), default).WatchCluster(request, writer, context);
                 }
                 finally
                 {

@@ -61,7 +61,7 @@ internal sealed class CallContext
         _server = server;
         Http = http;
         Method = method;
-        Requests = new GrpcRequestReader(http.Request, server.Options.MaxReceiveMessageBytes, server.Options.Requests);
+        Requests = new GrpcRequestReader(http.Request, server.Options);
     }
 
     /// <summary><c>/package.Service/Method</c>.</summary>

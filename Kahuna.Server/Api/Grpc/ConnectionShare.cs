@@ -8,6 +8,9 @@ internal sealed class ConnectionShare
     /// <summary>Bytes of its requests that are not complete.</summary>
     public RequestRoom Requests { get; } = new(RequestRoom.ConnectionBytesMax);
 
+    /// <summary>Bytes of its requests that are complete and wait for something.</summary>
+    public RequestRoom Held { get; } = new(RequestRoom.ConnectionBytesMax);
+
     /// <summary>Counts a call that has no end of its own. False, and not counted, when the connection has as many as it may.</summary>
     public bool TryOpenStream(int streamsMax)
     {

@@ -6,23 +6,35 @@ using Kahuna.Client.Wire.Grpc;
 namespace Kahuna.Server.Api.Grpc;
 
 /// <summary>Reads typed messages from the body of a request. Owned by a <see cref="CallContext"/>; one reader at a time.</summary>
-internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes, RequestRoom room)
+internal sealed class GrpcRequestReader(HttpRequest request, GrpcServerOptions options)
 {
+    private readonly int _bytesMax = options.MaxReceiveMessageBytes;
     private readonly PipeReader _body = request.BodyReader;
     private volatile MessageWait? _wait;
+    private RequestHold? _hold;
+    private long _heldBytes;
     private volatile bool _onlyTaken;
 
     /// <summary>The one request of a call that has one was read whole. Any thread.</summary>
     public bool OnlyTaken => _onlyTaken;
 
     /// <summary>The wait for a message that is not here as a whole; made when one is waited for.</summary>
-    public MessageWait Wait => _wait ??= new MessageWait(request.HttpContext.Features.Get<ConnectionShare>()?.Requests, room);
+    public MessageWait Wait => _wait ??= new MessageWait(Share?.Requests, options.Requests);
+
+    /// <summary>What the call's complete requests take up.</summary>
+    public RequestHold Hold => _hold ??= new RequestHold(Share?.Held ?? new RequestRoom(RequestRoom.ConnectionBytesMax), options.Held);
 
     /// <summary>A message of a stream is waited for, longer than <paramref name="patience"/>. Any thread.</summary>
     public bool WaitsLongerThan(TimeSpan patience) => _wait?.IsLongerThan(patience) ?? false;
 
     /// <summary>The call is over.</summary>
-    public void End() => _wait?.End();
+    public void End()
+    {
+        _wait?.End();
+        _hold?.Add(-Interlocked.Exchange(ref _heldBytes, 0));
+    }
+
+    private ConnectionShare? Share => request.HttpContext.Features.Get<ConnectionShare>();
 
     /// <summary>The one request of a call that has one. A message that is there already is read without waiting.</summary>
     /// <exception cref="GrpcException">INTERNAL: none, more than one, cut off, or no message of this type; RESOURCE_EXHAUSTED: over the limit.</exception>
@@ -129,9 +141,15 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes, Reque
                 throw new OperationCanceledException("The call has ended.");
             }
 
-            if (GrpcFraming.TryRead(ref buffer, maxBytes, out bool compressed, out ReadOnlySequence<byte> body))
+            if (GrpcFraming.TryRead(ref buffer, _bytesMax, out bool compressed, out ReadOnlySequence<byte> body))
             {
-                message = Parse(parser, compressed ? Unpack(body) : body);
+                body = compressed ? Unpack(body) : body;
+                if (only)
+                {
+                    Take(body.Length);
+                }
+
+                message = Parse(parser, body);
                 examined = buffer.Start;
                 _onlyTaken = only;
                 _wait?.End();
@@ -158,6 +176,23 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes, Reque
         }
     }
 
+    /// <summary>The one request of a call is in memory until the call is over. Small ones always fit, and are as many as a connection has calls.</summary>
+    private void Take(long bytes)
+    {
+        if (bytes <= RequestRoom.SmallBytes)
+        {
+            return;
+        }
+
+        if (!Hold.HasRoom(bytes))
+        {
+            throw new GrpcException(GrpcStatusCode.ResourceExhausted, "The connection, or the node, has as many requests waiting to be carried out as it may; this one was not. Try again when others have ended.");
+        }
+
+        _heldBytes = bytes;
+        Hold.Add(bytes);
+    }
+
     private static TRequest Parse<TRequest>(MessageParser<TRequest> parser, ReadOnlySequence<byte> body)
         where TRequest : class, IMessage<TRequest>
     {
@@ -178,7 +213,7 @@ internal sealed class GrpcRequestReader(HttpRequest request, int maxBytes, Reque
     {
         string? encoding = request.Headers[GrpcProtocol.EncodingHeader];
         return encoding == GrpcProtocol.GzipEncoding
-            ? new ReadOnlySequence<byte>(GrpcGzip.Decompress(body, maxBytes))
+            ? new ReadOnlySequence<byte>(GrpcGzip.Decompress(body, _bytesMax))
             : throw new GrpcException(GrpcStatusCode.Internal, $"A message is compressed, and the request's grpc-encoding is '{encoding}'.");
     }
 }

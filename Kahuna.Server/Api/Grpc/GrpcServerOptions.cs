@@ -30,6 +30,9 @@ internal sealed class GrpcServerOptions
     /// <summary>The node's room for requests that are not complete.</summary>
     public RequestRoom Requests { get; init; } = new(RequestRoom.NodeBytesMax);
 
+    /// <summary>The node's room for requests that are complete and wait to be carried out, or to be answered.</summary>
+    public RequestRoom Held { get; init; } = new(RequestRoom.NodeBytesMax);
+
     /// <summary>
     /// Calls without an end of their own (exchanges, watches, reflection) that one connection may have: as many as gRPC's proxies put on one connection by default. Each has
     /// 64 KiB of answers that always fit (<see cref="ReplyRoom.SmallBytes"/>).

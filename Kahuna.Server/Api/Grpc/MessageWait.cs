@@ -33,6 +33,13 @@ internal sealed class MessageWait(RequestRoom? connection, RequestRoom node)
         }
     }
 
+    /// <summary>A message is complete, but not taken yet: what is here of it is held, and nobody waits for more.</summary>
+    public void Rest()
+    {
+        _greeted = true;
+        Volatile.Write(ref _since, 0);
+    }
+
     /// <summary>A message is complete, or the call is over: nothing is held and nobody waits.</summary>
     public void End()
     {

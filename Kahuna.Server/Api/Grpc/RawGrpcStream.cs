@@ -22,6 +22,12 @@ internal sealed class RawGrpcStream(CallContext call)
     /// </summary>
     public MessageWait Wait => call.Requests.Wait;
 
+    /// <summary>What the stream's complete requests take up.</summary>
+    public RequestHold Hold => call.Requests.Hold;
+
+    /// <summary>Cancelled when the call is over.</summary>
+    public CancellationToken Ended => call.CancellationToken;
+
     /// <summary>Sends what was written. A caller that takes nothing for <see cref="GrpcServerOptions.ReplyPatience"/> loses the call.</summary>
     public ValueTask<FlushResult> FlushAsync() => call.FlushAsync(CancellationToken.None);
 

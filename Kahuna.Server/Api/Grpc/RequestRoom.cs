@@ -1,10 +1,10 @@
 namespace Kahuna.Server.Api.Grpc;
 
 /// <summary>
-/// The memory that requests may take up while a part of them is still to come: one of each connection, and one of the node. Without it a connection could leave a
-/// thousand of the largest requests unfinished. Any thread.
+/// The memory that requests may take up while a part of them is still to come, or, in a room of their own, while complete ones wait: one of each connection, and one of the node. Without it a
+/// connection could leave a thousand of the largest requests unfinished. Any thread.
 /// </summary>
-/// <param name="bytesMax">Bytes past which larger requests are refused.</param>
+/// <param name="bytesMax">Bytes past which larger requests are refused, or not read.</param>
 internal sealed class RequestRoom(long bytesMax)
 {
     /// <summary>One connection: the largest frame of a stream (33 MB) and as much again for the calls beside it.</summary>
@@ -17,11 +17,21 @@ internal sealed class RequestRoom(long bytesMax)
     public const int SmallBytes = 64 * 1024;
 
     private long _used;
+    private int _waiting;
 
-    /// <summary>Bytes of requests that are not complete.</summary>
+    /// <summary>Bytes of these requests.</summary>
     public long Used => Volatile.Read(ref _used);
 
     public long BytesMax => bytesMax;
+
+    /// <summary>Bytes that are left.</summary>
+    public long Free => Math.Max(0, bytesMax - Used);
+
+    /// <summary>Streams that are not read until there is room for their next request.</summary>
+    public int Waiting => Volatile.Read(ref _waiting);
+
+    /// <summary>So many more streams wait, or less.</summary>
+    public void Wait(int streams) => Interlocked.Add(ref _waiting, streams);
 
     /// <summary>So many bytes more, or less. False when that is more than there is room for; they count until they are taken back.</summary>
     public bool Add(long bytes) => Interlocked.Add(ref _used, bytes) <= bytesMax;

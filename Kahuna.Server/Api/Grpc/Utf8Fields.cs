@@ -15,16 +15,20 @@ internal sealed class Utf8Fields
 {
     private static readonly ConcurrentDictionary<MessageDescriptor, Utf8Fields> s_known = new();
 
+    private readonly string _type;
     private readonly FrozenDictionary<int, FieldDescriptor> _texts;
     private readonly FrozenDictionary<int, FieldDescriptor> _messages;
 
     private Utf8Fields(MessageDescriptor type)
     {
+        _type = type.Name;
         _texts = type.Fields.InFieldNumberOrder().Where(field => field.FieldType == FieldType.String).ToFrozenDictionary(field => field.FieldNumber);
         _messages = type.Fields.InFieldNumberOrder().Where(field => field.FieldType == FieldType.Message).ToFrozenDictionary(field => field.FieldNumber);
     }
 
-    /// <summary>The first field with such text, as <c>key</c> or <c>fence.name</c>; null when there is none.</summary>
+    /// <summary>
+    /// The first field with such text, as <c>key</c> or <c>fence.name</c>; null when there is none. Bytes that cannot be followed are no valid text either: the type's name.
+    /// </summary>
     /// <param name="type">The message's type.</param>
     /// <param name="body">The encoded message, which the type's parser has accepted.</param>
     public static string? FirstInvalid(MessageDescriptor type, ReadOnlySequence<byte> body)
@@ -57,18 +61,22 @@ internal sealed class Utf8Fields
     private string? FirstInvalid(ReadOnlySpan<byte> body)
     {
         int unknownGroups = 0;
-        while (TryReadNumber(ref body, out ulong tag))
+        while (!body.IsEmpty)
         {
-            int number = (int)(tag >> 3);
-            switch (WireFormat.GetTagWireType((uint)tag))
+            if (!TryReadNumber(ref body, out uint tag))
+            {
+                return _type;
+            }
+
+            switch (WireFormat.GetTagWireType(tag))
             {
                 case WireFormat.WireType.LengthDelimited:
-                    if (!TryReadNumber(ref body, out ulong length) || length > (ulong)body.Length)
+                    if (!TryReadNumber(ref body, out uint length) || length > (uint)body.Length)
                     {
-                        return null;
+                        return _type;
                     }
 
-                    if (unknownGroups == 0 && Check(number, body[..(int)length]) is { } field)
+                    if (unknownGroups == 0 && Check(WireFormat.GetTagFieldNumber(tag), body[..(int)length]) is { } field)
                     {
                         return field;
                     }
@@ -82,7 +90,7 @@ internal sealed class Utf8Fields
                     unknownGroups--;
                     break;
                 case var plain when !Skip(ref body, plain):
-                    return null;
+                    return _type;
             }
         }
 
@@ -124,14 +132,17 @@ internal sealed class Utf8Fields
         return true;
     }
 
-    private static bool TryReadNumber(ref ReadOnlySpan<byte> body, out ulong number)
+    /// <summary>A tag or a length of one to ten bytes. The parser drops all but the lowest 32 bits, so other bytes than its own must not hide a field here.</summary>
+    private static bool TryReadNumber(ref ReadOnlySpan<byte> body, out uint number)
     {
+        ulong whole = 0;
         number = 0;
         for (int i = 0; i < Math.Min(body.Length, 10); i++)
         {
-            number |= (ulong)(body[i] & 0x7F) << (7 * i);
+            whole |= (ulong)(body[i] & 0x7F) << (7 * i);
             if (body[i] < 0x80)
             {
+                number = (uint)whole;
                 body = body[(i + 1)..];
                 return true;
             }

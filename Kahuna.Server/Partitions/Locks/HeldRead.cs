@@ -7,6 +7,9 @@ namespace Kahuna.Server.Partitions.Locks;
 /// <param name="command">The read.</param>
 internal sealed class HeldRead(ReplySink sink, uint number, long key, byte[] command)
 {
+    /// <summary>What a held read takes up besides its bytes, in the desk's lists and queue.</summary>
+    private const int PlaceBytes = 256;
+
     public ReplySink Sink => sink;
 
     public uint Number => number;
@@ -14,6 +17,12 @@ internal sealed class HeldRead(ReplySink sink, uint number, long key, byte[] com
     public long Key => key;
 
     public byte[] Command => command;
+
+    /// <summary>Bytes that it takes up.</summary>
+    public long Bytes => BytesOf(command.Length);
+
+    /// <summary>Bytes that a read of this length takes up while it is held.</summary>
+    public static long BytesOf(int length) => PlaceBytes + length;
 
     /// <summary>The one before it in its list; null for the first.</summary>
     public HeldRead? Before { get; set; }

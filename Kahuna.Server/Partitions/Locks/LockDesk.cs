@@ -52,11 +52,12 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
     {
         Command command = Decode(bytes);
         bool mayHold = command.Kind is CommandKind.LockAwait or CommandKind.LockObserve;
-        if (!TryAnswer(sink, number, in command, clusterMs, isLast: !mayHold || command.Number == 0 || sink.HeldBack >= HeldPerSinkMax))
+        bool isFull = sink.HeldBack >= HeldPerSinkMax || !sink.HasRoomToHold(HeldRead.BytesOf(bytes.Length));
+        if (!TryAnswer(sink, number, in command, clusterMs, isLast: !mayHold || command.Number == 0 || isFull))
         {
             long key = command.Kind == CommandKind.LockAwait ? command.ComparedRevision : Table.Rows.WatchKey(command.Key);
             HeldRead read = new(sink, number, key, bytes.ToArray());
-            sink.HoldBack(1);
+            sink.HoldBack(1, read.Bytes);
             _held.Add(read);
             _byEnd.Enqueue(read, output.NowMs + command.Number);
             Table.Rows.IsWatched = true;
@@ -250,7 +251,7 @@ internal sealed class LockDesk(LoopOptions options, TurnOutput output, StateDesk
     private void End(HeldRead read)
     {
         read.HasEnded = true;
-        read.Sink.HoldBack(-1);
+        read.Sink.HoldBack(-1, -read.Bytes);
         _answered++;
     }
 

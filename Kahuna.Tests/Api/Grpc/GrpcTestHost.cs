@@ -7,6 +7,7 @@ using Kahuna.Server.Transport;
 using Kahuna.Tests.Partitions;
 using Kahuna.Tests.Transport;
 using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Hosting.Server.Features;
@@ -38,7 +39,13 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     public GrpcChannel Channel { get; }
 
     /// <summary>Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory. <paramref name="loggers"/> gets what the HTTP server says.</summary>
-    public static async Task<GrpcTestHost> StartAsync(Action<GrpcServer>? services = null, GrpcServerOptions? options = null, bool tls = true, ILogger? log = null, ILoggerFactory? loggers = null)
+    public static async Task<GrpcTestHost> StartAsync(
+        Action<GrpcServer>? services = null,
+        GrpcServerOptions? options = null,
+        bool tls = true,
+        ILogger? log = null,
+        ILoggerFactory? loggers = null,
+        Func<ConnectionDelegate, ConnectionDelegate>? middleware = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
@@ -55,6 +62,11 @@ internal sealed class GrpcTestHost : IAsyncDisposable
             kestrel.Listen(IPAddress.Loopback, 0, listen =>
             {
                 listen.Protocols = HttpProtocols.Http2;
+                if (middleware is not null)
+                {
+                    listen.Use(middleware);
+                }
+
                 if (tls)
                 {
                     listen.UseKahunaTls(certificate);

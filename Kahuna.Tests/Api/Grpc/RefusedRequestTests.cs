@@ -27,6 +27,8 @@ public sealed class RefusedRequestTests
     [InlineData("key", new byte[] { 0x0A, 2, 0xC3, 0x28 })]
     [InlineData("key", new byte[] { 0x0A, 1, (byte)'a', 0x0A, 1, 0xFF })]
     [InlineData("key", new byte[] { 0x7B, 0x7C, 0x0A, 1, 0xFF })]
+    [InlineData("key", new byte[] { 0x8A, 0x80, 0x80, 0x80, 0x10, 1, 0xFF })]
+    [InlineData("key", new byte[] { 0x0A, 0x81, 0x80, 0x80, 0x80, 0x10, 0xFF })]
     public async Task Text_that_is_no_utf_8_is_refused_by_its_field(string field, byte[] message)
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") });

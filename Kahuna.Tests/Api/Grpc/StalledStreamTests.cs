@@ -169,7 +169,7 @@ public sealed class StalledStreamTests
     {
         ClusterView view = new(new ClusterIdentity("test", new NodeId(1), "1", 1, [(new NodeId(1), new Uri("https://127.0.0.1:1"))]), hasEphemeral: false);
         view.ReadCommitIndexFrom(static _ => 0);
-        ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20), default);
+        ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20), new NodePass([]), default);
         return GrpcTestHost.StartAsync(
             server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange)),
             new GrpcServerOptions { RequestReceiveTimeout = request, ReplyPatience = reply },

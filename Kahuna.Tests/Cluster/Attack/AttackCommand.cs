@@ -56,6 +56,7 @@ internal static class AttackCommand
             new FencedWritesAttacker(),
             new ObserversAttacker(),
             new KeyedCallsAttacker(),
+            new SessionsAttacker(),
             new BrokenFramesAttacker(),
             new CrowdAttacker(),
             new RapidResetAttacker(),

@@ -22,6 +22,9 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
     /// <summary>Replies that say that something was done or found.</summary>
     public long Done { get; private set; }
 
+    /// <summary>Replies that refuse a request because its caller has too much of something.</summary>
+    public long Refused { get; private set; }
+
     /// <summary>Requests that were sent.</summary>
     public long Requests { get; private set; }
 
@@ -97,13 +100,14 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
         }
     }
 
-    /// <summary>An attack whose commands are malformed attacks nothing.</summary>
+    /// <summary>Counts what was done and what was refused. An attack whose commands are malformed attacks nothing.</summary>
     private void Check(ReadOnlySpan<byte> replies, int count)
     {
         for (; count > 0; count--)
         {
             int length = BinaryPrimitives.ReadInt32LittleEndian(replies[sizeof(int)..]);
             OutcomeStatus status = Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) ? outcome.Status : OutcomeStatus.Unset;
+            Refused += status is OutcomeStatus.Busy or OutcomeStatus.SessionsFull ? 1 : 0;
             if (status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
             {
                 throw new InvalidOperationException($"the nodes call this attack's commands {status}");

@@ -191,7 +191,7 @@ public sealed class LockDeskTests
         Do(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
         long bob = Do(LockCommands.Acquire("l", "bob", waitMs: 60_000)).Revision;
         ModelSink sink = _cluster.Send(_leader, LockCommands.Await("l", "bob", bob, holdMs: 10_000));
-        sink.HoldBack(Limits.InFlightPerStreamMax / 2);
+        sink.HoldBack(Limits.InFlightPerStreamMax / 2, 0);
         _cluster.Settle();
         Assert.Equal(OutcomeStatus.Queued, sink.Replies[0].Status);
     }

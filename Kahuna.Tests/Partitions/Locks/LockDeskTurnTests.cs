@@ -1,5 +1,6 @@
 using System.Globalization;
 using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Api.Grpc;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.Locks;
 using Kahuna.Server.Partitions.States;
@@ -86,6 +87,37 @@ public sealed class LockDeskTurnTests
         _desk.ServeChanges(_state.TimeMs);
         Assert.InRange(_desk.Held, 40, 49);
         Assert.True(_desk.IsDue);
+    }
+
+    [Fact]
+    public void Reads_that_find_no_room_are_answered_at_once()
+    {
+        const int Streams = 40;
+        const int Observers = 1_000;
+        RequestRoom connection = new(1 << 20);
+        RequestRoom node = new(16 << 20);
+        HoldingSink[] streams = [.. Enumerable.Range(0, Streams).Select(_ => new HoldingSink(new RequestHold(connection, node)))];
+        foreach (HoldingSink stream in streams)
+        {
+            for (uint i = 0; i < Observers; i++)
+            {
+                _desk.Serve(stream, i, LockCommands.Observe("l", 0, holdMs: 30_000), _state.TimeMs);
+            }
+        }
+
+        // A share of the node's room, and as much for each stream as is never refused.
+        Assert.InRange(connection.Used, node.BytesMax / 20, (node.BytesMax / 16) + (Streams * RequestRoom.SmallBytes));
+        Assert.Equal(connection.Used, node.Used);
+        Assert.InRange(_desk.Held, 3_000, (Streams * Observers) - 10_000);
+        Assert.All(streams, static stream => Assert.InRange(stream.HeldBack, 100, Observers));
+
+        Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
+        do
+        {
+            _desk.ServeChanges(_state.TimeMs);
+        }
+        while (_desk.IsDue);
+        Assert.Equal((0, 0, 0), (_desk.Held, connection.Used, node.Used));
     }
 
     [Fact]

@@ -1,0 +1,245 @@
+using Kahuna.Client.Connection;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api;
+using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Partitions;
+using Kahuna.Server.Primitives;
+using Kahuna.Tests.Partitions;
+using Frame = Kahuna.Client.Wire.Frames.Frame;
+
+namespace Kahuna.Tests.Api.Grpc;
+
+/// <summary>Complete requests that wait are counted, per connection and per node: past a limit streams are not read, and large calls refused.</summary>
+public sealed class RequestHoldTests
+{
+    private const string Exchange = "/kahuna.v1.Cluster/Exchange";
+    private const string Set = "/kahuna.v1.KeyValues/SetKeyValue";
+    private const int Mega = 1 << 20;
+
+    [Fact]
+    public void All_streams_of_a_connection_share_its_room()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        RequestRoom connection = new(RequestRoom.ConnectionBytesMax);
+        int taken = 0;
+        for (int i = 0; i < 100; i++)
+        {
+            taken += Take(new RequestHold(connection, node), 33 * Mega);
+        }
+
+        Assert.Equal(1, taken);
+        Assert.True(new RequestHold(connection, node).HasRoom(RequestRoom.SmallBytes));
+        Assert.True(new RequestHold(new RequestRoom(RequestRoom.ConnectionBytesMax), node).HasRoom(33 * Mega));
+    }
+
+    [Fact]
+    public void Connections_that_take_all_they_may_leave_room_for_others()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        for (int i = 0; i < 11; i++)
+        {
+            RequestHold greedy = new(new RequestRoom(RequestRoom.ConnectionBytesMax), node);
+            while (Take(greedy, Mega) > 0)
+            {
+            }
+        }
+
+        Assert.InRange(node.Free, RequestRoom.NodeBytesMax / 2, RequestRoom.NodeBytesMax * 2 / 3);
+        Assert.True(new RequestHold(new RequestRoom(RequestRoom.ConnectionBytesMax), node).HasRoom(8 * Mega));
+    }
+
+    [Fact]
+    public void A_batch_counts_until_its_last_holder_releases_it()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        ByteBuffer buffer = ByteBuffer.Rent();
+        buffer.Append(new byte[1000]);
+        ClientBatch batch = ClientBatch.Rent(buffer, new HoldingSink(new RequestHold(new RequestRoom(Mega), node)), 0);
+        batch.Hold();
+        batch.Release();
+        Assert.Equal(1000, node.Used);
+        batch.Release();
+        Assert.Equal(0, node.Used);
+    }
+
+    [Fact]
+    public void A_message_that_waits_is_counted_and_is_not_waited_for()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        MessageWait wait = new(null, node);
+        wait.Begin(Mega);
+        wait.Rest();
+        Assert.Equal((Mega, false), (node.Used, wait.IsLongerThan(TimeSpan.Zero)));
+        wait.End();
+        Assert.Equal(0, node.Used);
+    }
+
+    [Fact]
+    public async Task Streams_are_not_read_while_there_is_no_room_for_their_next_frame()
+    {
+        const int Streams = 3;
+        RequestRoom node = new(1024L * Mega);
+        RequestRoom parts = new(RequestRoom.NodeBytesMax);
+        await using GrpcTestHost host = await ExchangeAsync(node, parts);
+        byte[] large = Requests(4_000, new string('k', 1_000));
+        node.Add(node.BytesMax);
+        List<RawDuplexCall> calls = [];
+        for (int i = 0; i < Streams; i++)
+        {
+            calls.Add(await GreetAsync(host));
+            await calls[i].RequestStream.WriteAsync(large);
+            await calls[i].RequestStream.FlushAsync();
+        }
+
+        await UntilAsync(() => node.Waiting == Streams);
+        Assert.Equal(node.BytesMax, node.Used);
+
+        // What of a frame is more than a stream's window has been counted as it came, and still is.
+        Assert.True(parts.Used >= Streams * Mega, $"{parts.Used} bytes are counted");
+
+        // A small one is served meanwhile.
+        using (RawDuplexCall small = await GreetAsync(host))
+        {
+            await small.RequestStream.WriteAsync(Requests(1, ""));
+            await small.RequestStream.FlushAsync();
+            await AnswerAsync(small);
+        }
+
+        node.Add(-node.BytesMax);
+        await UntilAsync(() => node.Waiting == 0 && node.Used == Streams * (large.Length - GrpcProtocol.PrefixBytes) && parts.Used == 0);
+        calls.ForEach(static call => call.Dispose());
+    }
+
+    [Fact]
+    public async Task A_stream_whose_caller_goes_away_waits_no_more()
+    {
+        RequestRoom node = new(64 * Mega);
+        await using GrpcTestHost host = await ExchangeAsync(node, new RequestRoom(RequestRoom.NodeBytesMax));
+        node.Add(node.BytesMax);
+        using (RawDuplexCall call = await GreetAsync(host))
+        {
+            await call.RequestStream.WriteAsync(Requests(100, new string('k', 1_000)));
+            await call.RequestStream.FlushAsync();
+            await UntilAsync(() => node.Waiting == 1);
+        }
+
+        await UntilAsync(() => node.Waiting == 0);
+        Assert.Equal(node.BytesMax, node.Used);
+    }
+
+    [Fact]
+    public async Task Large_unary_requests_take_up_room_until_their_calls_end()
+    {
+        RequestRoom node = new(3 * Mega);
+        TaskCompletionSource gate = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+                .Unary<SetKeyValueRequest, SetKeyValueResponse>("SetKeyValue", async (request, _) =>
+                {
+                    await (request.Value.Data.Length > RequestRoom.SmallBytes ? gate.Task : Task.CompletedTask);
+                    return new SetKeyValueResponse { Set = true };
+                })),
+            new GrpcServerOptions { Held = node });
+        Task first = SendAsync(host, Mega);
+        await UntilAsync(() => node.Used > Mega);
+        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => SendAsync(host, Mega));
+        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
+        Assert.StartsWith("The connection, or the node, has as many requests waiting", refused.Status.Message, StringComparison.Ordinal);
+        await SendAsync(host, 1000);
+        gate.SetResult();
+        await first;
+        await UntilAsync(() => node.Used == 0);
+        await SendAsync(host, Mega);
+    }
+
+    private static int Take(RequestHold hold, long bytes)
+    {
+        if (!hold.HasRoom(bytes))
+        {
+            return 0;
+        }
+
+        hold.Add(bytes);
+        return 1;
+    }
+
+    private static Task SendAsync(GrpcTestHost host, int bytes) => host.Channel.UnaryAsync(
+        Set,
+        new SetKeyValueRequest { Key = "a", Durability = Durability.Persistent, Value = new Value { Data = Google.Protobuf.ByteString.CopyFrom(new byte[bytes]) } },
+        SetKeyValueResponse.Parser);
+
+    /// <summary>The shipped exchange, over a partition that carries nothing out.</summary>
+    private static Task<GrpcTestHost> ExchangeAsync(RequestRoom held, RequestRoom parts)
+    {
+        ClusterView view = new(new ClusterIdentity("test", new NodeId(1), "1", 1, [(new NodeId(1), new Uri("https://127.0.0.1:1"))]), hasEphemeral: false);
+        view.ReadCommitIndexFrom(static _ => 0);
+        ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), Mega), new NodePass([]), default);
+        return GrpcTestHost.StartAsync(
+            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange)),
+            new GrpcServerOptions { Held = held, Requests = parts });
+    }
+
+    private static async Task<RawDuplexCall> GreetAsync(GrpcTestHost host)
+    {
+        RawDuplexCall call = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
+        ByteBuffer hello = ByteBuffer.Rent();
+        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+        Frame.End(hello, 0);
+        await call.RequestStream.WriteAsync(hello.WrittenMemory);
+        await call.RequestStream.FlushAsync();
+        hello.Return();
+        return call;
+    }
+
+    /// <summary>A frame of reads of one key; the door refuses an empty one.</summary>
+    private static byte[] Requests(int count, string key)
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        Frame.Begin(frame, FrameKind.Requests);
+        byte[] name = System.Text.Encoding.UTF8.GetBytes(key);
+        for (uint i = 1; i <= count; i++)
+        {
+            Frame.AppendRequest(frame, i, 0, new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = name });
+        }
+
+        Frame.End(frame, count);
+        byte[] bytes = frame.Written.ToArray();
+        frame.Return();
+        return bytes;
+    }
+
+    /// <summary>Reads until a frame of replies comes; the greeting and the map come before.</summary>
+    private static async Task AnswerAsync(RawDuplexCall call)
+    {
+        using FrameReader reader = new();
+        while (true)
+        {
+            int read = await call.ResponseStream.ReadAsync(reader.Space()).AsTask().WaitAsync(LastNet.Span);
+            Assert.NotEqual(0, read);
+            reader.Advance(read);
+            while (reader.TryTake(out ReadOnlySpan<byte> payload))
+            {
+                if (Frame.TryReadHeader(payload, out FrameKind kind, out _, out _) && kind == FrameKind.Replies)
+                {
+                    return;
+                }
+            }
+        }
+    }
+
+    private static async Task UntilAsync(Func<bool> holds)
+    {
+        long until = Environment.TickCount64 + (long)LastNet.Span.TotalMilliseconds;
+        while (!holds())
+        {
+            Assert.True(Environment.TickCount64 < until, "It does not become true.");
+            await Task.Yield();
+        }
+    }
+}

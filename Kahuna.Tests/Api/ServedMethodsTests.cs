@@ -1,0 +1,25 @@
+using Google.Protobuf;
+using Kahuna.Client.Wire.Grpc;
+using Kahuna.Client.Wire.Protos;
+
+namespace Kahuna.Tests.Api;
+
+/// <summary>What the tests of the binding call is not served by a node.</summary>
+[Collection(nameof(ThreeNodesCollection))]
+public sealed class ServedMethodsTests(ThreeNodes nodes)
+{
+    [Theory]
+    [InlineData("/kahuna.v1.Cluster/Echo")]
+    [InlineData("/kahuna.v1.Cluster/Sink")]
+    [InlineData("/kahuna.test.Streams/Echo")]
+    [InlineData("/kahuna.test.Streams/Sink")]
+    public async Task Methods_that_tests_use_are_unimplemented(string path)
+    {
+        GrpcException refusal = await Assert.ThrowsAsync<GrpcException>(() => nodes.Leader.UnaryAsync(path, new DescribeClusterRequest(), DescribeClusterResponse.Parser)).WaitAsync(LastNet.Span);
+        Assert.Equal(GrpcStatusCode.Unimplemented, refusal.Code);
+    }
+
+    [Fact]
+    public async Task What_a_node_serves_is_implemented() =>
+        Assert.NotEmpty((await nodes.Leader.UnaryAsync("/kahuna.v1.Cluster/DescribeCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser)).ToByteArray());
+}
