@@ -25,8 +25,9 @@ internal sealed class SessionsAttacker : Attacker
         Done += stream.Done;
     }
 
-    /// <summary>Begins so many sessions. False when the stream has ended.</summary>
-    public static async Task<bool> BeginAsync(RawStream stream, Random random, int calls, CancellationToken end)
+    /// <summary>Begins so many sessions.</summary>
+    /// <exception cref="IOException">The stream has ended before that.</exception>
+    public static async Task BeginAsync(RawStream stream, Random random, int calls, CancellationToken end)
     {
         for (int i = 1; i <= calls && !end.IsCancellationRequested; i++)
         {
@@ -43,13 +44,8 @@ internal sealed class SessionsAttacker : Attacker
             if (i % InFrame == 0)
             {
                 await stream.SendAsync();
-                if (!await stream.ReadAllAsync())
-                {
-                    return false;
-                }
+                await stream.ReadAllAsync();
             }
         }
-
-        return true;
     }
 }
