@@ -27,7 +27,7 @@ internal static class Limits
     /// <summary>Largest frame that a reader accepts: the target plus one command that carries the largest value twice (value and compared value).</summary>
     public const int FrameBytesMax = FrameBytesTarget + (2 * ValueBytesCeiling) + (64 * 1024);
 
-    /// <summary>Operations that one stream may have in flight; more wait in the client.</summary>
+    /// <summary>Operations that one stream may have in flight; more wait in the client. A frame with more of them is malformed: it bounds the work, and the refusals, of one frame.</summary>
     public const int InFlightPerStreamMax = 16 * 1024;
 
     /// <summary>Longest life of a command, from the call to the last attempt, and so also the longest that an attempt may wait on its way to the log: five minutes. Sessions are remembered for longer.</summary>

@@ -1,5 +1,6 @@
 using System.Buffers;
 using System.Buffers.Binary;
+using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
@@ -96,7 +97,8 @@ internal sealed class RequestDoor(Router router, int valueBytesMax)
         ReadOnlySpan<byte> message = batch.Buffer.Written;
         if (!Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload)
             || !Frame.TryReadHeader(payload, out FrameKind kind, out _, out int count)
-            || kind != FrameKind.Requests)
+            || kind != FrameKind.Requests
+            || count > Limits.InFlightPerStreamMax)
         {
             return -1;
         }

@@ -1,3 +1,7 @@
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+
 namespace Kahuna.Server.Partitions;
 
 /// <summary>
@@ -24,6 +28,9 @@ internal sealed class ReplyRoom(long bytesMax = ReplyRoom.BytesMaxDefault)
     /// </summary>
     public const long WrittenBytesMax = 64L << 20;
 
+    /// <summary>The answer of a write that returns no value.</summary>
+    private const int WithoutValueBytes = Frame.ReplyHeaderBytes + Outcome.HeaderBytes;
+
     /// <summary>A stream gets this part of what is free.</summary>
     private const int Shares = 8;
 
@@ -49,6 +56,13 @@ internal sealed class ReplyRoom(long bytesMax = ReplyRoom.BytesMaxDefault)
         return total <= SmallBytes || total <= Math.Min(StreamBytesMax, Free / Shares) || (waiting <= SmallBytes && bytes <= Free);
     }
 
-    /// <summary>As <see cref="HasForRead"/>, for the answer of a write, which is applied already.</summary>
-    public bool HasForWrite(long waiting, long bytes) => bytes <= SmallBytes || (waiting + bytes <= WrittenBytesMax && bytes <= Free);
+    /// <summary>
+    /// As <see cref="HasForRead"/>, for the answer of a write, which is applied already. An answer without a value always passes: the requests that a stream may have
+    /// unanswered bound it (<see cref="Limits.InFlightPerStreamMax"/>).
+    /// </summary>
+    public bool HasForWrite(long waiting, long bytes)
+    {
+        long total = waiting + bytes;
+        return bytes <= WithoutValueBytes || total <= SmallBytes || (total <= WrittenBytesMax && bytes <= Free);
+    }
 }

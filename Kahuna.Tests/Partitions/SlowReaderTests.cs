@@ -147,18 +147,45 @@ public sealed class SlowReaderTests
         Assert.InRange(Turns - turns, Readers / 5, Readers);
     }
 
-    [Fact]
-    public void Writes_that_return_values_end_unknown_past_their_bound()
+    [Theory]
+    [InlineData(1 << 10)]
+    [InlineData(60 << 10)]
+    [InlineData(1 << 20)]
+    public void Writes_that_return_values_end_unknown_past_their_bound(int valueBytes)
     {
-        Set("big", Mega);
+        const long Asked = 96 * Mega;
+        Set("big", valueBytes);
         byte[] write = Encode(CommandKind.Set, "big", CommandFlags.ReturnPrevious | CommandFlags.IfRevision);
         SlowSink slow = new(_room);
-        _cluster.Send(s_one, slow, [.. Enumerable.Range(0, 1_000).Select(number => ((uint)number, write))]);
+        int writes = (int)(Asked / valueBytes);
+        _cluster.Send(s_one, slow, [.. Enumerable.Range(0, writes).Select(number => ((uint)number, write))]);
         _cluster.Settle();
-        Assert.Equal(1_000, slow.Answers.Count);
+        Assert.Equal(writes, slow.Answers.Count);
         Assert.InRange(_room.Used, 32 * Mega, ReplyRoom.WrittenBytesMax + (2 * Mega));
-        Assert.Equal(63, slow.Answers.Count(static answer => answer.Status == OutcomeStatus.ConditionFailed));
-        Assert.Equal(937, slow.Answers.Count(static answer => answer.Status == OutcomeStatus.Unknown));
+        int whole = slow.Answers.Count(static answer => answer.Status == OutcomeStatus.ConditionFailed);
+        Assert.InRange((long)whole * valueBytes, 60 * Mega, ReplyRoom.WrittenBytesMax);
+        Assert.Equal(writes - whole, slow.Answers.Count(static answer => answer.Status == OutcomeStatus.Unknown));
+    }
+
+    [Fact]
+    public void Many_whose_writes_return_values_that_they_do_not_take_share_one_room()
+    {
+        const int Writers = 20;
+        Set("big", 60_000);
+        byte[] write = Encode(CommandKind.Set, "big", CommandFlags.ReturnPrevious | CommandFlags.IfRevision);
+        for (int i = 0; i < Writers; i++)
+        {
+            _cluster.Send(s_one, new SlowSink(_room), [.. Enumerable.Range(0, 200).Select(number => ((uint)number, write))]);
+            _cluster.Settle();
+        }
+
+        Assert.InRange(_room.Used, _room.BytesMax / 2, _room.BytesMax + (Writers * ReplyRoom.SmallBytes));
+
+        // Who reads is answered, with a value or without.
+        SlowSink reader = new(_room);
+        _cluster.Send(s_one, reader, [(0, write), (1, Encode(CommandKind.Set, "other"))]);
+        _cluster.Settle();
+        Assert.Equal([(0, OutcomeStatus.ConditionFailed), (1, OutcomeStatus.Applied)], reader.Answers);
     }
 
     [Fact]
