@@ -190,7 +190,7 @@ internal sealed class HeldLease
     {
         if (_keeper.HasThread)
         {
-            ThreadPool.UnsafeQueueUserWorkItem(static lease => lease.LogForgotten(), this, preferLocal: false);
+            LossNotices.LogOnPool(this);
         }
         else
         {
@@ -198,7 +198,8 @@ internal sealed class HeldLease
         }
     }
 
-    private void LogForgotten() => LockLog.Forgotten(_calls.Logger, _claim.Resource, Token);
+    /// <summary>Writes that the handle was collected without being disposed.</summary>
+    internal void LogForgotten() => LockLog.Forgotten(_calls.Logger, _claim.Resource, Token);
 
     private async Task RenewAsync()
     {

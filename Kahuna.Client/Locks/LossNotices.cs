@@ -37,6 +37,9 @@ internal sealed class LossNotices
         }
     }
 
+    /// <summary>Writes of a forgotten lease to the application's logger on a thread of the pool: it may block.</summary>
+    public static void LogOnPool(HeldLease lease) => ThreadPool.UnsafeQueueUserWorkItem(static forgotten => forgotten.LogForgotten(), lease, preferLocal: false);
+
     /// <summary>False when no thread is free and there may be no more.</summary>
     private bool TryHandOver(CancellationTokenSource lost)
     {

@@ -68,7 +68,7 @@ public sealed class DirectoryLogTests : IDisposable
         LoopPorts ports = new(1, TimeProvider.System, cluster, again.Log, null!, cluster[1]) { States = again.States, Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
         PartitionRecovery recovery = new(s_group, new LoopOptions { Self = new NodeId(1), Voters = cluster.Ids, PreferredLeader = static _ => new NodeId(1), Seed = 1 }, ports);
         recovery.LoadState();
-        AssertRefusal(Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })), "state/ in the data directory has no state of it (is a disk not mounted?)");
+        AssertRefusal(Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })), "state/ in the data directory has no state of it (is a disk not mounted?)");
     }
 
     [Theory]

@@ -83,7 +83,7 @@ public sealed class PartitionRecoveryTests
         LoopPorts ports = new(1, TimeProvider.System, cluster, new CutLog(), null!, cluster[1]) { States = new FileStateStore(new ModelDisk(), "/state"), Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
         PartitionRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        string message = Assert.Throws<StorageException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+        string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
 
         Assert.Contains("state/ in the data directory has no state of it (is a disk not mounted?)", message, StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
