@@ -23,10 +23,7 @@ internal abstract class Operation
     private CommandKind _kind;
     private CommandDurability _durability;
     private CommandFlags _flags;
-    private long _comparedRevision;
-    private long _ttlMs;
-    private long _atRevision;
-    private long _number;
+    private long _comparedRevision, _ttlMs, _atRevision, _number;
     private ushort _lag;
 
     // Four times the generation, plus the state: a holder of an older generation can therefore never end a newer one.

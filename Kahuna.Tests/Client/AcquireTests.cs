@@ -55,46 +55,6 @@ public sealed class AcquireTests : IAsyncDisposable
         Assert.Equal(now - 10_100 + ((15_400 - 5_000) * 0.99) + 30_000 - 800 - _time.GetTimestamp(), handle.Remaining.TotalMilliseconds);
     }
 
-    [Theory]
-    [InlineData(101)]
-    [InlineData(100)]
-    [InlineData(99)]
-    public async Task A_grant_after_an_hour_in_the_queue_is_never_relied_on_for_too_long_whatever_the_clocks(int rate)
-    {
-        // For 100 ms of the holder's clock the cluster's counts this many.
-        await ConnectAsync();
-        long begun = _time.GetTimestamp();
-        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, TimeSpan.FromHours(2)).AsTask();
-        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, Cluster()));
-        FakeRequest question = Node.Next();
-        for (int i = 0; i < 360; i++)
-        {
-            _time.Advance(TimeSpan.FromMilliseconds(question.WaitingMs!.Value));
-            Reply(question, Waiting(Cluster()));
-            question = Node.Next();
-        }
-
-        long granted = Cluster();
-        Reply(question, Granted(granted + 30_000, granted));
-        LockHandle handle = await acquiring.WaitAsync(Wait.Longest);
-        Assert.InRange(_time.GetTimestamp() - begun, 3_590_000, 3_610_000);
-        Assert.InRange(handle.Remaining.TotalMilliseconds * rate / 100, 30_000 * 0.94, 30_000);
-
-        long Cluster() => (_time.GetTimestamp() - begun) * rate / 100;
-    }
-
-    [Fact]
-    public async Task A_grant_that_by_the_clocks_is_still_to_come_began_before_it_was_told_of()
-    {
-        await ConnectAsync();
-        Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_longLease, s_wait).AsTask();
-        Reply(Node.Next(), new FakeReply(OutcomeStatus.Queued, 12, 5_000));
-
-        // Clocks that differ by more than anything that is promised.
-        Reply(Node.Next(), Granted(endMs: 65_000, nowMs: 35_000));
-        Assert.Equal(s_longLease - TimeSpan.FromMilliseconds(800), (await acquiring.WaitAsync(Wait.Longest)).Remaining);
-    }
-
     [Fact]
     public async Task A_question_is_held_back_for_a_third_of_the_lease_at_most()
     {
@@ -418,16 +378,16 @@ public sealed class AcquireTests : IAsyncDisposable
         options.MaxInFlight = maxInFlight;
     });
 
-    private static FakeReply Waiting(long nowMs) => new(OutcomeStatus.Queued, 12, nowMs);
+    internal static FakeReply Waiting(long nowMs) => new(OutcomeStatus.Queued, 12, nowMs);
 
-    private static FakeReply Granted(long endMs, long nowMs)
+    internal static FakeReply Granted(long endMs, long nowMs)
     {
         byte[] now = new byte[sizeof(long)];
         BinaryPrimitives.WriteInt64LittleEndian(now, nowMs);
         return new FakeReply(OutcomeStatus.Found, 12, endMs, now);
     }
 
-    private static void Reply(FakeRequest request, FakeReply reply) => request.Connection.Reply(request, reply);
+    internal static void Reply(FakeRequest request, FakeReply reply) => request.Connection.Reply(request, reply);
 
     private static async Task FailsAsync<T>(Task<T> call, KahunaErrorCode code, OperationOutcome outcome)
     {
