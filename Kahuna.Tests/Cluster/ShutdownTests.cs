@@ -96,7 +96,7 @@ public sealed class ShutdownTests(ITestOutputHelper output)
         using Process process = Process.Start(NodeProcess.StartInfo(cluster.CertificateDirectory, log, options))!;
         try
         {
-            await Eventually.TrueAsync(s_within, "the node has started", () => Task.FromResult(File.Exists(log) && File.ReadAllText(log).Contains("data in", StringComparison.Ordinal)));
+            await Eventually.TrueAsync(s_within, "the node has started", () => Task.FromResult(File.Exists(log) && File.ReadAllText(log).Contains("; listens on ", StringComparison.Ordinal)));
             Signal.Send(process.Id, Signal.Terminate);
             Assert.True(process.WaitForExit(s_within));
         }
