@@ -1,6 +1,7 @@
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
@@ -127,6 +128,32 @@ public sealed class StateFlushTests
         node.Keeper.Post(new FlushDue(s_group));
         cluster.Tick(2);
         Assert.Equal(partition.Applied, node.Storage.States.Find(s_group)?.Index);
+    }
+
+    [Fact]
+    public void A_group_that_stops_while_its_state_waits_for_the_log_holds_up_no_other()
+    {
+        ModelCluster cluster = new(3, partitions: 2, storage: true);
+        cluster.Elect();
+        cluster.Tick(20);
+        NodeId leader = cluster.Elect();
+        ModelCluster.ModelNode node = cluster[leader.Value];
+        Partition stops = node.Loops!.Partition(KeyRouting.Partition("key"u8, 2));
+        Partition other = node.Loops.Partition(1 - stops.Number);
+        cluster.Hung.Add(leader);
+        cluster.Send(leader, (CommandKind.Set, "key", "value"));
+        cluster.Tick(2);
+        Assert.True(stops.Applied > stops.Core.DurableIndex);
+        node.Keeper!.Post(new FlushDue(stops.Group));
+        cluster.Tick(2);
+
+        stops.Fail();
+        cluster.Hung.Clear();
+        cluster.Tick(2);
+        Assert.True((node.Storage!.States!.Find(stops.Group)?.Index ?? default) < stops.Applied);
+        node.Keeper.Post(new FlushDue(other.Group));
+        cluster.Tick(2);
+        Assert.Equal(other.Applied, node.Storage.States.Find(other.Group)?.Index);
     }
 
     private static void Run(StateKeeper keeper)
