@@ -89,12 +89,13 @@ public sealed class RequestHoldTests
         await using GrpcTestHost host = await ExchangeAsync(node, parts);
         byte[] large = Requests(4_000, new string('k', 1_000));
         node.Add(node.BytesMax);
-        List<RawDuplexCall> calls = [];
-        for (int i = 0; i < Streams; i++)
+        using RawDuplexCall first = await GreetAsync(host);
+        using RawDuplexCall second = await GreetAsync(host);
+        using RawDuplexCall third = await GreetAsync(host);
+        foreach (RawDuplexCall call in new[] { first, second, third })
         {
-            calls.Add(await GreetAsync(host));
-            await calls[i].RequestStream.WriteAsync(large);
-            await calls[i].RequestStream.FlushAsync();
+            await call.RequestStream.WriteAsync(large);
+            await call.RequestStream.FlushAsync();
         }
 
         await UntilAsync(() => node.Waiting == Streams);
@@ -113,7 +114,6 @@ public sealed class RequestHoldTests
 
         node.Add(-node.BytesMax);
         await UntilAsync(() => node.Waiting == 0 && node.Used == Streams * (large.Length - GrpcProtocol.PrefixBytes) && parts.Used == 0);
-        calls.ForEach(static call => call.Dispose());
     }
 
     [Fact]
@@ -148,11 +148,13 @@ public sealed class RequestHoldTests
             new GrpcServerOptions { Held = node });
         Task first = SendAsync(host, Mega);
         await UntilAsync(() => node.Used > Mega);
+        using CancellationTokenSource limit = new(LastNet.Span);
+        limit.Token.UnsafeRegister(static open => ((TaskCompletionSource)open!).TrySetResult(), gate);
         GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => SendAsync(host, Mega));
         Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
         Assert.StartsWith("The connection, or the node, has as many requests waiting", refused.Status.Message, StringComparison.Ordinal);
         await SendAsync(host, 1000);
-        gate.SetResult();
+        gate.TrySetResult();
         await first;
         await UntilAsync(() => node.Used == 0);
         await SendAsync(host, Mega);
