@@ -53,8 +53,9 @@ public sealed class ConnectionOpeningsTests
         Assert.Equal(1, Begin(_node.Of(s_there), isKey, 1));
 
         // What the address refused has cost the connection nothing.
-        _time.Now += TimeSpan.FromSeconds(1);
         int most = (isKey ? OpeningLimits.KeysOfConnection : OpeningLimits.SessionsOfConnection).Burst;
+        Assert.Equal(0, Begin(late, isKey, 2 * most));
+        _time.Now += TimeSpan.FromSeconds(1);
         Assert.Equal(Math.Min(most, rate.PerSecond), Begin(late, isKey, most));
     }
 
