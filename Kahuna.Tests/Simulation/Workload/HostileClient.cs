@@ -184,7 +184,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         await stream.SendAsync();
         await ReadForAsync(stream, 3_000);
         cluster.Clients.WindowsFilled += stream.Done == Limits.SessionWindow ? 1 : 0;
-        await PauseAsync(_random.Between(5_000, 20_000));
+        await PauseAsync(_random.Between(20_000, 40_000));
     }
 
     private async Task WriteLargeAsync()
