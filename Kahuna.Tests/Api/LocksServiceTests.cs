@@ -145,12 +145,14 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     public async Task A_wait_ends_and_a_lease_ends(bool throughLeader)
     {
         UnaryLocks locks = throughLeader ? Leader : Follower;
-        AcquireLockResponse first = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "first", leaseMs: 10_000));
+        AcquireLockResponse first = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "first"));
         AcquireLockResponse over = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "short", waitMs: 300));
         Assert.Equal(new AcquireLockResponse { HolderToken = first.Token }, over);
         Assert.Equal(0, (await Leader.GetAsync(_name, Durability.Persistent))!.Waiting);
+        await Leader.ReleaseAsync(_name, Durability.Persistent, "first", first.Token);
+        AcquireLockResponse left = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "left", leaseMs: 1_500));
         AcquireLockResponse next = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "next", leaseMs: 200_000, waitMs: 230_000));
-        Assert.True(next.Granted);
+        Assert.True(left.Granted && next.Granted && next.Token > left.Token);
         Assert.InRange(next.RemainingLeaseMs, 1, 200_000);
     }
 
