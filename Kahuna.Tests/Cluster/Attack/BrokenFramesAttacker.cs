@@ -4,6 +4,7 @@ namespace Kahuna.Tests.Cluster.Attack;
 internal sealed class BrokenFramesAttacker : Attacker
 {
     private const int Streams = 20;
+    private const int Kinds = 3;
 
     private static readonly byte[] s_hugeLength = [0, 0xFF, 0xFF, 0xFF, 0xFF, 0x0A];
     private static readonly byte[] s_neverEnds = [0, 0x02, 0, 0, 0, 0x0A];
@@ -12,7 +13,7 @@ internal sealed class BrokenFramesAttacker : Attacker
 
     public override string Name => "broken frames";
 
-    protected override long DoneMin => Streams;
+    protected override long DoneMin => Kinds;
 
     protected override string DoneWords => "of them sent";
 
@@ -23,7 +24,7 @@ internal sealed class BrokenFramesAttacker : Attacker
             await using RawStream stream = await AttackTarget.OpenAsync(target.Nodes[i % target.Nodes.Count]);
             byte[] bytes = new byte[_random.Next(1, 5_000)];
             _random.NextBytes(bytes);
-            await stream.SendAsync((i % 3) switch { 0 => bytes, 1 => s_hugeLength, _ => s_neverEnds });
+            await stream.SendAsync((i % Kinds) switch { 0 => bytes, 1 => s_hugeLength, _ => s_neverEnds });
             Done++;
         }
     }
