@@ -4,7 +4,8 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Storage.RocksDb;
 
-/// <summary>The interop on the real library: what is taken in is there, what fails says so, and nothing is left behind.</summary>
+/// <summary>The interop on the real library: what is taken in is there, what fails says so, and nothing is left behind, which only shows while no other test takes memory.</summary>
+[Collection(MeasuredHeapCollection.Name)]
 public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
 {
     private const int OpensWithoutGrowth = 10_000;
