@@ -12,7 +12,7 @@ namespace Kahuna.Client.Locks;
 /// </summary>
 internal sealed class LeaseClock(ConnectionClock clock)
 {
-    /// <summary>This clock counts slower than the leader's by one part in so many, at most.</summary>
+    /// <summary>The local clock is slower than the leader's by at most one part in this many: 1 %.</summary>
     public const long RateParts = 100;
 
     private long _offset = long.MinValue;

@@ -62,7 +62,7 @@ internal sealed class NamedLeases
         }
     }
 
-    /// <summary>A grant is over: whoever relies on it, or is about to, is told.</summary>
+    /// <summary>Tells every lease of a grant that it is over, and every call that may be about to get it.</summary>
     public void Lose(in LockClaim claim, long token)
     {
         if (claim.IsNamed)
@@ -71,7 +71,10 @@ internal sealed class NamedLeases
         }
     }
 
-    /// <summary>A grant is about to be given back, until the result is disposed: whoever relies on it is told.</summary>
+    /// <summary>
+    /// As <see cref="Lose(in LockClaim, long)"/>, for a grant that is about to be given back. The caller disposes the
+    /// result when the request has ended.
+    /// </summary>
     public Parting GiveBack(in LockClaim claim, long token) => claim.IsNamed ? GiveBack(claim.Key, token) : default;
 
     /// <inheritdoc cref="GiveBack(in LockClaim, long)"/>

@@ -88,7 +88,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Con
             {
                 if (!_hold.HasRoom(message.Length))
                 {
-                    // Until then the message counts among those that are not complete.
+                    // A message that waits still counts as incomplete.
                     stream.Wait.Rest();
                     await _hold.WaitForRoomAsync(message.Length, stream.Ended).ConfigureAwait(false);
                 }

@@ -34,19 +34,19 @@ internal abstract class ReplySink(int loops, ReplyRoom? room = null)
     /// <summary>Null when a command of this caller may begin the session or idempotency key that it names. Otherwise the sentence of its refusal. Any thread.</summary>
     public virtual string? RefuseOpening(scoped in Command command) => null;
 
-    /// <summary>So many more answers are held back, or less, and their requests take up so many bytes. Any thread.</summary>
+    /// <summary>Adds to the answers that are held back and to the bytes of their requests; negative numbers take them off. Any thread.</summary>
     public void HoldBack(int answers, long bytes)
     {
         Interlocked.Add(ref _heldBack, answers);
         HoldRequests(bytes);
     }
 
-    /// <summary>Complete requests of this caller take up so many bytes more, or less, until they are carried out or answered. Any thread.</summary>
+    /// <summary>Adds to the bytes that complete requests of this caller take up; a negative number gives them back. Any thread.</summary>
     public virtual void HoldRequests(long bytes)
     {
     }
 
-    /// <summary>There is room for so many bytes of a request whose answer is held back. Any thread.</summary>
+    /// <summary>True when a request of this size may have its answer held back. Any thread.</summary>
     public virtual bool HasRoomToHold(long bytes) => true;
 
     /// <summary>Takes over a Replies frame, begun but not ended, with <paramref name="count"/> replies. Never blocks; from the loop's thread. The sink returns the buffer.</summary>

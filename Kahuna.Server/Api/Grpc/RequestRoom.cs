@@ -19,7 +19,7 @@ internal sealed class RequestRoom(long bytesMax)
     private long _used;
     private int _waiting;
 
-    /// <summary>Bytes of these requests.</summary>
+    /// <summary>Bytes in use.</summary>
     public long Used => Volatile.Read(ref _used);
 
     public long BytesMax => bytesMax;
@@ -30,7 +30,7 @@ internal sealed class RequestRoom(long bytesMax)
     /// <summary>Streams that are not read until there is room for their next request.</summary>
     public int Waiting => Volatile.Read(ref _waiting);
 
-    /// <summary>So many more streams wait, or less.</summary>
+    /// <summary>Adds to the number of streams that wait; a negative number takes them off.</summary>
     public void Wait(int streams) => Interlocked.Add(ref _waiting, streams);
 
     /// <summary>So many bytes more, or less. False when that is more than there is room for; they count until they are taken back.</summary>

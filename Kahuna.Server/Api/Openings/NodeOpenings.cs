@@ -5,7 +5,8 @@ using Microsoft.AspNetCore.Connections;
 namespace Kahuna.Server.Api.Openings;
 
 /// <summary>
-/// Who begins sessions and idempotency keys at this node, by address, so that no address uses up what a partition remembers of them. Owned by the node; any thread.
+/// Token buckets for beginning sessions and idempotency keys, by client address, so that no address uses up what a
+/// partition remembers. Owned by the node; any thread.
 /// </summary>
 /// <param name="time">The clock.</param>
 internal sealed class NodeOpenings(TimeProvider time)
@@ -58,7 +59,7 @@ internal sealed class NodeOpenings(TimeProvider time)
         }
     }
 
-    /// <summary>Forgets addresses with full buckets whenever there are twice as many as the last time.</summary>
+    /// <summary>Drops addresses whose buckets are full, each time the number of addresses has doubled.</summary>
     private void Tidy(long nowMs)
     {
         if (_addresses.Count < _tidiesAt)

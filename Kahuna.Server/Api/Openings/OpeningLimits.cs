@@ -1,8 +1,9 @@
 namespace Kahuna.Server.Api.Openings;
 
 /// <summary>
-/// How fast sessions and idempotency keys may be begun. What a partition remembers of them it must keep for a command's life (six minutes), so whoever begins them without a bound refuses all
-/// others (a million of each kind). In six minutes one address gets less than half of that. Stateless.
+/// Rates at which sessions and idempotency keys may be begun. A partition remembers a million of each and may forget none
+/// that is younger than a command's life (six minutes), so a client without a bound would keep all others out. In six
+/// minutes one address gets less than half of them. Stateless.
 /// </summary>
 internal static class OpeningLimits
 {
@@ -18,7 +19,9 @@ internal static class OpeningLimits
     /// <summary>470,000 in six minutes, less than half of the quota, also when all of them are for one partition.</summary>
     public static readonly OpeningRate KeysOfAddress = new(20_000, 1_250);
 
-    /// <summary>Sessions of one connection that are known to have been begun: a call of these costs nothing. 30 KB for a connection that has begun so many.</summary>
+    /// <summary>
+    /// Sessions that a connection remembers as begun; their further calls need no token. They take up 30 KB at most.
+    /// </summary>
     public const int KnownSessionsMax = 1024;
 
     /// <summary>Addresses below which those that owe nothing are not looked for.</summary>

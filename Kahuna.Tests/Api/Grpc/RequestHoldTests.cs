@@ -55,6 +55,39 @@ public sealed class RequestHoldTests
     }
 
     [Fact]
+    public void A_connection_that_holds_nothing_sends_ordinary_frames_to_a_full_node()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        node.Add(node.BytesMax);
+        RequestHold hold = new(new RequestRoom(RequestRoom.ConnectionBytesMax), node);
+        Assert.False(hold.HasRoom(Mega));
+        Assert.Equal(1, Take(hold, Limits.FrameBytesTarget + 1_000));
+        Assert.Equal(0, Take(hold, Limits.FrameBytesTarget + 1_000));
+        hold.Add(-hold.Bytes);
+        Assert.Equal(1, Take(hold, Limits.FrameBytesTarget + 1_000));
+    }
+
+    [Fact]
+    public async Task A_frame_has_a_bound_of_requests()
+    {
+        RequestRoom node = new(RequestRoom.NodeBytesMax);
+        await using GrpcTestHost host = await ExchangeAsync(node, new RequestRoom(RequestRoom.NodeBytesMax));
+        using (RawDuplexCall most = await GreetAsync(host))
+        {
+            await most.RequestStream.WriteAsync(Requests(Limits.InFlightPerStreamMax, ""));
+            await most.RequestStream.FlushAsync();
+            await AnswerAsync(most);
+        }
+
+        using RawDuplexCall more = await GreetAsync(host);
+        await more.RequestStream.WriteAsync(Requests(Limits.InFlightPerStreamMax + 1, ""));
+        await more.RequestStream.FlushAsync();
+        GrpcStatus refused = await more.GetStatusAsync().WaitAsync(LastNet.Span);
+        Assert.Equal(GrpcStatusCode.InvalidArgument, refused.Code);
+        Assert.Contains("A frame is malformed", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void A_batch_counts_until_its_last_holder_releases_it()
     {
         RequestRoom node = new(RequestRoom.NodeBytesMax);
@@ -124,7 +157,7 @@ public sealed class RequestHoldTests
         node.Add(node.BytesMax);
         using (RawDuplexCall call = await GreetAsync(host))
         {
-            await call.RequestStream.WriteAsync(Requests(100, new string('k', 1_000)));
+            await call.RequestStream.WriteAsync(Requests(1_000, new string('k', 1_000)));
             await call.RequestStream.FlushAsync();
             await UntilAsync(() => node.Waiting == 1);
         }
