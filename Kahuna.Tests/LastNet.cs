@@ -1,7 +1,13 @@
+using Kahuna.Client.Wire;
+
 namespace Kahuna.Tests;
 
-/// <summary>The longest wait for what must come. It ends a test that hangs, and says nothing about speed: a pass never waits for it. Stateless.</summary>
+/// <summary>Longest waits for what must come. They end a test that hangs, and say nothing about speed: a pass never waits for them. Stateless.</summary>
 internal static class LastNet
 {
-    public static readonly TimeSpan Span = TimeSpan.FromMinutes(10);
+    /// <summary>The longest that a client's call may take.</summary>
+    public static readonly TimeSpan Call = TimeSpan.FromMilliseconds(Limits.CommandWaitMsMax);
+
+    /// <summary>The longest wait of a test.</summary>
+    public static readonly TimeSpan Span = TimeSpan.FromMinutes(20);
 }

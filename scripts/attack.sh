@@ -5,9 +5,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
   cat <<USAGE
-Usage: scripts/attack.sh [--minutes M]
+Usage: scripts/attack.sh [--minutes M] [--only KIND,KIND]
 
   --minutes M   how long the attackers go on; default 10
+  --only KIND   only these kinds of attackers, separated by commas: hello-bytes, connections, slow-reader,
+                colliding-keys, fenced-writes, observers, keyed-calls, sessions, broken-frames, crowd,
+                rapid-reset, watchers, bad-text
 
 Bytes that are no TLS, floods of connections and streams, readers that never read, keys that collide, writes under
 tokens of crowded locks, observers, idempotency keys, broken frames, crowds of readers that one release lets in,
@@ -31,6 +34,11 @@ while [[ $# -gt 0 ]]; do
       ;;
     --minutes)
       [[ "${2:-}" =~ ^[0-9]{1,4}(\.[0-9]{1,3})?$ && "$2" =~ [1-9] ]] || bad_usage "--minutes needs a number above 0"
+      arguments+=("$1" "$2")
+      shift 2
+      ;;
+    --only)
+      [[ "${2:-}" =~ ^[a-z,-]+$ ]] || bad_usage "--only needs kinds of attackers; --help names them"
       arguments+=("$1" "$2")
       shift 2
       ;;

@@ -20,7 +20,7 @@ isolated  the leader loses the other nodes and the clients for 6 seconds
 
 A worker makes one call after the other, reads and writes. The longest call of each round counts: its median over
 the rounds must be at most 1.5 s, and the worst at most 2.5 s. Prints a table with "ok" or "BELOW"; the exit code is 0
-also when a floor is missed, and 1 when a call failed.
+also when a floor is missed, and 1 when a call had no success or a fault did not reach the leader.
 
 Needs root and iproute2. The namespaces have a network of their own, which the machine's does not see. All lies under
 .kahuna/ and is removed; nothing stays running. A round takes about 20 seconds.

@@ -86,7 +86,7 @@ internal sealed class OptionTable
     public Option<string> MaxErrors { get; } =
         CreateOptional("--max-errors", "n", "Errors, timeouts and backlog of the measurement above which the exit code is 4 [default: any number, as long as one request is answered]");
 
-    public Option<string> ConnectTimeout { get; } = Create("--connect-timeout", "seconds", "10", "Time to reach the system under load");
+    public Option<string> ConnectTimeout { get; } = Create("--connect-timeout", "seconds", "10", "Time to reach the system under load; embedded nodes have five minutes");
 
     public Option<bool> Verify { get; } = new("--verify")
     {

@@ -34,6 +34,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     private volatile bool _isClosed;
     private int _isDisposed;
     private int _armed;
+    private int _news;
 
     public ClusterConnection(ConnectionSettings settings, ConnectionPorts ports, ILogger logger)
     {
@@ -75,6 +76,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             _links.Start();
         }
 
+        int news = Volatile.Read(ref _news);
         long now = _clock.Now;
         operation.HoldUntil = now + _clock.OfMs(operation.HoldMs);
         operation.Deadline = operation.HoldUntil + (operation.Patience is { } patience ? Math.Min(_clock.Of(patience), _requestTimeout) : _requestTimeout);
@@ -85,7 +87,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
         else if (stream is null || !stream.TrySend(reference, now))
         {
-            Park(reference, now, _settings.MaxWaiting);
+            Park(reference, news, _settings.MaxWaiting);
         }
 
         Arm();
@@ -136,10 +138,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         _isClosed = true;
         Task ended = _links.StopAsync("the client was disposed");
-        foreach (OperationRef reference in _parked.Close())
-        {
-            End(reference, () => Failures.Disposed(reference.Operation.MayHaveHappened));
-        }
+        _parked.Close().ForEach(static reference => End(reference, () => Failures.Disposed(reference.Operation.MayHaveHappened)));
 
         await _timer.DisposeAsync().ConfigureAwait(_ports.Context is not null);
         try
@@ -157,6 +156,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>A node came or a leader changed: what waits for either is tried again.</summary>
     public void OnRoutesChanged()
     {
+        Interlocked.Increment(ref _news);
         _relocation.OnRoutesChanged(_clock.Now);
         SendDue(isRouteNew: true);
         Arm();
@@ -182,6 +182,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return;
         }
 
+        int news = Volatile.Read(ref _news);
         Operation operation = reference.Operation;
         if (status == OutcomeStatus.SessionUnknown && !TryRenumber(reference))
         {
@@ -205,10 +206,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
             _links.CorrectLeader(from, route, hintedNodeId);
         }
 
-        long now = _clock.Now;
-        if (!atOnce || !TrySendAgain(reference, now))
+        if (!atOnce || !TrySendAgain(reference, _clock.Now))
         {
-            Park(reference, now, waitingMax);
+            Park(reference, news, waitingMax);
         }
 
         Arm();
@@ -268,14 +268,15 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return stream is not null && stream.TrySend(reference, now);
     }
 
-    private void Park(OperationRef reference, long now, int countMax = int.MaxValue)
+    /// <summary>Lets an operation wait for news of nodes and leaders, or for the end of a pause. <paramref name="news"/> is how many there were before its way was looked for: later ones did not find it here.</summary>
+    private void Park(OperationRef reference, int news, int countMax = int.MaxValue)
     {
         if (!reference.TryHold())
         {
             return;
         }
 
-        reference.Operation.NotBefore = now + _clock.Of(_backoff.After(Math.Max(1, reference.Operation.Attempts)));
+        reference.Operation.NotBefore = _clock.Now + _clock.Of(_backoff.After(Math.Max(1, reference.Operation.Attempts)));
         reference.Release();
         if (!_parked.TryAdd(reference, countMax))
         {
@@ -288,6 +289,11 @@ internal sealed class ClusterConnection : IAsyncDisposable
         if (!_links.Routes.IsAnyReady)
         {
             _links.Want();
+        }
+
+        if (Volatile.Read(ref _news) != news)
+        {
+            SendDue(isRouteNew: true);
         }
     }
 
@@ -333,18 +339,16 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>Sends again what was under way at a node that does not lead any more, or is silent.</summary>
     private void SendMoved(List<OperationRef> moved, long now)
     {
-        foreach (OperationRef reference in moved)
+        foreach (OperationRef reference in moved.Where(static reference => reference.TryHold()))
         {
-            if (reference.TryHold())
+            reference.Operation.Attempts++;
+            reference.Operation.LastRefusal = OutcomeStatus.Unset;
+            reference.Operation.HintedNodeId = 0;
+            reference.Release();
+            int news = Volatile.Read(ref _news);
+            if (!TrySendAgain(reference, now))
             {
-                reference.Operation.Attempts++;
-                reference.Operation.LastRefusal = OutcomeStatus.Unset;
-                reference.Operation.HintedNodeId = 0;
-                reference.Release();
-                if (!TrySendAgain(reference, now))
-                {
-                    Park(reference, now);
-                }
+                Park(reference, news);
             }
         }
 
@@ -373,6 +377,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         foreach (OperationRef reference in due)
         {
+            int news = Volatile.Read(ref _news);
             if (!TrySendAgain(reference, now))
             {
                 if (reference.TryHold())
@@ -381,7 +386,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
                     reference.Release();
                 }
 
-                Park(reference, now);
+                Park(reference, news);
             }
         }
 

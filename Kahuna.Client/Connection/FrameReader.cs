@@ -1,6 +1,6 @@
-using System.Buffers;
 using System.Buffers.Binary;
 using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Frames;
 
 namespace Kahuna.Client.Connection;
@@ -13,7 +13,7 @@ internal sealed class FrameReader : IDisposable
 {
     private const int OrdinaryBytes = 128 * 1024;
 
-    private byte[] _buffer = ArrayPool<byte>.Shared.Rent(OrdinaryBytes);
+    private byte[] _buffer = BufferArrays.Rent(OrdinaryBytes);
     private int _start;
     private int _end;
 
@@ -73,7 +73,7 @@ internal sealed class FrameReader : IDisposable
         _end = 0;
         if (buffer.Length > 0)
         {
-            ArrayPool<byte>.Shared.Return(buffer);
+            BufferArrays.Return(buffer);
         }
     }
 
@@ -98,10 +98,10 @@ internal sealed class FrameReader : IDisposable
 
     private void Replace(int capacity)
     {
-        byte[] other = ArrayPool<byte>.Shared.Rent(capacity);
+        byte[] other = BufferArrays.Rent(capacity);
         int held = _end - _start;
         _buffer.AsSpan(_start, held).CopyTo(other);
-        ArrayPool<byte>.Shared.Return(_buffer);
+        BufferArrays.Return(_buffer);
         _buffer = other;
         _start = 0;
         _end = held;

@@ -1,8 +1,9 @@
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Decides which operations under way go another way before their node has answered: those at a node whose partition another one leads now, and those at a node
-/// that is silent. Owned by the <see cref="ClusterConnection"/>; <see cref="OnRoutesChanged"/> by any thread, <see cref="Take"/> by its timer.
+/// Decides which operations are sent again before their node has answered: those at a node that no longer leads their
+/// partition, those that a node forwarded before it became the leader itself, and those at a silent node. Owned by the
+/// <see cref="ClusterConnection"/>; <see cref="OnRoutesChanged"/> by any thread, <see cref="Take"/> by its timer.
 /// </summary>
 /// <param name="clock">The client's clock.</param>
 /// <param name="patience">After so long a silence, in ticks of the clock, a node is given up for now.</param>
@@ -44,7 +45,8 @@ internal sealed class Relocation(ConnectionClock clock, long patience, bool leav
             }
             else if (isRouteNew)
             {
-                stream.TakeAway(operation => routes.Live(operation.Route) is { } live && live != stream, now - _grace, moved);
+                // A call that the new leader forwarded earlier still waits for an answer of the old leader.
+                stream.TakeAway(operation => routes.Live(operation.Route) is { } live && (live != stream || operation.IsForwarded), now - _grace, moved);
             }
         }
 

@@ -13,12 +13,12 @@ namespace Kahuna.Server.Api;
 internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
 {
     /// <summary>
-    /// Forwarded calls at a time whose answer may be a value. Another node's answers come whether or not this node's callers take them, so their number is the bound: 256
-    /// values of the default size are 256 MiB, and 256 calls that take 2 ms each are 128,000 per second.
+    /// Forwarded calls at a time whose answer may be a value; further ones wait. Another node's answers come whether or not this node's callers take them, so their number is the
+    /// bound: 256 values of the default size are 256 MiB, and 256 calls that take 2 ms each are 128,000 per second.
     /// </summary>
-    private const int ForwardedValuesMax = 256;
+    internal const int ForwardedValuesMax = 256;
 
-    private int _forwardedValues;
+    private readonly SemaphoreSlim _forwardedValues = new(ForwardedValuesMax, ForwardedValuesMax);
 
     /// <summary>
     /// The outcome's bytes (Wire/Outcomes/Outcome) of a normal answer. Anything else throws <see cref="GrpcException"/> with the code and
@@ -74,16 +74,23 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
             return outcome;
         }
 
-        // This process may have stood still meanwhile, and the deadline's timer comes later than the answer.
-        long leftMs = waitMs - (door.Router.NowMs - beganMs);
-        if (leftMs > 0)
+        bool mayHaveHappened = first == OutcomeStatus.Unknown;
+        if (!MayReturnValue(copy))
         {
-            return await ForwardAsync(copy, mayHaveHappened: first == OutcomeStatus.Unknown, TimeSpan.FromMilliseconds(leftMs), ct);
+            return await ForwardAsync(copy, mayHaveHappened, beganMs + waitMs, ct);
         }
 
-        return first == OutcomeStatus.NotLeader
-            ? Error(OutcomeStatus.Expired, "The time limit passed before the operation was begun.")
-            : throw new OperationCanceledException();
+        await _forwardedValues.WaitAsync(ct);
+        try
+        {
+            return door.Room.Used > door.Room.BytesMax
+                ? Error(mayHaveHappened ? OutcomeStatus.Unknown : OutcomeStatus.Busy, "The node has more answers waiting to be taken than it may hold; try again later.")
+                : await ForwardAsync(copy, mayHaveHappened, beganMs + waitMs, ct);
+        }
+        finally
+        {
+            _forwardedValues.Release();
+        }
     }
 
     private static byte[] Error(OutcomeStatus status, string sentence)
@@ -95,26 +102,18 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
         return bytes;
     }
 
-    private async Task<byte[]> ForwardAsync(byte[] command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken ct)
+    private Task<byte[]> ForwardAsync(byte[] command, bool mayHaveHappened, long untilMs, CancellationToken ct)
     {
-        if (!MayReturnValue(command))
+        // This process may have stood still meanwhile, and the deadline's timer comes later than the answer.
+        long leftMs = untilMs - door.Router.NowMs;
+        if (leftMs > 0)
         {
-            return await forwarder.ForwardAsync(command, mayHaveHappened, timeLeft, ct);
+            return forwarder.ForwardAsync(command, mayHaveHappened, TimeSpan.FromMilliseconds(leftMs), ct);
         }
 
-        try
-        {
-            if (Interlocked.Increment(ref _forwardedValues) > ForwardedValuesMax || door.Room.Used > door.Room.BytesMax)
-            {
-                return Error(mayHaveHappened ? OutcomeStatus.Unknown : OutcomeStatus.Busy, "The node has more answers waiting to be taken than it may hold; try again later.");
-            }
-
-            return await forwarder.ForwardAsync(command, mayHaveHappened, timeLeft, ct);
-        }
-        finally
-        {
-            Interlocked.Decrement(ref _forwardedValues);
-        }
+        return mayHaveHappened
+            ? throw new OperationCanceledException()
+            : Task.FromResult(Error(OutcomeStatus.Expired, "The time limit passed before the operation was begun."));
     }
 
     /// <summary>Reads that are held back are many at a time, and their answers small.</summary>

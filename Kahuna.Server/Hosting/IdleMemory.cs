@@ -1,4 +1,6 @@
+using System.Runtime;
 using System.Runtime.InteropServices;
+using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Server.Hosting;
 
@@ -8,38 +10,54 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 internal static partial class IdleMemory
 {
-    /// <summary>What a collection that stops everything may move: about a tenth of a second. States lie where nothing is moved (<see cref="Primitives.StillMemory"/>) and do not count.</summary>
-    private const long MovableBytesMax = 256L << 20;
-
-    private const int StillGeneration = 4;
-
     private static bool s_trims = OperatingSystem.IsLinux();
 
-    /// <summary>Begins a collection, which runs beside everything else (the state is in few large arrays without references, so its pauses are a few milliseconds), and trims the C library's heaps.</summary>
+    /// <summary>
+    /// Begins a collection, and trims the C library's heaps. It runs beside everything else, unless half of the heap is holes: then kahuna-server moves its other objects together while everything
+    /// stands still. The state takes no part: it is in few arrays without references that are never moved.
+    /// </summary>
     public static void GiveBack()
     {
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Forced, blocking: false);
         TrimNative();
     }
 
-    /// <summary>Gives back all that can be. Stops everything for some ten milliseconds; where more than that would have to be moved it does what <see cref="GiveBack"/> does.</summary>
+    /// <summary>Does the same, and drops idle buffers first.</summary>
     public static void GiveBackAll()
     {
-        ReadOnlySpan<GCGenerationInfo> generations = GC.GetGCMemoryInfo(GCKind.Any).GenerationInfo;
-        long movable = 0;
-        for (int generation = 0; generation < Math.Min(generations.Length, StillGeneration); generation++)
-        {
-            movable += generations[generation].SizeAfterBytes;
-        }
+        ForgetIdle();
+        GiveBack();
+    }
 
-        if (movable > MovableBytesMax)
-        {
-            GiveBack();
-            return;
-        }
-
+    /// <summary>
+    /// Drops idle buffers, moves objects together, and gives all free parts of the heap back at once. Everything stands still meanwhile, for a time that grows with
+    /// <see cref="CompactionBytes"/>.
+    /// </summary>
+    public static void Compact()
+    {
+        ForgetIdle();
+        GCSettings.LargeObjectHeapCompactionMode = GCLargeObjectHeapCompactionMode.CompactOnce;
         GC.Collect(GC.MaxGeneration, GCCollectionMode.Aggressive, blocking: true, compacting: true);
         TrimNative();
+    }
+
+    /// <summary>What the latest collection left that a compaction would look at or move, and what it could give back. The state is not among it: its arrays are never moved, and hold no references.</summary>
+    public static long CompactionBytes()
+    {
+        GCMemoryInfo heap = GC.GetGCMemoryInfo();
+        long bytes = Math.Max(0, heap.TotalCommittedBytes - heap.HeapSizeBytes);
+        foreach (GCGenerationInfo generation in heap.GenerationInfo[..^1])
+        {
+            bytes += generation.SizeAfterBytes;
+        }
+
+        return bytes;
+    }
+
+    private static void ForgetIdle()
+    {
+        ByteBuffer.ForgetIdle();
+        BufferArrays.ForgetIdle();
     }
 
     private static void TrimNative()

@@ -42,7 +42,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly LeadershipLog _leadership;
     private readonly ConnectionMemory _connectionMemory = new(IdleMemory.GiveBack);
     private readonly NodeOpenings _openings = new(TimeProvider.System);
-    private readonly CalmHeap _calmHeap = new(static () => GC.GetTotalAllocatedBytes(), IdleMemory.GiveBackAll);
+    private readonly CalmHeap _calmHeap = new(static () => GC.GetTotalAllocatedBytes(), IdleMemory.CompactionBytes, IdleMemory.GiveBackAll, IdleMemory.Compact);
     private readonly NodeStorage _storage;
     private readonly StateKeeper _keeper;
     private readonly StateThread _stateThread;
@@ -77,7 +77,7 @@ internal sealed class KahunaNode : IAsyncDisposable
             [.. options.Peers.Select(peer => (peer.Id, peer.Address))]), hasEphemeral: true);
         _view.Failed += (group, error) => _log.PartitionStopped(group.Title, error);
         _view.StorageDead += OnStorageDead;
-        _certificates = new CertificateWatch(NodeCertificates.Files(options), () => NodeCertificates.Load(options, TimeProvider.System), TimeProvider.System, _log);
+        _certificates = new CertificateWatch(NodeCertificates.Files(options), () => NodeCertificates.Load(options, TimeProvider.System, _log.WaitsForCertificates), TimeProvider.System, _log);
         _tls = _certificates.Tls;
         PeerRelay relay = new();
         _links = new PeerLinks(NodeLinks.OptionsOf(options, _tls, members, fatalErrors), relay, loggers);

@@ -81,4 +81,7 @@ internal static partial class NodeLog
 
     [LoggerMessage(EventId = 21, Level = LogLevel.Critical, Message = "{Group} has stopped on this node, and the other groups go on: {Reason}")]
     private static partial void PartitionDamaged(this ILogger logger, string group, string reason);
+
+    [LoggerMessage(EventId = 22, Level = LogLevel.Warning, Message = "The node waits for its development certificates: another process holds {Lock}. It goes on when that process is done, or has ended.")]
+    public static partial void WaitsForCertificates(this ILogger logger, string @lock);
 }

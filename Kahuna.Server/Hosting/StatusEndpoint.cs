@@ -15,12 +15,32 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 internal static class StatusEndpoint
 {
+    /// <summary>How long a caller may take for the answer, as for replies of calls.</summary>
+    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
+
+    /// <summary>Names of the heap's generations, in the runtime's order.</summary>
+    private static readonly string[] s_generations = ["0", "1", "2", "large", "pinned"];
+
     public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, Func<(long Persistent, long Ephemeral)> memory) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return context.Response.Body.WriteAsync(Render(view, figures, storage, memory())).AsTask();
+            return SendAsync(context, Render(view, figures, storage, memory()));
         });
+
+    private static async Task SendAsync(HttpContext context, byte[] answer)
+    {
+        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(context.RequestAborted);
+        patience.CancelAfter(s_patience);
+        try
+        {
+            await context.Response.Body.WriteAsync(answer, patience.Token);
+        }
+        catch (OperationCanceledException)
+        {
+            // The caller does not read, or went away; the web server has reset the response.
+        }
+    }
 
     /// <summary>The answer as of now.</summary>
     internal static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, (long Persistent, long Ephemeral) memory)
@@ -63,27 +83,45 @@ internal static class StatusEndpoint
             json.WriteNumber("logBytes", storage.Log.Bytes);
             json.WriteNumber("logSegments", storage.Log.Segments);
             json.WriteEndObject();
-            json.WriteStartObject("gc");
-            json.WriteNumber("pauses", GcPauses.Shared.Count);
-            json.WriteNumber("longestPauseMs", Math.Round(GcPauses.Shared.Longest.TotalMilliseconds, 3));
-            json.WriteStartArray("latestPausesMs");
-            foreach (TimeSpan pause in GcPauses.Shared.Latest())
-            {
-                json.WriteNumberValue(Math.Round(pause.TotalMilliseconds, 3));
-            }
-
-            json.WriteEndArray();
-            json.WriteNumber("heapBytes", GC.GetTotalMemory(false));
-            using (Process self = Process.GetCurrentProcess())
-            {
-                json.WriteNumber("workingSetBytes", self.WorkingSet64);
-            }
-
-            json.WriteEndObject();
+            WriteCollector(json);
             json.WriteEndObject();
         }
 
         return stream.ToArray();
+    }
+
+    private static void WriteCollector(Utf8JsonWriter json)
+    {
+        json.WriteStartObject("gc");
+        json.WriteNumber("pauses", GcPauses.Shared.Count);
+        json.WriteNumber("longestPauseMs", Math.Round(GcPauses.Shared.Longest.TotalMilliseconds, 3));
+        json.WriteStartArray("latestPausesMs");
+        foreach (TimeSpan pause in GcPauses.Shared.Latest())
+        {
+            json.WriteNumberValue(Math.Round(pause.TotalMilliseconds, 3));
+        }
+
+        json.WriteEndArray();
+        json.WriteNumber("heapBytes", GC.GetTotalMemory(false));
+        GCMemoryInfo latest = GC.GetGCMemoryInfo();
+        json.WriteNumber("committedBytes", latest.TotalCommittedBytes);
+        json.WriteStartArray("generations");
+        for (int i = 0; i < latest.GenerationInfo.Length; i++)
+        {
+            json.WriteStartObject();
+            json.WriteString("name", s_generations[i]);
+            json.WriteNumber("bytes", latest.GenerationInfo[i].SizeAfterBytes);
+            json.WriteNumber("freeBytes", latest.GenerationInfo[i].FragmentationAfterBytes);
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+        using (Process self = Process.GetCurrentProcess())
+        {
+            json.WriteNumber("workingSetBytes", self.WorkingSet64);
+        }
+
+        json.WriteEndObject();
     }
 
     private static void WriteEphemeralGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures, string? failure)

@@ -601,7 +601,7 @@ internal sealed class Partition
         _ports.Report($"{Group.Title}: epoch {_life.Epoch} begins on this node{(voting == VotingRight.Full ? ", empty" : ", which waits to be restored")}.");
     }
 
-    /// <summary>Second half, after the log and the peers have theirs: apply what is committed, serve what is confirmed. True when another round is due at once.</summary>
+    /// <summary>Second half, after the log and the peers have theirs: apply a slice of what is committed, serve what is confirmed. True when another round is due at once.</summary>
     public bool Finish()
     {
         if (IsStill)
@@ -610,10 +610,12 @@ internal sealed class Partition
             return false;
         }
 
+        bool isMoreCommitted = false;
         if (_inHand)
         {
             _trace?.LookAtCommit(_core);
             (LogIndex first, LogIndex last) = _core.Committed;
+            isMoreCommitted = last < _core.HardState.Commit;
             for (LogIndex index = first; index <= last; index = index.Next())
             {
                 ReadOnlySpan<byte> payload = _core.Payload(index, out Term term, out EntryKind kind);
@@ -637,13 +639,15 @@ internal sealed class Partition
         }
 
         _meta?.Publish(_states.State);
-        if (_clients.ServeReads())
+        if (_clients.ServeReads() || isMoreCommitted)
         {
             _output.Again.Add(this);
         }
 
         Publish();
-        return _core.HasReady || _clients.IsDue;
+
+        // The rest of a large backlog waits for the next turn, which takes in ticks and messages first.
+        return !isMoreCommitted && (_core.HasReady || _clients.IsDue);
     }
 
     private void MoveToPreferred()

@@ -34,6 +34,9 @@ internal sealed class ReplyRoom(long bytesMax = ReplyRoom.BytesMaxDefault)
     /// <summary>A stream gets this part of what is free.</summary>
     private const int Shares = 8;
 
+    /// <summary>Unary calls of one connection get this part of what is free: a third of an empty room at most, 40 MiB.</summary>
+    private const int ConnectionShares = 2;
+
     private long _used;
 
     /// <summary>Bytes that wait to leave.</summary>
@@ -65,4 +68,10 @@ internal sealed class ReplyRoom(long bytesMax = ReplyRoom.BytesMaxDefault)
         long total = waiting + bytes;
         return bytes <= WithoutValueBytes || total <= SmallBytes || (total <= WrittenBytesMax && bytes <= Free);
     }
+
+    /// <summary>
+    /// A unary call's reply of <paramref name="bytes"/> may wait for a connection of which <paramref name="waiting"/> bytes of such replies wait. A connection has
+    /// <see cref="SmallBytes"/> in any case. A larger reply was admitted when it was made (<see cref="HasForRead"/>).
+    /// </summary>
+    public bool HasForCall(long waiting, long bytes) => bytes > SmallBytes || waiting + bytes <= SmallBytes || waiting + bytes <= Free / ConnectionShares;
 }

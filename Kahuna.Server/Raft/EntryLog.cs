@@ -13,6 +13,7 @@ internal sealed class EntryLog
     private readonly TermRuns _terms;
     private readonly EntryMemory _memory;
     private readonly int _cacheBytes;
+    private readonly int _applyBytesMax;
     private readonly bool _isVolatile;
 
     public EntryLog(RaftConfig config, RaftStart start)
@@ -30,9 +31,10 @@ internal sealed class EntryLog
         DurableIndex = start.LastIndex;
         HandedOutIndex = start.LastIndex;
         _cacheBytes = config.Limits.CacheBytes;
+        _applyBytesMax = config.Limits.ApplyBytesMax;
         MemoryBytesMax = config.Limits.CacheBytesMax;
         _isVolatile = config.IsVolatile;
-        _memory = new EntryMemory(start.Applied.Next(), Math.Max(4, config.Limits.CacheBytes / EntryMemory.ChunkBytes));
+        _memory = new EntryMemory(start.Applied.Next());
     }
 
     /// <summary>The index before the first entry that storage holds; its term stays known.</summary>
@@ -45,6 +47,23 @@ internal sealed class EntryLog
     public LogIndex CommitIndex { get; private set; }
 
     public LogIndex AppliedIndex { get; private set; }
+
+    /// <summary>
+    /// The last entry that the next Ready asks to apply. It stops short of the commit index where <see cref="RaftLimits.ApplyBytesMax"/> ends; one entry always fits.
+    /// </summary>
+    public LogIndex ApplicableIndex
+    {
+        get
+        {
+            if (CommitIndex == AppliedIndex)
+            {
+                return CommitIndex;
+            }
+
+            LogIndex last = AppliedIndex + (ulong)_memory.CountWithin(AppliedIndex.Next(), _applyBytesMax);
+            return last < CommitIndex ? last : CommitIndex;
+        }
+    }
 
     /// <summary>Last index on stable storage.</summary>
     public LogIndex DurableIndex { get; private set; }

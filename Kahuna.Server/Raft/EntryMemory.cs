@@ -1,4 +1,3 @@
-using System.Buffers;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 
@@ -7,12 +6,15 @@ namespace Kahuna.Server.Raft;
 /// <summary>
 /// The part of a log that is in memory: consecutive encoded entries in recycled chunks, with a ring of small structs over
 /// them. Entries are added at the end, dropped from the front, cut from the end. Nothing is allocated once chunks and ring have grown
-/// to their size. Owned by one <see cref="EntryLog"/>; not thread-safe.
+/// to their size, as long as about as much is dropped as is added; a burst of more than the idle chunks allocates. Owned by one <see cref="EntryLog"/>; not thread-safe.
 /// </summary>
-internal sealed class EntryMemory(LogIndex first, int idleChunksMax)
+internal sealed class EntryMemory(LogIndex first)
 {
     /// <summary>Some hundred entries of a busy group; small enough that a node with a hundred idle groups does not notice.</summary>
     public const int ChunkBytes = 256 << 10;
+
+    /// <summary>Idle chunks that are kept. Usually as much is dropped as is added; the memory of a burst is not kept.</summary>
+    private const int IdleChunksMax = 4;
 
     private readonly Stack<EntryChunk> _idle = new();
     private Slot[] _slots = new Slot[256];
@@ -171,7 +173,7 @@ internal sealed class EntryMemory(LogIndex first, int idleChunksMax)
     {
         if (bytes > ChunkBytes)
         {
-            return new EntryChunk(ArrayPool<byte>.Shared.Rent(bytes), single: true);
+            return new EntryChunk(BufferArrays.Rent(bytes), single: true);
         }
 
         if (_current is null || ChunkBytes - _current.Used < bytes)
@@ -199,9 +201,9 @@ internal sealed class EntryMemory(LogIndex first, int idleChunksMax)
         chunk.Used = 0;
         if (chunk.Single)
         {
-            ArrayPool<byte>.Shared.Return(chunk.Bytes);
+            BufferArrays.Return(chunk.Bytes);
         }
-        else if (_idle.Count < idleChunksMax)
+        else if (_idle.Count < IdleChunksMax)
         {
             _idle.Push(chunk);
         }

@@ -51,9 +51,13 @@ internal sealed class RaftCore
 
     /// <summary>
     /// This node would lead badly for now: others go first. It campaigns when none of them has taken leadership for <see cref="Roles.ReluctantElections"/> election timeouts, and votes as
-    /// ever. Set by the owner.
+    /// ever. After a split vote it waits for a whole timeout. Set by the owner.
     /// </summary>
-    public bool IsReluctant { get; set; }
+    public bool IsReluctant
+    {
+        get => _standing.IsReluctant;
+        set => _standing.IsReluctant = value;
+    }
 
     /// <summary>Set by the owner: its log has waited for its disk for an election timeout. This node does not campaign meanwhile, and says so to its leader.</summary>
     public bool IsStalled
@@ -356,7 +360,7 @@ internal sealed class RaftCore
 
     public ReadOnlySpan<OutgoingMessage> Messages => _turns.Open(_outbox.Messages);
 
-    /// <summary>Entries to apply, [first, last]; empty when first is greater than last. A leader's committed entry may not yet be durable here: a majority of others has it.</summary>
+    /// <summary>Entries to apply, [first, last]; empty when first is greater than last. What exceeds <see cref="RaftLimits.ApplyBytesMax"/> is left for the next Ready. A leader's committed entry may not yet be durable here: a majority of others has it.</summary>
     public (LogIndex First, LogIndex Last) Committed => _turns.Open().Committed;
 
     public ReadOnlySpan<ReadState> ReadStates => _turns.Open(_leadership.ReadStates);

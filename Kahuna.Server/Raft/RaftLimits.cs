@@ -6,6 +6,12 @@ internal sealed record RaftLimits
     /// <summary>Entry bytes of one append at the most (one larger entry still goes alone).</summary>
     public int AppendBytesMax { get; init; } = 1 << 20;
 
+    /// <summary>
+    /// Entry bytes that one Ready asks to apply at the most (one larger entry still comes alone): some 10,000 small commands, which take about 10 ms, so that ticks
+    /// and heartbeats have their turn while a backlog is applied.
+    /// </summary>
+    public int ApplyBytesMax { get; init; } = 1 << 20;
+
     /// <summary>Entry bytes that may be in flight to one follower before the leader waits for acknowledgements.</summary>
     public int InFlightBytesMax { get; init; } = 8 << 20;
 

@@ -41,7 +41,7 @@ internal sealed class ReadyTurns(Standing standing, EntryLog log, RoleParts part
                 standing.PromisesUnsaved,
                 standing.PromisesUnsaved || (hasEntries && standing.CommitUnsaved(log.CommitIndex)),
                 (log.HandedOutIndex.Next(), log.LastIndex),
-                (log.AppliedIndex.Next(), log.CommitIndex));
+                (log.AppliedIndex.Next(), log.ApplicableIndex));
             parts.Outbox.Messages.OpenReady();
             parts.Leadership.ReadStates.OpenReady();
             parts.Leadership.Fetches.OpenReady();

@@ -97,13 +97,16 @@ internal sealed class Replication
         }
     }
 
-    /// <summary>A majority of the voters, this node included, answered within the last election timeout.</summary>
+    /// <summary>
+    /// A majority of the voters, this node included, answered within the last election timeout. Who has come back without its log answers, and confirms nothing:
+    /// a leader that needs it cannot commit, and must not keep others from electing one that can.
+    /// </summary>
     public bool HasActiveQuorum()
     {
         int active = _members.SelfVotes ? 1 : 0;
         foreach (Progress other in _others)
         {
-            active += other.Votes && other.IsActive ? 1 : 0;
+            active += other.Votes && other.Counts && other.IsActive ? 1 : 0;
         }
 
         return active >= _members.Majority;

@@ -94,9 +94,19 @@ internal sealed class Roles
             BecomeFollower();
         }
 
+        if (leader == _standing.Leader)
+        {
+            _election.Wait();
+        }
+        else
+        {
+            // Another draw for every leader: followers whose timeouts are equal would campaign together after each of them.
+            _election.RestartClock();
+            _election.ForgetSplits();
+        }
+
         _standing.FollowLeader(leader);
         TicksWithoutLeader = 0;
-        _election.Wait();
     }
 
     // ---- Votes
@@ -162,6 +172,9 @@ internal sealed class Roles
                 break;
             case VoteOutcome.Lost:
                 BecomeFollower();
+                break;
+            case VoteOutcome.Open when !granted && !_standing.IsReluctant:
+                _election.RetryAfterSplit();
                 break;
             default:
                 break;
@@ -251,6 +264,7 @@ internal sealed class Roles
     {
         _standing.Role = RaftRole.Leader;
         _standing.FollowLeader(_members.Self);
+        _election.ForgetSplits();
         _leadership.Begin();
     }
 

@@ -24,6 +24,9 @@ internal sealed class Standing(HardState start, VotingRight voting)
 
     public VotingRight Voting { get; private set; } = voting;
 
+    /// <summary>See <see cref="RaftCore.IsReluctant"/>.</summary>
+    public bool IsReluctant { get; set; }
+
     /// <summary>
     /// The owner's log has waited for its disk for an election timeout: votes of this node would not arrive, so it neither campaigns nor lets others count
     /// on its vote. Cleared when the disk moves again.

@@ -1,4 +1,3 @@
-using System.Buffers;
 using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Server.State;
@@ -28,7 +27,7 @@ internal sealed class AsideRecords
         if (_last.Length - _lastBytes < record.Length)
         {
             EndLast();
-            _last = ArrayPool<byte>.Shared.Rent(Math.Max(ChunkBytes, record.Length));
+            _last = BufferArrays.Rent(Math.Max(ChunkBytes, record.Length));
         }
 
         record.CopyTo(_last.AsSpan(_lastBytes));
@@ -67,7 +66,7 @@ internal sealed class AsideRecords
         EndLast();
         foreach (ArraySegment<byte> chunk in _full)
         {
-            ArrayPool<byte>.Shared.Return(chunk.Array!);
+            BufferArrays.Return(chunk.Array!);
         }
 
         _full.Clear();

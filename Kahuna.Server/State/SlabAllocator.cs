@@ -34,11 +34,12 @@ internal sealed class SlabAllocator(int slotsMax = SlabAllocator.SlotsMax)
     /// <summary>Slots that a block's number can name. The last slot is not used, so that no block has the number None.</summary>
     public const int SlotsMax = (1 << 16) - 1;
 
-    /// <summary>Empty slabs that are kept in any case; above it a quarter of those in use. More go back to the runtime.</summary>
-    private const int IdleSlabsMin = 4;
+    /// <summary>Empty slabs that are kept in any case, above it a quarter of those in use; more go back to the runtime. A node has many groups, and each of them keeps its own.</summary>
+    private const int IdleSlabsMin = 1;
 
-    /// <summary>Bytes of idle large arrays that are kept in any case; above it half of what is in use.</summary>
-    private const long IdleLargeBytesMin = 16L << 20;
+    /// <summary>Idle large arrays: as many bytes as are in use, between these two, so that the largest value can be replaced again and again; half of what is in use if that is more.</summary>
+    private const long IdleLargeBytesMin = 4L << 20;
+    private const long IdleLargeBytesUsual = 16L << 20;
 
     private readonly ChunkedTable<Page> _pages = new();
     private readonly int[] _partial = new int[SizeClasses.FirstLarge];
@@ -285,7 +286,7 @@ internal sealed class SlabAllocator(int slotsMax = SlabAllocator.SlotsMax)
         _largeBytesInUse -= bytes;
         _largeBytesIdle += bytes;
         _largeIdle++;
-        KeepIdleLarge(Math.Max(IdleLargeBytesMin, _largeBytesInUse / 2));
+        KeepIdleLarge(Math.Max(Math.Clamp(_largeBytesInUse, IdleLargeBytesMin, IdleLargeBytesUsual), _largeBytesInUse / 2));
     }
 
     private void KeepIdleLarge(long idleMax)

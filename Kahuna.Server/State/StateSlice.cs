@@ -1,4 +1,3 @@
-using System.Buffers;
 using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Server.State;
@@ -39,7 +38,7 @@ internal sealed class StateSlice(int capacity)
         Bytes = 0;
         foreach (ArraySegment<byte> chunk in _aside)
         {
-            ArrayPool<byte>.Shared.Return(chunk.Array!);
+            BufferArrays.Return(chunk.Array!);
         }
 
         _aside.Clear();

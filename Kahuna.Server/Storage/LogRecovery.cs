@@ -10,9 +10,9 @@ namespace Kahuna.Server.Storage;
 internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOptions options, Action<ReportLine> report)
 {
     private const int WindowBytes = 4 << 20;
+    private const int ZerosBytes = 1 << 20;
 
     private readonly SegmentWindow _window = new(WindowBytes);
-    private readonly byte[] _zeros = new byte[1 << 20];
     private ulong _lastBatch;
     private bool _anyBatch;
     private long _lastBatchOffset;
@@ -354,10 +354,11 @@ internal sealed class LogRecovery(IDisk disk, SegmentFiles files, SegmentedLogOp
             ReportCut(tail);
         }
 
+        byte[] zeros = new byte[Math.Clamp(tail.LastUsed - tail.End, 0, ZerosBytes)];
         for (long offset = tail.End; offset < tail.LastUsed;)
         {
-            int step = (int)Math.Min(_zeros.Length, tail.LastUsed - offset);
-            file.Write(offset, [_zeros.AsMemory(0, step)]);
+            int step = (int)Math.Min(zeros.Length, tail.LastUsed - offset);
+            file.Write(offset, [zeros.AsMemory(0, step)]);
             offset += step;
         }
     }

@@ -11,11 +11,14 @@ internal static class PeerHosting
     /// <summary>A client that connects must have said its greeting by then.</summary>
     private static readonly TimeSpan s_tlsTimeout = TimeSpan.FromSeconds(10);
 
-    /// <summary>HTTP/1.1 and HTTP/2 over TLS with the certificate that is current when a client connects.</summary>
+    /// <summary>HTTP/1.1 and HTTP/2 over TLS with the certificate that is current when a client connects; a few handshakes at a time.</summary>
     public static ListenOptions UseKahunaTls(this ListenOptions listen, TlsSource tls)
     {
         listen.Protocols = HttpProtocols.Http1AndHttp2;
-        return listen.UseHttps(new TlsHandshakeCallbackOptions
+        ILogger logger = listen.ApplicationServices.GetRequiredService<ILoggerFactory>().CreateLogger("Kahuna.Transport");
+        HandshakePace pace = new(error => logger.HandshakeFailed(error.Message));
+        listen.Use(pace.Waiting);
+        listen.UseHttps(new TlsHandshakeCallbackOptions
         {
             HandshakeTimeout = s_tlsTimeout,
             OnConnection = _ => ValueTask.FromResult(new SslServerAuthenticationOptions
@@ -24,6 +27,8 @@ internal static class PeerHosting
                 AllowRenegotiation = false,
             }),
         });
+        listen.Use(HandshakePace.Done);
+        return listen;
     }
 
     /// <summary>Gives connections of other nodes, on every address that the host listens on, to these links.</summary>

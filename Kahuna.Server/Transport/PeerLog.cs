@@ -26,4 +26,7 @@ internal static partial class PeerLog
 
     [LoggerMessage(EventId = 306, Level = LogLevel.Warning, Message = "A connection could not be accepted: {Reason}. This is logged once a minute at most; {LeftOut} such lines were left out.")]
     public static partial void CannotAccept(this ILogger logger, string reason, long leftOut);
+
+    [LoggerMessage(EventId = 307, Level = LogLevel.Debug, Message = "A TLS handshake with a client failed: {Reason}")]
+    public static partial void HandshakeFailed(this ILogger logger, string reason);
 }

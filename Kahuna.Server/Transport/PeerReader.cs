@@ -1,5 +1,5 @@
-using System.Buffers;
 using System.Buffers.Binary;
+using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Server.Transport;
 
@@ -32,7 +32,7 @@ internal sealed class PeerReader(Stream stream)
     /// <exception cref="IOException">The stream broke, or the peer broke the rules.</exception>
     public void Run(FrameSink sink)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(ReceiveBytes);
+        byte[] buffer = BufferArrays.Rent(ReceiveBytes);
         try
         {
             int start = 0;
@@ -57,7 +57,7 @@ internal sealed class PeerReader(Stream stream)
         }
         finally
         {
-            ArrayPool<byte>.Shared.Return(buffer);
+            BufferArrays.Return(buffer);
         }
     }
 
@@ -104,9 +104,9 @@ internal sealed class PeerReader(Stream stream)
         if (wanted > buffer.Length || (buffer.Length > 2 * ReceiveBytes && wanted <= ReceiveBytes))
         {
             // Grows for one large frame, and goes back to the usual size after it.
-            byte[] other = ArrayPool<byte>.Shared.Rent(wanted);
+            byte[] other = BufferArrays.Rent(wanted);
             buffer.AsSpan(start, rest).CopyTo(other);
-            ArrayPool<byte>.Shared.Return(buffer);
+            BufferArrays.Return(buffer);
             buffer = other;
         }
         else if (rest > 0 && (start + missing > buffer.Length || buffer.Length - end < ReadBytesMin))

@@ -1,9 +1,9 @@
-using System.Buffers;
 using System.ComponentModel;
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Server.Transport;
 
@@ -28,10 +28,10 @@ internal sealed partial class PeerSocket : Stream
     private const int Interrupted = 4;
 
     private readonly Socket _socket;
-    private readonly byte[] _received = ArrayPool<byte>.Shared.Rent(ReceiveBytes);
+    private readonly byte[] _received = BufferArrays.Rent(ReceiveBytes);
     private int _receivedStart;
     private int _receivedEnd;
-    private byte[] _pending = ArrayPool<byte>.Shared.Rent(32 * 1024);
+    private byte[] _pending = BufferArrays.Rent(32 * 1024);
     private int _pendingStart;
     private int _pendingEnd;
     private volatile bool _closed;
@@ -166,8 +166,8 @@ internal sealed partial class PeerSocket : Stream
         {
             _closed = true;
             _socket.Dispose();
-            ArrayPool<byte>.Shared.Return(_received);
-            ArrayPool<byte>.Shared.Return(_pending);
+            BufferArrays.Return(_received);
+            BufferArrays.Return(_pending);
             _pending = [];
             _pendingStart = _pendingEnd = 0;
         }
@@ -220,11 +220,11 @@ internal sealed partial class PeerSocket : Stream
         }
 
         int waiting = _pendingEnd - _pendingStart;
-        byte[] target = _pending.Length - waiting >= bytes ? _pending : ArrayPool<byte>.Shared.Rent(Math.Max(waiting + bytes, _pending.Length * 2));
+        byte[] target = _pending.Length - waiting >= bytes ? _pending : BufferArrays.Rent(Math.Max(waiting + bytes, _pending.Length * 2));
         _pending.AsSpan(_pendingStart, waiting).CopyTo(target);
         if (target != _pending)
         {
-            ArrayPool<byte>.Shared.Return(_pending);
+            BufferArrays.Return(_pending);
             _pending = target;
         }
 

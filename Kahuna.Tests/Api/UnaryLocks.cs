@@ -7,7 +7,7 @@ namespace Kahuna.Tests.Api;
 /// <summary>The unary methods of locks over one channel.</summary>
 internal sealed class UnaryLocks(GrpcChannel channel)
 {
-    private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(4);
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
     public static AcquireLockRequest Request(string resource, Durability durability, string owner, long leaseMs = 600_000, long? waitMs = null)
     {

@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text;
 using System.Text.Json;
 using Kahuna.Benchmark.Running;
@@ -21,5 +22,23 @@ internal sealed record BenchOutcome(int ExitCode, string Output, string Error)
         BenchStreams streams = new(output, outputText, error, isTerminal, isTerminal);
         int code = await new BenchApp(streams, _ => target).RunAsync(arguments.Split(' ', StringSplitOptions.RemoveEmptyEntries), stop);
         return new BenchOutcome(code, Encoding.UTF8.GetString(output.ToArray()), error.ToString());
+    }
+
+    /// <summary>
+    /// Runs the tool for 0.05 s, and for twice as long as before until <paramref name="isEnough"/> (if null: one request was answered). A short
+    /// run on a busy machine may send nothing, which is no finding.
+    /// </summary>
+    public static async Task<BenchOutcome> RunLongEnoughAsync(ITarget target, string arguments, Func<BenchOutcome, bool>? isEnough = null)
+    {
+        isEnough ??= static outcome => !outcome.Error.Contains("no request was answered", StringComparison.Ordinal);
+        BenchOutcome outcome;
+        double seconds = 0.05;
+        do
+        {
+            outcome = await RunAsync(target, string.Create(CultureInfo.InvariantCulture, $"{arguments} --duration {seconds}"));
+            seconds *= 2;
+        }
+        while (!isEnough(outcome) && seconds < 60);
+        return outcome;
     }
 }

@@ -48,7 +48,7 @@ internal sealed class BenchProcess : IDisposable
         }
         catch (OperationCanceledException)
         {
-            throw new TimeoutException($"The process did not end within {longest ?? s_limit}. Its errors so far: {Error}");
+            throw new TimeoutException($"{_process.StartInfo.FileName} {string.Join(' ', _process.StartInfo.ArgumentList)} did not end within {longest ?? s_limit}.\nIts output so far: {Read(_output)}\nIts errors: {Error}");
         }
 
         return new BenchOutcome(_process.ExitCode, Read(_output), Read(_error));

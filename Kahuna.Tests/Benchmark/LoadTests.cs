@@ -129,7 +129,7 @@ public sealed class LoadTests
                 _ => OperationResult.Success,
             };
         });
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, "-c a --workload mixed --duration 0.5 --warmup 0 --concurrency 8 --key-space 1 --format csv");
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, "-c a --workload mixed --warmup 0 --concurrency 8 --key-space 1 --format csv", _ => Interlocked.Exchange(ref number, -1) > 200);
 
         // Seeding writes one key and is answered with a success, being the first request.
         string[][] rows = [.. outcome.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries).Select(line => line.Split(','))];
@@ -159,22 +159,31 @@ public sealed class LoadTests
         {
             Interlocked.Increment(ref requests);
             await Task.Delay(1);
-            if (clock.ElapsedMilliseconds < 300)
-            {
-                // It was begun in the warm-up, however slow the machine is.
-                Interlocked.Increment(ref failed);
-                return OperationResult.Error;
-            }
 
-            return OperationResult.Success;
+            // What fails was begun in the warm-up, however slow the machine is.
+            bool fails = clock.ElapsedMilliseconds < 300;
+            Interlocked.Add(ref failed, fails ? 1 : 0);
+            return fails ? OperationResult.Error : OperationResult.Success;
         });
-        JsonElement json = (await BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 0.3 --warmup 0.6 --concurrency 2")).Json;
+        JsonElement json = (await BenchOutcome.RunLongEnoughAsync(target, Endpoint + "--workload set --warmup 0.6 --concurrency 2", IsEnough)).Json;
         JsonElement row = json.GetProperty("aggregate");
         Assert.Equal(0, row.GetProperty("errors").GetInt64());
         Assert.InRange(row.GetProperty("count").GetInt64(), 1, requests - failed);
 
         // What was measured began when the warm-up was over.
-        Assert.InRange(json.GetProperty("elapsedSec").GetDouble(), 0.3, clock.Elapsed.TotalSeconds - 0.6);
+        Assert.InRange(json.GetProperty("elapsedSec").GetDouble(), json.GetProperty("parameters").GetProperty("duration").GetDouble(), clock.Elapsed.TotalSeconds - 0.6);
+
+        bool IsEnough(BenchOutcome outcome)
+        {
+            bool enough = outcome.Json.GetProperty("aggregate").GetProperty("count").GetInt64() > 0;
+            if (!enough)
+            {
+                (requests, failed) = (0, 0);
+                clock.Restart();
+            }
+
+            return enough;
+        }
     }
 
     [Theory]
@@ -209,7 +218,7 @@ public sealed class LoadTests
             return OperationResult.Success;
         });
         string more = workload == "mixed" ? " --read-pct 100" : string.Empty;
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, $"-c a --workload {workload}{more} --key-space 2000 --duration 0.05 --warmup 0 --concurrency 200");
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, $"-c a --workload {workload}{more} --key-space 2000 --warmup 0 --concurrency 200");
         Assert.Equal(0, outcome.ExitCode);
         if (expected > 0)
         {
@@ -234,7 +243,7 @@ public sealed class LoadTests
             requests.Enqueue($"{operation} {key}");
             return new ValueTask<OperationResult>(OperationResult.Success);
         });
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, $"-c a --workload {workload} --key-space 2000 --seed-keys {asked} --duration 0.05 --warmup 0 --format json");
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, $"-c a --workload {workload} --key-space 2000 --seed-keys {asked} --warmup 0 --format json");
         Assert.Equal(0, outcome.ExitCode);
         Assert.Equal(asked, outcome.Json.GetProperty("parameters").GetProperty("seedKeys").GetInt32());
         Assert.Equal(Enumerable.Range(0, asked).Select(number => $"Set bench:{number}").Order(), requests.Take(asked).Order());
@@ -256,9 +265,15 @@ public sealed class LoadTests
             await Task.Yield();
             return goodOf > 0 && Interlocked.Increment(ref sent) % goodOf == 0 ? OperationResult.Success : throw new InvalidOperationException("refused");
         });
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 0.1 --warmup 0 --concurrency 2 " + more);
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, Endpoint + "--workload set --warmup 0 --concurrency 2 " + more, outcome => RequestsOf(outcome) > 3);
         Assert.Equal(expected, outcome.ExitCode);
         Assert.Contains(sentence, outcome.Error, StringComparison.Ordinal);
+
+        static long RequestsOf(BenchOutcome outcome)
+        {
+            JsonElement row = outcome.Json.GetProperty("aggregate");
+            return row.GetProperty("count").GetInt64() + row.GetProperty("errors").GetInt64();
+        }
     }
 
     [Fact]
@@ -305,7 +320,7 @@ public sealed class LoadTests
                 requests.Enqueue($"{operation} {key} {Convert.ToHexString(value.Span)}");
                 return new ValueTask<OperationResult>(OperationResult.Success);
             });
-            await BenchOutcome.RunAsync(target, $"-c a --workload mixed --concurrency 1 --key-space 100 --duration 0.05 --warmup 0 {seed}");
+            await BenchOutcome.RunLongEnoughAsync(target, $"-c a --workload mixed --concurrency 1 --key-space 100 --warmup 0 {seed}", _ => requests.Count > 200);
             return [.. requests.Skip(100).Take(10_000)];
         }
     }

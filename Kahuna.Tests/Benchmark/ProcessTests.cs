@@ -40,7 +40,7 @@ public sealed class ProcessTests
     public async Task Csv_is_clean_and_invariant_under_a_culture_with_a_decimal_comma()
     {
         await using FakeRedisServer server = new();
-        ProcessStartInfo start = new("dotnet", [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), "-c", server.Endpoint, "--target", "redis", "--duration", "0.5", "--warmup", "0", "--format", "csv", "--key-space", "50"]);
+        ProcessStartInfo start = new("dotnet", [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), "-c", server.Endpoint, "--target", "redis", "--duration", "5", "--warmup", "0", "--format", "csv", "--key-space", "50"]);
         start.Environment["LANG"] = "de_DE.UTF-8";
         start.Environment["LC_ALL"] = "de_DE.UTF-8";
         using BenchProcess process = new(start);
@@ -62,7 +62,7 @@ public sealed class ProcessTests
         {
             string json = Path.Combine(folder, "report.json");
             string hlog = Path.Combine(folder, "report.hlog");
-            using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --workload set --duration 0.3 --warmup 0 --format json --output {json} --hlog {hlog}");
+            using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --workload set --duration 5 --warmup 0 --format json --output {json} --hlog {hlog}");
             BenchOutcome outcome = await process.WaitAsync();
             Assert.Equal((0, string.Empty), (outcome.ExitCode, outcome.Output));
             Assert.StartsWith("{", await File.ReadAllTextAsync(json), StringComparison.Ordinal);

@@ -92,7 +92,7 @@ public sealed class VerificationTests
     public async Task A_violation_ends_the_run_with_3_and_is_in_the_report()
     {
         FakeTarget target = new() { Findings = Sequence(0, 2, (1, 0, 1), (1, 0, 1)) };
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, "-c https://127.0.0.1:8082 --workload sequence --verify --duration 0.2 --warmup 0 --concurrency 1 --format json");
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, "-c https://127.0.0.1:8082 --workload sequence --verify --warmup 0 --concurrency 1 --format json");
         Assert.Equal(3, outcome.ExitCode);
         Assert.False(outcome.Json.GetProperty("verified").GetProperty("good").GetBoolean());
         Assert.Equal(1, outcome.Json.GetProperty("verified").GetProperty("duplicates").GetInt64());

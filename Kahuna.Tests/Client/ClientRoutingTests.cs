@@ -158,6 +158,27 @@ public sealed class ClientRoutingTests
     }
 
     [Fact]
+    public async Task A_forwarded_call_is_sent_again_when_the_node_that_forwarded_it_leads()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
+        cluster[1].IsDown = true;
+        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? null : FakeReply.NotLeader(1);
+        await using KahunaClient client = cluster.Client(options => options.TimeProvider = time, 2);
+        Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
+        await Wait.UntilAsync(time, () => cluster[2].Received.Any(static request => (request.WaitMs & Frame.ForwardFlag) != 0));
+        FakeRequest forwarded = cluster[2].Received.Last();
+        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? null : FakeReply.Applied(7);
+        cluster.Leaders = [(2, 6)];
+        cluster[2].SendMap();
+        await Wait.UntilAsync(time, () => set.IsCompleted);
+        Assert.Equal(7, (await set).Revision);
+        FakeRequest again = cluster[2].Received.Last();
+        Assert.NotSame(forwarded, again);
+        Assert.Equal((forwarded.CallNumber.Session, forwarded.CallNumber.Sequence), (again.CallNumber.Session, again.CallNumber.Sequence));
+    }
+
+    [Fact]
     public async Task A_question_that_waits_at_a_silent_leader_is_asked_again_at_the_new_one()
     {
         ManualTime time = new();

@@ -50,6 +50,9 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
 
     public int Connects;
 
+    /// <summary>Greetings of clients that were received, answered or not.</summary>
+    public int Hellos;
+
     /// <summary>Connections that clients have tried, in vain or not.</summary>
     public int Attempts;
 
@@ -95,7 +98,9 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
 
     public void OnHello(FakeConnection connection)
     {
-        if (!IsMute)
+        bool isMute = IsMute;
+        Interlocked.Increment(ref Hellos);
+        if (!isMute)
         {
             connection.SendEmpty(FrameKind.Hello, Version);
             connection.SendMap();

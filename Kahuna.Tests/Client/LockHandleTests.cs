@@ -336,9 +336,14 @@ public sealed class LockHandleTests : IAsyncDisposable
     /// <summary>Moves the clock past the moment at which a third of the lease is over, and there waits for the renewal, the <paramref name="number"/>th, and its answer.</summary>
     private async Task RenewedAsync(LockHandle handle, int number)
     {
-        Step(handle.Remaining - (TimeSpan.FromMilliseconds(2700) - (s_lease / 3)) - TimeSpan.FromMilliseconds(10));
+        TimeSpan third = handle.Remaining - (TimeSpan.FromMilliseconds(2700) - (s_lease / 3));
+        TimeSpan around = TimeSpan.FromMilliseconds(10);
+
+        // The answer of the renewal before counts a moment earlier than the alarm for the next one is set.
+        await Wait.UntilAsync(() => _time.HasTimer(third - around, third + around));
+        Step(third - around);
         Assert.Equal(number - 1, Count(CommandKind.LockExtend));
-        Step(TimeSpan.FromMilliseconds(20));
+        Step(2 * around);
         await Wait.UntilAsync(() => Count(CommandKind.LockExtend) == number && handle.Remaining > TimeSpan.FromMilliseconds(2600));
     }
 

@@ -10,8 +10,15 @@ internal sealed class ManualTime : TimeProvider
     /// <inheritdoc/>
     public override long TimestampFrequency => 1000;
 
+    /// <summary>Called on the thread that reads the clock, before it gets the time.</summary>
+    public Action? Looked { get; set; }
+
     /// <inheritdoc/>
-    public override long GetTimestamp() => Volatile.Read(ref _nowMs);
+    public override long GetTimestamp()
+    {
+        Looked?.Invoke();
+        return Volatile.Read(ref _nowMs);
+    }
 
     /// <inheritdoc/>
     public override DateTimeOffset GetUtcNow() => DateTimeOffset.UnixEpoch.AddMilliseconds(GetTimestamp());
@@ -47,6 +54,15 @@ internal sealed class ManualTime : TimeProvider
 
     /// <summary>Moves the clock without a timer: what a process sees that stood still.</summary>
     public void Jump(TimeSpan span) => Interlocked.Add(ref _nowMs, (long)span.TotalMilliseconds);
+
+    /// <summary>A timer is set for more than <paramref name="after"/> from now and at most <paramref name="until"/>.</summary>
+    public bool HasTimer(TimeSpan after, TimeSpan until)
+    {
+        lock (_lock)
+        {
+            return _timers.Exists(timer => timer.DueMs - _nowMs > after.TotalMilliseconds && timer.DueMs - _nowMs <= until.TotalMilliseconds);
+        }
+    }
 
     private sealed class ManualTimer(ManualTime time, TimerCallback callback, object? state) : ITimer
     {

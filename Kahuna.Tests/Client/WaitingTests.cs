@@ -101,6 +101,36 @@ public sealed class WaitingTests
     }
 
     [Fact]
+    public async Task A_node_that_comes_between_the_look_for_a_way_and_the_wait_for_one_is_asked_at_once()
+    {
+        _cluster[1].IsMute = true;
+        _cluster[1].Answer = static _ => FakeReply.Applied();
+        await using KahunaClient client = _cluster.Client(options => options.TimeProvider = _time);
+        Task<ClusterDescription> connected = client.DescribeAsync().AsTask();
+        await Wait.UntilAsync(() => _cluster[1].Hellos > 0);
+        int caller = Environment.CurrentManagedThreadId;
+        int looks = 0;
+        _time.Looked = () =>
+        {
+            // The first look is for the deadline, before there is a way; the second for the end of the pause.
+            if (Environment.CurrentManagedThreadId == caller && ++looks == 2)
+            {
+                _cluster[1].IsMute = false;
+                _cluster[1].OnHello(_cluster[1].Connection);
+                Assert.True(connected.Wait(Wait.Longest));
+                Task<SetResult> later = Task.Run(() => SetAsync(client));
+                Assert.True(later.Wait(Wait.Longest));
+            }
+        };
+        Task<SetResult> set = SetAsync(client);
+        _time.Looked = null;
+        Assert.True(looks >= 2);
+
+        // The clock stands still: no pause ends.
+        await set.WaitAsync(Wait.Longest);
+    }
+
+    [Fact]
     public async Task Calls_wait_while_another_node_may_still_be_trusted()
     {
         _cluster[1].IsUntrusted = true;

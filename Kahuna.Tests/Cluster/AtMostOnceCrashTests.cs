@@ -17,9 +17,6 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
 
     private static readonly TimeSpan s_backWithin = LastNet.Span;
 
-    /// <summary>More with KAHUNA_KILLS.</summary>
-    private static int Kills => int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_KILLS"), CultureInfo.InvariantCulture, out int kills) ? kills : 4;
-
     [Fact]
     public async Task Calls_that_the_client_repeats_over_killed_leaders_take_effect_once()
     {
@@ -27,12 +24,13 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(30));
+            await using KahunaClient client = cluster.Connect(LastNet.Call);
             await client.Sequences.CreateAsync("crash/sequence");
             Tally tally = new();
             using CancellationTokenSource stop = new();
             Task[] callers = [.. Enumerable.Range(0, Callers).Select(i => Task.Run(() => CallAsync(client, i, tally, stop.Token)))];
-            for (int round = 0; round < Kills; round++)
+            Repeats kills = new(4, 2, share: 30, "KAHUNA_KILLS");
+            while (kills.Next())
             {
                 await MakeProgressAsync(tally);
                 await Task.Delay(Random.Shared.Next(50, 400));
@@ -59,8 +57,8 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
             long[] values = [.. tally.Values.Order()];
             Assert.Equal(values.Length, values.Distinct().Count());
             Assert.InRange(sequence.Latest!.Value - values.Length, 0, tally.UnknownValues);
-            Assert.InRange(tally.UnknownIncrements + tally.UnknownValues, 0, 2 * Kills);
-            output.WriteLine($"Checked: {Kills} times kill -9 of the leader: {tally.Increments:N0} increments and {values.Length:N0} values of a sequence, each once; {tally.UnknownIncrements + tally.UnknownValues} calls of unknown end");
+            Assert.InRange(tally.UnknownIncrements + tally.UnknownValues, 0, 2 * kills.Done);
+            output.WriteLine($"Checked: {kills} times kill -9 of the leader: {tally.Increments:N0} increments and {values.Length:N0} values of a sequence, each once; {tally.UnknownIncrements + tally.UnknownValues} calls of unknown end");
         });
     }
 
@@ -68,6 +66,7 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
     {
         while (!stop.IsCancellationRequested)
         {
+            long begun = Environment.TickCount64;
             try
             {
                 await client.KeyValues.IncrementAsync($"crash/{caller}");
@@ -86,6 +85,9 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
             {
                 Interlocked.Add(ref tally.UnknownValues, failure.Outcome == OperationOutcome.DidNotHappen ? 0 : 1);
             }
+
+            // Others run beside this test, on a slow machine, too.
+            await Task.Delay(Math.Clamp((int)(Environment.TickCount64 - begun), 4, 300), CancellationToken.None);
         }
     }
 

@@ -7,8 +7,6 @@ namespace Kahuna.Tests.Cluster;
 [Collection(ClusterCollection.Name)]
 public sealed class CrashTests(ITestOutputHelper output)
 {
-    private const int Rounds = 6;
-
     /// <summary>A tolerant bound: the machine that runs the tests may be busy. What was measured is printed.</summary>
     private static readonly TimeSpan s_backWithin = LastNet.Span;
 
@@ -24,10 +22,11 @@ public sealed class CrashTests(ITestOutputHelper output)
             await using KahunaClient client = cluster.Connect(s_requestTimeout);
             await using RecordedLoad load = new(client);
             List<TimeSpan> errorsStopped = [];
-            for (int round = 0; round < Rounds; round++)
+            Repeats rounds = NewRounds();
+            while (rounds.Next())
             {
                 await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
-                NodeProcess victim = await VictimAsync(cluster, round);
+                NodeProcess victim = await VictimAsync(cluster, rounds.Done - 1);
                 TimeSpan moment = RecordedLoad.Now;
                 victim.Kill();
                 await load.MakeProgressAsync(moment, s_backWithin);
@@ -39,7 +38,7 @@ public sealed class CrashTests(ITestOutputHelper output)
                 await cluster.WaitReadyAsync();
             }
 
-            await FinishAsync(load, $"{Rounds} times kill -9, errors stopped after {string.Join(" ", errorsStopped.Select(span => $"{span.TotalSeconds:0.0}"))} s");
+            await FinishAsync(load, $"{rounds} times kill -9, errors stopped after {string.Join(" ", errorsStopped.Select(span => $"{span.TotalSeconds:0.0}"))} s");
             Assert.All(errorsStopped, span => Assert.InRange(span, TimeSpan.Zero, s_backWithin));
         });
     }
@@ -53,10 +52,11 @@ public sealed class CrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(s_requestTimeout);
             await using RecordedLoad load = new(client);
-            for (int round = 0; round < Rounds; round++)
+            Repeats rounds = NewRounds();
+            while (rounds.Next())
             {
                 await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
-                NodeProcess victim = await VictimAsync(cluster, round);
+                NodeProcess victim = await VictimAsync(cluster, rounds.Done - 1);
                 TimeSpan moment = RecordedLoad.Now;
                 victim.Pause();
                 await load.MakeProgressAsync(moment, s_backWithin);
@@ -67,7 +67,7 @@ public sealed class CrashTests(ITestOutputHelper output)
                 await cluster.WaitReadyAsync();
             }
 
-            await FinishAsync(load, $"{Rounds} times paused");
+            await FinishAsync(load, $"{rounds} times paused");
         });
     }
 
@@ -80,10 +80,11 @@ public sealed class CrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(s_requestTimeout);
             await using RecordedLoad load = new(client);
-            for (int round = 0; round < Rounds; round++)
+            Repeats rounds = NewRounds();
+            while (rounds.Next())
             {
                 await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
-                NodeProcess victim = await VictimAsync(cluster, round);
+                NodeProcess victim = await VictimAsync(cluster, rounds.Done - 1);
                 Assert.Equal(0, victim.Stop());
                 TimeSpan moment = RecordedLoad.Now;
                 victim.Start();
@@ -91,7 +92,7 @@ public sealed class CrashTests(ITestOutputHelper output)
                 await load.MakeProgressAsync(moment, s_backWithin);
             }
 
-            await FinishAsync(load, $"{Rounds} times stopped and started");
+            await FinishAsync(load, $"{rounds} times stopped and started");
         });
     }
 
@@ -104,8 +105,8 @@ public sealed class CrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(s_requestTimeout);
             await using RecordedLoad load = new(client);
-            const int Times = 3;
-            for (int round = 0; round < Times; round++)
+            Repeats rounds = new(3, 1, share: 30);
+            while (rounds.Next())
             {
                 await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
                 await Task.Delay(TimeSpan.FromSeconds(1));
@@ -122,9 +123,12 @@ public sealed class CrashTests(ITestOutputHelper output)
                 await cluster.StartAsync();
             }
 
-            await FinishAsync(load, $"{Times} times all three nodes killed at once");
+            await FinishAsync(load, $"{rounds} times all three nodes killed at once");
         });
     }
+
+    /// <summary>Two in any case: the leader and another node.</summary>
+    private static Repeats NewRounds() => new(6, 2, share: 40);
 
     /// <summary>The leader in every even round, any node in the others; after some load, at no particular moment.</summary>
     private static async Task<NodeProcess> VictimAsync(ProcessCluster cluster, int round)

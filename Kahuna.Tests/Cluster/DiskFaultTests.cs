@@ -24,10 +24,11 @@ public sealed class DiskFaultTests(ITestOutputHelper output)
         {
             await cluster.StartAsync();
             NodeProcess node = cluster.Nodes[0];
+            await using KahunaClient patient = cluster.Connect(LastNet.Call);
             await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(3));
             for (int i = 0; i < 100; i++)
             {
-                await client.KeyValues.SetAsync($"before{i}", $"{i}");
+                await patient.KeyValues.SetAsync($"before{i}", $"{i}");
             }
 
             int refused = 0;
@@ -52,7 +53,7 @@ public sealed class DiskFaultTests(ITestOutputHelper output)
             await cluster.StartAsync();
             for (int i = 0; i < 100; i++)
             {
-                Assert.Equal($"{i}", (await client.KeyValues.GetAsync($"before{i}")).Value.AsString());
+                Assert.Equal($"{i}", (await patient.KeyValues.GetAsync($"before{i}")).Value.AsString());
             }
 
             output.WriteLine($"Checked: {error} from {calls}: node ended with exit code {exitCode}, {refused} writes not acknowledged, 100 earlier ones read back after the restart");

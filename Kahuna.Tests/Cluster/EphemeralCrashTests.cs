@@ -1,4 +1,3 @@
-using System.Globalization;
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Results;
@@ -14,9 +13,6 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
 
     private static readonly TimeSpan s_requestTimeout = TimeSpan.FromSeconds(3);
 
-    /// <summary>More with KAHUNA_KILLS.</summary>
-    private static int Kills => int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_KILLS"), CultureInfo.InvariantCulture, out int kills) ? kills : 20;
-
     [Fact]
     public async Task Killed_leaders_lose_no_acknowledged_ephemeral_write()
     {
@@ -26,7 +22,8 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(s_requestTimeout, Durability.Ephemeral);
             await using RecordedLoad load = new(client);
-            for (int round = 0; round < Kills; round++)
+            Repeats kills = new(20, 2, share: 80, "KAHUNA_KILLS");
+            while (kills.Next())
             {
                 await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
                 await Task.Delay(Random.Shared.Next(100, 500));
@@ -40,7 +37,7 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
 
             await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
             await load.StopAsync();
-            output.WriteLine($"Checked: {Kills} times kill -9 of the leader of the ephemeral keys: {await load.CheckAsync()}");
+            output.WriteLine($"Checked: {kills} times kill -9 of the leader of the ephemeral keys: {await load.CheckAsync()}");
         });
     }
 
@@ -51,7 +48,7 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(60));
+            await using KahunaClient client = cluster.Connect(LastNet.Call);
             SetOptions ephemeral = new() { Durability = Durability.Ephemeral };
             long before = 0;
             for (int i = 0; i < 3; i++)
@@ -86,7 +83,7 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(30), Durability.Ephemeral);
+            await using KahunaClient client = cluster.Connect(LastNet.Call, Durability.Ephemeral);
             Assert.Equal(1, (await client.KeyValues.SetAsync("k", "v")).Revision);
             cluster.Nodes[0].Kill();
             await cluster.StartAsync();

@@ -21,7 +21,7 @@ public sealed class EphemeralMemoryLimitTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(30), Durability.Ephemeral);
+            await using KahunaClient client = cluster.Connect(LastNet.Call, Durability.Ephemeral);
             await using LockHandle held = await client.Locks.AcquireAsync("lock", TimeSpan.FromMinutes(1), TimeSpan.FromSeconds(30));
             KahunaValue value = new byte[100_000];
             int written = 0;
@@ -67,7 +67,7 @@ public sealed class EphemeralMemoryLimitTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(30), Durability.Ephemeral);
+            await using KahunaClient client = cluster.Connect(LastNet.Call, Durability.Ephemeral);
             for (int i = 0; i < 200; i++)
             {
                 await client.KeyValues.SetAsync($"key{i}", $"{Marker} {i}");

@@ -29,16 +29,17 @@ public sealed class FullDiskTests(ITestOutputHelper output)
         {
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(3));
+            await using KahunaClient patient = cluster.Connect(LastNet.Call);
             await using RecordedLoad load = new(client, writers: 4);
             await load.MakeProgressAsync(RecordedLoad.Now, s_within);
-            await client.KeyValues.SetAsync("before", "1");
+            await patient.KeyValues.SetAsync("before", "1");
             KahunaException refusal;
             IDisposable? others = disk?.Fill(bytesLeft: 8 << 20);
             try
             {
-                refusal = await RefusalAsync(client);
+                refusal = await RefusalAsync(patient);
                 Assert.Equal((KahunaErrorCode.LogFull, OperationOutcome.DidNotHappen), (refusal.Code, refusal.Outcome));
-                Assert.True((await client.KeyValues.GetAsync("before")).Found, "reads go on");
+                Assert.True((await patient.KeyValues.GetAsync("before")).Found, "reads go on");
 
                 // Its state can be stored no more either, and that harms nothing.
                 await Task.Delay(2_000);

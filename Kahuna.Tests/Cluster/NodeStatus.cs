@@ -5,7 +5,11 @@ internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<Partitio
 {
     public IReadOnlyList<PartitionRow> EphemeralPartitions { get; init; } = [];
 
+    public long PersistentBytes { get; init; }
+
     public long EphemeralBytes { get; init; }
+
+    public CollectorRow Gc { get; init; } = new(0, 0, 0, 0, [], []);
 
     /// <summary>Leads every partition.</summary>
     public bool LeadsAll => Partitions.Count > 0 && Partitions.All(partition => partition.Role == "leader");
@@ -37,6 +41,12 @@ internal sealed record PartitionRow(int Partition, string Role, ulong Term, int 
 
     public LockFigureRow Locks { get; init; }
 }
+
+/// <summary>The garbage collector and the process's memory.</summary>
+internal sealed record CollectorRow(long HeapBytes, long CommittedBytes, long WorkingSetBytes, double LongestPauseMs, IReadOnlyList<double> LatestPausesMs, IReadOnlyList<GenerationRow> Generations);
+
+/// <summary>A generation of the heap, as the latest collection left it.</summary>
+internal sealed record GenerationRow(string Name, long Bytes, long FreeBytes);
 
 /// <summary>What a partition remembers of clients.</summary>
 internal readonly record struct SessionRow(int Count, long Bytes, long Repeats, long Refusals, long Forgotten);

@@ -28,7 +28,7 @@ internal sealed class ProcessCluster : IAsyncDisposable
         _output = output;
         _http = new HttpClient(new HttpClientHandler { ServerCertificateCustomValidationCallback = HttpClientHandler.DangerousAcceptAnyServerCertificateValidator })
         {
-            Timeout = TimeSpan.FromSeconds(1),
+            Timeout = TimeSpan.FromSeconds(5),
         };
         string[] urls = [.. FreePorts(nodes).Select(port => $"https://127.0.0.1:{port}")];
         string secret = Path.Combine(_directory, "secret");

@@ -1,6 +1,7 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using Kahuna.Client;
+using Kahuna.Client.Results;
 
 namespace Kahuna.Tests.Cluster;
 
@@ -63,7 +64,7 @@ internal sealed class RecordedLoad : IAsyncDisposable
         ConcurrentQueue<string> wrong = new();
         await Parallel.ForEachAsync(keys, new ParallelOptions { MaxDegreeOfParallelism = 64 }, async (key, _) =>
         {
-            var read = await _client.KeyValues.GetAsync(key.Name);
+            GetResult read = await ReadAsync(key.Name);
             if (key.Check(read.Found, read.Found ? read.Value.AsString() : null, read.Revision) is { } difference)
             {
                 wrong.Enqueue(difference);
@@ -80,6 +81,22 @@ internal sealed class RecordedLoad : IAsyncDisposable
     {
         await StopAsync();
         _stop.Dispose();
+    }
+
+    /// <summary>Reads until there is an answer.</summary>
+    private async Task<GetResult> ReadAsync(string key)
+    {
+        for (TimeSpan begun = Now; ;)
+        {
+            try
+            {
+                return await _client.KeyValues.GetAsync(key);
+            }
+            catch (KahunaException) when (Now - begun < LastNet.Span)
+            {
+                await Task.Delay(100);
+            }
+        }
     }
 
     private async Task WriteAsync(int writer)
@@ -109,8 +126,8 @@ internal sealed class RecordedLoad : IAsyncDisposable
                 _failures.Enqueue(new Failure(Now, error));
             }
 
-            // Below what the machine can do: the tests are about faults, and their keys are read back one by one.
-            await Task.Delay(1);
+            // Far below what a machine can do, however slow it is: the tests are about faults, others run beside them, and their keys are read back one by one.
+            await Task.Delay(Math.Clamp(2 * (int)(Now - begun).TotalMilliseconds, 8, 300));
         }
     }
 

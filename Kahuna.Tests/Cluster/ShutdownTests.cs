@@ -18,7 +18,7 @@ public sealed class ShutdownTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(5));
+            await using KahunaClient client = cluster.Connect(LastNet.Call);
             await using RecordedLoad load = new(client);
             await load.MakeProgressAsync(RecordedLoad.Now, s_within);
             await Task.Delay(TimeSpan.FromSeconds(1));
@@ -48,7 +48,7 @@ public sealed class ShutdownTests(ITestOutputHelper output)
             Assert.NotEqual(0, exitCode);
             Assert.Contains(lines, line => line.Contains(first.DataDirectory, StringComparison.Ordinal));
             Assert.True(first.IsRunning);
-            await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(5));
+            await using KahunaClient client = cluster.Connect(LastNet.Call);
             await client.KeyValues.SetAsync("still", "there");
             Assert.Equal("there", (await client.KeyValues.GetAsync("still")).Value.AsString());
         });

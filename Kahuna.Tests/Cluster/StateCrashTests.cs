@@ -1,4 +1,3 @@
-using System.Globalization;
 using Kahuna.Client;
 using Xunit.Abstractions;
 
@@ -16,7 +15,6 @@ public sealed class StateCrashTests(ITestOutputHelper output)
 
     private static readonly TimeSpan s_within = LastNet.Span;
     private static readonly TimeSpan s_backWithin = LastNet.Span;
-    private static readonly int s_rounds = int.TryParse(Environment.GetEnvironmentVariable("KAHUNA_CRASH_ROUNDS"), NumberStyles.None, CultureInfo.InvariantCulture, out int rounds) ? rounds : 1;
 
     [Theory]
     [InlineData("rocksdb")]
@@ -46,14 +44,16 @@ public sealed class StateCrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(3));
             await using RecordedLoad load = new(client, writers: 4);
+            Repeats rounds = new(1, 1, share: 0, "KAHUNA_CRASH_ROUNDS");
             await using (new BulkLoad(client, BulkKeys, BulkValueBytes))
             {
-                for (int round = 0; round < s_rounds; round++)
+                while (rounds.Next())
                 {
                     NodeProcess leader = await cluster.LeaderAsync();
                     NodeProcess follower = cluster.Nodes.First(node => node != leader);
                     follower.Kill();
-                    ulong had = (await cluster.StatusAsync(leader))!.Partitions[0].CommitIndex;
+                    ulong? had = null;
+                    await Eventually.TrueAsync(s_within, "the leader answers", async () => (had = (await cluster.StatusAsync(leader))?.Partitions[0].CommitIndex) is not null);
                     await Eventually.TrueAsync(s_within, "the log is cut above what the follower has", async () => (await cluster.StatusAsync(leader))?.Partitions[0].LogStart > had);
                     int lines = Lines(follower).Length;
                     follower.Start();
@@ -68,7 +68,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
                 }
             }
 
-            await FinishAsync(cluster, load, $"{s_rounds} x kill -9 of the {(killSender ? "sender" : "receiver")} of a snapshot ({store})");
+            await FinishAsync(cluster, load, $"{rounds} x kill -9 of the {(killSender ? "sender" : "receiver")} of a snapshot ({store})");
         });
     }
 
@@ -117,11 +117,12 @@ public sealed class StateCrashTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(TimeSpan.FromSeconds(3));
             await using RecordedLoad load = new(client, writers: 4);
+            Repeats rounds = new(1, 1, share: 0, "KAHUNA_CRASH_ROUNDS");
             await using (new BulkLoad(client, BulkKeys, BulkValueBytes))
             {
-                for (int round = 0; round < s_rounds; round++)
+                while (rounds.Next())
                 {
-                    NodeProcess victim = cluster.Nodes[round % cluster.Nodes.Count];
+                    NodeProcess victim = cluster.Nodes[(rounds.Done - 1) % cluster.Nodes.Count];
                     await seen(victim);
                     await Task.Delay(Random.Shared.Next(0, 30));
                     TimeSpan moment = RecordedLoad.Now;
@@ -132,7 +133,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
                 }
             }
 
-            await FinishAsync(cluster, load, $"{s_rounds} x kill -9 while {what} ({store})");
+            await FinishAsync(cluster, load, $"{rounds} x kill -9 while {what} ({store})");
         });
     }
 
@@ -156,7 +157,7 @@ public sealed class StateCrashTests(ITestOutputHelper output)
         while (!condition())
         {
             Assert.True(DateTime.UtcNow < end, $"{what}: not seen within {s_within.TotalSeconds} s");
-            await Task.Yield();
+            await Task.Delay(1);
         }
     }
 

@@ -2,33 +2,110 @@ using Kahuna.Server.Hosting;
 
 namespace Kahuna.Tests.Hosting;
 
-/// <summary>When busy times are over, memory is given back once; never while they last, and never for little.</summary>
+/// <summary>When a busy time is over, memory is given back; never while it lasts, never for little, and without a long stop.</summary>
 public sealed class CalmHeapTests
 {
     private const long MiB = 1 << 20;
 
+    /// <summary>Collections that one peak is worth at the most.</summary>
+    private const int Steps = 12;
+
     private readonly CalmHeap _heap;
     private long _allocated;
-    private int _given;
+    private long _compaction;
+    private int _collected;
+    private int _compacted;
 
-    public CalmHeapTests() => _heap = new CalmHeap(() => _allocated, () => _given++);
+    public CalmHeapTests() => _heap = new CalmHeap(() => _allocated, () => _compaction, () => _collected++, () => _compacted++);
 
-    [Fact]
-    public void A_peak_is_given_back_once_when_it_is_over()
+    [Theory]
+    [InlineData(1_000)]
+    [InlineData(50)]
+    public void A_peak_is_given_back_when_it_is_over(long peak)
     {
-        Look(1_000 * MiB);
-        Look(10 * MiB);
-        Look(10 * MiB);
-        Assert.Equal(0, _given);
+        Look(peak);
+        Look(10);
+        Look(10);
+        AssertDone(0, 0);
 
-        Look(10 * MiB);
-        Assert.Equal(1, _given);
+        Look(10);
+        AssertDone(1, 0);
         for (int i = 0; i < 20; i++)
         {
-            Look(10 * MiB);
+            Look(10);
+            AssertDone(1, 1);
         }
 
-        Assert.Equal(1, _given);
+        Look(peak);
+        Look(10);
+        Look(10);
+        Look(10);
+        AssertDone(2, 1);
+    }
+
+    [Fact]
+    public void What_a_compaction_would_take_long_for_is_given_back_in_steps()
+    {
+        _compaction = 257 * MiB;
+        Look(1_000);
+        for (int i = 0; i < 20; i++)
+        {
+            Look(10);
+        }
+
+        AssertDone(Steps, 0);
+    }
+
+    [Fact]
+    public void Steps_end_with_a_compaction_as_soon_as_little_is_left_for_it()
+    {
+        _compaction = 257 * MiB;
+        Look(1_000);
+        Look(10);
+        Look(10);
+        Look(10);
+        Look(10);
+        AssertDone(2, 0);
+
+        _compaction = 256 * MiB;
+        Look(10);
+        Look(10);
+        AssertDone(2, 1);
+    }
+
+    [Fact]
+    public void What_is_left_to_give_back_waits_for_the_end_of_the_next_peak()
+    {
+        Look(1_000);
+        Look(10);
+        Look(10);
+        Look(10);
+        AssertDone(1, 0);
+
+        Look(1_000);
+        Look(10);
+        Look(10);
+        AssertDone(1, 0);
+        Look(10);
+        AssertDone(2, 0);
+    }
+
+    [Fact]
+    public void A_peak_is_given_back_under_a_load_that_is_small_beside_it()
+    {
+        Look(1_000);
+        Look(300);
+        Look(240);
+        Look(240);
+        AssertDone(0, 0);
+
+        Look(240);
+        AssertDone(1, 0);
+        for (int i = 0; i < 20; i++)
+        {
+            Look(200 + (i % 2 * 40));
+            AssertDone(1, 1);
+        }
     }
 
     [Fact]
@@ -36,10 +113,10 @@ public sealed class CalmHeapTests
     {
         for (int i = 0; i < 50; i++)
         {
-            Look(i % 3 == 0 ? 100 * MiB : MiB);
+            Look(i % 3 == 0 ? 100 : 1);
         }
 
-        Assert.Equal(0, _given);
+        AssertDone(0, 0);
     }
 
     [Fact]
@@ -47,17 +124,17 @@ public sealed class CalmHeapTests
     {
         for (int i = 0; i < 50; i++)
         {
-            Look(5 * MiB);
+            Look(i % 10 == 0 ? 15 : 1);
         }
 
-        Assert.Equal(0, _given);
-        Look(10 * MiB);
-        Assert.Equal(1, _given);
+        AssertDone(0, 0);
     }
 
-    private void Look(long allocated)
+    private void AssertDone(int collected, int compacted) => Assert.Equal((collected, compacted), (_collected, _compacted));
+
+    private void Look(long megabytes)
     {
-        _allocated += allocated;
+        _allocated += megabytes * MiB;
         _heap.Look();
     }
 }

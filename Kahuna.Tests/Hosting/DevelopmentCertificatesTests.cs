@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Runtime.Versioning;
 using System.Security.Cryptography.X509Certificates;
 using Kahuna.Server.Hosting.Certificates;
@@ -119,6 +120,44 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     }
 
     [Fact]
+    public async Task A_start_waits_while_another_process_holds_the_lock_and_says_so_once()
+    {
+        List<string> told = [];
+        TaskCompletionSource twoMinutes = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        string path = Path.Combine(_directory.Path, "lock");
+        FileStream held = new(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        SecondsPerLook time = new(() => twoMinutes.TrySetResult(), looks: 120);
+        Task<NodeTls> start = Task.Run(() => new DevelopmentCertificates(_directory.Path, time, told.Add).Ensure([]));
+        await Task.WhenAny(start, twoMinutes.Task);
+        Assert.False(start.IsCompleted, "The start did not wait for two minutes.");
+        await held.DisposeAsync();
+        Assert.True((await start.WaitAsync(LastNet.Span)).Certificate.TargetCertificate.HasPrivateKey);
+        Assert.Equal([path], told);
+    }
+
+    [Fact]
+    public async Task A_lock_that_cannot_be_opened_is_not_waited_for()
+    {
+        // A socket in the place of the file is there and cannot be opened, and nobody holds it.
+        using Socket socket = new(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
+        socket.Bind(new UnixDomainSocketEndPoint(Path.Combine(_directory.Path, "lock")));
+        Task<NodeTls> start = Task.Run(() => Ensure(TimeSpan.Zero));
+        CertificateException error = await Assert.ThrowsAsync<CertificateException>(() => start.WaitAsync(LastNet.Span));
+
+        Assert.StartsWith("Cannot keep development certificates", error.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain("Another process", error.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_lock_that_is_never_released_gives_one_line()
+    {
+        using FileStream held = new(Path.Combine(_directory.Path, "lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        CertificateException error = Assert.Throws<CertificateException>(() => new DevelopmentCertificates(_directory.Path, new SecondsPerLook(static () => { }, looks: 0)).Ensure([]));
+        Assert.Contains($"Another process has held the lock {held.Name} for 10 minutes", error.Message, StringComparison.Ordinal);
+        Assert.DoesNotContain('\n', error.Message);
+    }
+
+    [Fact]
     public void A_directory_that_cannot_be_used_gives_one_line()
     {
         string file = _directory.File("file", "x");
@@ -160,4 +199,22 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     }
 
     private NodeTls Ensure(TimeSpan later, params string[] hosts) => new DevelopmentCertificates(_directory.Path, new ShiftedTime(later)).Ensure(hosts);
+
+    /// <summary>A clock that is a second later each time it is looked at; tells after a number of looks.</summary>
+    private sealed class SecondsPerLook(Action tell, int looks) : TimeProvider
+    {
+        private int _looks;
+
+        public override long TimestampFrequency => 1;
+
+        public override long GetTimestamp()
+        {
+            if (++_looks == looks)
+            {
+                tell();
+            }
+
+            return _looks;
+        }
+    }
 }

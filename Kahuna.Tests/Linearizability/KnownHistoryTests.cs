@@ -98,6 +98,9 @@ public sealed class KnownHistoryTests
         Bad(Set(1, 0, 10, "a", 1), Set(1, 20, 30, "b", 3));
         Bad(Set(1, 0, 10, "a", 1), GetNothing(1, 20, 30, 0));
         Bad(Set(1, 0, 10, "a", 4), Delete(1, 20, 30, 6));
+
+        // Of two deletions without an answer the one that names a revision is not as good as the other.
+        Good(Delete(1, 0, 10).IfRevision(1).Unanswered(), Set(2, 0, 10, "a").Unanswered(), Delete(3, 0, 10).Unanswered(), GetNothing(4, 20, 30, 4));
     }
 
     [Fact]

@@ -40,12 +40,15 @@ internal sealed class Substitutes
             : isNoBetter && (other < number || !isAlike);
     }
 
-    /// <summary>It has the same conditions, or more.</summary>
+    /// <summary>
+    /// It has the same conditions, or more. Another revision is no further condition: where the key's revision is not known, one that names it
+    /// takes place at that revision only, and leaves less for later.
+    /// </summary>
     private static bool IsNoBetter(RegisterOperation other, RegisterOperation one) =>
         (!one.OnlyIfAbsent || other.OnlyIfAbsent)
         && (!one.OnlyIfPresent || other.OnlyIfPresent)
         && (one.OnlyIfValue == RegisterOperation.Anything || one.OnlyIfValue == other.OnlyIfValue)
-        && (one.OnlyIfRevision == RegisterOperation.Anything || one.OnlyIfRevision == other.OnlyIfRevision);
+        && one.OnlyIfRevision == other.OnlyIfRevision;
 
     /// <summary>What an operation does where its conditions hold, and what it was answered.</summary>
     private readonly record struct Effect(bool IsKnown, OperationKind Kind, int Value, long By, bool? Affirmed, int ExpectedValue, long ExpectedRevision)

@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
@@ -51,12 +52,15 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
                 {
                     if (!_written.Contains(record.Row))
                     {
-                        buffer.Length = 0;
-                        buffer.Append(BitConverter.GetBytes(record.Bytes.Length));
+                        BinaryPrimitives.WriteInt32LittleEndian(buffer.Take(sizeof(int)), record.Bytes.Length);
                         buffer.Append(record.Bytes);
-                        _writer.Add(buffer.Written);
                     }
                 });
+                if (buffer.Length > 0)
+                {
+                    _writer.Add(buffer.Written);
+                }
+
                 buffer.Return();
             }
 

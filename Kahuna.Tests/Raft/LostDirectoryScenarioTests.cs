@@ -30,9 +30,9 @@ public sealed class LostDirectoryScenarioTests
             settle
             state
             quiet
-            tick 1 5
+            tick 1 3
             settle
-            tick 1 5
+            tick 1 3
             settle
             loud
             # Proven: the next heartbeat makes it acknowledge again.
@@ -50,6 +50,28 @@ public sealed class LostDirectoryScenarioTests
         Assert.Equal(2UL, trace[1].CommitIndex.Value);
         Assert.Equal((1, 1UL, 1UL), Assert.Single(trace.Reads));
         Assert.Equal(RaftRole.Leader, trace[1].Role);
+    }
+
+    [Fact]
+    public void Leader_that_needs_an_unproven_node_for_a_majority_steps_down()
+    {
+        Trace trace = Run("unproven-majority", new TraceOptions(), """
+            unproven 3
+            quiet
+            campaign 1
+            settle
+            # 3 answers everything and confirms nothing: 1 could commit nothing, and would keep others from electing a leader that can.
+            cut 2
+            tick 1 7
+            settle
+            tick 1 7
+            settle
+            tick 1 7
+            settle
+            loud
+            state
+            """);
+        Assert.NotEqual(RaftRole.Leader, trace[1].Role);
     }
 
     [Fact]

@@ -234,9 +234,10 @@ public sealed class PaperScenarioTests
             quiet
             tick 1 9
             cut 1
-            tick 2 11
-            tick 3 11
-            tick 4 11
+            tick 2 10
+            tick 3 10
+            tick 4 10
+            campaign 2
             campaign 5
             loud
             settle

@@ -40,6 +40,7 @@ internal sealed class RandomCluster
             Limits = new RaftLimits
             {
                 AppendBytesMax = _random.Next(20, 200),
+                ApplyBytesMax = seed % 2 == 0 ? 1 + (seed % 200) : 1 << 20,
                 InFlightAppendsMax = _random.Next(1, 8),
                 InFlightBytesMax = _random.Next(50, 1000),
                 CacheBytes = tightMemory ? 0 : 1 << 20,

@@ -3,7 +3,6 @@ namespace Kahuna.Tests.Raft;
 /// <summary>The promises of Raft under random faults. A failure names the seed; the same seed gives the same run.</summary>
 public sealed class RandomClusterTests
 {
-    private const int Seeds = 300;
     private const int StepsPerNode = 600;
 
     [Theory]
@@ -14,6 +13,7 @@ public sealed class RandomClusterTests
     [InlineData(2, 0)]
     public void Promises_hold_under_faults(int voters, int learners)
     {
+        Repeats seeds = new(300, 100, share: 25);
         int leaders = 0;
         int reads = 0;
         int committed = 0;
@@ -27,8 +27,9 @@ public sealed class RandomClusterTests
         int crashesInInstall = 0;
         int wipes = 0;
         int rejoins = 0;
-        for (int seed = 1; seed <= Seeds; seed++)
+        while (seeds.Next())
         {
+            int seed = seeds.Done;
             var cluster = new RandomCluster(seed, voters, learners);
             try
             {
@@ -56,9 +57,9 @@ public sealed class RandomClusterTests
         }
 
         // A storm in which nothing happened proves nothing.
-        Assert.True(leaders >= Seeds && reads > Seeds && committed > Seeds * 10 && crashes > Seeds, $"leaders {leaders}, reads {reads}, committed {committed}, crashes {crashes}");
-        Assert.True(voters == 1 || (lost > Seeds * 10 && (fetches > Seeds / 2 || voters == 2) && transfers > Seeds / 10), $"lost {lost}, fetches {fetches}, transfers {transfers}");
-        Assert.True(cuts > Seeds && (voters < 3 || (snapshots > Seeds && aborts > Seeds / 20 && crashesInInstall > Seeds / 10)), $"cuts {cuts}, snapshots {snapshots}, aborts {aborts}, crashes in install {crashesInInstall}");
-        Assert.True(voters < 3 || rejoins > Seeds / 4, $"wipes {wipes}, rejoins {rejoins}");
+        Assert.True(leaders >= seeds.Done && reads > seeds.Done && committed > seeds.Done * 10 && crashes > seeds.Done, $"leaders {leaders}, reads {reads}, committed {committed}, crashes {crashes}");
+        Assert.True(voters == 1 || (lost > seeds.Done * 10 && (fetches > seeds.Done / 2 || voters == 2) && transfers > seeds.Done / 10), $"lost {lost}, fetches {fetches}, transfers {transfers}");
+        Assert.True(cuts > seeds.Done && (voters < 3 || (snapshots > seeds.Done && aborts > seeds.Done / 20 && crashesInInstall > seeds.Done / 10)), $"cuts {cuts}, snapshots {snapshots}, aborts {aborts}, crashes in install {crashesInInstall}");
+        Assert.True(voters < 3 || rejoins > seeds.Done / 4, $"wipes {wipes}, rejoins {rejoins}");
     }
 }

@@ -12,7 +12,7 @@ public sealed class FailoverTests
 {
     private const int MedianMsMax = 1_500;
     private const int LongestMsMax = 2_500;
-    private const int Rounds = 9;
+    private const int Rounds = 31;
 
     /// <summary>A lock's lease that is shorter than the pause of its leader.</summary>
     private static readonly TimeSpan s_lease = TimeSpan.FromSeconds(4);

@@ -18,6 +18,15 @@ public sealed class MutantTests
     }
 
     [Fact]
+    public void Each_has_been_looked_for_and_the_page_says_with_what_result()
+    {
+        string page = string.Join('\n', Repository.Lines("docs/simulation.md"));
+        Findings.AssertNone(s_patches.Select(Path.GetFileNameWithoutExtension)
+            .Where(name => !page.Contains($"\n| {name} |", StringComparison.Ordinal) && !page.Contains($"`{name}`", StringComparison.Ordinal))
+            .Select(static name => $"{name} has no row in docs/simulation.md, and no sentence says why"));
+    }
+
+    [Fact]
     public void Every_patch_applies() => Findings.AssertNone(s_patches.SelectMany(Misfits));
 
     [Fact]

@@ -90,7 +90,7 @@ internal static class SimCommand
         output.WriteLine();
         output.WriteLine($"seed {failed.Seed}, step {violation.Step}: {violation.Words}");
         output.WriteLine("what happened before, without the traffic of nodes");
-        foreach (string line in violation.Story.TakeLast(40))
+        foreach (string line in violation.Story.TakeLast(60))
         {
             output.WriteLine($"  {line}");
         }

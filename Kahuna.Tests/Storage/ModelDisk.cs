@@ -14,6 +14,7 @@ internal sealed class ModelDisk : IDisk
     private readonly List<NameChange> _unsyncedNames = [];
     private readonly HashSet<string> _directories = [];
     private readonly HashSet<string> _locks = [];
+    private readonly UnsyncedFiles _unsynced = new();
 
     /// <summary>Size of the disk; writes that would make files grow beyond it fail with ENOSPC.</summary>
     public long Capacity { get; set; } = long.MaxValue / 2;
@@ -28,7 +29,7 @@ internal sealed class ModelDisk : IDisk
     public int Life { get; private set; }
 
     /// <summary>Bytes were written to some file below a directory and not synced.</summary>
-    public bool HasUnsynced(string directory) => _names.Any(entry => entry.Value.HasUnsynced && entry.Key.StartsWith(directory, StringComparison.Ordinal));
+    public bool HasUnsynced(string directory) => _unsynced.Count > 0 && _names.Any(entry => entry.Value.HasUnsynced && entry.Key.StartsWith(directory, StringComparison.Ordinal));
 
     /// <summary>Bytes that were written to a file and not synced.</summary>
     public int Unsynced(string path) => _names.TryGetValue(path, out ModelInode? inode) ? inode.Unsynced : 0;
@@ -72,6 +73,9 @@ internal sealed class ModelDisk : IDisk
         {
             inode.Crash(random);
         }
+
+        // What has lost its name is gone.
+        _unsynced.Count = 0;
     }
 
     /// <summary>The process is killed: everything written stays readable, handles and locks are gone.</summary>
@@ -101,7 +105,7 @@ internal sealed class ModelDisk : IDisk
         copy._directories.UnionWith(_directories);
         foreach ((string path, ModelInode inode) in _names)
         {
-            copy._names[path] = copy._stableNames[path] = inode.Copy();
+            copy._names[path] = copy._stableNames[path] = inode.Copy(copy._unsynced);
         }
 
         return copy;
@@ -118,7 +122,7 @@ internal sealed class ModelDisk : IDisk
         if (mode == DiskFileMode.Empty)
         {
             // A new inode stands for the emptied file too: what the old one held may come back at a crash, as on a real disk.
-            ChangeName(new NameChange(path, new ModelInode()));
+            ChangeName(new NameChange(path, new ModelInode(_unsynced)));
         }
 
         return _names.TryGetValue(path, out ModelInode? inode) ? new ModelFile(this, path, inode, Life) : throw new DiskException("opening", path, 2);
@@ -155,7 +159,7 @@ internal sealed class ModelDisk : IDisk
 
     public IDisposable? TryLock(string path)
     {
-        _names.TryAdd(path, new ModelInode());
+        _names.TryAdd(path, new ModelInode(_unsynced));
         _stableNames.TryAdd(path, _names[path]);
         return _locks.Add(path) ? new HeldLock(this, path, Life) : null;
     }

@@ -1,13 +1,16 @@
 namespace Kahuna.Tests.Storage;
 
 /// <summary>A file's content on <see cref="ModelDisk"/>: as read now, as on stable storage, and which writes are between the two.</summary>
-internal sealed class ModelInode
+internal sealed class ModelInode(UnsyncedFiles unsynced)
 {
     private const int SectorBytes = 512;
 
     private readonly List<(int Offset, int Count)> _unsynced = [];
     private byte[] _stable = [];
     private int _stableLength;
+
+    /// <summary>What is read and what is stable are one array, until the file is written again: most files are written and synced once.</summary>
+    private bool _isOne;
 
     public byte[] Current { get; private set; } = [];
 
@@ -19,26 +22,45 @@ internal sealed class ModelInode
 
     public void Write(int offset, ReadOnlySpan<byte> bytes)
     {
+        Part();
         if (Current.Length < offset + bytes.Length)
         {
-            byte[] larger = new byte[Math.Max(offset + bytes.Length, Current.Length * 2)];
+            // Room for an ending that is short beside the rest, as most files have one.
+            int needed = offset + bytes.Length;
+            byte[] larger = GC.AllocateUninitializedArray<byte>(needed + (needed / 8) + 64);
             Current.AsSpan(0, Length).CopyTo(larger);
             Current = larger;
         }
 
+        // Behind the end lies whatever was there before; a hole reads as zeros.
+        if (offset > Length)
+        {
+            Current.AsSpan(Length, offset - Length).Clear();
+        }
+
         bytes.CopyTo(Current.AsSpan(offset));
         Length = Math.Max(Length, offset + bytes.Length);
+        unsynced.Count += _unsynced.Count == 0 ? 1 : 0;
         _unsynced.Add((offset, bytes.Length));
     }
 
     public void Sync()
     {
+        if (IsFreshAndWhole())
+        {
+            _stable = Current;
+            _stableLength = Length;
+            _isOne = true;
+            ForgetUnsynced();
+            return;
+        }
+
         foreach ((int offset, int count) in _unsynced)
         {
             Settle(offset, count);
         }
 
-        _unsynced.Clear();
+        ForgetUnsynced();
         _stableLength = Length;
     }
 
@@ -46,16 +68,17 @@ internal sealed class ModelInode
     {
         Settle(0, Length);
         _stableLength = Length;
-        _unsynced.Clear();
+        ForgetUnsynced();
     }
 
     /// <summary>A failed sync: what waited is neither stable nor waits any longer.</summary>
-    public void FailSync() => _unsynced.Clear();
+    public void FailSync() => ForgetUnsynced();
 
     public void Cut(int length)
     {
+        Part();
+        Current.AsSpan(Math.Min(length, Length)).Clear();
         Length = length;
-        Current.AsSpan(length).Clear();
         SyncAll();
         _stable.AsSpan(length).Clear();
     }
@@ -83,21 +106,60 @@ internal sealed class ModelInode
             }
         }
 
-        _unsynced.Clear();
+        ForgetUnsynced();
         Length = _stableLength;
+        Part();
         Current = new byte[_stableLength];
         _stable.AsSpan(0, Math.Min(_stable.Length, _stableLength)).CopyTo(Current);
     }
 
-    public ModelInode Copy()
+    public ModelInode Copy(UnsyncedFiles unsyncedThere)
     {
-        ModelInode copy = new() { Current = [.. Current], Length = Length };
+        ModelInode copy = new(unsyncedThere) { Current = [.. Current], Length = Length };
         copy.SyncAll();
         return copy;
     }
 
+    /// <summary>Nothing of the file is stable, and all of it was written from its begin to its end.</summary>
+    private bool IsFreshAndWhole()
+    {
+        int end = 0;
+        foreach ((int offset, int count) in _unsynced)
+        {
+            if (offset != end)
+            {
+                return false;
+            }
+
+            end += count;
+        }
+
+        return _stable.Length == 0 && _stableLength == 0 && end == Length && Length > 0;
+    }
+
+    private void ForgetUnsynced()
+    {
+        unsynced.Count -= _unsynced.Count == 0 ? 0 : 1;
+        _unsynced.Clear();
+    }
+
+    private void Part()
+    {
+        if (_isOne)
+        {
+            _stable = [.. Current];
+            _stable.AsSpan(_stableLength).Clear();
+            _isOne = false;
+        }
+    }
+
     private void Settle(int offset, int count)
     {
+        if (_isOne)
+        {
+            return;
+        }
+
         if (_stable.Length < offset + count)
         {
             Array.Resize(ref _stable, Math.Max(offset + count, Current.Length));

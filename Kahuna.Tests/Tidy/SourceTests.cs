@@ -51,6 +51,21 @@ public sealed partial class SourceTests
         Findings.AssertNone(wrong);
     }
 
+    /// <summary>System's namespaces first, the rest by the alphabet, as <c>dotnet format</c> puts them.</summary>
+    [Fact]
+    public void Usings_are_in_order()
+    {
+        List<string> wrong = [];
+        foreach (string file in Repository.SourceFiles)
+        {
+            string[] names = [.. Repository.Lines(file).Select(line => PlainUsing().Match(line)).Where(match => match.Success).Select(match => match.Groups[1].Value)];
+            string[] sorted = [.. names.OrderBy(name => name != "System" && !name.StartsWith("System.", StringComparison.Ordinal)).ThenBy(name => name.Replace('.', '\0'), StringComparer.OrdinalIgnoreCase)];
+            wrong.AddRange(names.Zip(sorted).Where(pair => pair.First != pair.Second).Take(1).Select(pair => $"{file}: {pair.First} where {pair.Second} should be"));
+        }
+
+        Findings.AssertNone(wrong);
+    }
+
     [Fact]
     public void No_unfinished_work_is_marked()
     {
@@ -95,6 +110,9 @@ public sealed partial class SourceTests
         from line in Repository.Lines(file).Select((text, i) => (text, number: i + 1))
         where pattern.IsMatch(line.text)
         select $"{file}:{line.number}: {line.text.Trim()}";
+
+    [GeneratedRegex(@"^using ([\w.]+);$")]
+    private static partial Regex PlainUsing();
 
     [GeneratedRegex(@"^namespace ([\w.]+);")]
     private static partial Regex FileScopedNamespace();

@@ -104,28 +104,18 @@ public sealed class PeerHandshakeTests : IDisposable
     [Fact]
     public void Whatever_a_stranger_sends_ends_in_a_refusal_or_in_the_end_of_the_stream()
     {
-        PeerLinksOptions acceptor = Node(1);
-        byte[] hello = new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22, Voters = Node(1).Voters }.Encode();
-        byte[] good = [1, 0, (byte)hello.Length, (byte)(hello.Length >> 8), .. hello, 2, 0, 32, 0, .. new byte[32], 4, 0, 33, 0, .. new byte[33]];
-        FuzzInputs inputs = new(seed: 20, [good, good[..(4 + hello.Length)]]);
-        int secret = 0;
-        for (int i = 0; i < FuzzInputs.Count(20_000); i++)
-        {
-            using MemoryStreamPair stream = new(inputs.Next());
-            try
-            {
-                new PeerHandshake(acceptor, stream, new byte[32]).Accept();
-                Assert.Fail("A stranger was taken for a node.");
-            }
-            catch (PeerHandshakeException refusal)
-            {
-                secret += refusal.Reason == PeerRefusal.Secret ? 1 : 0;
-            }
-            catch (EndOfStreamException)
-            {
-                // Cut off.
-            }
-        }
+        byte[] hello = Message(1, HelloTo(Node(1), from: 2));
+        int secret = RefusedForTheSecret(seed: 20, [[.. hello, .. Message(2, new byte[32]), .. Message(4, new byte[33])], hello], stream => new PeerHandshake(Node(1), stream, new byte[32]).Accept());
+
+        Assert.True(secret > 100, $"{secret} inputs came as far as the proof");
+    }
+
+    [Fact]
+    public void Whatever_is_answered_to_a_dialler_ends_in_a_refusal_or_in_the_end_of_the_stream()
+    {
+        byte[] hello = Message(1, HelloTo(Node(2), from: 1));
+        byte[] refusal = Message(3, [10, 1, 0, 2, 0, 3, 0]);
+        int secret = RefusedForTheSecret(seed: 21, [[.. hello, .. Message(4, new byte[33])], [.. hello, .. refusal], refusal], stream => new PeerHandshake(Node(2), stream, new byte[32]).Dial(new NodeId(1)));
 
         Assert.True(secret > 100, $"{secret} inputs came as far as the proof");
     }
@@ -158,6 +148,37 @@ public sealed class PeerHandshakeTests : IDisposable
         Assert.False(throttle.Allows("a"));
         time.Now += TimeSpan.FromSeconds(2);
         Assert.True(throttle.Allows("a"));
+    }
+
+    private static byte[] HelloTo(PeerLinksOptions node, ushort from) =>
+        new PeerHello(PeerProtocol.Version, new NodeId(from), node.Self, 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22, Voters = node.Voters }.Encode();
+
+    private static byte[] Message(byte kind, byte[] body) => [kind, 0, (byte)body.Length, (byte)(body.Length >> 8), .. body];
+
+    /// <summary>How many of many damaged copies of these bytes came as far as the proof. None of them may end a handshake well, or otherwise than with a refusal or at the end of the stream.</summary>
+    private static int RefusedForTheSecret(int seed, IReadOnlyList<byte[]> good, Action<Stream> shake)
+    {
+        FuzzInputs inputs = new(seed, good);
+        int secret = 0;
+        for (int i = 0; i < FuzzInputs.Count(20_000); i++)
+        {
+            using MemoryStreamPair stream = new(inputs.Next());
+            try
+            {
+                shake(stream);
+                Assert.Fail("A stranger was taken for a node.");
+            }
+            catch (PeerHandshakeException refusal)
+            {
+                secret += refusal.Reason == PeerRefusal.Secret ? 1 : 0;
+            }
+            catch (EndOfStreamException)
+            {
+                // Cut off.
+            }
+        }
+
+        return secret;
     }
 
     private static async Task<(NodeId? Peer, PeerHandshakeException? Acceptor, PeerHandshakeException? Dialler)> Run(

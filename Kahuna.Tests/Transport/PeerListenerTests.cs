@@ -3,6 +3,7 @@ using System.Net.Sockets;
 using Kahuna.Server.Transport;
 using Kahuna.Tests.Api.Grpc;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Transport;
@@ -27,6 +28,18 @@ public sealed class PeerListenerTests
         }
 
         await FloodClient.DescribeAsync(host.Channel).WaitAsync(s_patience);
+    }
+
+    [Fact]
+    public async Task A_hello_that_the_platform_cannot_read_is_refused_as_others_are()
+    {
+        LogRecorder log = new() { Level = LogLevel.Warning };
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(loggers: log);
+
+        // A hello of no bytes at all, whose version is read all the same.
+        using Socket stranger = await ConnectAsync(host.Address.Port, Convert.FromHexString("160301000401000000"));
+        Assert.True(await EndsAsync(stranger));
+        Assert.Empty(log.Lines);
     }
 
     [Theory]

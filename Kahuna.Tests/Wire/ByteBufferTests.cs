@@ -68,4 +68,15 @@ public sealed class ByteBufferTests
         Assert.True(buffer.Written.SequenceEqual("abcX"u8));
         buffer.Return();
     }
+
+    [Fact]
+    public void Idle_buffers_can_be_let_go()
+    {
+        ByteBuffer idle = ByteBuffer.Rent(300_000);
+        idle.Return();
+        ByteBuffer.ForgetIdle();
+        ByteBuffer[] rented = [.. Enumerable.Range(0, 300).Select(static _ => ByteBuffer.Rent())];
+        Assert.DoesNotContain(idle, rented, ReferenceEqualityComparer.Instance);
+        Array.ForEach(rented, static buffer => buffer.Return());
+    }
 }

@@ -20,6 +20,9 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private readonly HandoverClock _handover = new();
     private EmbeddedNodes? _nodes;
 
+    /// <summary>How long the cluster may take to answer. Embedded nodes start together with this process, and share its machine.</summary>
+    private TimeSpan ReachMax => _nodes is null ? options.ConnectTimeout : EmbeddedNodes.StartMax;
+
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
     {
         string endpoints = string.Join(',', options.Source.Endpoints.Select(endpoint => $"https://{endpoint.Authority}"));
@@ -32,7 +35,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         try
         {
             using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
-            limit.CancelAfter(options.ConnectTimeout);
+            limit.CancelAfter(ReachMax);
             ClusterDescription description = await ConnectAsync(endpoints, limit.Token).ConfigureAwait(false);
             string[] nodes = endpoints.Split(',');
             string? store = await ServerStore.ReadAsync(nodes.Select(static node => new Uri(node)), options.IsInsecure, TimeProvider.System, cancellationToken).ConfigureAwait(false);
@@ -40,7 +43,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            throw new TargetException($"The cluster at {endpoints} cannot be reached within {options.ConnectTimeout.TotalSeconds:G} s (--connect-timeout).");
+            throw new TargetException($"The cluster at {endpoints} cannot be reached within {ReachMax.TotalSeconds:G} s{(_nodes is null ? " (--connect-timeout)" : "")}.");
         }
         catch (KahunaException failure)
         {
@@ -136,7 +139,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         client.Insecure = options.IsInsecure;
         client.Durability = options.Durability == OptionTable.Ephemeral ? Durability.Ephemeral : Durability.Persistent;
         client.RequestTimeout = options.Timeout;
-        client.ConnectTimeout = options.ConnectTimeout;
+        client.ConnectTimeout = ReachMax;
         client.MaxInFlight = Math.Clamp(options.Concurrency, client.MaxInFlight, InFlightMax);
 
         // The workers never block, so that a reply's reader may run them: one hand-over between threads less per batch.

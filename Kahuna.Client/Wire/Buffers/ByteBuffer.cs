@@ -9,15 +9,12 @@ namespace Kahuna.Client.Wire.Buffers;
 /// </summary>
 internal sealed class ByteBuffer : IBufferWriter<byte>
 {
-    /// <summary>Above this an array is not worth keeping in the shared pool of all sizes, which keeps dozens of each size per processor.</summary>
-    private const int SharedBytesMax = 128 << 10;
-
     // What idle buffers hold together is bounded: each of them grows, in time, to the largest use it ever had.
     private static readonly BufferPool s_pool = new(capacity: 256, retainBytesMax: 1 << 20, totalBytesMax: 8 << 20);
 
     private byte[] _array;
 
-    private ByteBuffer(int capacity) => _array = NewArray(capacity);
+    private ByteBuffer(int capacity) => _array = BufferArrays.Rent(capacity);
 
     /// <summary>Bytes written so far; may be set back or forward within the capacity.</summary>
     public int Length { get; set; }
@@ -40,6 +37,9 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         return buffer;
     }
 
+    /// <summary>Drops the idle buffers, so that they can be collected.</summary>
+    public static void ForgetIdle() => s_pool.Clear();
+
     /// <summary>Gives the buffer back; it must not be touched afterwards.</summary>
     public void Return()
     {
@@ -47,7 +47,7 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         {
             byte[] array = _array;
             _array = [];
-            Release(array);
+            BufferArrays.Return(array);
         }
     }
 
@@ -94,20 +94,10 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
     private void Grow(int count)
     {
         int wanted = checked(Length + count);
-        byte[] larger = NewArray(Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
+        byte[] larger = BufferArrays.Rent(Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
         _array.AsSpan(0, Length).CopyTo(larger);
-        Release(_array);
+        BufferArrays.Return(_array);
         _array = larger;
-    }
-
-    private static byte[] NewArray(int bytes) => bytes <= SharedBytesMax ? ArrayPool<byte>.Shared.Rent(bytes) : GC.AllocateUninitializedArray<byte>(bytes);
-
-    private static void Release(byte[] array)
-    {
-        if (array.Length is > 0 and <= SharedBytesMax)
-        {
-            ArrayPool<byte>.Shared.Return(array);
-        }
     }
 
     /// <summary>A bounded stack of idle buffers. Any thread.</summary>
@@ -130,6 +120,15 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
 
                 _bytes -= buffer._array.Length;
                 return buffer;
+            }
+        }
+
+        public void Clear()
+        {
+            lock (_lock)
+            {
+                _idle.Clear();
+                _bytes = 0;
             }
         }
 

@@ -1,7 +1,7 @@
-using System.Buffers;
 using System.Net;
 using System.Net.Http.Headers;
 using Google.Protobuf;
+using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Client.Wire.Grpc;
 
@@ -127,7 +127,7 @@ internal sealed class GrpcCall : IDisposable
     /// <summary>Reads and forgets what is left of the response, then gives the status. Failures of the connection are statuses too.</summary>
     public async Task<GrpcStatus> DrainAsync()
     {
-        byte[] scratch = ArrayPool<byte>.Shared.Rent(4096);
+        byte[] scratch = BufferArrays.Rent(4096);
         try
         {
             while (await ResponseStream.ReadAsync(scratch, Ended).ConfigureAwait(false) > 0)
@@ -142,7 +142,7 @@ internal sealed class GrpcCall : IDisposable
         }
         finally
         {
-            ArrayPool<byte>.Shared.Return(scratch);
+            BufferArrays.Return(scratch);
         }
     }
 

@@ -1,5 +1,6 @@
 using System.Buffers;
 using Google.Protobuf;
+using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Client.Wire.Grpc;
 
@@ -8,7 +9,7 @@ internal sealed class GrpcMessageReader(Stream stream, int maxBytes, string? enc
 {
     private const int BufferBytesInitial = 4096;
 
-    private byte[] _buffer = ArrayPool<byte>.Shared.Rent(BufferBytesInitial);
+    private byte[] _buffer = BufferArrays.Rent(BufferBytesInitial);
     private int _start;
     private int _end;
     private volatile bool _reading;
@@ -57,7 +58,7 @@ internal sealed class GrpcMessageReader(Stream stream, int maxBytes, string? enc
         if (buffer.Length > 0 && !_reading)
         {
             // A read that is still under way keeps its buffer: the connection may write to it until the read has failed.
-            ArrayPool<byte>.Shared.Return(buffer);
+            BufferArrays.Return(buffer);
         }
     }
 
@@ -91,13 +92,13 @@ internal sealed class GrpcMessageReader(Stream stream, int maxBytes, string? enc
             return;
         }
 
-        byte[] target = _buffer.Length >= count ? _buffer : ArrayPool<byte>.Shared.Rent(count);
+        byte[] target = _buffer.Length >= count ? _buffer : BufferArrays.Rent(count);
         Buffer.BlockCopy(_buffer, _start, target, 0, _end - _start);
         _end -= _start;
         _start = 0;
         if (!ReferenceEquals(target, _buffer))
         {
-            ArrayPool<byte>.Shared.Return(_buffer);
+            BufferArrays.Return(_buffer);
             _buffer = target;
         }
     }

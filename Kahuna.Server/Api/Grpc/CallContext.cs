@@ -3,7 +3,6 @@ using System.Globalization;
 using System.IO.Pipelines;
 using Google.Protobuf;
 using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Partitions;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Primitives;
 
@@ -30,6 +29,12 @@ internal sealed class CallContext
     private const int ResetInternalError = 2;
     private const int ResetCancel = 8;
 
+    /// <summary>
+    /// Replies of this size and more are waited for until the connection has taken them. The web server's buffer of one response takes 4 KiB without saying whether the client
+    /// reads; a thousand calls of one connection keep 4 MB at most in such replies.
+    /// </summary>
+    private const int UnseenBytes = 4_000;
+
     /// <summary>A stream that stalls is cut at most a quarter of the patience late.</summary>
     private const int LooksPerPatience = 4;
 
@@ -54,6 +59,7 @@ internal sealed class CallContext
     private bool _gzip;
     private bool _finished;
     private volatile bool _begun;
+    private volatile bool _cut;
     private long _flushingSince;
 
     public CallContext(GrpcServer server, HttpContext http, string method)
@@ -140,14 +146,15 @@ internal sealed class CallContext
     }
 
     /// <summary>
-    /// Writes the reply of a call that has one. A small one leaves together with the status. A large one is counted among the answers that wait, until the caller has taken
-    /// it; a caller that does not is cut off after <see cref="GrpcServerOptions.ReplyPatience"/>.
+    /// Writes the reply of a call that has one. A reply of less than <see cref="UnseenBytes"/> leaves together with the status. A larger one is counted among the answers that
+    /// wait until the caller has taken it; the call of a caller that does not is reset after <see cref="GrpcServerOptions.ReplyPatience"/>.
     /// </summary>
+    /// <exception cref="GrpcException">RESOURCE_EXHAUSTED: the caller's connection has as many replies waiting as it may; this one is dropped.</exception>
     internal ValueTask WriteOnlyReplyAsync(IMessage reply)
     {
-        if (_server.Options.Room is { } room && reply.CalculateSize() is var bytes and > ReplyRoom.SmallBytes)
+        if (reply.CalculateSize() is var bytes and >= UnseenBytes)
         {
-            return WriteLargeReplyAsync(reply, bytes, room);
+            return WriteSeenReplyAsync(reply, bytes);
         }
 
         TakeOutput();
@@ -163,26 +170,23 @@ internal sealed class CallContext
         return ValueTask.CompletedTask;
     }
 
-    private async ValueTask WriteLargeReplyAsync(IMessage reply, int bytes, ReplyRoom room)
+    private async ValueTask WriteSeenReplyAsync(IMessage reply, int bytes)
     {
         TakeOutput();
-        room.Add(bytes);
-        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(CancellationToken);
-        patience.CancelAfter(_server.Options.ReplyPatience);
         try
         {
+            using ReplyWait wait = ReplyWait.Begin(Http.Features.Get<ConnectionShare>(), _server.Options.Room, bytes);
             WriteMessage(reply);
-            await Http.Response.BodyWriter.FlushAsync(patience.Token);
-        }
-        catch (OperationCanceledException)
-        {
-            Reset(ResetCancel);
-            throw new IOException("The caller did not take the reply.");
+            await FlushAsync(CancellationToken.None);
         }
         finally
         {
             GiveOutputBack();
-            room.Add(-bytes);
+        }
+
+        if (_cut)
+        {
+            throw new IOException("The caller did not take the reply.");
         }
     }
 
@@ -202,7 +206,7 @@ internal sealed class CallContext
         }
     }
 
-    /// <summary>Sends what was written of a stream, by its one writer; the timer cuts a caller off that does not take it.</summary>
+    /// <summary>Sends what was written, by its one writer; the timer cuts a caller off that does not take it.</summary>
     internal ValueTask<FlushResult> FlushAsync(CancellationToken token)
     {
         ValueTask<FlushResult> flush = Http.Response.BodyWriter.FlushAsync(token);
@@ -214,6 +218,11 @@ internal sealed class CallContext
         Volatile.Write(ref _flushingSince, Stopwatch.GetTimestamp());
         try
         {
+            if (!Streams)
+            {
+                WatchFlush();
+            }
+
             return await flush;
         }
         finally
@@ -367,7 +376,24 @@ internal sealed class CallContext
         }
     }
 
-    /// <summary>When the timer has something to do: the deadline, or the end of patience with a request that does not arrive or a stream that stalls.</summary>
+    /// <summary>Sets the timer for a reply that the connection did not take at once. The timer of a call whose end has begun is left as it is.</summary>
+    private void WatchFlush()
+    {
+        TimeSpan due = NextDue() ?? Timeout.InfiniteTimeSpan;
+        lock (_lock)
+        {
+            if (_timer is null)
+            {
+                _timer = new Timer(static state => ((CallContext)state!).OnTimer(), this, due, Timeout.InfiniteTimeSpan);
+            }
+            else if (_forcedStatus is null)
+            {
+                _timer.Change(due, Timeout.InfiniteTimeSpan);
+            }
+        }
+    }
+
+    /// <summary>When the timer has something to do: the deadline, or the end of patience with a request that does not arrive or an answer that is not taken.</summary>
     private TimeSpan? NextDue()
     {
         TimeSpan? due = _timeout is { } timeout ? Min(Left(timeout), s_longest) : null;
@@ -377,6 +403,11 @@ internal sealed class CallContext
             // Waits begin and end with each message: they are looked at now and then instead of with a timer each.
             TimeSpan look = Min(_server.Options.RequestReceiveTimeout, _server.Options.ReplyPatience) / LooksPerPatience;
             patience = Min(patience ?? look, look);
+        }
+        else if (Volatile.Read(ref _flushingSince) is var since and > 0)
+        {
+            TimeSpan left = _server.Options.ReplyPatience - Stopwatch.GetElapsedTime(since);
+            patience = left > TimeSpan.Zero ? left : TimeSpan.Zero;
         }
 
         return patience is { } first ? Min(due ?? first, first) : due;
@@ -405,16 +436,24 @@ internal sealed class CallContext
                 return;
             }
 
-            if (_forcedStatus is not null)
+            long since = Volatile.Read(ref _flushingSince);
+            if (_cut)
             {
-                Reset(ResetCancel);
+                if (since > 0)
+                {
+                    // Not even the reset has left: the connection takes nothing, so resets free no memory.
+                    Http.Features.Get<ConnectionShare>()?.Close("The client takes nothing, not even the end of its calls.");
+                }
+
                 return;
             }
 
-            if (Volatile.Read(ref _flushingSince) is var since and > 0 && Stopwatch.GetElapsedTime(since) >= _server.Options.ReplyPatience)
+            if (_forcedStatus is not null || (since > 0 && Stopwatch.GetElapsedTime(since) >= _server.Options.ReplyPatience))
             {
                 // Neither a status nor anything else would reach a caller that does not read.
+                _cut = true;
                 Reset(ResetCancel);
+                _timer!.Change(_server.Options.ResetPatience, Timeout.InfiniteTimeSpan);
                 return;
             }
 
@@ -496,6 +535,7 @@ internal sealed class CallContext
             // The web server says so of a stream that its client has reset, maybe before it cancels the token; handlers use no files.
             case IOException and not BadHttpRequestException:
                 GrpcLog.CallLost(_server.Logger, Method, failure);
+                _server.CountReset(Http);
                 End(new GrpcStatus(GrpcStatusCode.Cancelled, "The caller went away."), null);
                 break;
             case BadHttpRequestException bad:

@@ -53,6 +53,13 @@ internal sealed class GrpcServer
     /// <summary>Answers a request. Never throws for what a caller sent.</summary>
     public Task HandleAsync(HttpContext http)
     {
+        if (http.RequestAborted.IsCancellationRequested)
+        {
+            // It was reset before its turn came: nothing is begun, and no exception is paid for.
+            CountReset(http);
+            return Task.CompletedTask;
+        }
+
         string path = http.Request.Path.Value ?? "";
         if (!GrpcProtocol.IsGrpcContentType(http.Request.ContentType))
         {
@@ -76,6 +83,15 @@ internal sealed class GrpcServer
         return Methods.TryGetValue(path, out GrpcMethodHandler? method)
             ? call.RunAsync(method)
             : call.RefuseAsync(new GrpcStatus(GrpcStatusCode.Unimplemented, DescribeMissing(path)));
+    }
+
+    /// <summary>Counts a call that its caller has reset, and closes the connection when those are too many. Calls of a lost connection count, too, which has no effect.</summary>
+    internal void CountReset(HttpContext http)
+    {
+        if (http.Features.Get<ConnectionShare>() is { } share && !share.TryReset())
+        {
+            GrpcLog.ConnectionClosed(Logger, $"{http.Connection.RemoteIpAddress}", ConnectionShare.Resets.Burst, ConnectionShare.Resets.PerSecond);
+        }
     }
 
     private FrozenDictionary<string, GrpcMethodHandler> Methods => _methods ??= _bound.ToFrozenDictionary(StringComparer.Ordinal);

@@ -40,10 +40,13 @@ internal sealed class GrpcServerOptions
     public int StreamsPerConnectionMax { get; init; } = 100;
 
     /// <summary>
-    /// How long a caller may take for a large reply, which is kept in memory meanwhile; after it the call is reset. 16 MiB in this time are 5 Mbit/s. A stream whose caller takes
-    /// nothing that long, while something waits for it, is reset as well.
+    /// How long a caller may take for a reply of 4 KB or more, which is kept in memory meanwhile; after it the call is reset. 16 MiB in this time are 5 Mbit/s. A stream whose
+    /// caller takes nothing that long, while something waits for it, is reset as well.
     /// </summary>
     public TimeSpan ReplyPatience { get; init; } = TimeSpan.FromSeconds(30);
+
+    /// <summary>How long the reset of a call that waits for its caller may take to leave; after it the connection, which takes nothing at all, is closed.</summary>
+    public TimeSpan ResetPatience { get; init; } = TimeSpan.FromSeconds(30);
 
     /// <summary>Ends all streams, which have no end of their own, when the server stops; calls with one request and one reply are finished.</summary>
     public CancellationToken StopToken { get; init; }

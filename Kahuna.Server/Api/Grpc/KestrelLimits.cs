@@ -24,7 +24,8 @@ internal static class KestrelLimits
         KestrelServerLimits limits = kestrel.Limits;
         limits.MaxConcurrentConnections = ConnectionsMax;
 
-        // Those who do not take their answers are cut by the calls themselves (GrpcServerOptions.ReplyPatience); dead peers are found by pings.
+        // Calls cut off callers that do not take their answers (GrpcServerOptions.ReplyPatience); pings find dead peers. A rate would not do: it closes the whole connection,
+        // and every ping or byte that leaves on any stream of it puts the end off for all of them.
         limits.MinResponseDataRate = null;
         limits.Http2.MaxStreamsPerConnection = StreamsPerConnectionMax;
         limits.Http2.InitialStreamWindowSize = StreamWindowBytes;
@@ -33,7 +34,7 @@ internal static class KestrelLimits
         limits.Http2.KeepAlivePingTimeout = TimeSpan.FromSeconds(15);
         kestrel.ConfigureEndpointDefaults(static listen => listen.Use(static next => connection =>
         {
-            connection.Features.Set(new ConnectionShare());
+            connection.Features.Set(new ConnectionShare(connection));
             return next(connection);
         }));
     }

@@ -4,6 +4,7 @@ using System.Collections.Frozen;
 using System.Text.Unicode;
 using Google.Protobuf;
 using Google.Protobuf.Reflection;
+using Kahuna.Client.Wire.Buffers;
 
 namespace Kahuna.Server.Api.Grpc;
 
@@ -44,7 +45,7 @@ internal sealed class Utf8Fields
             return fields.FirstInvalid(body.FirstSpan);
         }
 
-        byte[] whole = ArrayPool<byte>.Shared.Rent((int)body.Length);
+        byte[] whole = BufferArrays.Rent((int)body.Length);
         try
         {
             body.CopyTo(whole);
@@ -52,7 +53,7 @@ internal sealed class Utf8Fields
         }
         finally
         {
-            ArrayPool<byte>.Shared.Return(whole);
+            BufferArrays.Return(whole);
         }
     }
 

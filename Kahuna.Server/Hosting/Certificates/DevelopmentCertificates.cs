@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
@@ -12,7 +13,10 @@ namespace Kahuna.Server.Hosting.Certificates;
 /// <c>ca.pem</c>, <c>ca-key.pem</c>, <c>node.pem</c>, <c>node-key.pem</c> (keys are readable by their owner only). The SDK trusts this authority on
 /// loopback. A lock file keeps processes that start at the same time apart. Any thread.
 /// </summary>
-internal sealed class DevelopmentCertificates(string directory, TimeProvider time)
+/// <param name="directory">The directory; made when it is missing.</param>
+/// <param name="time">Says what time it is.</param>
+/// <param name="waits">Is told the path of the lock file, once, when a wait for it takes long; null: nobody wants to know.</param>
+internal sealed class DevelopmentCertificates(string directory, TimeProvider time, Action<string>? waits = null)
 {
     public const string CaFile = Shared.AuthorityFile;
     public const string CaKeyFile = "ca-key.pem";
@@ -31,8 +35,19 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
     /// <summary>Clocks of other machines may be behind.</summary>
     private static readonly TimeSpan s_backdate = TimeSpan.FromDays(1);
 
-    /// <summary>Making two certificates takes milliseconds; whoever waits longer waits for something that hangs.</summary>
-    private static readonly TimeSpan s_lockWaitMax = TimeSpan.FromSeconds(20);
+    // How the runtime numbers the refusal of a file that another process has open for itself alone.
+    private const int LinuxWouldBlock = 11;
+    private const int MacWouldBlock = 35;
+    private const int WindowsSharingViolation = unchecked((int)0x80070020);
+
+    /// <summary>
+    /// The longest wait for other processes. Making two certificates takes milliseconds, but seconds on a machine with too much to do, and many nodes that start together wait
+    /// for each other. The lock of a process that has ended is free, so only one that stands still is waited for that long.
+    /// </summary>
+    private static readonly TimeSpan s_lockWaitMax = TimeSpan.FromMinutes(10);
+
+    /// <summary>A wait that takes longer is told to the operator.</summary>
+    private static readonly TimeSpan s_lockWaitLong = TimeSpan.FromSeconds(5);
 
     /// <summary>The directory that clients of the same user look into.</summary>
     public static string Directory() => Shared.Directory();
@@ -71,20 +86,37 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
 
     private FileStream Lock()
     {
+        string path = PathOf(LockFile);
         long started = time.GetTimestamp();
+        bool told = false;
         while (true)
         {
             try
             {
-                return new FileStream(PathOf(LockFile), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None, bufferSize: 0);
+                return new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None, bufferSize: 0);
             }
-            catch (IOException) when (time.GetElapsedTime(started) < s_lockWaitMax && File.Exists(PathOf(LockFile)))
+            catch (IOException error) when (IsHeldByAnother(error))
             {
-                // Somebody else is making the certificates; a start may wait for that.
+                TimeSpan waited = time.GetElapsedTime(started);
+                if (waited >= s_lockWaitMax)
+                {
+                    throw new IOException($"Another process has held the lock {path} for {s_lockWaitMax.TotalMinutes.ToString(CultureInfo.InvariantCulture)} minutes; end it, or let it go on, and start again.", error);
+                }
+
+                if (!told && waited >= s_lockWaitLong)
+                {
+                    told = true;
+                    waits?.Invoke(path);
+                }
+
+                // Another process is making the certificates; a start waits for that.
                 Thread.Sleep(5);
             }
         }
     }
+
+    /// <summary>Any other error, such as a file system that is read-only, ends the start at once.</summary>
+    private static bool IsHeldByAnother(IOException error) => error.HResult is LinuxWouldBlock or MacWouldBlock or WindowsSharingViolation;
 
     private X509Certificate2 EnsureAuthority()
     {

@@ -14,14 +14,17 @@ internal static class NodeCertificates
     private const string AnyUse = "2.5.29.37.0";
 
     /// <summary>The node's certificate and whom it trusts.</summary>
+    /// <param name="options">Names the files.</param>
+    /// <param name="time">Says what time it is.</param>
+    /// <param name="waits">As that of <see cref="DevelopmentCertificates"/>.</param>
     /// <exception cref="CertificateException">A file cannot be used; the message is one line.</exception>
-    public static NodeTls Load(NodeOptions options, TimeProvider time)
+    public static NodeTls Load(NodeOptions options, TimeProvider time, Action<string>? waits = null)
     {
         string directory = DevelopmentCertificates.Directory();
         DateTime now = time.GetUtcNow().UtcDateTime;
         if (options.CertificatePath is null)
         {
-            DevelopmentCertificates development = new(directory, time);
+            DevelopmentCertificates development = new(directory, time, waits);
             NodeTls made = development.Ensure([options.Advertise.IdnHost, .. options.Listen.Select(listen => listen.IdnHost)]);
             return options.TrustedCaPath is null ? made : made with { TrustedRoots = LoadRoots(options.TrustedCaPath, now) };
         }

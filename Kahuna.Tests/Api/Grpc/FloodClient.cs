@@ -60,11 +60,11 @@ internal static class FloodClient
         await refused;
     }
 
-    /// <summary>Opens streams on one connection and takes each back at once; ends when the server has read all of them, or has cut the connection.</summary>
-    public static async Task ResetStreamsAsync(Uri address, string path, int streams)
+    /// <summary>Opens streams on one connection and takes each back at once; ends when the server has read all of them, or, with false, has cut the connection.</summary>
+    public static async Task<bool> ResetStreamsAsync(Uri address, string path, int streams)
     {
         using SslStream connection = await GreetAsync(address);
-        Task answered = ReadToAnswerAsync(connection);
+        Task<bool> answered = ReadToAnswerAsync(connection);
         byte[] block = HeaderBlock(address.Authority, path);
         List<byte> flood = [];
         for (int i = 0; i < streams; i++)
@@ -81,10 +81,10 @@ internal static class FloodClient
             // Cut already.
         }
 
-        await answered;
+        return await answered;
     }
 
-    /// <summary>Opens streams on one connection and takes each back in the same packet, until the connection is cut. Returns how many were taken back.</summary>
+    /// <summary>Opens streams on one connection and resets each in the same packet, until the connection is cut. Returns how many were reset.</summary>
     /// <exception cref="IOException">The connection itself was refused.</exception>
     public static async Task<int> ResetStreamsUntilCutAsync(Uri address, string path, int streams)
     {
@@ -133,7 +133,7 @@ internal static class FloodClient
         channel.UnaryAsync("/kahuna.v1.Cluster/DescribeCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser, new CallOptions { Deadline = s_deadline });
 
     /// <summary>HPACK: :method POST, :scheme https, and :path, :authority and content-type as literals that are not indexed.</summary>
-    private static byte[] HeaderBlock(string authority, string path) =>
+    internal static byte[] HeaderBlock(string authority, string path) =>
         [0x83, 0x87, .. Literal(4, path), .. Literal(1, authority), 0x0f, 0x10, .. Text("application/grpc")];
 
     /// <summary>A connection on which streams can be opened.</summary>
@@ -147,7 +147,8 @@ internal static class FloodClient
 
     private static byte[] OpenAndReset(int stream, byte[] block) => [.. Frame(type: 1, flags: 4, stream, block), .. Frame(type: 3, flags: 0, stream, [0, 0, 0, 8])];
 
-    private static byte[] Frame(byte type, byte flags, int stream, byte[] payload) =>
+    /// <summary>One frame of HTTP/2 (RFC 9113, section 4.1).</summary>
+    internal static byte[] Frame(byte type, byte flags, int stream, byte[] payload) =>
         [0, (byte)(payload.Length >> 8), (byte)payload.Length, type, flags, (byte)(stream >> 24), (byte)(stream >> 16), (byte)(stream >> 8), (byte)stream, .. payload];
 
     private static byte[] Literal(byte name, string value) => [name, .. Text(value)];
@@ -158,11 +159,11 @@ internal static class FloodClient
     private static Task ReadToRefusalAsync(SslStream stream) => ReadUntilAsync(stream, static frame => frame is { Type: 3, First: 7 or 11 });
 
     /// <summary>Reads frames until a ping is answered or the connection is closed.</summary>
-    private static Task ReadToAnswerAsync(SslStream stream) => ReadUntilAsync(stream, static frame => frame is { Type: 6, Flags: 1 });
+    private static Task<bool> ReadToAnswerAsync(SslStream stream) => ReadUntilAsync(stream, static frame => frame is { Type: 6, Flags: 1 });
 
     /// <param name="stream">The connection.</param>
     /// <param name="isLast">Type, flags, and the last byte of the first four of a frame: of an error the number.</param>
-    private static async Task ReadUntilAsync(SslStream stream, Func<(byte Type, byte Flags, byte First), bool> isLast)
+    private static async Task<bool> ReadUntilAsync(SslStream stream, Func<(byte Type, byte Flags, byte First), bool> isLast)
     {
         byte[] frame = new byte[64 * 1024];
         try
@@ -175,13 +176,13 @@ internal static class FloodClient
                 await stream.ReadExactlyAsync(frame.AsMemory(0, length));
                 if (isLast((type, flags, frame[3])))
                 {
-                    return;
+                    return true;
                 }
             }
         }
         catch (Exception closed) when (closed is IOException or ObjectDisposedException)
         {
-            // Closed.
+            return false;
         }
     }
 }

@@ -5,6 +5,8 @@ using Kahuna.Server.Transport;
 using Kahuna.Tests.Api.Grpc.Protos;
 using Kahuna.Tests.Hosting;
 using Kahuna.Tests.Transport;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -46,6 +48,40 @@ public sealed class FloodTests
         await FloodClient.DescribeAsync(host.Channel);
         await refused.WaitAsync(s_patience);
         await FloodClient.DescribeAsync(host.Channel);
+    }
+
+    [Fact]
+    public async Task A_connection_with_too_many_resets_is_closed()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        const int Streams = 50_000;
+        int reset = await FloodClient.ResetStreamsUntilCutAsync(host.Address, Echo, Streams).WaitAsync(s_patience);
+        Assert.InRange(reset, ConnectionShare.Resets.Burst, Streams - 1);
+        await FloodClient.DescribeAsync(host.Channel);
+    }
+
+    [Fact]
+    public async Task A_call_that_was_reset_before_its_turn_is_not_begun()
+    {
+        ConnectionShare share = new(new DefaultConnectionContext());
+        DefaultHttpContext http = new() { RequestAborted = new CancellationToken(canceled: true) };
+        http.Features.Set(share);
+        GrpcServer server = new(null, null);
+        for (int i = 0; i < ConnectionShare.Resets.Burst; i++)
+        {
+            await server.HandleAsync(http);
+        }
+
+        Assert.Empty(http.Response.Headers);
+        Assert.Equal(StatusCodes.Status200OK, http.Response.StatusCode);
+        Assert.False(Enumerable.Range(0, ConnectionShare.Resets.Burst).All(_ => share.TryReset()));
+    }
+
+    [Fact]
+    public async Task A_connection_with_some_resets_goes_on()
+    {
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        Assert.True(await FloodClient.ResetStreamsAsync(host.Address, Echo, streams: 100).WaitAsync(s_patience));
     }
 
     [Fact]

@@ -62,8 +62,14 @@ public sealed class RequestRoomTests
         }
 
         await UntilAsync(() => node.Used == 3 * Mega);
-        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => SendAsync(host, Mega));
-        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
+        GrpcException? refused = null;
+        for (int i = 0; i < 100 && refused is null; i++)
+        {
+            // One that is there as a whole before it is looked at, on a slow machine, needs no room and is served.
+            refused = (GrpcException?)await Record.ExceptionAsync(() => SendAsync(host, Mega));
+        }
+
+        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused?.Code);
         await SendAsync(host, 16);
         await leave.CancelAsync();
         await UntilAsync(() => node.Used == 0);

@@ -57,7 +57,7 @@ public sealed class StalledStreamTests
             await idle.CompleteRequestsAsync();
             return (await idle.GetStatusAsync().WaitAsync(LastNet.Span)).Code == GrpcStatusCode.OK;
         }
-        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException)
+        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
         {
             return false;
         }
@@ -77,7 +77,7 @@ public sealed class StalledStreamTests
                 await rude.RequestStream.FlushAsync(rude.Ended);
             }
         }
-        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException)
+        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
         {
             // Reset while it was still sending.
         }

@@ -9,23 +9,52 @@ namespace Kahuna.Tests.Cluster.Attack;
 /// </summary>
 internal static class AttackCommand
 {
-    private const string Usage = "usage: attack [--minutes M]; scripts/attack.sh --help tells more";
+    private const string Usage = "usage: attack [--minutes M] [--only KIND,KIND]; scripts/attack.sh --help tells more";
+
+    /// <summary>Every kind of hostile client, by the name that <c>--only</c> takes.</summary>
+    private static readonly Dictionary<string, Func<Attacker>> s_kinds = new(StringComparer.Ordinal)
+    {
+        ["hello-bytes"] = static () => new HelloBytesAttacker(),
+        ["connections"] = static () => new ConnectionFloodAttacker(),
+        ["slow-reader"] = static () => new SlowReaderAttacker(),
+        ["colliding-keys"] = static () => new CollidingKeysAttacker(),
+        ["fenced-writes"] = static () => new FencedWritesAttacker(),
+        ["observers"] = static () => new ObserversAttacker(),
+        ["keyed-calls"] = static () => new KeyedCallsAttacker(),
+        ["sessions"] = static () => new SessionsAttacker(),
+        ["broken-frames"] = static () => new BrokenFramesAttacker(),
+        ["crowd"] = static () => new CrowdAttacker(),
+        ["rapid-reset"] = static () => new RapidResetAttacker(),
+        ["watchers"] = static () => new WatchersAttacker(),
+        ["bad-text"] = static () => new BadTextAttacker(),
+    };
 
     public static int Run(string[] arguments, TextWriter output, TextWriter errors)
     {
         double minutes = 10;
-        bool isGood = arguments.Length == 0
-            || (arguments.Length == 2 && arguments[0] == "--minutes" && double.TryParse(arguments[1], NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out minutes) && minutes is > 0 and <= 10_000);
-        if (!isGood)
+        string kinds = string.Join(',', s_kinds.Keys);
+        for (int i = 0; i < arguments.Length; i += 2)
         {
-            errors.WriteLine("attack: --minutes needs a number above 0, at most 10000");
-            errors.WriteLine(Usage);
-            return 2;
+            string value = i + 1 < arguments.Length ? arguments[i + 1] : "";
+            string? wrong = arguments[i] switch
+            {
+                "--minutes" => double.TryParse(value, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out minutes) && minutes is > 0 and <= 10_000
+                    ? null
+                    : "--minutes needs a number above 0, at most 10000",
+                "--only" => (kinds = value).Split(',').All(s_kinds.ContainsKey) ? null : $"--only needs kinds of attackers, separated by commas, of {string.Join(", ", s_kinds.Keys)}",
+                _ => $"unknown option {arguments[i]}",
+            };
+            if (wrong is not null)
+            {
+                errors.WriteLine($"attack: {wrong}");
+                errors.WriteLine(Usage);
+                return 2;
+            }
         }
 
         try
         {
-            string done = new AttackRun(TimeSpan.FromMinutes(minutes), new WriterOutput(output)).RunAsync().GetAwaiter().GetResult();
+            string done = new AttackRun(TimeSpan.FromMinutes(minutes), kinds, new WriterOutput(output)).RunAsync().GetAwaiter().GetResult();
             output.WriteLine($"clean: {done}");
             return 0;
         }
@@ -37,32 +66,17 @@ internal static class AttackCommand
         }
     }
 
-    /// <summary>Arguments: the nodes' addresses, separated by commas. Attacks until standard input ends, then says how often each did.</summary>
+    /// <summary>Arguments: the nodes' addresses and the kinds of attackers, each separated by commas. Attacks until standard input ends, then says how often each did.</summary>
     public static int RunAttackers(string[] arguments, TextWriter output, TextWriter errors)
     {
-        if (arguments.Length != 1 || !arguments[0].Split(',').All(static text => Uri.TryCreate(text, UriKind.Absolute, out _)))
+        if (arguments.Length != 2 || !arguments[0].Split(',').All(static text => Uri.TryCreate(text, UriKind.Absolute, out _)) || !arguments[1].Split(',').All(s_kinds.ContainsKey))
         {
-            errors.WriteLine("attackers: needs the nodes' addresses, separated by commas");
+            errors.WriteLine("attackers: needs the nodes' addresses and the kinds of attackers, each separated by commas");
             return 2;
         }
 
         AttackTarget target = new([.. arguments[0].Split(',').Select(static text => new Uri(text))]);
-        Attacker[] attackers =
-        [
-            new HelloBytesAttacker(),
-            new ConnectionFloodAttacker(),
-            new SlowReaderAttacker(),
-            new CollidingKeysAttacker(),
-            new FencedWritesAttacker(),
-            new ObserversAttacker(),
-            new KeyedCallsAttacker(),
-            new SessionsAttacker(),
-            new BrokenFramesAttacker(),
-            new CrowdAttacker(),
-            new RapidResetAttacker(),
-            new WatchersAttacker(),
-            new BadTextAttacker(),
-        ];
+        Attacker[] attackers = [.. arguments[1].Split(',').Select(static kind => s_kinds[kind]())];
         using CancellationTokenSource end = new();
         Task[] running = [.. attackers.Select(attacker => Task.Run(() => attacker.RunAsync(target, end.Token)))];
         Console.In.ReadToEnd();

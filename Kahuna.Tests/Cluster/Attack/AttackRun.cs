@@ -11,7 +11,7 @@ namespace Kahuna.Tests.Cluster.Attack;
 /// Three real processes under legitimate load, first alone, then beside every attacker. Legitimate calls must all succeed, take at most ten times as long at the 99th percentile, and the
 /// nodes' memory must come back. The attackers are a process of their own with the lowest priority, since they have machines of their own in life. Used once.
 /// </summary>
-internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
+internal sealed class AttackRun(TimeSpan duration, string kinds, ITestOutputHelper output)
 {
     private const double SlowerMost = 10;
     private const double MemoryMost = 1.2;
@@ -46,6 +46,7 @@ internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
         HdrHistogram alone = await MeasureAsync(load, s_alone);
         long before = await OwnBytesAsync(cluster);
         Tell("alone", alone, before);
+        await TellNodesAsync(cluster);
 
         HdrHistogram attacked;
         string attackers;
@@ -60,7 +61,9 @@ internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
 
         output.WriteLine(attackers.TrimEnd());
         Tell("attacked", attacked, await OwnBytesAsync(cluster));
+        await TellNodesAsync(cluster);
         long after = await SettleAsync(cluster, load, before);
+        await TellNodesAsync(cluster);
         double slower = (double)attacked.ValueAtPercentile(99) / Math.Max(1, alone.ValueAtPercentile(99));
         Require(load.Errors.Count == 0, $"legitimate calls failed: {string.Join(" | ", load.Errors)}");
         Require(slower <= SlowerMost, string.Create(CultureInfo.InvariantCulture, $"p99 is {slower:0.0} times that without attackers; at most {SlowerMost:0} are allowed"));
@@ -96,9 +99,9 @@ internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
         return after;
     }
 
-    private static Process StartAttackers(ProcessCluster cluster)
+    private Process StartAttackers(ProcessCluster cluster)
     {
-        ProcessStartInfo start = new("nice", ["-n", "19", "dotnet", typeof(AttackRun).Assembly.Location, "attackers", cluster.Endpoints])
+        ProcessStartInfo start = new("nice", ["-n", "19", "dotnet", typeof(AttackRun).Assembly.Location, "attackers", cluster.Endpoints, kinds])
         {
             RedirectStandardInput = true,
             RedirectStandardOutput = true,
@@ -123,6 +126,18 @@ internal sealed class AttackRun(TimeSpan duration, ITestOutputHelper output)
         using Process process = Process.GetProcessById(node.ProcessId);
         return process.WorkingSet64;
     });
+
+    /// <summary>What each node's memory is for, and its latest pauses: which of the two is wrong is seen there.</summary>
+    private async Task TellNodesAsync(ProcessCluster cluster)
+    {
+        foreach (NodeStatus status in (await Task.WhenAll(cluster.Nodes.Where(static node => node.IsRunning).Select(cluster.StatusAsync))).OfType<NodeStatus>())
+        {
+            output.WriteLine(string.Create(
+                CultureInfo.InvariantCulture,
+                $"  node {status.NodeId}: {status.Gc.WorkingSetBytes >> 20} MiB, of it heap {status.Gc.HeapBytes >> 20} ({status.Gc.CommittedBytes >> 20} committed), states {(status.PersistentBytes + status.EphemeralBytes) >> 20}; longest pause so far {status.Gc.LongestPauseMs:0.0} ms, latest {string.Join(' ', status.Gc.LatestPausesMs.Select(static pause => pause.ToString("0.0", CultureInfo.InvariantCulture)))}"));
+            output.WriteLine($"          MiB of each generation, and free in it: {string.Join(", ", status.Gc.Generations.Select(static row => $"{row.Name} {row.Bytes >> 20} {row.FreeBytes >> 20}"))}");
+        }
+    }
 
     private void Tell(string when, HdrHistogram latencies, long bytes) => output.WriteLine(string.Create(
         CultureInfo.InvariantCulture,

@@ -24,6 +24,9 @@ internal sealed class SoakLedgers : IAsyncDisposable
     private static readonly TimeSpan s_wait = TimeSpan.FromSeconds(5);
 
     private readonly KahunaClient _client;
+
+    /// <summary>For what is asked once, before and after the faults.</summary>
+    private readonly KahunaClient _patient;
     private readonly SoakOptions _options;
     private readonly LockLedger _locks = new();
     private readonly SequenceLedger _values = new();
@@ -33,13 +36,14 @@ internal sealed class SoakLedgers : IAsyncDisposable
     public SoakLedgers(ProcessCluster cluster, SoakOptions options)
     {
         _client = cluster.Connect(TimeSpan.FromSeconds(10));
+        _patient = cluster.Connect(LastNet.Call);
         _options = options;
     }
 
     /// <summary>Makes the sequence, while the cluster is whole, and begins.</summary>
     public async Task StartAsync()
     {
-        await _client.Sequences.CreateAsync(Sequence, new SequenceDefinition());
+        await _patient.Sequences.CreateAsync(Sequence, new SequenceDefinition());
         _running =
         [
             .. Enumerable.Range(0, LockCallers).Select(number => Task.Run(() => LockAsync(number, _locks.Open()))),
@@ -56,7 +60,7 @@ internal sealed class SoakLedgers : IAsyncDisposable
     {
         await _stop.CancelAsync();
         await Task.WhenAll(_running).WaitAsync(within);
-        _values.After = (await _client.Sequences.GetAsync(Sequence))?.Latest;
+        _values.After = (await _patient.Sequences.GetAsync(Sequence))?.Latest;
         LockFindings locks = _locks.Check();
         SequenceFindings values = _values.Check();
         if (!locks.IsGood || !values.IsGood || locks.Grants == 0 || values.Values == 0)
@@ -71,6 +75,7 @@ internal sealed class SoakLedgers : IAsyncDisposable
     {
         await _stop.CancelAsync();
         await _client.DisposeAsync();
+        await _patient.DisposeAsync();
         _stop.Dispose();
     }
 

@@ -5,8 +5,9 @@ internal sealed class EventLog(TextWriter? trace)
 {
     private const int Kept = 60;
 
-    private readonly LoggedEvent[] _told = new LoggedEvent[Kept];
-    private long _toldCount;
+    // Apart from each other: a hundred calls and streams that end at the same time must not push out why they do.
+    private readonly Queue<LoggedEvent> _ofNodes = new(Kept);
+    private readonly Queue<LoggedEvent> _ofCallers = new(Kept);
 
     public long Count { get; private set; }
 
@@ -27,21 +28,25 @@ internal sealed class EventLog(TextWriter? trace)
         Hash = (hash ^ (hash >> 32) ^ (ulong)a ^ ((ulong)b << 32)) * 0x94D049BB133111EB;
         Kinds[(int)kind]++;
         Count++;
-        LoggedEvent entry = new(atNs, step, kind, node, a, b, words);
+        LoggedEvent entry = new(Count, atNs, step, kind, node, a, b, words);
         if (LoggedEvent.IsTold(kind))
         {
-            _told[(int)(_toldCount++ % Kept)] = entry;
+            Keep(LoggedEvent.IsOfCallers(kind) ? _ofCallers : _ofNodes, entry);
         }
 
         trace?.WriteLine(entry.ToString());
     }
 
-    /// <summary>The latest events that tell what happened, as sentences, the oldest first.</summary>
-    public IEnumerable<string> Story()
+    /// <summary>The latest events that tell what happened, of nodes and of callers, as sentences, the oldest first.</summary>
+    public IEnumerable<string> Story() => _ofNodes.Concat(_ofCallers).OrderBy(static entry => entry.Order).Select(static entry => entry.ToSentence());
+
+    private static void Keep(Queue<LoggedEvent> queue, LoggedEvent entry)
     {
-        for (long i = Math.Max(0, _toldCount - Kept); i < _toldCount; i++)
+        if (queue.Count == Kept)
         {
-            yield return _told[(int)(i % Kept)].ToSentence();
+            queue.Dequeue();
         }
+
+        queue.Enqueue(entry);
     }
 }

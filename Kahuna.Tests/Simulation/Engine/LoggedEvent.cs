@@ -4,11 +4,14 @@ using Kahuna.Tests.Simulation.Workload;
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>One event of a run: what a trace prints of it, and a sentence for a person. Immutable.</summary>
-internal readonly record struct LoggedEvent(long AtNs, long Step, SimEvent Kind, int Node, long A, long B, string? Words)
+internal readonly record struct LoggedEvent(long Order, long AtNs, long Step, SimEvent Kind, int Node, long A, long B, string? Words)
 {
     /// <summary>It tells what happens in the run. The others are traffic and work of nodes, thousands of them for each of these.</summary>
     public static bool IsTold(SimEvent kind) => kind is not (SimEvent.Send or SimEvent.Deliver or SimEvent.Lose or SimEvent.Commit or SimEvent.Persisted
         or SimEvent.Fetch or SimEvent.KeeperStep or SimEvent.Reply or SimEvent.UnaryCall);
+
+    /// <summary>It tells of calls and streams; the others that are told are of nodes and faults.</summary>
+    public static bool IsOfCallers(SimEvent kind) => kind is SimEvent.StreamOpen or SimEvent.StreamEnd or SimEvent.Call or SimEvent.Return;
 
     /// <summary>A line of a trace: seconds, step, node, kind, two numbers and words.</summary>
     public override string ToString() => string.Create(

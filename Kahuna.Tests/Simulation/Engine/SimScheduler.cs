@@ -6,9 +6,8 @@ namespace Kahuna.Tests.Simulation.Engine;
 /// </summary>
 internal sealed class SimScheduler(EventLog log)
 {
-    private readonly PriorityQueue<Action, Moment> _queue = new();
+    private readonly MomentHeap _queue = new();
     private readonly int _thread = Environment.CurrentManagedThreadId;
-    private long _order;
 
     /// <summary>Nanoseconds since the beginning.</summary>
     public long NowNs { get; private set; }
@@ -26,20 +25,20 @@ internal sealed class SimScheduler(EventLog log)
     public void At(long atNs, Action action)
     {
         CheckThread("put an action into the queue");
-        _queue.Enqueue(action, new Moment(Math.Max(atNs, NowNs), _order++));
+        _queue.Add(Math.Max(atNs, NowNs), action);
     }
 
     /// <summary>Runs the next action that is due until then. False when there is none; time is then at <paramref name="untilNs"/>.</summary>
     public bool RunNext(long untilNs)
     {
-        if (!_queue.TryPeek(out Action? action, out Moment moment) || moment.AtNs > untilNs)
+        if (_queue.FirstNs is not { } atNs || atNs > untilNs)
         {
             NowNs = Math.Max(NowNs, untilNs);
             return false;
         }
 
-        _queue.Dequeue();
-        NowNs = moment.AtNs;
+        NowNs = atNs;
+        Action action = _queue.TakeFirst();
         Step++;
         action();
         return true;
@@ -55,10 +54,5 @@ internal sealed class SimScheduler(EventLog log)
             Escaped ??= $"{doing}: {Environment.StackTrace}";
             throw new InvalidOperationException($"Another thread than the run's {doing}.");
         }
-    }
-
-    private readonly record struct Moment(long AtNs, long Order) : IComparable<Moment>
-    {
-        public int CompareTo(Moment other) => AtNs != other.AtNs ? AtNs.CompareTo(other.AtNs) : Order.CompareTo(other.Order);
     }
 }

@@ -13,6 +13,9 @@ internal sealed class LogWitness(GroupLayout layout)
     private readonly GroupImage[] _durable = Fresh(layout);
     private readonly Dictionary<int, Queue<(ulong Batch, List<LogOperation> Operations)>> _submitted = [];
 
+    /// <summary>Counts up with every change of what it was told or has on stable storage.</summary>
+    public long Version { get; private set; }
+
     /// <summary>What the node has written of the group in a slot, synced or not.</summary>
     public GroupImage Memory(int slot) => _memory[slot];
 
@@ -22,7 +25,11 @@ internal sealed class LogWitness(GroupLayout layout)
     /// <summary>Everything that a log can hold: all groups, and behind them what belongs to the node itself.</summary>
     public static IEnumerable<GroupId> All(GroupLayout layout) => Enumerable.Range(0, layout.Slots).Select(layout.GroupOf).Append(GroupId.Node);
 
-    public void Told(LogOperation operation) => operation.ApplyTo(_memory[IndexOf(operation.Group)]);
+    public void Told(LogOperation operation)
+    {
+        Version++;
+        operation.ApplyTo(_memory[IndexOf(operation.Group)]);
+    }
 
     public void Submitted(int loop, ulong batch, List<LogOperation> operations)
     {
@@ -38,6 +45,7 @@ internal sealed class LogWitness(GroupLayout layout)
     {
         while (_submitted.TryGetValue(loop, out var queue) && queue.TryPeek(out var first) && first.Batch <= batch)
         {
+            Version++;
             Apply(queue.Dequeue().Operations, _durable);
         }
     }
@@ -55,6 +63,7 @@ internal sealed class LogWitness(GroupLayout layout)
         }
 
         _submitted.Clear();
+        Version++;
         for (int i = 0; i < found.Length; i++)
         {
             _memory[i] = found[i];
@@ -84,7 +93,8 @@ internal sealed class LogWitness(GroupLayout layout)
 
     private string? CheckLoop(int loop, int loops, GroupImage[] found)
     {
-        GroupImage[] images = [.. _durable.Select(image => image.Copy())];
+        // Nearly always what was found is what was durable: only what is to be changed is copied.
+        GroupImage[] images = _durable;
         var rest = _submitted.TryGetValue(loop, out var queue) ? queue : new();
         string? first = null;
         while (true)
@@ -109,6 +119,7 @@ internal sealed class LogWitness(GroupLayout layout)
                 return $"{first}, also not with any of what was submitted later";
             }
 
+            images = images == _durable ? [.. _durable.Select(static image => image.Copy())] : images;
             Apply(next.Operations, images);
         }
     }

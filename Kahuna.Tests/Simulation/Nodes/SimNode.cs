@@ -26,7 +26,6 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly HeldActions _held;
     private readonly HashSet<ServerSession> _sessions = [];
     private readonly Dictionary<int, int> _directories = [];
-    private readonly LogWitness _witness;
     private int _logOf;
     private RequestDoor? _door;
     private UnaryServer? _unary;
@@ -38,7 +37,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _cluster = cluster;
         _config = cluster.Config;
         _random = new SimRandom(_config.Seed).Fork(100 + (ulong)id);
-        _witness = new LogWitness(_config.Layout);
+        Witness = new LogWitness(_config.Layout);
         _sourcesTaken = _config.Nodes;
         _held = new HeldActions(this, _random, _config.TurnNs);
         Hung = new HungDisk(this);
@@ -77,7 +76,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     /// <summary>The directory was lost, and the node does not vote yet.</summary>
     public bool IsRejoining { get; private set; }
 
-    public LogWitness Witness => _witness;
+    public LogWitness Witness { get; }
+    public ChangeWatch Changes { get; } = new();
     public LoopSet? Loops { get; private set; }
     public StateKeeper? Keeper { get; private set; }
     public ClusterView? View { get; private set; }
@@ -177,7 +177,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Directory++;
         _directories.Clear();
         IsRejoining = _config.Nodes > 1;
-        _witness.Forget();
+        Witness.Forget();
         Rules.Wiped(this);
     }
 
@@ -239,7 +239,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     void ITurnScheduler.Schedule(PartitionLoop loop, bool mayRunHere)
     {
         Scheduler.CheckThread("scheduled a loop");
-        After((long)_random.Exponential(_config.TurnNs), () => loop.RunTurns(1));
+        After((long)_random.Exponential(_config.TurnNs), () => Changes.Run(loop));
     }
 
     private void Tick()
@@ -359,7 +359,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         SimLog log = new(this, SegmentedLog.Open(DataPath, sizes, Disk, Say));
         _logOf = Directory;
         GroupImage[] found = log.Images(_config.Layout);
-        if (_witness.Recovered(found, _config.Loops) is { } wrong)
+        if (Witness.Recovered(found, _config.Loops) is { } wrong)
         {
             Rules.Break("a restart finds what was on stable storage", $"node {Id}: {wrong}");
         }

@@ -101,7 +101,7 @@ internal sealed class ClusterRules
     /// <param name="between">No turn of the node is under way.</param>
     public void Look(SimNode node, bool between = true)
     {
-        if (node.Loops is not { } loops || !node.IsUp)
+        if (node.Loops is not { } loops || !node.IsUp || (between && !node.Changes.IsNew(loops, node.Witness)))
         {
             return;
         }

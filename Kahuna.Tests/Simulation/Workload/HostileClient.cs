@@ -25,7 +25,10 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     private const int ObserversMs = 2_000;
     private const int ClaimsAtOnce = 60;
     private const int ClaimLeaseMs = 600;
-    private const int LargeBytes = 100_000;
+    private const int LargeBytes = 30_000;
+    private const int CollidingAtOnce = 150;
+
+    private static readonly List<byte[]> s_colliding = CollidingNames.Make(2_000, lower: 0x6B616875);
 
     private readonly SimContext _context = new(cluster.Scheduler.After);
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(40_000 + (ulong)number);
@@ -61,6 +64,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
                 HostileKind.Observers => ObserveAsync(),
                 HostileKind.Claims => ClaimAsync(),
                 HostileKind.FullWindow => FillWindowAsync(),
+                HostileKind.CollidingKeys => CollideAsync(),
                 _ => WriteLargeAsync(),
             });
         }
@@ -185,6 +189,27 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         await ReadForAsync(stream, 3_000);
         cluster.Clients.WindowsFilled += stream.Done == Limits.SessionWindow ? 1 : 0;
         await PauseAsync(_random.Between(20_000, 40_000));
+    }
+
+    private async Task CollideAsync()
+    {
+        int partition = _random.Next(cluster.Config.Groups);
+        byte[][] keys = [.. s_colliding.Where(key => KeyRouting.Partition(key, cluster.Config.Groups) == partition).Take(CollidingAtOnce)];
+        RawStream stream = await OpenAsync(Encoding.ASCII.GetString(keys[0]));
+        foreach (byte[] key in keys)
+        {
+            stream.Add(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = key, Value = "attack"u8 });
+        }
+
+        await stream.SendAsync();
+        await PauseAsync(_random.Between(0, 2_000));
+        foreach (byte[] key in keys)
+        {
+            stream.Add(new Command { Kind = CommandKind.Delete, Durability = CommandDurability.Persistent, Key = key });
+        }
+
+        await stream.SendAsync();
+        await ReadForAsync(stream, 1_000);
     }
 
     private async Task WriteLargeAsync()

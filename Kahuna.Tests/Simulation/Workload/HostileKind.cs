@@ -20,4 +20,7 @@ internal enum HostileKind
 
     /// <summary>As many calls under way in one session as it may have.</summary>
     FullWindow,
+
+    /// <summary>Keys of one partition whose published hashes end in the same 32 bits, set and deleted again.</summary>
+    CollidingKeys,
 }

@@ -1,0 +1,158 @@
+using System.Buffers.Binary;
+using System.IO.Pipelines;
+using Kahuna.Client.Connection;
+using Kahuna.Client.Wire;
+using Kahuna.Client.Wire.Buffers;
+using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api;
+using Kahuna.Server.Api.Grpc;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Http.Features;
+using Frame = Kahuna.Client.Wire.Frames.Frame;
+
+namespace Kahuna.Tests.Api;
+
+/// <summary>
+/// The shipped exchange between two pipes. The server runs on the thread that sends, so a send returns when the server waits for something. The pipe of answers is full with
+/// its first byte: what is written into it has left when the test has read it. Owned by one test.
+/// </summary>
+internal sealed class PipedExchange : IDisposable
+{
+    private const string Path = "/kahuna.v1.Cluster/Exchange";
+
+    private readonly Pipe _requests = new(new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
+    private readonly Pipe _answers = new(new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
+    private readonly FrameReader _frames = new();
+    private readonly Stream _reader;
+
+    public PipedExchange(ClusterService service, GrpcServerOptions options)
+    {
+        _reader = _answers.Reader.AsStream();
+        DefaultHttpContext http = new();
+        http.Features.Set<IRequestBodyPipeFeature>(new RequestPipe(_requests.Reader));
+        http.Features.Set<IHttpResponseBodyFeature>(new ResponsePipe(_answers.Writer));
+        http.Request.Protocol = "HTTP/2";
+        http.Request.Method = HttpMethods.Post;
+        http.Request.Path = Path;
+        http.Request.ContentType = "application/grpc";
+        GrpcServer server = new(options);
+        server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange));
+        Served = server.HandleAsync(http);
+    }
+
+    /// <summary>Ends with the stream.</summary>
+    public Task Served { get; }
+
+    /// <summary>Greets the server and reads its greeting and its map.</summary>
+    public async Task GreetAsync()
+    {
+        ByteBuffer hello = ByteBuffer.Rent();
+        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
+        Frame.End(hello, 0);
+        ValueTask<FlushResult> sent = _requests.Writer.WriteAsync(hello.WrittenMemory);
+        hello.Return();
+        await ReadUntilAsync((kind, _) => kind == FrameKind.Map);
+        await sent;
+    }
+
+    /// <summary>Sends one frame of the same request again and again; the task completes when the server has taken the frame and asks for the next.</summary>
+    public Task SendAsync(int count, uint waitMs, in Command command)
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        Frame.Begin(frame, FrameKind.Requests);
+        for (uint i = 1; i <= count; i++)
+        {
+            Frame.AppendRequest(frame, i, waitMs, in command);
+        }
+
+        Frame.End(frame, count);
+        byte[] bytes = frame.Written.ToArray();
+        frame.Return();
+        return _requests.Writer.WriteAsync(bytes).AsTask();
+    }
+
+    /// <summary>Sends no more.</summary>
+    public void Complete() => _requests.Writer.Complete();
+
+    /// <summary>Reads answers until there are as many. Returns how many there are of each status.</summary>
+    public async Task<Dictionary<OutcomeStatus, int>> ReadAsync(int count)
+    {
+        Dictionary<OutcomeStatus, int> read = [];
+        int left = count;
+        await ReadUntilAsync((kind, payload) =>
+        {
+            if (kind == FrameKind.Replies)
+            {
+                left -= Count(payload, read);
+            }
+
+            return left <= 0;
+        });
+        return read;
+    }
+
+    public void Dispose()
+    {
+        _requests.Writer.Complete();
+        _answers.Reader.Complete();
+        _frames.Dispose();
+    }
+
+    private static int Count(ReadOnlySpan<byte> payload, Dictionary<OutcomeStatus, int> read)
+    {
+        int count = 0;
+        for (int at = Frame.HeaderBytes; at < payload.Length; count++)
+        {
+            OutcomeStatus status = (OutcomeStatus)payload[at + Frame.ReplyHeaderBytes];
+            read[status] = read.GetValueOrDefault(status) + 1;
+            at += Frame.ReplyHeaderBytes + BinaryPrimitives.ReadInt32LittleEndian(payload[(at + 4)..]);
+        }
+
+        return count;
+    }
+
+    private async Task ReadUntilAsync(IsLast isLast)
+    {
+        while (true)
+        {
+            while (_frames.TryTake(out ReadOnlySpan<byte> payload))
+            {
+                if (Frame.TryReadHeader(payload, out FrameKind kind, out _, out _) && isLast(kind, payload))
+                {
+                    return;
+                }
+            }
+
+            int bytes = await _reader.ReadAsync(_frames.Space()).AsTask().WaitAsync(LastNet.Span);
+            Assert.NotEqual(0, bytes);
+            _frames.Advance(bytes);
+        }
+    }
+
+    private delegate bool IsLast(FrameKind kind, ReadOnlySpan<byte> payload);
+
+    private sealed class RequestPipe(PipeReader reader) : IRequestBodyPipeFeature
+    {
+        public PipeReader Reader => reader;
+    }
+
+    private sealed class ResponsePipe(PipeWriter writer) : IHttpResponseBodyFeature
+    {
+        public Stream Stream => writer.AsStream();
+
+        public PipeWriter Writer => writer;
+
+        public void DisableBuffering()
+        {
+        }
+
+        public Task StartAsync(CancellationToken cancellationToken = default) => Task.CompletedTask;
+
+        public Task CompleteAsync() => Task.CompletedTask;
+
+        public Task SendFileAsync(string path, long offset, long? count, CancellationToken cancellationToken = default) => throw new NotSupportedException();
+    }
+}
