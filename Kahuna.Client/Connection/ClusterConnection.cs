@@ -13,9 +13,6 @@ internal sealed class ClusterConnection : IAsyncDisposable
     // How exact deadlines and pauses are. The timer runs only while operations are under way.
     private static readonly TimeSpan s_tick = TimeSpan.FromMilliseconds(20);
 
-    // A healthy leader answers within milliseconds. What one owes that is silent for so long goes another way, under the numbers that it has.
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(1);
-
     /// <summary>For so long disposal waits for the loops, which end within milliseconds when nothing holds them up.</summary>
     private static readonly TimeSpan s_partingTime = TimeSpan.FromSeconds(2);
 
@@ -45,7 +42,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         _links = new ClusterLinks(this, settings, ports, logger);
         _backoff = new Backoff(settings.BackoffMin, settings.BackoffMax, ports.Seed);
         _requestTimeout = _clock.Of(settings.RequestTimeout);
-        _patience = _clock.Of(s_patience);
+        _patience = _clock.Of(ports.Patience);
         _ways = new Ways(_links, settings.AsksToForward, _patience);
         _relocation = new Relocation(_clock, _patience, settings.AsksToForward);
         using (ExecutionContext.IsFlowSuppressed() ? default(AsyncFlowControl?) : ExecutionContext.SuppressFlow())
@@ -184,7 +181,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         int news = Volatile.Read(ref _news);
         Operation operation = reference.Operation;
-        if (status == OutcomeStatus.SessionUnknown && !TryRenumber(reference))
+        if (status == OutcomeStatus.SessionUnknown && !reference.TryRenumber())
         {
             return;
         }
@@ -221,26 +218,6 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return routes.Live(operation.Route) is { } leader && leader != from.Ready && (operation.Attempts <= 3 || routes.Map[operation.Route].Term > operation.Term);
     }
 
-    /// <summary>The session is forgotten: another one takes over what surely did not happen. False, and ended, when an earlier attempt may have; the reference is then held no more.</summary>
-    private static bool TryRenumber(OperationRef reference)
-    {
-        Operation operation = reference.Operation;
-        operation.Session?.Forget();
-        if (!operation.MayHaveHappened && operation.Session is not null)
-        {
-            operation.DropNumber();
-            return true;
-        }
-
-        reference.Release();
-        if (reference.TryEnd())
-        {
-            operation.Complete(new Outcome(OutcomeStatus.SessionUnknown));
-        }
-
-        return false;
-    }
-
     private static void End(OperationRef reference, Func<Exception> failure)
     {
         if (reference.TryEnd())
@@ -271,9 +248,18 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>Lets an operation wait for news of nodes and leaders, or for the end of a pause. <paramref name="news"/> is how many there were before its way was looked for: later ones did not find it here.</summary>
     private void Park(OperationRef reference, int news, int countMax = int.MaxValue)
     {
+        if (TryPark(reference, news, countMax))
+        {
+            SendDue(isRouteNew: true);
+        }
+    }
+
+    /// <summary>As <see cref="Park"/>; true: there was news, for which what waits is to be tried again.</summary>
+    private bool TryPark(OperationRef reference, int news, int countMax = int.MaxValue)
+    {
         if (!reference.TryHold())
         {
-            return;
+            return false;
         }
 
         reference.Operation.NotBefore = _clock.Now + _clock.Of(_backoff.After(Math.Max(1, reference.Operation.Attempts)));
@@ -281,7 +267,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         if (!_parked.TryAdd(reference, countMax))
         {
             Refuse(reference);
-            return;
+            return false;
         }
 
         // After it is there: a link that fails from here on sees it.
@@ -291,10 +277,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             _links.Want();
         }
 
-        if (Volatile.Read(ref _news) != news)
-        {
-            SendDue(isRouteNew: true);
-        }
+        return Volatile.Read(ref _news) != news;
     }
 
     /// <summary>Nothing waits any more, or nothing more does.</summary>
@@ -339,8 +322,13 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>Sends again what was under way at a node that does not lead any more, or is silent.</summary>
     private void SendMoved(List<OperationRef> moved, long now)
     {
-        foreach (OperationRef reference in moved.Where(static reference => reference.TryHold()))
+        foreach (OperationRef reference in moved)
         {
+            if (!reference.TryHold())
+            {
+                continue;
+            }
+
             reference.Operation.Attempts++;
             reference.Operation.LastRefusal = OutcomeStatus.Unset;
             reference.Operation.HintedNodeId = 0;
@@ -360,11 +348,15 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
     private void SendDue(bool isRouteNew)
     {
-        if (_parked.Count == 0)
+        for (bool isDue = _parked.Count > 0; isDue; isRouteNew = true)
         {
-            return;
+            isDue = TrySendDue(isRouteNew);
         }
+    }
 
+    /// <summary>Sends what has paused long enough, or everything that waits; true: meanwhile there was news, for which it is to be called again.</summary>
+    private bool TrySendDue(bool isRouteNew)
+    {
         long now = _clock.Now;
         List<OperationRef> due = [];
         List<OperationRef> expired = [];
@@ -375,6 +367,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             End(reference, () => Failures.GaveUp(reference.Operation, unreachable));
         }
 
+        bool isNews = false;
         foreach (OperationRef reference in due)
         {
             int news = Volatile.Read(ref _news);
@@ -386,7 +379,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
                     reference.Release();
                 }
 
-                Park(reference, news);
+                isNews |= TryPark(reference, news);
             }
         }
 
@@ -395,5 +388,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             // A tick that has looked at the streams just before has not seen them there.
             Arm();
         }
+
+        return isNews;
     }
 }

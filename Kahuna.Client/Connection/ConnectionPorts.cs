@@ -15,6 +15,9 @@ internal sealed record ConnectionPorts(IFrameChannel Channel, TimeProvider Time,
     /// <summary>Gives ids for sessions, no two alike in the world.</summary>
     public Func<ulong> NewSessionId { get; init; } = static () => BitConverter.ToUInt64(RandomNumberGenerator.GetBytes(sizeof(ulong)));
 
+    /// <summary>A healthy leader answers within milliseconds. What one owes that is silent for so long goes another way, under the numbers that it has.</summary>
+    public TimeSpan Patience { get; init; } = TimeSpan.FromSeconds(1);
+
     /// <summary>What must not depend on the pool has threads of its own: in the real world, and not where a test or a simulator moves the clock.</summary>
     public bool HasThreads => Context is null && (ReferenceEquals(Time, TimeProvider.System) || Time is SuspendAwareTime);
 

@@ -1,3 +1,5 @@
+using Kahuna.Client.Wire.Outcomes;
+
 namespace Kahuna.Client.Connection;
 
 /// <summary>
@@ -28,5 +30,24 @@ internal readonly record struct OperationRef(Operation Operation, int Generation
         {
             Operation.Release(Generation);
         }
+    }
+
+    /// <summary>The session is forgotten: another one takes over what surely did not happen. False, and ended, when an earlier attempt may have; the operation is then held no more.</summary>
+    public bool TryRenumber()
+    {
+        Operation.Session?.Forget();
+        if (!Operation.MayHaveHappened && Operation.Session is not null)
+        {
+            Operation.DropNumber();
+            return true;
+        }
+
+        Release();
+        if (TryEnd())
+        {
+            Operation.Complete(new Outcome(OutcomeStatus.SessionUnknown));
+        }
+
+        return false;
     }
 }

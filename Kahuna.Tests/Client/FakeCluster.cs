@@ -24,7 +24,7 @@ internal sealed class FakeCluster : IFrameChannel
 
     public FakeNode this[int id] => Nodes[id - 1];
 
-    /// <summary>A client that knows only the first node at the beginning.</summary>
+    /// <summary>A client that knows only the first node at the beginning. Unless the test moves the clock, no node is silent for too long: the test may be slow.</summary>
     public KahunaClient Client(Action<KahunaClientOptions>? configure = null, params int[] seeds)
     {
         KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromMinutes(5) };
@@ -34,7 +34,8 @@ internal sealed class FakeCluster : IFrameChannel
         }
 
         configure?.Invoke(options);
-        return new KahunaClient(options, new ConnectionPorts(this, options.TimeProvider, Context: null, Seed: 7), Loggers);
+        ConnectionPorts ports = new(this, options.TimeProvider, Context: null, Seed: 7);
+        return new KahunaClient(options, options.TimeProvider is ManualTime ? ports : ports with { Patience = Wait.Longest }, Loggers);
     }
 
     /// <summary>A client that is connected to every node.</summary>
