@@ -162,6 +162,9 @@ internal sealed class ClientDesk
         _chores.Tick(_output.NowMs, _output.SteadySinceMs, _clock.At(_output.NowMs), IsDraining);
     }
 
+    /// <summary>A tick, whoever leads: buffers of a busy time go back.</summary>
+    public void TickBuffers() => _proposals.Tick();
+
     /// <summary>Answers of a client have left, for which reads may wait here.</summary>
     public void Left(ReplySink sink) => _parked.Wake(sink);
 

@@ -325,6 +325,7 @@ internal sealed class Partition
         _core.IsStalled = _output.IsLogStalled;
         _core.IsReluctant = _output.IsLate;
         _core.Tick();
+        _clients.TickBuffers();
         _states.Tick(_core);
         if (_meta?.Tick(_clients.IsServing && IsLeader, bytes => Record(bytes.Written)) is { } start)
         {

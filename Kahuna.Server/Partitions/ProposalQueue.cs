@@ -10,13 +10,15 @@ namespace Kahuna.Server.Partitions;
 /// </summary>
 internal sealed class ProposalQueue(int entryBytesMax)
 {
-    private readonly ByteBuffer _payloads = ByteBuffer.Rent(64 * 1024);
+    private readonly WorkBuffer _room = new(64 * 1024);
     private readonly Ring<Span> _spans = new(16);
     private readonly Ring<PendingReply> _replies = new(1024);
     private readonly Ring<PendingEntry> _entries = new(64);
     private int _openAt = -1;
     private int _openCount;
     private long _queuedBytes;
+
+    private ByteBuffer Payloads => _room.Bytes;
 
     /// <summary>Writes that wait to be proposed.</summary>
     public int Queued { get; private set; }
@@ -30,18 +32,18 @@ internal sealed class ProposalQueue(int entryBytesMax)
     /// <summary>Queues one write; its command is copied. A null sink is a write of the partition itself, which nobody waits for.</summary>
     public void Add(ReadOnlySpan<byte> command, ReplySink? sink, uint number)
     {
-        if (_openAt >= 0 && _payloads.Length - _openAt + command.Length > entryBytesMax)
+        if (_openAt >= 0 && Payloads.Length - _openAt + command.Length > entryBytesMax)
         {
             CloseSpan();
         }
 
         if (_openAt < 0)
         {
-            _openAt = _payloads.Length;
-            CommandEntry.Begin(_payloads);
+            _openAt = Payloads.Length;
+            CommandEntry.Begin(Payloads);
         }
 
-        CommandEntry.Add(_payloads, command);
+        CommandEntry.Add(Payloads, command);
         _openCount++;
         Queued++;
         Bytes += CommandEntry.ItemHeaderBytes + command.Length;
@@ -64,8 +66,8 @@ internal sealed class ProposalQueue(int entryBytesMax)
         }
 
         ref Span span = ref _spans[0];
-        CommandEntry.End(_payloads, span.At, timeMs, span.Count);
-        payload = _payloads.Array.AsSpan(span.At, span.Length);
+        CommandEntry.End(Payloads, span.At, timeMs, span.Count);
+        payload = Payloads.Array.AsSpan(span.At, span.Length);
         return true;
     }
 
@@ -79,7 +81,7 @@ internal sealed class ProposalQueue(int entryBytesMax)
         _entries.Add(new PendingEntry(index, term, span.Count, bytes));
         if (_spans.Count == 0 && _openAt < 0)
         {
-            _payloads.Length = 0;
+            _room.Clear();
         }
     }
 
@@ -110,6 +112,9 @@ internal sealed class ProposalQueue(int entryBytesMax)
         return true;
     }
 
+    /// <summary>A tick of the owner's clock.</summary>
+    public void Tick() => _room.Tick();
+
     /// <summary>The next reply of what was proposed.</summary>
     public PendingReply TakeReply() => _replies.Take();
 
@@ -133,7 +138,7 @@ internal sealed class ProposalQueue(int entryBytesMax)
 
         _openAt = -1;
         _openCount = 0;
-        _payloads.Length = 0;
+        _room.Clear();
     }
 
     /// <summary>
@@ -181,7 +186,7 @@ internal sealed class ProposalQueue(int entryBytesMax)
 
     private void CloseSpan()
     {
-        _spans.Add(new Span(_openAt, _payloads.Length - _openAt, _openCount));
+        _spans.Add(new Span(_openAt, Payloads.Length - _openAt, _openCount));
         _openAt = -1;
         _openCount = 0;
     }

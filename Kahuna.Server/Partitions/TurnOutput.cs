@@ -20,7 +20,7 @@ internal sealed class TurnOutput
     private readonly ILogWriter _log;
     private readonly LogWatch _watch;
     private readonly IPartitionTrace? _trace;
-    private readonly ByteBuffer _scratch = ByteBuffer.Rent(64 * 1024);
+    private readonly WorkBuffer _scratch = new(64 * 1024);
     private readonly PeerFrames _peers;
     private readonly Ring<Confirmation> _confirmations = new(64);
     private readonly Ring<HeldMessage> _held = new(64);
@@ -82,6 +82,7 @@ internal sealed class TurnOutput
         if (isTick)
         {
             _watch.Tick(_submitted, _persisted);
+            _scratch.Tick();
         }
 
         // What lies between the beginning and the first turn is the loading of what is stored.
@@ -113,10 +114,10 @@ internal sealed class TurnOutput
 
     public void Persist(GroupId group, RaftCore core, LogIndex first, LogIndex last)
     {
-        _scratch.Length = 0;
         int count = (int)(last.Value - first.Value + 1);
-        core.CopyEntries(first, count, _scratch);
-        _log.Append(group, first, count, _scratch.Written);
+        core.CopyEntries(first, count, _scratch.Bytes);
+        _log.Append(group, first, count, _scratch.Bytes.Written);
+        _scratch.Clear();
     }
 
     public void Persist(GroupId group, in HardState state) => _log.Save(group, state);

@@ -13,8 +13,14 @@ internal sealed class EntryLog
     private readonly TermRuns _terms;
     private readonly EntryMemory _memory;
     private readonly int _cacheBytes;
+    private readonly int _cacheTicks;
     private readonly int _applyBytesMax;
     private readonly bool _isVolatile;
+    private int _ticks;
+
+    // How much had been appended when this span of the cache began, and the one before.
+    private long _atSpan;
+    private long _atSpanBefore;
 
     public EntryLog(RaftConfig config, RaftStart start)
     {
@@ -31,6 +37,7 @@ internal sealed class EntryLog
         DurableIndex = start.LastIndex;
         HandedOutIndex = start.LastIndex;
         _cacheBytes = config.Limits.CacheBytes;
+        _cacheTicks = config.Limits.CacheTicks;
         _applyBytesMax = config.Limits.ApplyBytesMax;
         MemoryBytesMax = config.Limits.CacheBytesMax;
         _isVolatile = config.IsVolatile;
@@ -77,8 +84,14 @@ internal sealed class EntryLog
     /// <summary>Bytes of entries that are kept at the most for a member that is behind.</summary>
     public long MemoryBytesMax { get; set; }
 
+    /// <summary>So much of the cache stays in any case, within <see cref="RaftLimits.CacheBytes"/>: without it a member of a volatile group that was away for long needs a whole state.</summary>
+    public long CacheBytesMin { get; set; }
+
     /// <summary>Bytes of the entries in memory.</summary>
     public long MemoryBytes => _memory.Bytes;
+
+    /// <summary>What the cache may hold now. Cut entries count as never appended, so that the difference may be negative.</summary>
+    private long CacheBytes => Math.Min(Math.Max(_memory.AddedBytes - _atSpanBefore, CacheBytesMin), _cacheBytes);
 
     /// <summary>First index whose entry is in memory.</summary>
     public LogIndex FirstInMemory => _memory.First;
@@ -101,6 +114,18 @@ internal sealed class EntryLog
     /// <summary>A log that ends so is at least as complete as this one (Raft §5.4.1).</summary>
     public bool IsUpToDate(LogIndex lastIndex, Term lastTerm) =>
         lastTerm > LastTerm || (lastTerm == LastTerm && lastIndex >= LastIndex);
+
+    /// <summary>A tick of the owner's clock: at the end of a span, what was appended before the one that has ended is no longer kept for a member that falls behind.</summary>
+    public void Tick()
+    {
+        if (++_ticks >= _cacheTicks)
+        {
+            _ticks = 0;
+            _atSpanBefore = _atSpan;
+            _atSpan = _memory.AddedBytes;
+            _memory.LetGo();
+        }
+    }
 
     /// <summary>Recovered entries come back into memory.</summary>
     public void Restore(LogIndex first, ReadOnlySpan<byte> entries)
@@ -216,7 +241,8 @@ internal sealed class EntryLog
             return;
         }
 
-        long excess = _memory.BytesBetween(first, unneeded) - _cacheBytes;
+        long cacheBytes = CacheBytes;
+        long excess = _memory.BytesBetween(first, unneeded) - cacheBytes;
         LogIndex last = unneeded;
         if (_memory.Bytes - MemoryBytesMax > excess)
         {
@@ -230,7 +256,7 @@ internal sealed class EntryLog
         }
 
         // Memory goes back in chunks, so dropping waits until a chunk's worth has gathered.
-        if (excess >= EntryMemory.ChunkBytes || excess >= _cacheBytes)
+        if (excess >= EntryMemory.ChunkBytes || excess >= cacheBytes)
         {
             LogIndex through = first + (ulong)(_memory.CountWithin(first, (int)Math.Min(excess, int.MaxValue)) - 1);
             _memory.DropThrough(through < last ? through : last);

@@ -1,3 +1,4 @@
+using System.Numerics;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 
@@ -16,8 +17,14 @@ internal sealed class EntryMemory(LogIndex first)
     /// <summary>Idle chunks that are kept. Usually as much is dropped as is added; the memory of a burst is not kept.</summary>
     private const int IdleChunksMax = 4;
 
+    private const int SlotsMin = 256;
+
     private readonly Stack<EntryChunk> _idle = new();
-    private Slot[] _slots = new Slot[256];
+    private Slot[] _slots = new Slot[SlotsMin];
+
+    // The most entries, and the fewest idle chunks, since what lay idle was let go.
+    private int _countMost;
+    private int _idleFewest;
     private int _head;
     private int _count;
     private EntryChunk? _current;
@@ -32,6 +39,9 @@ internal sealed class EntryMemory(LogIndex first)
     /// <summary>Bytes of all entries in memory, encoded.</summary>
     public long Bytes => (long)(EndPosition - _droppedBytes);
 
+    /// <summary>Bytes of all entries ever added, without those that were cut.</summary>
+    public long AddedBytes => (long)EndPosition;
+
     private ulong EndPosition => _count == 0 ? _droppedBytes : SlotAt(_count - 1).End;
 
     /// <summary>Room for the next entry, which the caller fills with exactly its encoded bytes.</summary>
@@ -40,13 +50,14 @@ internal sealed class EntryMemory(LogIndex first)
         EntryChunk chunk = ChunkFor(bytes);
         if (_count == _slots.Length)
         {
-            Grow();
+            Resize(_slots.Length * 2);
         }
 
         ulong end = EndPosition + (ulong)bytes;
         int offset = chunk.Used;
         _slots[(_head + _count) & (_slots.Length - 1)] = new Slot(chunk, end, offset, bytes);
         _count++;
+        _countMost = Math.Max(_countMost, _count);
         chunk.Used = offset + bytes;
         chunk.Entries++;
         return chunk.Bytes.AsSpan(offset, bytes);
@@ -161,6 +172,23 @@ internal sealed class EntryMemory(LogIndex first)
         }
     }
 
+    /// <summary>Lets go of idle chunks that were not needed since the last call, and of a ring that was never a quarter full.</summary>
+    public void LetGo()
+    {
+        for (; _idleFewest > 0; _idleFewest--)
+        {
+            _idle.Pop();
+        }
+
+        _idleFewest = _idle.Count;
+        if (_countMost < _slots.Length / 4 && _slots.Length > SlotsMin)
+        {
+            Resize(Math.Max(SlotsMin, (int)BitOperations.RoundUpToPowerOf2((uint)_countMost * 2)));
+        }
+
+        _countMost = _count;
+    }
+
     private int Position(LogIndex index)
     {
         InvariantException.Require(index >= First && index < End, "the entry is in memory");
@@ -185,6 +213,7 @@ internal sealed class EntryMemory(LogIndex first)
             else
             {
                 _current = _idle.TryPop(out EntryChunk? idle) ? idle : new EntryChunk(StillMemory.Take<byte>(ChunkBytes), single: false);
+                _idleFewest = Math.Min(_idleFewest, _idle.Count);
             }
         }
 
@@ -209,15 +238,15 @@ internal sealed class EntryMemory(LogIndex first)
         }
     }
 
-    private void Grow()
+    private void Resize(int length)
     {
-        var larger = new Slot[_slots.Length * 2];
+        var slots = new Slot[length];
         for (int i = 0; i < _count; i++)
         {
-            larger[i] = SlotAt(i);
+            slots[i] = SlotAt(i);
         }
 
-        _slots = larger;
+        _slots = slots;
         _head = 0;
     }
 

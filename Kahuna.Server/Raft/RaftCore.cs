@@ -100,6 +100,7 @@ internal sealed class RaftCore
     public void Tick()
     {
         RequireRestored();
+        _log.Tick();
         _rejoining?.Tick(_outbox);
         _roles.CountSilence();
         if (Role == RaftRole.Leader)
@@ -386,6 +387,12 @@ internal sealed class RaftCore
     {
         get => _log.MemoryBytesMax;
         set => _log.MemoryBytesMax = value;
+    }
+
+    /// <inheritdoc cref="EntryLog.CacheBytesMin"/>
+    public long LogCacheBytesMin
+    {
+        set => _log.CacheBytesMin = value;
     }
 
     /// <summary>Bytes of the entries in memory.</summary>

@@ -266,7 +266,7 @@ internal sealed record SimConfig
         };
         // With many groups there would never be a moment in which none compares its states, and a run ends when nothing is under way.
         config = config with { CheckIntervalMs = config.Groups > 2 ? 20_000 : new SimRandom(seed).Fork(18).Pick([4_000, 8_000, 20_000]) };
-        config = config with { RaftLimits = config.RaftLimits with { ApplyBytesMax = new SimRandom(seed).Fork(19).Pick([1, 2_000, 1 << 20]) } };
+        config = config with { RaftLimits = config.RaftLimits with { ApplyBytesMax = new SimRandom(seed).Fork(19).Pick([1, 2_000, 1 << 20]), CacheTicks = new SimRandom(seed).Fork(22).Pick([1, 40, 300]) } };
         SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
         if (hostile.Chance(0.15))
         {

@@ -51,6 +51,16 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         }
     }
 
+    /// <summary>Lets go of an array of more than twice <paramref name="capacity"/> bytes for one of about as many, if nothing is written.</summary>
+    public void ShrinkTo(int capacity)
+    {
+        if (Length == 0 && _array.Length / 2 > capacity)
+        {
+            BufferArrays.Return(_array);
+            _array = BufferArrays.Rent(capacity);
+        }
+    }
+
     /// <summary>Makes room for <paramref name="count"/> more bytes.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Reserve(int count)

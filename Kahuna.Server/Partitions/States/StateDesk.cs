@@ -10,6 +10,11 @@ namespace Kahuna.Server.Partitions.States;
 /// </summary>
 internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts ports, StateMachine loaded)
 {
+    /// <summary>
+    /// An ephemeral group keeps so much of its log for members that were away, measured by its state: what they miss beyond that costs them the whole state.
+    /// </summary>
+    private const int CachePart = 16;
+
     private readonly HeldLogs _held = new(group, options, ports);
     private readonly Dictionary<ulong, StateView> _sent = [];
     private StateView? _view;
@@ -90,6 +95,7 @@ internal sealed class StateDesk(GroupId group, LoopOptions options, LoopPorts po
         if (group.IsEphemeral)
         {
             core.LogMemoryBytesMax = _held.MemoryBytesMax(State.Counts.Bytes);
+            core.LogCacheBytesMin = State.Counts.Bytes / CachePart;
             Weigh(core);
             ShowFigures(core);
             return;
