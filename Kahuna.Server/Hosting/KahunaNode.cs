@@ -354,6 +354,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         {
             _certificates.Look();
             _connectionMemory.Look();
+            _storage.Log.LetGo();
             _calmHeap.Look();
         }
     }

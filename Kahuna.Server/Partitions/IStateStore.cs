@@ -28,6 +28,11 @@ internal interface IStateStore : IDisposable
     /// <param name="whole">The records are the group's whole state and replace what is stored (a snapshot from another node, or a store that takes whole states); else they are the keys that changed.</param>
     IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole);
 
+    /// <summary>No write is due for a while: room that is kept for the next one goes. For a store that keeps none there is nothing to do.</summary>
+    void LetGo()
+    {
+    }
+
     /// <summary>A consistent reading of what is stored now, unchanged by later writes; null when nothing is stored.</summary>
     IStateReader? OpenReader(GroupId group);
 }

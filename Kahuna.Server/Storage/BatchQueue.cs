@@ -12,10 +12,16 @@ internal sealed class BatchQueue
     private const int IdleBytesMax = 4 << 20;
 
     private readonly Lock _lock = new();
-    private readonly Stack<LogBuffer> _idle = new(IdleMax);
+
+    // The one that was returned last is taken first.
+    private readonly List<LogBuffer> _idle = new(IdleMax);
     private SubmittedBatch[] _waiting = new SubmittedBatch[64];
     private int _count;
     private bool _closed;
+
+    // The fewest idle buffers, and the largest batch, since what was not needed was let go.
+    private int _idleFewest;
+    private int _largest;
 
     /// <summary>Takes over a writer's batch and gives it an empty buffer for the next one.</summary>
     public LogBuffer Put(in SubmittedBatch batch)
@@ -35,7 +41,16 @@ internal sealed class BatchQueue
             }
 
             _waiting[_count++] = batch;
-            return _idle.TryPop(out LogBuffer? buffer) ? buffer : new LogBuffer();
+            _largest = Math.Max(_largest, batch.Buffer.Length);
+            if (_idle.Count == 0)
+            {
+                return new LogBuffer();
+            }
+
+            LogBuffer buffer = _idle[^1];
+            _idle.RemoveAt(_idle.Count - 1);
+            _idleFewest = Math.Min(_idleFewest, _idle.Count);
+            return buffer;
         }
     }
 
@@ -68,9 +83,22 @@ internal sealed class BatchQueue
                 if (_idle.Count < IdleMax && batch.Buffer.Capacity <= IdleBytesMax)
                 {
                     batch.Buffer.Clear();
-                    _idle.Push(batch.Buffer);
+                    _idle.Add(batch.Buffer);
                 }
             }
+        }
+    }
+
+    /// <summary>Lets go of idle buffers that were not needed since the last call, and of those that are more than four times as large as any batch since then.</summary>
+    public void LetGo()
+    {
+        lock (_lock)
+        {
+            _idle.RemoveRange(0, _idleFewest);
+            int useful = Math.Max(_largest, LogBuffer.CapacityFirst);
+            _idle.RemoveAll(buffer => buffer.Capacity / 4 > useful);
+            _idleFewest = _idle.Count;
+            _largest = 0;
         }
     }
 

@@ -116,6 +116,9 @@ internal sealed class GroupCommit : IDisposable
             throw Failed("Writing", error);
         }
 
+        // No buffer stays because it was once part of a large batch.
+        _parts.AsSpan(0, parts).Clear();
+
         try
         {
             _file.SyncData();

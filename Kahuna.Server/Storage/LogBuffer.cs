@@ -8,7 +8,8 @@ namespace Kahuna.Server.Storage;
 /// </summary>
 internal sealed class LogBuffer
 {
-    private const int CapacityFirst = 64 * 1024;
+    /// <summary>Bytes of a new buffer.</summary>
+    public const int CapacityFirst = 64 * 1024;
 
     private byte[] _array = GC.AllocateUninitializedArray<byte>(CapacityFirst, pinned: true);
 

@@ -307,6 +307,9 @@ internal sealed class SegmentedLog : ILogStore
         return next;
     }
 
+    /// <inheritdoc cref="BatchQueue.LetGo"/>
+    public void LetGo() => _queue.LetGo();
+
     public void Fetch(in FetchRequest request)
     {
         _fetches.Put(request);

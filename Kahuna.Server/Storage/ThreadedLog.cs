@@ -67,6 +67,9 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit) =>
         _log.Replay(group, first, last, visit);
 
+    /// <inheritdoc cref="BatchQueue.LetGo"/>
+    public void LetGo() => _log.LetGo();
+
     /// <inheritdoc/>
     public ILogWriter OpenWriter(ILogSink sink) => _log.OpenWriter(sink);
 

@@ -54,7 +54,9 @@ public sealed class StateFlushTests
         StateKeeperOptions options = new() { Self = new NodeId(1), FirstTransfer = 1 };
         KeeperPorts ports = new(new FileStateStore(new ModelDisk(), "/state"), new ModelLog(), new NoTransport(), clock, static _ => { }) { Rest = () => rests++ };
         using StateKeeper keeper = new(options, ports, failures.Add);
-        keeper.Attach(new ServingLoops(keeper), static () => { });
+        ServingLoops loops = new(keeper);
+        keeper.Attach(loops, static () => { });
+        List<int> slices = [];
         for (int round = 1; round <= 3; round++)
         {
             for (uint group = 1; group <= 8; group++)
@@ -64,8 +66,12 @@ public sealed class StateFlushTests
 
             Run(keeper);
             Assert.Equal(1, rests);
+            slices.Add(loops.Slices.Count);
         }
 
+        // Those of the first round went when it was over; those of the second serve the third, as there was no rest between.
+        Assert.True(slices[1] > slices[0]);
+        Assert.Equal(slices[1], slices[2]);
         Assert.InRange(keeper.DueMs, keeper.NowMs + 1, keeper.NowMs + options.RestPauseMs);
         clock.NowMs += options.RestPauseMs;
         Run(keeper);
@@ -187,6 +193,8 @@ public sealed class StateFlushTests
         private StateView? _view;
         private ulong _index;
 
+        public HashSet<StateSlice> Slices { get; } = [];
+
         public bool Post(StateCall call)
         {
             if (call is BeginView)
@@ -197,6 +205,7 @@ public sealed class StateFlushTests
             }
             else if (call is TakeRecords take)
             {
+                Slices.Add(take.Slice);
                 bool more = _view!.TryTake(take.Slice, take.BytesMax);
                 keeper.Post(new RecordsTaken(call.Group, take.Slice, more, Ended: false, 0));
                 if (!more)

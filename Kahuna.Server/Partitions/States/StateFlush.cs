@@ -97,6 +97,8 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         {
             _restDueMs = long.MaxValue;
             _restNotBeforeMs = nowMs + options.RestPauseMs;
+            _slices.Clear();
+            ports.Store.LetGo();
             ports.Rest();
             return true;
         }
@@ -233,7 +235,7 @@ internal sealed class StateFlush(StateKeeperOptions options, KeeperPorts ports) 
         }
     }
 
-    /// <summary>The two slices that go back and forth stay here: their buffers are large for those of the shared pool.</summary>
+    /// <summary>The two slices that go back and forth stay here until no other state is due: their buffers are large for those of the shared pool.</summary>
     private void Keep(StateSlice slice)
     {
         slice.Clear();

@@ -103,6 +103,8 @@ internal sealed class RocksStateStore : IStateStore
         _idlePiece = piece;
     }
 
+    public void LetGo() => _idlePiece = null;
+
     public IStateReader? OpenReader(GroupId group) => Open(group);
 
     public void Dispose()

@@ -16,6 +16,18 @@ public sealed class RocksStateStoreTests : StateStoreContract
 
     public override void Dispose() => Directory.Delete(_directory, recursive: true);
 
+    [Fact]
+    public void Room_for_records_is_handed_on_until_no_write_is_due()
+    {
+        using RocksStateStore store = new(_directory);
+        RecordPiece piece = store.TakePiece();
+        store.GivePiece(piece);
+        Assert.Same(piece, store.TakePiece());
+        store.GivePiece(piece);
+        store.LetGo();
+        Assert.NotSame(piece, store.TakePiece());
+    }
+
     /// <summary>Pieces of a few records, so that each write brings many files whose keys overlap, and nothing is merged.</summary>
     [Fact]
     public void Many_small_pieces_come_back_as_what_was_written_last()
