@@ -115,18 +115,6 @@ internal sealed class EntryLog
     public bool IsUpToDate(LogIndex lastIndex, Term lastTerm) =>
         lastTerm > LastTerm || (lastTerm == LastTerm && lastIndex >= LastIndex);
 
-    /// <summary>A tick of the owner's clock: at the end of a span, what was appended before the one that has ended is no longer kept for a member that falls behind.</summary>
-    public void Tick()
-    {
-        if (++_ticks >= _cacheTicks)
-        {
-            _ticks = 0;
-            _atSpanBefore = _atSpan;
-            _atSpan = _memory.AddedBytes;
-            _memory.LetGo();
-        }
-    }
-
     /// <summary>Recovered entries come back into memory.</summary>
     public void Restore(LogIndex first, ReadOnlySpan<byte> entries)
     {
@@ -225,6 +213,18 @@ internal sealed class EntryLog
         InvariantException.Require(first == AppliedIndex.Next(), "entries are applied once and in order");
         InvariantException.Require(last <= CommitIndex, "only committed entries are applied");
         AppliedIndex = last;
+    }
+
+    /// <summary>A tick of the owner's clock: at the end of a span, what was appended before the one that has ended is no longer kept for a member that falls behind.</summary>
+    public void Tick()
+    {
+        if (++_ticks >= _cacheTicks)
+        {
+            _ticks = 0;
+            _atSpanBefore = _atSpan;
+            _atSpan = _memory.AddedBytes;
+            _memory.LetGo();
+        }
     }
 
     /// <summary>
