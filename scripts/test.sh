@@ -140,10 +140,20 @@ count_tier() {
   sed -n 's/^\(<StdOut>\|.*<StdOut>\)\{0,1\}\(Checked: .*\)/\2/p' "$trx" | sed 's/<\/StdOut>.*//'
 }
 
-# What the simulator does is the same however fast it is, so it takes what the real processes leave of the machine.
+# threads_below PID: every thread of the process and of those that it has begun.
+threads_below() {
+  local child
+  ls "/proc/$1/task" 2>/dev/null || true
+  for child in $(pgrep -P "$1"); do
+    threads_below "$child"
+  done
+}
+
+# What the simulator does is the same however fast it is, so it takes what the real processes leave of the machine, and
+# something beside other work in any case.
 simulate() {
   local status=0
-  renice -n 19 $BASHPID >/dev/null
+  renice -n 10 $BASHPID >/dev/null
   test_tier simulation 'FullyQualifiedName~Kahuna.Tests.Simulation.' || status=$?
   if [[ -z "$filter" && "$is_slow" == true ]]; then
     touch "$results/planted-bugs-left-out"
@@ -194,6 +204,9 @@ if [[ "$tier" != fast ]]; then
   [[ "$is_slow" == true ]] || join_tier cluster-locks
 fi
 if [[ "$tier" != cluster ]]; then
+  # Nothing is left for which it should stand back. Only some users may say so.
+  mapfile -t threads < <(threads_below "$simulation")
+  [[ ${#threads[@]} -eq 0 ]] || renice -n 0 -p "${threads[@]}" >/dev/null 2>&1 || true
   status=0
   wait "$simulation" || status=$?
   count_tier simulation "$status"

@@ -192,21 +192,24 @@ public sealed class DirectoryLogTests : IDisposable
 
     private string[] Segments(ushort id) => [.. Directory.EnumerateFiles(LogPath(id), "*.seg").Order(StringComparer.Ordinal)];
 
-    /// <summary>A start of the node's storage that writes batches of a MiB with an entry each, and ends properly.</summary>
+    /// <summary>A start of the node's storage that writes batches of a MiB with an entry each, one after the other, so that each segment holds some of them, and ends properly.</summary>
     private async Task FillAsync(ushort id, int batches = 12, ulong from = 1)
     {
         NodeOptions options = _directories.Options(id) with { LogKeepBytes = 1 << 20 };
         await using NodeStorage storage = await OpenAsync(options);
         RecordingSink sink = new();
         ILogWriter writer = storage.Log.OpenWriter(sink);
-        ulong last = 0;
         for (int i = 0; i < batches; i++)
         {
             writer.Append(s_group, new LogIndex(from + (ulong)i), 1, LogFixture.Entries(1, new string('x', 1 << 20)));
-            last = writer.Submit();
+            ulong batch = writer.Submit();
+            while (sink.Last < batch)
+            {
+                await Task.Yield();
+            }
         }
 
-        while (sink.Last < last || !File.Exists(Path.Combine(LogPath(id), "00000000000000000002.seg")))
+        while (!File.Exists(Path.Combine(LogPath(id), "00000000000000000002.seg")))
         {
             await Task.Yield();
         }
