@@ -20,7 +20,7 @@ public sealed class SnapshotSourceTests : IDisposable
     private readonly Loops _loops = new();
     private readonly List<string> _lines = [];
     private readonly List<Exception> _failures = [];
-    private readonly StateKeeperOptions _options = new() { Self = new NodeId(1), FirstTransfer = 1 };
+    private readonly StateKeeperOptions _options = new() { Self = new NodeId(1), FirstTransfer = 1, ChunkBytes = 16, ChunksInFlight = 8 };
     private readonly StateKeeper _keeper;
 
     public SnapshotSourceTests()
@@ -68,13 +68,60 @@ public sealed class SnapshotSourceTests : IDisposable
         Assert.Empty(_failures);
     }
 
+    [Fact]
+    public void An_answer_that_others_have_overtaken_does_not_begin_a_transfer_anew()
+    {
+        Begin();
+        SnapshotHeader last = _transport.Transfers[s_groups[0]];
+        Assert.InRange(last.Chunk, 5UL, ulong.MaxValue);
+        Say(last, chunk: 4);
+        foreach (ulong chunk in new ulong[] { 0, 1, 2, 3, 0, 4 })
+        {
+            Say(last, chunk);
+            Pass(10);
+        }
+
+        // The next one to be taken is asked for again and again: what came after it has arrived, and it has not.
+        _transport.Sent.Clear();
+        Say(last, chunk: 4);
+        Assert.Empty(_transport.Sent);
+        Say(last, chunk: 4);
+        Assert.Equal((last.Transfer, 4UL), (_transport.Sent[0].Transfer, _transport.Sent[0].Chunk));
+        Say(last, chunk: 5);
+        Pass(_options.ResendMs);
+        Say(last, chunk: 0);
+        Assert.Equal(last.Transfer, _transport.Transfers[s_groups[0]].Transfer);
+        Assert.Empty(_failures);
+    }
+
+    [Fact]
+    public void A_follower_that_has_lost_everything_gets_the_state_from_the_beginning()
+    {
+        Begin();
+        SnapshotHeader last = _transport.Transfers[s_groups[0]];
+        Say(last, chunk: 4);
+        Say(last, chunk: 0);
+        _transport.Sent.Clear();
+        Pass(_options.ResendMs);
+        Assert.Contains(_transport.Sent, header => header.Transfer == last.Transfer && header.Chunk == 4);
+        _transport.Sent.Clear();
+        Say(last, chunk: 0);
+        SnapshotHeader first = _transport.Sent.Find(header => header.Group == s_groups[0] && header.Transfer != last.Transfer);
+        Assert.Equal((s_groups[0], 0UL), (first.Group, first.Chunk));
+        Assert.Empty(_failures);
+    }
+
     private static void Fill(FileStateStore store, GroupId group)
     {
         StateDriver state = new();
-        state.Set("key", "value");
+        for (int i = 0; i < 10; i++)
+        {
+            state.Set($"key {i}", "value");
+        }
+
         using StateView view = state.Machine.ViewAll();
-        StateSlice slice = new(1_000);
-        Assert.False(view.TryTake(slice, 1_000));
+        StateSlice slice = new(10_000);
+        Assert.False(view.TryTake(slice, 10_000));
         using IStateWriter writer = store.BeginWrite(group, new StateMark(new LogIndex(1), new Term(1), view.Summary), whole: true);
         writer.Add(slice.Rows.Written);
         writer.Commit();
@@ -101,6 +148,16 @@ public sealed class SnapshotSourceTests : IDisposable
             frame.Return();
         }
 
+        Run();
+    }
+
+    /// <summary>The follower has said that this is the next chunk that it can take.</summary>
+    private void Say(SnapshotHeader header, ulong chunk)
+    {
+        ByteBuffer frame = ByteBuffer.Rent();
+        SnapshotFrame.WriteAnswer(frame, header with { Chunk = chunk, Flags = 0 });
+        _keeper.Receive(s_follower, frame.Written);
+        frame.Return();
         Run();
     }
 
@@ -134,6 +191,9 @@ public sealed class SnapshotSourceTests : IDisposable
         /// <summary>What was last sent of each group.</summary>
         public Dictionary<GroupId, SnapshotHeader> Transfers { get; } = [];
 
+        /// <summary>Everything that was sent.</summary>
+        public List<SnapshotHeader> Sent { get; } = [];
+
         public ByteBuffer BeginFrame() => ByteBuffer.Rent();
 
         public bool HasWaiting(NodeId peer) => false;
@@ -142,6 +202,7 @@ public sealed class SnapshotSourceTests : IDisposable
         {
             SnapshotHeader header = SnapshotFrame.ReadHeader(frame.Written);
             Transfers[header.Group] = header;
+            Sent.Add(header);
             frame.Return();
             return true;
         }

@@ -11,6 +11,9 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 {
     private const int RetryMs = 5;
 
+    /// <summary>So often the follower asks for a chunk until it is sent again: chunks behind it have arrived, and it has not.</summary>
+    private const int AskedMax = 3;
+
     private readonly List<Sending> _sendings = [];
     private readonly Dictionary<ulong, (SnapshotWanted Wanted, BeginView View)> _opening = [];
     private readonly Pace _pace = new(options.BytesPerSecond);
@@ -101,7 +104,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
             // No chunk is let go: sending them again asks whether the state is in place, or goes on when another one is.
             sending.ProgressMs = nowMs;
         }
-        else if (answer.Chunk < sending.FirstKept || answer.Chunk > sending.NextRead)
+        else if (answer.Chunk > sending.NextRead || (answer.Chunk == 0 && sending.FirstKept > 0 && sending.IsLost(nowMs, options.ResendMs)))
         {
             // The follower has lost what it had, by a restart: it gets the state as it is stored now, from the beginning.
             Remove(sending);
@@ -111,6 +114,11 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         {
             sending.Acknowledged(answer.Chunk);
             sending.ProgressMs = sending.SentMs = nowMs;
+            _dueMs = nowMs;
+        }
+        else if (answer.Chunk == sending.FirstKept && ++sending.Asked == AskedMax)
+        {
+            sending.SendAgain();
             _dueMs = nowMs;
         }
     }
@@ -249,6 +257,7 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
         private readonly ByteBuffer _records = ByteBuffer.Rent();
         private int _cut;
         private bool _more = true;
+        private long? _lostMs;
 
         public SnapshotWanted Wanted => wanted;
 
@@ -274,6 +283,9 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
         /// <summary>When the follower last got further.</summary>
         public long ProgressMs { get; set; }
+
+        /// <summary>How often the follower has asked for the first chunk that it does not have, since it got the one before.</summary>
+        public int Asked { get; set; }
 
         /// <summary>When a chunk was last sent.</summary>
         public long SentMs { get; set; }
@@ -310,6 +322,20 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
         public void SendAgain() => NextSent = FirstKept;
 
+        /// <summary>
+        /// The follower says that it has nothing of what it had. That may be an answer that others have overtaken: it counts when the follower says so again, and has taken nothing
+        /// meanwhile, after what it lacks was due to be sent again.
+        /// </summary>
+        public bool IsLost(long nowMs, int resendMs)
+        {
+            if (_lostMs is null)
+            {
+                _lostMs = SentMs = nowMs;
+            }
+
+            return nowMs - _lostMs >= resendMs;
+        }
+
         public void Acknowledged(ulong next)
         {
             int count = (int)(next - FirstKept);
@@ -320,6 +346,8 @@ internal sealed class SnapshotSource(StateKeeperOptions options, KeeperPorts por
 
             _kept.RemoveRange(0, count);
             FirstKept = next;
+            Asked = 0;
+            _lostMs = null;
             NextSent = Math.Max(NextSent, next);
         }
 
