@@ -26,7 +26,9 @@ internal sealed class PromptRules(SimConfig config, IReadOnlyList<SimNode> nodes
     ];
 
     private readonly long _boundNs = SoonNs + (Delays * config.DelayNs);
-    private readonly bool _isJudged = availability.IsJudged && config.UncommittedBytesMax >= UncommittedBytesMin;
+
+    // Where there is little room for sessions on purpose, calls are made again until there is some.
+    private readonly bool _isJudged = availability.IsJudged && config.UncommittedBytesMax >= UncommittedBytesMin && config.SessionsMax == int.MaxValue;
 
     /// <summary>Calls that had to end soon.</summary>
     public long Judged { get; private set; }
@@ -48,7 +50,7 @@ internal sealed class PromptRules(SimConfig config, IReadOnlyList<SimNode> nodes
 
         Judged++;
         bool isPatient = config.RequestTimeoutMs * 1_000_000L > _boundNs;
-        bool isRefused = !isKeyed && call.Error == nameof(KahunaErrorCode.SessionsFull) && config.SessionsMax == int.MaxValue;
+        bool isRefused = !isKeyed && call.Error == nameof(KahunaErrorCode.SessionsFull);
         if (isRefused || nowNs - call.CallNs > _boundNs || (isPatient && call.Error is { } error && s_unserved.Contains(error)))
         {
             breaks("ordinary calls end soon when nothing is wrong", $"{call.Kind} of {call.Name} by {call.Process} took {(nowNs - call.CallNs) / 1_000_000} ms and ended with {call.Error ?? "an answer"}, and nothing was wrong since {availability.QuietSinceNs / 1_000_000} ms; {_boundNs / 1_000_000} ms are enough");

@@ -64,7 +64,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             }
 
             mayHaveHappened |= !answer.DidNotHappen;
-            if (!isNumbered || error.Code == GrpcStatusCode.FailedPrecondition || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
+            if (!isNumbered || error.Code is GrpcStatusCode.FailedPrecondition or GrpcStatusCode.OutOfRange || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
             {
                 call.Error = error.Code.ToString();
                 call.Outcome = mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
