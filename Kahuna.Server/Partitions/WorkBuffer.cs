@@ -18,7 +18,7 @@ internal sealed class WorkBuffer(int capacity)
     /// <summary>The buffer, to write to and to read from.</summary>
     public ByteBuffer Bytes { get; } = ByteBuffer.Rent(capacity);
 
-    /// <summary>Nothing in it is needed any more.</summary>
+    /// <summary>Drops the content.</summary>
     public void Clear()
     {
         _mark = Math.Max(_mark, Bytes.Length);

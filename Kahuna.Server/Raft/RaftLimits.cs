@@ -21,7 +21,7 @@ internal sealed record RaftLimits
     /// <summary>Bytes of entries that nobody needs any more (applied here, durable here, held by every follower that answers) but that stay in memory for a follower that falls behind.</summary>
     public int CacheBytes { get; init; } = 4 << 20;
 
-    /// <summary>Of that cache only what was appended within the last one to two spans of so many ticks stays (15 to 30 s): a quiet group keeps no memory of a busy time.</summary>
+    /// <summary>How many ticks that cache keeps an entry at least; twice as many at most (15 to 30 s). So a quiet group does not keep the entries of a busy time.</summary>
     public int CacheTicks { get; init; } = 300;
 
     /// <summary>Bytes of entries held in memory for a slow follower; past it they are dropped and the follower is fed from storage.</summary>

@@ -89,7 +89,7 @@ internal sealed class BatchQueue
         }
     }
 
-    /// <summary>Lets go of idle buffers that were not needed since the last call, and of those that are more than four times as large as any batch since then.</summary>
+    /// <summary>Drops idle buffers that were not used since the last call, and those more than four times as large as the largest batch since then.</summary>
     public void LetGo()
     {
         lock (_lock)

@@ -3,7 +3,7 @@ using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>What a log keeps in memory that nobody needs any more: what was appended of late, for a member that falls behind.</summary>
+/// <summary>The log's cache: recent entries that all members have, kept for one that falls behind.</summary>
 public sealed class LogCacheTests
 {
     private const int SpanTicks = 10;

@@ -5,7 +5,7 @@ using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>Buffers of batches are used again, and those that only a busy time has needed go when it is over.</summary>
+/// <summary>Batches share buffers. Those that only a busy time has needed are dropped when it is over.</summary>
 public sealed class IdleBuffersTests
 {
     private const int Batches = 20;
