@@ -67,7 +67,16 @@ is_ready() { fetch "$1" /readyz >/dev/null; }
 is_healthy() { fetch "$1" /healthz >/dev/null; }
 
 healthy_or_dead() { is_healthy "$1" || [[ -z "$(pid_of "$1")" ]]; }
-ready_or_dead() { is_ready "$1" || [[ -z "$(pid_of "$1")" ]]; }
+
+# One look is the answer: a node that is ready may be between two leaders at the next.
+ready_or_dead() {
+  was_ready=false
+  if is_ready "$1"; then
+    was_ready=true
+  else
+    [[ -z "$(pid_of "$1")" ]]
+  fi
+}
 
 running_count() {
   local count=0 i
@@ -140,7 +149,7 @@ await_ready() {
     return 1
   fi
   # The wait also ends when the node seems to be dead. Only what it says itself makes it ready.
-  if ! is_ready "$i"; then
+  if ! $was_ready && ! is_ready "$i"; then
     say "node $i $([[ -z "$(pid_of "$i")" ]] && echo "ended while it was starting" || echo "is not ready")"
     show_log_end "$i"
     return 1

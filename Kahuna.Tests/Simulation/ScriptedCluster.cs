@@ -78,6 +78,9 @@ internal sealed class ScriptedCluster
     public SimNode Leader(Durability durability) =>
         Nodes.Single(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(Slot(durability)) is { IsLeader: true, Status.Serving: true });
 
+    /// <summary>Number of the group with the keys of the durability, within a node.</summary>
+    public int Slot(Durability durability) => _cluster.Config.Layout.SlotOf(0, durability == Durability.Ephemeral);
+
     /// <summary>Batches that the logs of all nodes have brought to stable storage.</summary>
     public long LogBatches => _cluster.Log.Kinds[(int)SimEvent.Persisted];
 
@@ -89,6 +92,13 @@ internal sealed class ScriptedCluster
 
     /// <summary>Runs for a while.</summary>
     public void Run(double seconds) => _cluster.RunUntil(_cluster.Scheduler.NowNs + (long)(seconds * 1e9));
+
+    /// <summary>The rule of availability looks; true when all is whole, every group is served, and nothing has happened since its last look.</summary>
+    public bool LooksQuiet()
+    {
+        _cluster.Availability.Look(_cluster.Scheduler.NowNs, haveClientsCuts: false);
+        return _cluster.Availability.QuietSinceNs != _cluster.Scheduler.NowNs;
+    }
 
     /// <summary>Runs until every node serves, or three minutes.</summary>
     public void Settle()
@@ -219,8 +229,6 @@ internal sealed class ScriptedCluster
     }
 
     private static bool IsReady(SimNode node) => node is { IsUp: true, IsPaused: false, IsRejoining: false, View: { } view } && view.IsReady(out _);
-
-    private int Slot(Durability durability) => _cluster.Config.Layout.SlotOf(0, durability == Durability.Ephemeral);
 
     private T Call<T>(Func<Task<T>> call)
     {

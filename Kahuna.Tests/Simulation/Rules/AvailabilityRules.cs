@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Nodes;
@@ -177,21 +178,31 @@ internal sealed class AvailabilityRules
         return isWhole && !changed;
     }
 
+    /// <summary>Who is behind now. Who is not yet in the newest epoch has all of it before itself.</summary>
     private void Remember(int slot)
     {
         GroupView group = _groups[slot];
-        ulong committed = 0;
+        (ulong Epoch, ulong Committed) newest = default;
         for (int i = 0; i < _count; i++)
         {
-            committed = Math.Max(committed, _nodes[i].Loops?.Partition(slot).Core.CommitIndex.Value ?? 0);
+            if (_nodes[i].Loops?.Partition(slot) is { } partition)
+            {
+                newest = Later(newest, At(partition));
+            }
         }
 
         group.Behind = 0;
         for (int i = 0; i < _count; i++)
         {
-            group.Behind |= (_nodes[i].Loops?.Partition(slot).Core.LastIndex.Value ?? 0) + BehindMax < committed ? 1 << i : 0;
+            ulong last = _nodes[i].Loops?.Partition(slot) is { } partition && partition.Status.Epoch == newest.Epoch ? partition.Core.LastIndex.Value : 0;
+            group.Behind |= last + BehindMax < newest.Committed ? 1 << i : 0;
         }
     }
+
+    /// <summary>How far a node's part of a group has come. The log of an ephemeral group begins anew with each epoch, and its indexes with it.</summary>
+    private static (ulong Epoch, ulong Commit) At(Partition partition) => (partition.Status.Epoch, partition.Core.CommitIndex.Value);
+
+    private static (ulong Epoch, ulong Commit) Later((ulong Epoch, ulong Commit) a, (ulong Epoch, ulong Commit) b) => a.CompareTo(b) < 0 ? b : a;
 
     /// <summary>The majority that is whole for the longest time, and since when nothing has changed.</summary>
     private (long SinceNs, int Members) Majority()
@@ -238,10 +249,10 @@ internal sealed class AvailabilityRules
                 continue;
             }
 
-            ulong commit = partition.Core.CommitIndex.Value;
-            bool progress = commit > group.Commit;
-            group.Commit = Math.Max(group.Commit, commit);
-            if (progress || (commit == partition.Core.LastIndex.Value && Reaches(i)))
+            (ulong Epoch, ulong Commit) at = At(partition);
+            bool progress = Later(group.Commit, at) != group.Commit;
+            group.Commit = Later(group.Commit, at);
+            if (progress || (at.Commit == partition.Core.LastIndex.Value && Reaches(i)))
             {
                 return true;
             }
@@ -278,7 +289,8 @@ internal sealed class AvailabilityRules
     {
         public long ServedNs { get; set; }
 
-        public ulong Commit { get; set; }
+        /// <summary>How far the group has come.</summary>
+        public (ulong Epoch, ulong Commit) Commit { get; set; }
 
         /// <summary>At the last change: the members that lacked much of what was committed.</summary>
         public int Behind { get; set; }
