@@ -283,14 +283,14 @@ internal sealed class Partition
     /// <summary>The meta group is to record this; without a leader it is lost.</summary>
     public void Record(ReadOnlySpan<byte> command)
     {
-        if (_meta is null || !Command.TryRead(command, out Command decoded) || MetaCommand.Read(in decoded) is null)
+        if (_meta is null || !Command.TryRead(command, out Command decoded) || MetaCommand.Read(in decoded) is not { } wanted)
         {
             return;
         }
 
         if (_core.Role == RaftRole.Leader)
         {
-            if (_clients.IsServing && !_clients.IsDraining)
+            if (_clients.IsServing && !_clients.IsDraining && _meta.MayPropose(wanted))
             {
                 _clients.Add(command);
             }
@@ -485,12 +485,7 @@ internal sealed class Partition
         }
 
         _trace?.LookAtRole(_core);
-        if (_core.Role != RaftRole.Leader || _core.Term != _term)
-        {
-            LoseLeadership();
-            _term = _core.Term;
-        }
-
+        LookWhetherLeading();
         _clients.Propose();
         if (!_core.HasReady)
         {
@@ -751,7 +746,7 @@ internal sealed class Partition
             decodes &= Command.TryRead(bytes, out Command command);
             InvariantException.Require(decodes, "a committed command decodes");
             _clients.Apply(command, _states.State.Ahead.HashOf(i % Prefetcher.CommandsMax), isAwaited: replies > 0);
-            _meta?.Changed();
+            _meta?.Applied(in command);
         }
     }
 
@@ -772,11 +767,26 @@ internal sealed class Partition
         }
     }
 
+    private void LookWhetherLeading()
+    {
+        if (_core.Role != RaftRole.Leader || _core.Term != _term)
+        {
+            LoseLeadership();
+            _term = _core.Term;
+        }
+        else if (_core.IsTransferring)
+        {
+            // What waits to be proposed is dropped.
+            _meta?.LoseProposed();
+        }
+    }
+
     private void LoseLeadership()
     {
         _ticks = 0;
         _moves = 0;
         _states.SendNothing();
+        _meta?.LoseProposed();
         _clients.LoseLeadership();
     }
 

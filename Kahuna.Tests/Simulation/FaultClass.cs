@@ -52,4 +52,7 @@ internal enum FaultClass
 
     /// <summary>The newest segments of the log, or all of them, are gone from the disk of a node that is down.</summary>
     LostLog,
+
+    /// <summary>A cut-off leader's log is replaced by a state with another entry at its end, and the node ends before its log has begun anew.</summary>
+    ReplacedTail,
 }

@@ -190,10 +190,15 @@ internal sealed record SimConfig
         SimRandom further = new SimRandom(seed).Fork(6);
         bool hasEphemeral = further.Chance(0.7);
         SimRandom room = new SimRandom(seed).Fork(13);
-        HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(kind => kind != FaultClass.LostLog && random.Chance(0.5))];
+        HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail) && random.Chance(0.5))];
         if (new SimRandom(seed).Fork(17).Chance(0.5))
         {
             classes.Add(FaultClass.LostLog);
+        }
+
+        if (new SimRandom(seed).Fork(23).Chance(0.5))
+        {
+            classes.Add(FaultClass.ReplacedTail);
         }
 
         int nodes = random.Pick([3, 3, 3, 3, 3, 5, 5, 4, 2, 1, 6, 7]);

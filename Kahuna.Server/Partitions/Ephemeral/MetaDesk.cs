@@ -13,6 +13,9 @@ namespace Kahuna.Server.Partitions.Ephemeral;
 internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard board)
 {
     private readonly VoterSet _voters = new(options.Voters);
+
+    // What this leader has proposed and not seen applied. Whoever wants something recorded says so again and again; as long as no majority answers, each time would be one more entry.
+    private readonly HashSet<MetaCommand> _proposed = [];
     private ulong _incarnation = ports.Log.Recovered(GroupId.Node).HardState.Term.Value;
     private bool _isStored;
     private bool _isChanged = true;
@@ -29,7 +32,24 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
     /// <summary>The number is on stable storage.</summary>
     public void Stored() => _isStored = true;
 
+    /// <summary>False when this leader has proposed the same already and it is not applied yet.</summary>
+    public bool MayPropose(MetaCommand command) => _proposed.Add(SameAs(command));
+
+    /// <summary>The node does not lead any more, or in another term: what became of its proposals is not known.</summary>
+    public void LoseProposed() => _proposed.Clear();
+
     /// <summary>A command was applied.</summary>
+    public void Applied(in Command command)
+    {
+        if (_proposed.Count > 0 && MetaCommand.Read(in command) is { } applied)
+        {
+            _proposed.Remove(SameAs(applied));
+        }
+
+        Changed();
+    }
+
+    /// <summary>The records are others now.</summary>
     public void Changed() => _isChanged = true;
 
     /// <summary>Passes the records on when they have changed.</summary>
@@ -43,6 +63,9 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
             board.Publish(view);
         }
     }
+
+    /// <summary>Without the voters, which each command has in a list of its own. All that Configure names is the same for all nodes of a cluster.</summary>
+    private static MetaCommand SameAs(MetaCommand command) => command with { Voters = [] };
 
     /// <summary>What the cluster has recorded of itself is what this node was started for; otherwise it must not go on.</summary>
     private void CheckConfiguration(MetaView view)

@@ -8,7 +8,7 @@ using Kahuna.Server.State.Meta;
 
 namespace Kahuna.Tests.Partitions.Ephemeral;
 
-/// <summary>A node that was started for another cluster than the recorded one does not go on.</summary>
+/// <summary>A node that was started for another cluster than the recorded one does not go on, and what is to be recorded is in the log once, however often it is said.</summary>
 public sealed class MetaDeskTests
 {
     [Theory]
@@ -38,6 +38,82 @@ public sealed class MetaDeskTests
         {
             Assert.Contains(words, Assert.IsType<StorageException>(Assert.Single(cluster[1].Failures)).Message, StringComparison.Ordinal);
         }
+    }
+
+    [Fact]
+    public void What_is_said_again_while_no_majority_answers_is_proposed_once()
+    {
+        ModelCluster cluster = Recording(out Partition leader);
+        ulong before = leader.Core.LastIndex.Value;
+        NodeId[] others = [.. cluster.Ids.Where(id => !leader.Core.Leader.Equals(id))];
+        cluster.Cut.UnionWith(others);
+        for (int i = 0; i < 10; i++)
+        {
+            Ask(cluster, leader, number: 1);
+            Ask(cluster, leader, number: 2);
+        }
+
+        Assert.Equal(before + 2, leader.Core.LastIndex.Value);
+        Assert.True(leader.Core.CommitIndex.Value < before + 2);
+        cluster.Cut.Clear();
+        cluster.Tick(10);
+        Assert.True(leader.Core.CommitIndex.Value >= before + 2);
+
+        // It was applied; whether it is needed again is for the one who asks to say.
+        before = leader.Core.LastIndex.Value;
+        Ask(cluster, leader, number: 1);
+        Assert.Equal(before + 1, leader.Core.LastIndex.Value);
+    }
+
+    [Fact]
+    public void What_was_dropped_while_leadership_was_to_be_handed_over_is_proposed_when_it_is_said_again()
+    {
+        ModelCluster cluster = Recording(out Partition leader);
+        NodeId target = cluster.Ids.First(id => !leader.Core.Leader.Equals(id));
+        cluster.Cut.Add(target);
+        Assert.True(leader.Core.TryTransfer(target));
+        Ask(cluster, leader, number: 1);
+        ulong before = leader.Core.LastIndex.Value;
+        while (leader.Core.IsTransferring)
+        {
+            cluster.Tick();
+        }
+
+        Assert.True(leader.IsLeader);
+        Assert.Equal(before, leader.Core.LastIndex.Value);
+        Ask(cluster, leader, number: 1);
+        Assert.Equal(before + 1, leader.Core.LastIndex.Value);
+    }
+
+    [Fact]
+    public void What_an_earlier_leadership_proposed_may_be_proposed_again()
+    {
+        MetaCommand command = new(CommandKind.Pledge) { Node = new NodeId(2), Group = GroupId.Of(0, isEphemeral: true), Epoch = 1, Number = 1 };
+        MetaDesk desk = new(new LoopOptions { Self = new NodeId(1), Voters = [new NodeId(1)], PreferredLeader = static _ => new NodeId(1), Seed = 1, HasEphemeral = true }, new ModelCluster(1)[1].Ports!, new MetaBoard());
+        Assert.True(desk.MayPropose(command));
+        Assert.False(desk.MayPropose(command with { Voters = new NodeId[0] }));
+        Assert.True(desk.MayPropose(command with { Kind = CommandKind.ReleasePledge }));
+        desk.LoseProposed();
+        Assert.True(desk.MayPropose(command));
+    }
+
+    /// <summary>A cluster whose meta group is led, and its leader.</summary>
+    private static ModelCluster Recording(out Partition leader)
+    {
+        ModelCluster cluster = new(3, configure: static options => options with { HasEphemeral = true });
+        int meta = new GroupLayout(1, HasEphemeral: true).SlotOf(GroupId.Meta);
+        cluster.Elect();
+        cluster.Tick(100);
+        leader = cluster[cluster.LeaderOf(meta).Value].Loops!.Partition(meta);
+        return cluster;
+    }
+
+    private static void Ask(ModelCluster cluster, Partition leader, ulong number)
+    {
+        ByteBuffer bytes = ByteBuffer.Rent();
+        new MetaCommand(CommandKind.Pledge) { Node = new NodeId(2), Group = GroupId.Of(0, isEphemeral: true), Epoch = 1_000, Number = number }.Write(bytes);
+        cluster[leader.Core.Leader.Value].Loops!.Loops[0].PostMetaAsk(bytes);
+        cluster.Settle();
     }
 
     private static void Apply(StateMachine state, MetaCommand command)

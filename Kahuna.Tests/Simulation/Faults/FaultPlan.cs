@@ -9,13 +9,14 @@ internal static class FaultPlan
     private const int StandstillFork = 12;
 
     private const int LostLogFork = 18;
+    private const int ReplacedTailFork = 24;
 
     private static readonly FaultClass[] s_always = [FaultClass.Loss, FaultClass.Duplication, FaultClass.Reordering, FaultClass.SlowNetwork];
 
     public static IReadOnlyList<Fault> Draw(SimConfig config)
     {
         SimRandom random = new SimRandom(config.Seed).Fork(2);
-        FaultClass[] classes = [.. config.Classes.Except(s_always).Where(static kind => kind != FaultClass.LostLog).Order()];
+        FaultClass[] classes = [.. config.Classes.Except(s_always).Where(static kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail)).Order()];
         List<Fault> faults = [];
         if (classes.Length == 0)
         {
@@ -56,6 +57,16 @@ internal static class FaultPlan
             SimRandom lost = new SimRandom(config.Seed).Fork(LostLogFork);
             double begin = 2 + (lost.NextDouble() * Math.Max(0, config.Seconds - 4));
             faults.Add(new Fault(faults.Count + 1, (long)(begin * 1e9), FaultClass.LostLog, (long)((0.1 + lost.NextDouble()) * 1e9), lost.Next()));
+        }
+
+        if (config.Classes.Contains(FaultClass.ReplacedTail))
+        {
+            SimRandom replaced = new SimRandom(config.Seed).Fork(ReplacedTailFork);
+            for (int i = replaced.Between(1, 3); i > 0; i--)
+            {
+                double begin = 2 + (replaced.NextDouble() * Math.Max(0, config.Seconds - 4));
+                faults.Add(new Fault(faults.Count + 1, (long)(begin * 1e9), FaultClass.ReplacedTail, 0, replaced.Next()));
+            }
         }
 
         return faults;

@@ -24,6 +24,7 @@ internal sealed class Nemesis
     private readonly SimRandom _random;
     private readonly NetworkFaults _network;
     private readonly DiskFaults _disks;
+    private readonly ReplacedTail _tails;
     private readonly HashSet<int> _restarting = [];
     private bool _healed;
 
@@ -34,6 +35,7 @@ internal sealed class Nemesis
         _random = new SimRandom(cluster.Config.Seed).Fork(5);
         _network = new NetworkFaults(cluster, this);
         _disks = new DiskFaults(this);
+        _tails = new ReplacedTail(cluster, this);
     }
 
     /// <summary>How often each class of faults really happened.</summary>
@@ -177,6 +179,7 @@ internal sealed class Nemesis
         FaultClass.Everybody => Crash([.. _cluster.Nodes], random),
         FaultClass.MinimalQuorum => _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
         FaultClass.ElectionCrash => CrashInElection(random),
+        FaultClass.ReplacedTail => _tails.Apply(random),
         FaultClass.Pause => Pause(Choose(random)),
         FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
         FaultClass.ClockJump => Jump(Choose(random), random.Between(-20 * SecondNs, 20 * SecondNs)),

@@ -14,6 +14,8 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     /// <summary>How long what a client has sent survives its connection: less than anybody remembers a call for.</summary>
     private const long LateNsMax = 2_000_000_000;
 
+    private const long AskedAgainNs = 1_000_000_000;
+
     private readonly SimRandom _random = new SimRandom(config.Seed).Fork(4);
     private readonly SimRandom _sessionIds = new SimRandom(config.Seed).Fork(9);
     private readonly HashSet<(int Client, int Node)> _cut = [];
@@ -130,18 +132,28 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             int number = int.Parse(endpoint.Host.AsSpan(1), System.Globalization.CultureInfo.InvariantCulture);
             SimNode node = network.Nodes[number - 1];
             TaskCompletionSource<IFrameStream> opened = new(TaskCreationOptions.RunContinuationsAsynchronously);
-            network.Scheduler.After(network.DelayNs(), () => Arrive(node, opened));
+            network.Scheduler.After(network.DelayNs(), () => Arrive(node, opened, AskedAgainNs));
             using CancellationTokenRegistration limit = ct.UnsafeRegister(_ => opened.TrySetCanceled(ct), null);
             return await opened.Task;
         }
 
         public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 
-        private void Arrive(SimNode node, TaskCompletionSource<IFrameStream> opened)
+        private void Arrive(SimNode node, TaskCompletionSource<IFrameStream> opened, long againNs)
         {
-            if (_dead || network.IsCut(client, node.Id) || node.IsPaused)
+            if (_dead)
             {
-                // Nobody answers: the caller's patience ends it.
+                return;
+            }
+
+            if (network.IsCut(client, node.Id) || node.IsPaused)
+            {
+                // Nobody answers. The client's system asks again after 1 s, 2 s, 4 s and so on (RFC 6298), until the caller's patience ends it.
+                if (!opened.Task.IsCompleted)
+                {
+                    network.Scheduler.After(againNs, () => Arrive(node, opened, 2 * againNs));
+                }
+
                 return;
             }
 

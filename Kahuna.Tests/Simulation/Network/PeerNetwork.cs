@@ -15,6 +15,9 @@ internal sealed class PeerNetwork
     private const double ForwardsAgain = 0.3;
     private const long ForwardedAgainNs = 1_000_000_000;
 
+    /// <summary>No frame takes so many mean delays by chance.</summary>
+    private const int LateDelays = 20;
+
     private readonly SimScheduler _scheduler;
     private readonly SimConfig _config;
     private readonly SimRandom _random;
@@ -49,8 +52,14 @@ internal sealed class PeerNetwork
 
     public bool IsCut(int from, int to) => _links[from, to].Cut;
 
-    /// <summary>How the way from here to there is.</summary>
-    public LinkShape ShapeOf(int from, int to) => _links[from, to] is var link ? new LinkShape(link.Cut, link.ExtraNs, link.Up, link.Epoch) : default;
+    /// <summary>How the way from here to there is. After it was clogged it stays so until what is on its way has arrived, since nothing passes that.</summary>
+    public LinkShape ShapeOf(int from, int to)
+    {
+        Link link = _links[from, to];
+        long waitingNs = Math.Max(link.LastNs, link.UrgentLastNs) - _scheduler.NowNs;
+        long extraNs = link.ExtraNs == 0 && link.Up && waitingNs > LateDelays * _config.DelayNs ? waitingNs : link.ExtraNs;
+        return new LinkShape(link.Cut, extraNs, link.Up, link.Epoch);
+    }
 
     /// <summary>Nothing goes from here to there, or something does again.</summary>
     public void Cut(int from, int to, bool cut)

@@ -54,9 +54,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     }
 
     public int Id { get; }
-
     public SimScheduler Scheduler => _cluster.Scheduler;
-
     public ClusterRules Rules => _cluster.Rules;
 
     public SimClock Clock { get; }
@@ -70,7 +68,6 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public int Directory { get; private set; } = 1;
 
     public bool IsUp { get; private set; }
-
     public bool IsPaused { get; private set; }
 
     /// <summary>The directory was lost, and the node does not vote yet.</summary>
@@ -92,6 +89,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     /// <summary>Told when entries of a group, the last of this term, go to the node's log.</summary>
     public Action<GroupId, ulong>? Writes { get; set; }
+
+    /// <summary>How the node ends when a state replaces what its log has; null: it does not.</summary>
+    public ReplacedEnd? Replaced { get; set; }
 
     /// <summary>Decides whether a disk operation fails: 0 or an error number; may throw <see cref="SimCrashException"/>.</summary>
     public Func<DiskStep, string, int>? DiskFault { get; set; }

@@ -1,6 +1,7 @@
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.States;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
@@ -20,6 +21,23 @@ internal sealed class StoredWitness(SimNode node, IStateLoops loops, IStateStore
             }
         }
 
+        if (call is Install { State: not null } install && node.Replaced is { } end && install.Group == GroupId.Of(end.Group, isEphemeral: false))
+        {
+            EndWhereReplaced(end, install.Mark);
+        }
+
         return loops.Post(call);
+    }
+
+    /// <summary>The state has its name, and the partition has not heard of it.</summary>
+    private void EndWhereReplaced(ReplacedEnd end, in StateMark mark)
+    {
+        node.Replaced = null;
+        RaftCore core = node.Loops!.Partition(end.Group).Core;
+        if (node.Scheduler.NowNs < end.UntilNs && core.LogStart < mark.Index && mark.Index <= core.LastIndex && core.TermOf(mark.Index) != mark.Term)
+        {
+            end.Ended();
+            throw new SimCrashException(end.Power);
+        }
     }
 }

@@ -51,7 +51,7 @@ internal sealed class AvailabilityRules
         _shapes = new NodeShape[_count];
         _links = new LinkShape[_count, _count];
         _wholeSinceNs = new long[_count, _count];
-        _groups = [.. Enumerable.Range(0, config.Layout.Slots).Select(static _ => new GroupView())];
+        _groups = [.. Enumerable.Range(0, config.Layout.Slots).Select(_ => new GroupView(_count))];
         IsJudged = config.DelayNs * DelaysPerTimeout <= config.ElectionNs && config.Loss <= LossMax;
     }
 
@@ -63,9 +63,9 @@ internal sealed class AvailabilityRules
 
     /// <summary>
     /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws long ones. A follower waits for up to two until it asks for votes, and an election that
-    /// is split is repeated.
+    /// is split is repeated. Where two candidates can get half of the votes each, it may be split twice.
     /// </summary>
-    public long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs);
+    public long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs) * (_count % 2 == 0 ? 3 : 2) / 2;
 
     /// <summary>An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is given up first, when those who remember have waited for it.</summary>
     private long EphemeralLimitNs => (2 * LimitNs) + (((long)_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
@@ -117,7 +117,13 @@ internal sealed class AvailabilityRules
     {
         GroupId name = _config.Layout.GroupOf(slot);
         long limitNs = (name.IsEphemeral ? EphemeralLimitNs : LimitNs) + (2 * _slowestNs);
-        if (wholeNs <= limitNs || (members & group.Behind) != 0)
+        if (IsFilled(slot, members))
+        {
+            group.FilledNs = nowNs;
+        }
+
+        wholeNs = Math.Min(wholeNs, nowNs - group.FilledNs);
+        if (wholeNs <= limitNs || WereBehind(group, members))
         {
             return;
         }
@@ -178,26 +184,69 @@ internal sealed class AvailabilityRules
         return isWhole && !changed;
     }
 
-    /// <summary>Who is behind now. Who is not yet in the newest epoch has all of it before itself.</summary>
+    /// <summary>How far each node is. Who is not yet in the newest epoch has all of it before itself.</summary>
     private void Remember(int slot)
     {
         GroupView group = _groups[slot];
-        (ulong Epoch, ulong Committed) newest = default;
+        group.Committed = 0;
+        ulong epoch = NewestEpoch(slot);
         for (int i = 0; i < _count; i++)
         {
-            if (_nodes[i].Loops?.Partition(slot) is { } partition)
+            group.Last[i] = LastOf(i, slot, epoch);
+            group.Committed = Math.Max(group.Committed, At(i, slot) is var (of, commit) && of == epoch ? commit : 0);
+        }
+    }
+
+    /// <summary>When the last thing changed, one of these lacked much of what another one had, or of what was committed anywhere.</summary>
+    private bool WereBehind(GroupView group, int members)
+    {
+        ulong newest = group.Committed;
+        ulong oldest = ulong.MaxValue;
+        for (int i = 0; i < _count; i++)
+        {
+            if ((members & (1 << i)) != 0)
             {
-                newest = Later(newest, At(partition));
+                newest = Math.Max(newest, group.Last[i]);
+                oldest = Math.Min(oldest, group.Last[i]);
             }
         }
 
-        group.Behind = 0;
+        return oldest + BehindMax < newest;
+    }
+
+    /// <summary>One of these lacks what no other has in its log any more: it is filled by a snapshot, however little it lacks.</summary>
+    private bool IsFilled(int slot, int members)
+    {
+        ulong epoch = NewestEpoch(slot);
+        ulong start = 0;
+        ulong oldest = ulong.MaxValue;
         for (int i = 0; i < _count; i++)
         {
-            ulong last = _nodes[i].Loops?.Partition(slot) is { } partition && partition.Status.Epoch == newest.Epoch ? partition.Core.LastIndex.Value : 0;
-            group.Behind |= last + BehindMax < newest.Committed ? 1 << i : 0;
+            if ((members & (1 << i)) != 0)
+            {
+                ulong last = LastOf(i, slot, epoch);
+                start = Math.Max(start, last == 0 ? 0 : _nodes[i].Loops!.Partition(slot).Core.LogStart.Value);
+                oldest = Math.Min(oldest, last);
+            }
         }
+
+        return oldest < start;
     }
+
+    private ulong NewestEpoch(int slot)
+    {
+        ulong epoch = 0;
+        for (int i = 0; i < _count; i++)
+        {
+            epoch = Math.Max(epoch, At(i, slot).Epoch);
+        }
+
+        return epoch;
+    }
+
+    private ulong LastOf(int node, int slot, ulong epoch) => At(node, slot).Epoch == epoch ? _nodes[node].Loops?.Partition(slot).Core.LastIndex.Value ?? 0 : 0;
+
+    private (ulong Epoch, ulong Commit) At(int node, int slot) => _nodes[node].Loops?.Partition(slot) is { } partition ? At(partition) : default;
 
     /// <summary>How far a node's part of a group has come. The log of an ephemeral group begins anew with each epoch, and its indexes with it.</summary>
     private static (ulong Epoch, ulong Commit) At(Partition partition) => (partition.Status.Epoch, partition.Core.CommitIndex.Value);
@@ -285,14 +334,20 @@ internal sealed class AvailabilityRules
     }
 
     /// <summary>What was seen of one group.</summary>
-    private sealed class GroupView
+    private sealed class GroupView(int count)
     {
         public long ServedNs { get; set; }
 
         /// <summary>How far the group has come.</summary>
         public (ulong Epoch, ulong Commit) Commit { get; set; }
 
-        /// <summary>At the last change: the members that lacked much of what was committed.</summary>
-        public int Behind { get; set; }
+        /// <summary>A member that counts was last filled by a snapshot.</summary>
+        public long FilledNs { get; set; }
+
+        /// <summary>At the last change: what was committed, in the newest epoch.</summary>
+        public ulong Committed { get; set; }
+
+        /// <summary>At the last change: the end of each node's log, in the newest epoch.</summary>
+        public ulong[] Last { get; } = new ulong[count];
     }
 }
