@@ -11,8 +11,9 @@ namespace Kahuna.Tests.Simulation.Rules;
 /// </summary>
 internal sealed class AvailabilityRules
 {
-    /// <summary>A member that is further behind when all is whole may have to be filled by a snapshot first, which takes as long as the seed's pace says.</summary>
-    private const ulong BehindMax = 20;
+    /// <summary>Entries that a member may be behind when all is whole, and the time that one after the other may take: in some seeds each needs a round trip.</summary>
+    private const ulong EntriesBehindMax = 20;
+    private const long CatchUpNs = 150_000_000;
 
     /// <summary>A new leader serves within so long, with the election timeout that servers have unless told otherwise.</summary>
     private const long ServiceNs = 3_000_000_000;
@@ -28,6 +29,7 @@ internal sealed class AvailabilityRules
     private readonly PeerNetwork _peers;
     private readonly Action<string, string> _breaks;
     private readonly int _count;
+    private readonly ulong _behindMax;
     private readonly int[] _majorities;
     private readonly NodeShape[] _shapes;
     private readonly LinkShape[,] _links;
@@ -47,6 +49,7 @@ internal sealed class AvailabilityRules
         _peers = peers;
         _breaks = breaks;
         _count = config.Nodes;
+        _behindMax = Math.Min(EntriesBehindMax, (ulong)(CatchUpNs / (2 * config.DelayNs)));
         _majorities = [.. Enumerable.Range(1, (1 << _count) - 1).Where(set => int.PopCount(set) == (_count / 2) + 1)];
         _shapes = new NodeShape[_count];
         _links = new LinkShape[_count, _count];
@@ -211,7 +214,7 @@ internal sealed class AvailabilityRules
             }
         }
 
-        return oldest + BehindMax < newest;
+        return oldest + _behindMax < newest;
     }
 
     /// <summary>One of these lacks what no other has in its log any more: it is filled by a snapshot, however little it lacks.</summary>
