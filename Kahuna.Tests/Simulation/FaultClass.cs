@@ -16,6 +16,9 @@ internal enum FaultClass
     Reset,
     LeaderCut,
 
+    /// <summary>A leader is heard and hears nobody, for longer than a group may be without service, and nothing else happens meanwhile.</summary>
+    DeafLeader,
+
     /// <summary>A leader hears the others late, by more than they would wait for it; and then they do not hear it any more.</summary>
     LateAnswers,
 

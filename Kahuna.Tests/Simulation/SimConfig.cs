@@ -190,7 +190,7 @@ internal sealed record SimConfig
         SimRandom further = new SimRandom(seed).Fork(6);
         bool hasEphemeral = further.Chance(0.7);
         SimRandom room = new SimRandom(seed).Fork(13);
-        HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail) && random.Chance(0.5))];
+        HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail or FaultClass.DeafLeader) && random.Chance(0.5))];
         if (new SimRandom(seed).Fork(17).Chance(0.5))
         {
             classes.Add(FaultClass.LostLog);
@@ -199,6 +199,11 @@ internal sealed record SimConfig
         if (new SimRandom(seed).Fork(23).Chance(0.5))
         {
             classes.Add(FaultClass.ReplacedTail);
+        }
+
+        if (new SimRandom(seed).Fork(25).Chance(0.5))
+        {
+            classes.Add(FaultClass.DeafLeader);
         }
 
         int nodes = random.Pick([3, 3, 3, 3, 3, 5, 5, 4, 2, 1, 6, 7]);

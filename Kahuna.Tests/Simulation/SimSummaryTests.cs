@@ -9,7 +9,7 @@ public sealed class SimSummaryTests
     private static readonly FaultClass[] s_silent =
     [
         FaultClass.SlowSync, FaultClass.DiskHang, FaultClass.SyncError, FaultClass.FullDisk, FaultClass.FlippedBit, FaultClass.ClockDrift, FaultClass.ClockJump,
-        FaultClass.Partition, FaultClass.OneWayCut, FaultClass.LeaderCut, FaultClass.Clog, FaultClass.LateAnswers,
+        FaultClass.Partition, FaultClass.OneWayCut, FaultClass.LeaderCut, FaultClass.DeafLeader, FaultClass.Clog, FaultClass.LateAnswers,
     ];
 
     [Theory]

@@ -1,4 +1,5 @@
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Rules;
 
 namespace Kahuna.Tests.Simulation.Faults;
 
@@ -10,13 +11,14 @@ internal static class FaultPlan
 
     private const int LostLogFork = 18;
     private const int ReplacedTailFork = 24;
+    private const int DeafLeaderFork = 26;
 
     private static readonly FaultClass[] s_always = [FaultClass.Loss, FaultClass.Duplication, FaultClass.Reordering, FaultClass.SlowNetwork];
 
     public static IReadOnlyList<Fault> Draw(SimConfig config)
     {
         SimRandom random = new SimRandom(config.Seed).Fork(2);
-        FaultClass[] classes = [.. config.Classes.Except(s_always).Where(static kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail)).Order()];
+        FaultClass[] classes = [.. config.Classes.Except(s_always).Where(static kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail or FaultClass.DeafLeader)).Order()];
         List<Fault> faults = [];
         if (classes.Length == 0)
         {
@@ -67,6 +69,16 @@ internal static class FaultPlan
                 double begin = 2 + (replaced.NextDouble() * Math.Max(0, config.Seconds - 4));
                 faults.Add(new Fault(faults.Count + 1, (long)(begin * 1e9), FaultClass.ReplacedTail, 0, replaced.Next()));
             }
+        }
+
+        if (config.Classes.Contains(FaultClass.DeafLeader))
+        {
+            SimRandom deaf = new SimRandom(config.Seed).Fork(DeafLeaderFork);
+            long lastsNs = (2 * AvailabilityRules.LimitOf(config)) + 1_000_000_000;
+            long beginNs = 2_000_000_000 + (long)(deaf.NextDouble() * Math.Max(0, (config.Seconds * 1e9) - 4_000_000_000 - lastsNs));
+            int drawn = faults.Count;
+            faults.RemoveAll(fault => fault.AtNs + fault.LastsNs > beginNs && fault.AtNs < beginNs + lastsNs);
+            faults.Add(new Fault(drawn + 1, beginNs, FaultClass.DeafLeader, lastsNs, deaf.Next()));
         }
 
         return faults;

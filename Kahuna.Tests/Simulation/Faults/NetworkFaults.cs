@@ -35,7 +35,8 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
         List<(int From, int To)> cuts = kind switch
         {
             FaultClass.OneWayCut => [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => Pair(random))],
-            FaultClass.LeaderCut => AroundLeader(random),
+            FaultClass.LeaderCut => AroundLeader(random, random.Pick([0, 1, 1, 2, 2])),
+            FaultClass.DeafLeader => AroundLeader(random, way: 0),
             _ => Shape(random),
         };
         cuts.RemoveAll(cut => cut.From == cut.To || cluster.Peers.IsCut(cut.From, cut.To));
@@ -73,11 +74,10 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
     }
 
     /// <summary>A leader that hears nobody, is heard by nobody, or both.</summary>
-    private List<(int From, int To)> AroundLeader(SimRandom random)
+    private List<(int From, int To)> AroundLeader(SimRandom random, int way)
     {
         SimNode leader = Leader(random);
         cluster.HurryTo = leader.Id;
-        int way = random.Pick([0, 1, 1, 2, 2]);
         List<(int From, int To)> cuts = [];
         for (int other = 1; other <= Count; other++)
         {

@@ -68,10 +68,13 @@ internal sealed class AvailabilityRules
     /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws long ones. A follower waits for up to two until it asks for votes, and an election that
     /// is split is repeated. Where two candidates can get half of the votes each, it may be split twice.
     /// </summary>
-    public long LimitNs => Math.Max(ServiceNs, 4 * _config.ElectionNs) * (_count % 2 == 0 ? 3 : 2) / 2;
+    public long LimitNs => LimitOf(_config);
 
     /// <summary>An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is given up first, when those who remember have waited for it.</summary>
     private long EphemeralLimitNs => (2 * LimitNs) + (((long)_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
+
+    /// <summary>The same, of a seed.</summary>
+    public static long LimitOf(SimConfig config) => Math.Max(ServiceNs, 4 * config.ElectionNs) * (config.Nodes % 2 == 0 ? 3 : 2) / 2;
 
     /// <summary>Since when everything is whole, and every group is served.</summary>
     public long QuietSinceNs { get; private set; }
