@@ -30,12 +30,11 @@ public sealed class SimulationTests
     [Fact]
     public void Faults_of_a_seed_can_be_left_out_one_by_one()
     {
-        SimConfig config = SimConfig.Draw(5, 40);
+        SimConfig config = Enumerable.Range(5, 50).Select(static seed => SimConfig.Draw((ulong)seed, 40)).First(static config => FaultPlan.Draw(config).Count > 2);
         IReadOnlyList<Fault> faults = FaultPlan.Draw(config);
-        Assert.True(faults.Count > 2);
         Assert.Equal(faults, FaultPlan.Draw(config));
-        SimResult all = SimRun.Run(5, 40);
-        Assert.NotEqual(all.Hash, SimRun.Run(5, 40, without: new HashSet<int> { faults[0].Number }).Hash);
+        SimResult all = SimRun.Run(config.Seed, 40);
+        Assert.NotEqual(all.Hash, SimRun.Run(config.Seed, 40, without: new HashSet<int> { faults[0].Number }).Hash);
     }
 
     [Fact]
