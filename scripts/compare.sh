@@ -15,6 +15,7 @@ Usage: scripts/compare.sh [options]
   --workloads LIST default set,get
   --only LIST      of kahuna,etcd,redis; default all
   --json FILE      writes medians, spread and ratios there as well
+  --against COMMIT compares with that version of Kahuna instead: builds both and takes turns; --rounds, --seconds, --warmup and --json count
 
 Kahuna: three processes, TLS and fsync on; "kahuna_ephemeral" is the same cluster with ephemeral
 keys and locks, its workload sequence takes values from one sequence, lock acquires and releases
@@ -35,6 +36,7 @@ workers=1,64,256,1024
 workloads=set,get
 systems=kahuna,etcd,redis
 json=
+against=
 while [[ $# -gt 0 ]]; do
   case "$1" in
     -h | --help)
@@ -57,6 +59,10 @@ while [[ $# -gt 0 ]]; do
       [[ "${2:-}" =~ ^(kahuna|etcd|redis)(,(kahuna|etcd|redis))*$ ]] || bad_usage "--only needs names of kahuna, etcd, redis"
       systems="$2"
       ;;
+    --against)
+      [[ -n "${2:-}" ]] || bad_usage "--against needs a commit"
+      against="$2"
+      ;;
     --json)
       [[ -n "${2:-}" ]] || bad_usage "--json needs a file"
       json="$2"
@@ -65,6 +71,7 @@ while [[ $# -gt 0 ]]; do
   esac
   shift 2
 done
+[[ -z "$against" ]] || exec "$KAHUNA_ROOT/scripts/compare_versions.sh" "$against" "$rounds" "$seconds" "$warmup" "$json"
 IFS=, read -r -a worker_list <<<"$workers"
 IFS=, read -r -a workload_list <<<"$workloads"
 IFS=, read -r -a system_list <<<"$systems"
