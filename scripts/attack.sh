@@ -47,6 +47,5 @@ while [[ $# -gt 0 ]]; do
 done
 
 need_dotnet
-need_package librocksdb7.8 rocksdb_present
 build Kahuna.Tests
 run_tests_command attack "${arguments[@]}"

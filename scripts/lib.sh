@@ -49,11 +49,6 @@ need_package() {
   "$@" >/dev/null 2>&1 || die "the package $package is installed, but this still fails: $*"
 }
 
-# For need_package librocksdb7.8: the native library where the server looks for it.
-rocksdb_present() {
-  compgen -G '/usr/lib*/*/librocksdb.so.7.8' >/dev/null || compgen -G '/usr/lib*/librocksdb.so.7.8' >/dev/null
-}
-
 # Installs a package without letting it start a service: policy-rc.d says no to every start
 # during the installation, and an enabled unit is disabled again.
 install_quietly() {

@@ -46,7 +46,6 @@ while [[ $# -gt 0 ]]; do
 done
 
 need_dotnet
-need_package librocksdb7.8 rocksdb_present
 build Kahuna.Tests
 
 # The nodes' directories: on a real disk, and gone at the end also when the run is broken off.

@@ -42,7 +42,6 @@ need_package python3-grpcio /usr/bin/python3 -c 'import grpc'
 need_package python3-protobuf /usr/bin/python3 -c 'import google.protobuf'
 need_package strace strace -V
 need_package curl curl --version
-need_package librocksdb7.8 rocksdb_present
 
 # A machine is slow if the shipped projects take more seconds than this to build.
 slow_build=150

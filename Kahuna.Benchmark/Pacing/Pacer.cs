@@ -25,7 +25,7 @@ internal sealed class Pacer
     }
 
     /// <summary>How late this thread was, in microseconds; complete after <see cref="Join"/>.</summary>
-    public HdrHistogram Lag { get; } = new();
+    public LatencyHistogram Lag { get; } = new();
 
     /// <summary>Requests of the measurement that were made due; complete after <see cref="Join"/>.</summary>
     public long ReleasedInMeasurement { get; private set; }

@@ -7,7 +7,7 @@ namespace Kahuna.Benchmark.Recording;
 internal sealed class LatencyCounts
 {
     private uint[] _counts = [];
-    private HdrHistogram? _folded;
+    private LatencyHistogram? _folded;
 
     /// <summary>Largest recorded value in microseconds.</summary>
     public long Max { get; private set; }
@@ -17,7 +17,8 @@ internal sealed class LatencyCounts
 
     public void Record(long microseconds)
     {
-        int index = BucketLayout.Microseconds.IndexOf(microseconds);
+        microseconds = Math.Min(microseconds, LatencyHistogram.HourMicroseconds);
+        int index = BucketLayout.IndexOf(microseconds);
         uint[] counts = _counts;
         if ((uint)index >= (uint)counts.Length)
         {
@@ -36,7 +37,7 @@ internal sealed class LatencyCounts
     }
 
     /// <summary>Adds everything recorded to <paramref name="total"/>.</summary>
-    public void AddTo(HdrHistogram total)
+    public void AddTo(LatencyHistogram total)
     {
         if (_folded is not null)
         {
@@ -48,7 +49,7 @@ internal sealed class LatencyCounts
 
     private uint[] Grow(int index)
     {
-        uint[] grown = new uint[BucketLayout.Microseconds.CountersFor(BucketLayout.Microseconds.HighestAt(index))];
+        uint[] grown = new uint[BucketLayout.CountersFor(index)];
         _counts.CopyTo(grown, 0);
         Volatile.Write(ref _counts, grown);
         return grown;
@@ -57,7 +58,7 @@ internal sealed class LatencyCounts
     /// <summary>Moves the counts into 64-bit counters before one of them wraps.</summary>
     private void Fold()
     {
-        _folded ??= new HdrHistogram();
+        _folded ??= new LatencyHistogram();
         _folded.AddCounts(_counts, Max);
         Array.Clear(_counts);
     }

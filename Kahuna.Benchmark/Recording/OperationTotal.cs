@@ -3,13 +3,13 @@ using Kahuna.Benchmark.Workloads;
 namespace Kahuna.Benchmark.Recording;
 
 /// <summary>What all workers together saw of one operation, or of all operations. Owned by the report.</summary>
-internal sealed record OperationTotal(string Name, HdrHistogram Latencies, long Errors, long Timeouts, long Misses)
+internal sealed record OperationTotal(string Name, LatencyHistogram Latencies, long Errors, long Timeouts, long Misses)
 {
     public const string AggregateName = "TOTAL";
 
     public static OperationTotal Merge(Operation operation, IEnumerable<WorkerRecorder> recorders)
     {
-        HdrHistogram latencies = new();
+        LatencyHistogram latencies = new();
         long errors = 0;
         long timeouts = 0;
         long misses = 0;
@@ -27,7 +27,7 @@ internal sealed record OperationTotal(string Name, HdrHistogram Latencies, long 
 
     public static OperationTotal Aggregate(IReadOnlyList<OperationTotal> rows)
     {
-        HdrHistogram latencies = new();
+        LatencyHistogram latencies = new();
         foreach (OperationTotal row in rows)
         {
             latencies.Add(row.Latencies);

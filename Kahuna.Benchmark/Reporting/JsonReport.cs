@@ -190,7 +190,7 @@ internal static class JsonReport
         json.WriteEndObject();
     }
 
-    private static void WriteLag(Utf8JsonWriter json, HdrHistogram? lag)
+    private static void WriteLag(Utf8JsonWriter json, LatencyHistogram? lag)
     {
         if (lag is null)
         {
@@ -228,7 +228,7 @@ internal static class JsonReport
             json.WriteString("operation", total.Name);
             json.WriteString("unit", "us");
             json.WriteString("encoding", "HdrHistogram V2, zlib, base64");
-            json.WriteString("data", HistogramEncoding.ToBase64(total.Latencies));
+            json.WriteString("data", total.Latencies.ToBase64());
             json.WriteEndObject();
         }
 

@@ -85,13 +85,13 @@ internal sealed class LiveLine : IDisposable
             }
         }
 
-        HdrHistogram second = new();
+        LatencyHistogram second = new();
         for (int i = 0; i < sums.Length; i++)
         {
             long added = sums[i] - (i < _before.Length ? _before[i] : 0);
             if (added > 0)
             {
-                second.AddCountAt(i, added);
+                second.Record(BucketLayout.HighestAt(i), added);
             }
         }
 

@@ -33,7 +33,7 @@ internal sealed record ReportRow
 
     public static ReportRow From(OperationTotal total, double elapsedSec)
     {
-        HdrHistogram latencies = total.Latencies;
+        LatencyHistogram latencies = total.Latencies;
         return new ReportRow
         {
             Operation = total.Name,

@@ -14,7 +14,7 @@ internal sealed class GeneratorWatch : IDisposable
     private static readonly long s_interval = Ticks.From(TimeSpan.FromMilliseconds(5));
 
     private readonly LoadWindow _window;
-    private readonly HdrHistogram _wakeLag = new();
+    private readonly LatencyHistogram _wakeLag = new();
     private readonly Thread _thread;
     private volatile bool _isStopped;
     private Reading _from;

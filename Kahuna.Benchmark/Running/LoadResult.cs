@@ -28,7 +28,7 @@ internal sealed record LoadResult
     public required long Unanswered { get; init; }
 
     /// <summary>How late the pacing thread was, in microseconds; null in a closed loop.</summary>
-    public required HdrHistogram? PacerLag { get; init; }
+    public required LatencyHistogram? PacerLag { get; init; }
 
     /// <summary>Whether the run was ended by a signal.</summary>
     public required bool IsInterrupted { get; init; }

@@ -58,6 +58,13 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
+    /// <summary>Bytes that the manifest reserves where there is room, so that it can note what changes on a full disk, too.</summary>
+    public DbOptions SetManifestReserve(long bytes)
+    {
+        RocksDbNative.SetManifestPreallocationSize(this, (nuint)bytes);
+        return this;
+    }
+
     /// <summary>All reads go past the system's page cache. The file system must be able to.</summary>
     public DbOptions SetUseDirectReads(bool value = true)
     {
@@ -65,13 +72,14 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>Bytes of a block, the unit that is read and has a checksum, and bytes of blocks kept in memory.</summary>
-    public DbOptions SetBlocks(int bytes, long cacheBytes)
+    /// <summary>Bytes of a block, the unit that is read and has a checksum, bytes of blocks kept in memory, and the version of the files' format.</summary>
+    public DbOptions SetBlocks(int bytes, long cacheBytes, int format)
     {
         nint cache = RocksDbNative.CreateLruCache((nuint)cacheBytes);
         nint table = RocksDbNative.CreateTableOptions();
         RocksDbNative.SetBlockCache(table, cache);
         RocksDbNative.SetBlockSize(table, (nuint)bytes);
+        RocksDbNative.SetFormatVersion(table, format);
         RocksDbNative.SetBlockBasedTableFactory(this, table);
         RocksDbNative.DestroyTableOptions(table);
         RocksDbNative.DestroyCache(cache);

@@ -12,6 +12,7 @@ internal sealed unsafe class RocksDatabase : NativeHandle
     private const string DefaultFamily = "default";
 
     private readonly Dictionary<string, ColumnFamily> _families = [];
+    private volatile bool _hasDropped;
 
     private RocksDatabase(nint opened)
         : base(opened)
@@ -79,6 +80,30 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         RocksDbException.ThrowIf(error);
         _families.Remove(family.Name);
         family.Dispose();
+        _hasDropped = true;
+    }
+
+    /// <summary>
+    /// The files of a family that was dropped under an iterator stay when that ends, until something makes RocksDB look for files of no use. This does. What it cannot remove goes at the next opening.
+    /// </summary>
+    public void RemoveUnusedFiles()
+    {
+        if (!_hasDropped || IsClosed)
+        {
+            return;
+        }
+
+        try
+        {
+            RocksDbNative.DisableFileDeletions(this, out nint error);
+            RocksDbException.ThrowIf(error);
+            RocksDbNative.EnableFileDeletions(this, out error);
+            RocksDbException.ThrowIf(error);
+        }
+        catch (RocksDbException)
+        {
+            // Nothing that is stored depends on it.
+        }
     }
 
     /// <summary>The value of a key; null when there is none.</summary>

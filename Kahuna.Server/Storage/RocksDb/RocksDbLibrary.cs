@@ -3,26 +3,23 @@ using System.Runtime.InteropServices;
 
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>
-/// Where the native library comes from: beside the program first (what a package would bring), then the system's, in the version that was
-/// tried. Any thread.
-/// </summary>
+/// <summary>The native library, which the package RocksDB brings for Linux (glibc and musl), macOS and Windows. Any thread.</summary>
 internal static class RocksDbLibrary
 {
     /// <summary>What the interop asks for.</summary>
     public const string Name = "rocksdb";
 
-    /// <summary>The Debian package that has it.</summary>
-    public const string Package = "librocksdb7.8";
+    /// <summary>The package has a library of its own for musl.</summary>
+    private const string MuslName = "rocksdb-musl";
 
-    private static readonly string[] s_system = ["librocksdb.so.7.8", "librocksdb.so.7", "librocksdb.so"];
     private static readonly Lazy<nint> s_loaded = new(Load);
 
-    /// <summary>The library was found and can be loaded.</summary>
+    /// <summary>The library can be loaded here.</summary>
     public static bool IsAvailable => s_loaded.Value != 0;
 
-    /// <summary>What to do when it was not found; one line.</summary>
-    public static string Missing => $"the native library of RocksDB was not found; install the Debian package {Package} (apt-get install {Package})";
+    /// <summary>What to do when it cannot; one line.</summary>
+    public static string Missing =>
+        $"the native library of RocksDB cannot be loaded on this system ({RuntimeInformation.RuntimeIdentifier}); Kahuna has it for Linux and macOS on x64 and arm64 and for Windows on x64";
 
     /// <summary>Lets the interop of this assembly find it. Called once, before any other code of the assembly.</summary>
     public static void Register() => NativeLibrary.SetDllImportResolver(typeof(RocksDbLibrary).Assembly, static (name, _, _) => name == Name ? s_loaded.Value : 0);
@@ -30,20 +27,7 @@ internal static class RocksDbLibrary
     private static nint Load()
     {
         Assembly own = typeof(RocksDbLibrary).Assembly;
-        string beside = Path.Combine(AppContext.BaseDirectory, "librocksdb.so");
-        if (File.Exists(beside) && NativeLibrary.TryLoad(beside, out nint local))
-        {
-            return local;
-        }
-
-        foreach (string name in s_system)
-        {
-            if (NativeLibrary.TryLoad(name, own, DllImportSearchPath.SafeDirectories, out nint loaded))
-            {
-                return loaded;
-            }
-        }
-
-        return 0;
+        bool isMusl = RuntimeInformation.RuntimeIdentifier.Contains("musl", StringComparison.Ordinal);
+        return NativeLibrary.TryLoad(isMusl ? MuslName : Name, own, DllImportSearchPath.AssemblyDirectory, out nint loaded) ? loaded : 0;
     }
 }

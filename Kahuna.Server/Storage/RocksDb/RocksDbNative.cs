@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Server.Storage.RocksDb;
 
 /// <summary>
-/// RocksDB's C interface (rocksdb/c.h of 7.8), the part that is used. Numbers and bytes go over as they are; ownership is the safe handles' business.
+/// RocksDB's C interface (rocksdb/c.h of 11.12), the part that is used (docs/adr/0024-rocksdb-from-its-package.md). Numbers and bytes go over as they are; ownership is the safe handles' business.
 /// Where a call can fail it takes an error text, which the caller frees (<see cref="RocksDbException.ThrowIf"/>). Stateless.
 /// </summary>
 internal static unsafe partial class RocksDbNative
@@ -33,6 +33,12 @@ internal static unsafe partial class RocksDbNative
 
     [LibraryImport(Library, EntryPoint = "rocksdb_column_family_handle_destroy")]
     public static partial void DestroyColumnFamily(nint family);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_disable_file_deletions")]
+    public static partial void DisableFileDeletions(SafeHandle database, out nint error);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_enable_file_deletions")]
+    public static partial void EnableFileDeletions(SafeHandle database, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_close")]
     public static partial void Close(nint database);
@@ -96,6 +102,9 @@ internal static unsafe partial class RocksDbNative
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_keep_log_file_num")]
     public static partial void SetKeepLogFileNum(SafeHandle options, nuint count);
 
+    [LibraryImport(Library, EntryPoint = "rocksdb_options_set_manifest_preallocation_size")]
+    public static partial void SetManifestPreallocationSize(SafeHandle options, nuint bytes);
+
     [LibraryImport(Library, EntryPoint = "rocksdb_options_set_use_direct_reads")]
     public static partial void SetUseDirectReads(SafeHandle options, byte value);
 
@@ -113,6 +122,9 @@ internal static unsafe partial class RocksDbNative
 
     [LibraryImport(Library, EntryPoint = "rocksdb_block_based_options_set_block_cache")]
     public static partial void SetBlockCache(nint table, nint cache);
+
+    [LibraryImport(Library, EntryPoint = "rocksdb_block_based_options_set_format_version")]
+    public static partial void SetFormatVersion(nint table, int version);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_block_based_options_set_block_size")]
     public static partial void SetBlockSize(nint table, nuint bytes);

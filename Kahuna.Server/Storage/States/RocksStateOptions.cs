@@ -14,14 +14,19 @@ internal static class RocksStateOptions
     private const long ReadAheadBytes = 1L << 20;
     private const long SyncEachBytes = 1L << 20;
 
-    // Nothing but the options goes to the diary (the file LOG), and that at once when it is opened. What is wrong comes with the calls, and a library that was built with assertions, as
-    // Debian's is, ends the process when it writes to its diary again after the disk was full.
+    // Nothing but the options goes to the diary (the file LOG), and that at once when it is opened: what is wrong comes with the calls.
     private const int OptionsOnly = 5;
 
     // A write must never wait because there are many files.
     private const int Level0Unbounded = 1 << 20;
 
-    public static DbOptions ForDatabase() => new DbOptions()
+    /// <summary>Bytes that the manifest reserves; RocksDB's own choice.</summary>
+    public const long ManifestReserve = 4L << 20;
+
+    // What RocksDB 7.8 wrote, too.
+    private const int TableFormat = 5;
+
+    public static DbOptions ForDatabase(long manifestReserve = ManifestReserve) => new DbOptions()
         .SetCreateIfMissing()
         .SetParanoidChecks()
         .SetWriteBufferSize(WriteBufferBytes)
@@ -32,7 +37,8 @@ internal static class RocksStateOptions
         .SetInfoLogLevel(OptionsOnly)
         .SetInfoLogFiles(count: 1)
         .SetBytesPerSync(SyncEachBytes)
-        .SetBlocks(BlockBytes, BlockCacheBytes);
+        .SetManifestReserve(manifestReserve)
+        .SetBlocks(BlockBytes, BlockCacheBytes, TableFormat);
 
     public static ReadOptions ForReading() => new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(ReadAheadBytes);
 }

@@ -35,21 +35,21 @@ internal sealed class RocksStateStore : IStateStore
     private long _nextGeneration = 1;
     private long _writers;
     private int _readers;
-    private RecordPiece? _idlePiece;
     private bool _roomRanOut;
     private bool _disposed;
 
     /// <summary>Opens the database, or makes it, and removes what an interrupted write left.</summary>
     /// <param name="directory">Its own directory.</param>
     /// <param name="pieceBytes">Records that are sorted at a time.</param>
+    /// <param name="manifestReserve">Bytes that the database's manifest reserves.</param>
     /// <exception cref="StateDamagedException">It cannot be opened, or has another version.</exception>
     /// <exception cref="StateWriteFailedException">There is no room to open it.</exception>
-    public RocksStateStore(string directory, int pieceBytes = PieceBytesNormally)
+    public RocksStateStore(string directory, int pieceBytes = PieceBytesNormally, long manifestReserve = RocksStateOptions.ManifestReserve)
     {
         _directory = directory;
         _staging = Path.Combine(directory, StagingName);
         PieceBytes = pieceBytes;
-        _options = RocksStateOptions.ForDatabase();
+        _options = RocksStateOptions.ForDatabase(manifestReserve);
         try
         {
             MakeDirectories();
@@ -89,21 +89,9 @@ internal sealed class RocksStateStore : IStateStore
         return new RocksStateWriter(this, (group, mark, whole), Path.Combine(_staging, (++_writers).ToString(CultureInfo.InvariantCulture)));
     }
 
-    /// <summary>The room for a writer's records, which writers hand on to each other.</summary>
-    internal RecordPiece TakePiece()
-    {
-        RecordPiece piece = _idlePiece ?? new RecordPiece();
-        _idlePiece = null;
-        return piece;
-    }
+    internal IdlePiece Pieces { get; } = new();
 
-    internal void GivePiece(RecordPiece piece)
-    {
-        piece.Clear();
-        _idlePiece = piece;
-    }
-
-    public void LetGo() => _idlePiece = null;
+    public void LetGo() => Pieces.LetGo();
 
     public IStateReader? OpenReader(GroupId group) => Open(group);
 
@@ -144,9 +132,16 @@ internal sealed class RocksStateStore : IStateStore
             return;
         }
 
+        if (_roomRanOut)
+        {
+            throw new StateWriteFailedException($"Writing to the state store in {_directory} failed: there was no room, and there is not enough yet to open it again", noSpace: true);
+        }
+
+        // The name is used up also when this fails: without room for the file of its options RocksDB makes the family and says that it failed. It has no mark, so the next opening drops it.
+        long generation = _nextGeneration++;
         ColumnFamily made = null!;
-        Noted(() => made = Database().CreateColumnFamily(_options, RocksStateFormat.FamilyOf(group, _nextGeneration)));
-        StoredFamily stored = new(Database(), made, _nextGeneration++);
+        Noted(() => made = Database().CreateColumnFamily(_options, RocksStateFormat.FamilyOf(group, generation)));
+        StoredFamily stored = new(Database(), made, generation);
         try
         {
             Ingest(files, made);
@@ -184,7 +179,11 @@ internal sealed class RocksStateStore : IStateStore
     }
 
     /// <summary>A reader is gone.</summary>
-    internal void Closed() => _readers--;
+    internal void Closed()
+    {
+        _readers--;
+        _database?.RemoveUnusedFiles();
+    }
 
     internal StateDamagedException Damaged(RocksDbException error) =>
         new($"The state store in {_directory} fails: {error.Message}.{(error.Corruption ? "" : " Start the node again if the cause can be removed.")}", error);

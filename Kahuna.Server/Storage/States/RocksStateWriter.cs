@@ -30,7 +30,7 @@ internal sealed class RocksStateWriter : IStateWriter
         _store = store;
         (_group, _mark, _whole) = write;
         _path = path;
-        _piece = store.TakePiece();
+        _piece = store.Pieces.Take();
     }
 
     public void Add(ReadOnlySpan<byte> records, bool scattered = false)
@@ -75,7 +75,7 @@ internal sealed class RocksStateWriter : IStateWriter
         {
             _disposed = true;
             _run?.Dispose();
-            _store.GivePiece(_piece);
+            _store.Pieces.Give(_piece);
             _store.RemoveStaged(_files);
         }
     }

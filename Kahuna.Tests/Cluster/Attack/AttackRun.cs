@@ -43,12 +43,12 @@ internal sealed class AttackRun(TimeSpan duration, string kinds, ITestOutputHelp
         LegitimateLoad load = new(client);
         await load.FillAsync();
         await MeasureAsync(load, s_settle / 2);
-        HdrHistogram alone = await MeasureAsync(load, s_alone);
+        LatencyHistogram alone = await MeasureAsync(load, s_alone);
         long before = await OwnBytesAsync(cluster);
         Tell("alone", alone, before);
         await TellNodesAsync(cluster);
 
-        HdrHistogram attacked;
+        LatencyHistogram attacked;
         string attackers;
         using (Process process = StartAttackers(cluster))
         {
@@ -79,7 +79,7 @@ internal sealed class AttackRun(TimeSpan duration, string kinds, ITestOutputHelp
             $"{attacked.TotalCount:N0} legitimate calls, no error; p99 {slower:0.0} times that without attackers; memory {before >> 20} MiB before, {after >> 20} MiB after");
     }
 
-    private static async Task<HdrHistogram> MeasureAsync(LegitimateLoad load, TimeSpan time)
+    private static async Task<LatencyHistogram> MeasureAsync(LegitimateLoad load, TimeSpan time)
     {
         using CancellationTokenSource end = new(time);
         return await load.MeasureAsync(end.Token);
@@ -139,7 +139,7 @@ internal sealed class AttackRun(TimeSpan duration, string kinds, ITestOutputHelp
         }
     }
 
-    private void Tell(string when, HdrHistogram latencies, long bytes) => output.WriteLine(string.Create(
+    private void Tell(string when, LatencyHistogram latencies, long bytes) => output.WriteLine(string.Create(
         CultureInfo.InvariantCulture,
         $"{when,-14} {latencies.TotalCount:N0} calls, p50 {latencies.ValueAtPercentile(50) / 1e3:0.00} ms, p99 {latencies.ValueAtPercentile(99) / 1e3:0.00} ms, longest {latencies.Max / 1e3:0.0} ms; {bytes >> 20} MiB"));
 

@@ -18,7 +18,7 @@ internal sealed class LegitimateLoad(KahunaClient client)
 
     private readonly Lock _gate = new();
     private readonly List<string> _errors = [];
-    private HdrHistogram _latencies = new();
+    private LatencyHistogram _latencies = new();
 
     /// <summary>Calls that failed: the first words of each, at most a few.</summary>
     public IReadOnlyList<string> Errors
@@ -38,9 +38,9 @@ internal sealed class LegitimateLoad(KahunaClient client)
     public Task FillAsync() => Task.WhenAll(Enumerable.Range(0, FillingCallers).Select(caller => Task.Run(() => FillAsync(caller))));
 
     /// <summary>Runs until <paramref name="end"/>, and returns how long the calls took, in microseconds.</summary>
-    public async Task<HdrHistogram> MeasureAsync(CancellationToken end)
+    public async Task<LatencyHistogram> MeasureAsync(CancellationToken end)
     {
-        _latencies = new HdrHistogram();
+        _latencies = new LatencyHistogram();
         await Task.WhenAll(Enumerable.Range(0, Callers).Select(caller => Task.Run(() => CallAsync(caller, end))));
         return _latencies;
     }

@@ -82,6 +82,7 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
                 Assert.False(iterator.Next().Valid());
             }
 
+            database.RemoveUnusedFiles();
             Assert.Single(Directory.GetFiles(_directory, "*.sst"));
         }
 
@@ -307,7 +308,7 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
             .SetInfoLogLevel(3)
             .SetInfoLogFiles(1)
             .SetBytesPerSync(1 << 20)
-            .SetBlocks(1 << 14, 1 << 20);
+            .SetBlocks(1 << 14, 1 << 20, format: 5);
         Directory.CreateDirectory(directory ?? _directory);
         return RocksDatabase.Open(options, directory ?? _directory);
     }

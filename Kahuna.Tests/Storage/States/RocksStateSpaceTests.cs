@@ -1,6 +1,7 @@
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
+using Kahuna.Server.Storage.RocksDb;
 using Kahuna.Server.Storage.States;
 using Kahuna.Tests.State;
 using Xunit.Abstractions;
@@ -15,8 +16,10 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
     private static readonly GroupId s_group = new(1);
 
     /// <summary>Room for no page, one page, two pages and so on, until the write fits: so it fails in each of its steps once. Without the right to mount another failure has to do.</summary>
-    [Fact]
-    public void Write_fails_wherever_the_room_ends_and_succeeds_afterwards()
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public void Write_fails_wherever_the_room_ends_and_succeeds_afterwards(bool whole)
     {
         using SmallDisk? disk = SmallDisk.TryMount(48 << 20);
         if (disk is null)
@@ -27,13 +30,14 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
         }
 
         StateDriver state = new();
-        using RocksStateStore store = OpenWithoutReserve(disk);
+        using RocksStateStore store = new(Path.Combine(disk.Path, "state"), pieceBytes: 10_000, manifestReserve: 0);
         Change(state, 0);
         Write(store, state.Machine, 1);
         ulong stored = state.Machine.Digest;
         int failed = 0;
         int atCommit = 0;
         int inManifest = 0;
+        int inOptions = 0;
         int pages = 0;
         for (int round = 1, rounds = 1_000; round <= rounds; round++)
         {
@@ -43,7 +47,7 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
             {
                 try
                 {
-                    Write(store, state.Machine, 2, () => inCommit = true);
+                    Write(store, state.Machine, 2, whole, () => inCommit = true);
                     stored = state.Machine.Digest;
 
                     // The files fit now. Whether the line in the manifest does depends on how full its last page is: enough rounds to see both.
@@ -56,6 +60,7 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
                     failed++;
                     atCommit += inCommit ? 1 : 0;
                     inManifest += error.Message.Contains("MANIFEST", StringComparison.Ordinal) ? 1 : 0;
+                    inOptions += error.Message.Contains("OPTIONS", StringComparison.Ordinal) ? 1 : 0;
                     pages += rounds == 1_000 ? 1 : 0;
                     Assert.Equal(stored, Load(store));
                 }
@@ -67,10 +72,56 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
             Assert.Equal(stored, Load(store));
         }
 
-        output.WriteLine($"Checked: {failed} writes without room, {atCommit} of them in the commit, {inManifest} in the manifest");
+        output.WriteLine($"Checked: {failed} writes without room, {atCommit} of them in the commit, {inManifest} in the manifest, {inOptions} in the file of the options");
         Assert.True(failed > 5);
         Assert.True(atCommit > 0);
-        Assert.True(inManifest > 0);
+
+        // A whole state gets a family of its own, and RocksDB a file with the options of all; changes of a state are noted in the manifest only.
+        Assert.True(whole ? inOptions > 0 : inManifest > 0);
+    }
+
+    /// <summary>RocksDB makes a family and says that it failed when there is no room for the file of its options, which grows with each family. Nobody could drop them before the next opening.</summary>
+    [Fact]
+    public void Writes_without_room_leave_one_family_behind_at_most()
+    {
+        using SmallDisk? disk = SmallDisk.TryMount(3 << 20);
+        if (disk is null)
+        {
+            output.WriteLine("Checked: nothing; this process may not mount a small disk");
+            return;
+        }
+
+        string directory = Path.Combine(disk.Path, "state");
+        StateDriver state = new();
+        Change(state, 0);
+        using (RocksStateStore store = Open(directory))
+        {
+            Write(store, state.Machine, 1);
+            for (int pages = 0, inOptions = 0; inOptions < 10; pages++)
+            {
+                using (disk.Fill(pages * PageBytes))
+                {
+                    try
+                    {
+                        Write(store, state.Machine, 2);
+                        Assert.Fail("there was room");
+                    }
+                    catch (StateWriteFailedException error)
+                    {
+                        Assert.True(error.NoSpace, error.Message);
+                        inOptions += inOptions > 0 || error.Message.Contains("OPTIONS", StringComparison.Ordinal) ? 1 : 0;
+                    }
+                }
+            }
+        }
+
+        using (DbOptions options = new())
+        {
+            Assert.InRange(RocksDatabase.ListColumnFamilies(options, directory).Length, 2, 3);
+        }
+
+        using RocksStateStore again = Open(directory);
+        Assert.Equal(state.Machine.Digest, Load(again));
     }
 
     /// <summary>A file system gives the room of a removed file back a moment later.</summary>
@@ -168,15 +219,6 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>RocksDB reserves room for its manifest when there is some, and would then never fail there.</summary>
-    private static RocksStateStore OpenWithoutReserve(SmallDisk disk)
-    {
-        using (disk.Fill(2 << 20))
-        {
-            return Open(Path.Combine(disk.Path, "state"));
-        }
-    }
-
     private static RocksStateStore Open(string directory) => new(directory, pieceBytes: 10_000);
 
     private static void Change(StateDriver state, int round)
@@ -187,10 +229,10 @@ public sealed class RocksStateSpaceTests(ITestOutputHelper output)
         }
     }
 
-    private static void Write(RocksStateStore store, StateMachine machine, ulong index, Action? beforeCommit = null)
+    private static void Write(RocksStateStore store, StateMachine machine, ulong index, bool whole = true, Action? beforeCommit = null)
     {
         using StateView view = machine.ViewAll();
-        using IStateWriter writer = store.BeginWrite(s_group, new StateMark(new LogIndex(index), new Term(1), view.Summary), whole: true);
+        using IStateWriter writer = store.BeginWrite(s_group, new StateMark(new LogIndex(index), new Term(1), view.Summary), whole);
         StateSlices.Add(writer, view, int.MaxValue / 2);
         beforeCommit?.Invoke();
         writer.Commit();

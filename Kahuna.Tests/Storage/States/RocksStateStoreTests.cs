@@ -17,15 +17,32 @@ public sealed class RocksStateStoreTests : StateStoreContract
     public override void Dispose() => Directory.Delete(_directory, recursive: true);
 
     [Fact]
+    public void Files_that_a_reader_has_held_go_when_it_ends()
+    {
+        StateDriver state = new();
+        state.Set("a", "1");
+        using IStateStore store = Open();
+        Write(store, new GroupId(7), state.Machine, 1, whole: true);
+        int files = Directory.GetFiles(_directory, "*.sst").Length;
+        using (store.OpenReader(new GroupId(7)))
+        {
+            Write(store, new GroupId(7), state.Machine, 2, whole: true);
+            Assert.Equal(files + 1, Directory.GetFiles(_directory, "*.sst").Length);
+        }
+
+        Assert.Equal(files, Directory.GetFiles(_directory, "*.sst").Length);
+    }
+
+    [Fact]
     public void Room_for_records_is_handed_on_until_no_write_is_due()
     {
         using RocksStateStore store = new(_directory);
-        RecordPiece piece = store.TakePiece();
-        store.GivePiece(piece);
-        Assert.Same(piece, store.TakePiece());
-        store.GivePiece(piece);
+        RecordPiece piece = store.Pieces.Take();
+        store.Pieces.Give(piece);
+        Assert.Same(piece, store.Pieces.Take());
+        store.Pieces.Give(piece);
         store.LetGo();
-        Assert.NotSame(piece, store.TakePiece());
+        Assert.NotSame(piece, store.Pieces.Take());
     }
 
     /// <summary>Pieces of a few records, so that each write brings many files whose keys overlap, and nothing is merged.</summary>

@@ -80,6 +80,35 @@ public sealed class StateFormatGoldenTests
         }
     }
 
+    /// <summary>A golden state in two files of a family, as RocksDB 7.8 wrote it, is read, and what follows is added to it.</summary>
+    [Fact]
+    public void ADirectoryOfRocksDb78IsReadAndWrittenOn()
+    {
+        string directory = Directory.CreateTempSubdirectory("kahuna-golden-").FullName;
+        try
+        {
+            foreach (string file in Directory.GetFiles(PathOf("rocksdb-7.8")))
+            {
+                File.Copy(file, Path.Combine(directory, Path.GetFileName(file)));
+            }
+
+            StateMachine expected = SmallState();
+            for (int round = 0; round < 2; round++)
+            {
+                using RocksStateStore store = new(directory);
+                Assert.Equal(new LogIndex(0x0102), store.Find(new GroupId(7))!.Value.Index);
+                StateLoader loader = new(new StateLimits(), store.Find(new GroupId(7))!.Value.Summary);
+                store.Load(new GroupId(7), record => loader.Add(record.Bytes));
+                Assert.Equal(expected.Digest, loader.Finish().Digest);
+                Write(store, new GroupId(7), expected, whole: round == 1);
+            }
+        }
+        finally
+        {
+            Directory.Delete(directory, recursive: true);
+        }
+    }
+
     /// <summary>A value, a replaced one, none (null), a deadline, a deleted key.</summary>
     private static StateMachine SmallState()
     {
@@ -94,10 +123,10 @@ public sealed class StateFormatGoldenTests
         return state.Machine;
     }
 
-    private static void Write(IStateStore store, GroupId group, StateMachine machine)
+    private static void Write(IStateStore store, GroupId group, StateMachine machine, bool whole = true)
     {
         using StateView view = machine.ViewAll();
-        using IStateWriter writer = store.BeginWrite(group, new StateMark(new LogIndex(0x0102), new Term(3), view.Summary), whole: true);
+        using IStateWriter writer = store.BeginWrite(group, new StateMark(new LogIndex(0x0102), new Term(3), view.Summary), whole);
         StateSlices.Add(writer, view, 1_000_000);
         writer.Commit();
     }
