@@ -162,7 +162,7 @@ internal sealed class ClientDesk
         _chores.Tick(_output.NowMs, _output.SteadySinceMs, _clock.At(_output.NowMs), IsDraining);
     }
 
-    /// <summary>A tick, on leaders and on followers: room goes back that only a busy time has needed.</summary>
+    /// <summary>A tick, on leaders and on followers: gives back room that is no longer needed since the load fell.</summary>
     public void TickBuffers() => _proposals.Tick();
 
     /// <summary>Answers of a client have left, for which reads may wait here.</summary>

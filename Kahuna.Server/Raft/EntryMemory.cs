@@ -39,7 +39,7 @@ internal sealed class EntryMemory(LogIndex first)
     /// <summary>Bytes of all entries in memory, encoded.</summary>
     public long Bytes => (long)(EndPosition - _droppedBytes);
 
-    /// <summary>Bytes of all entries that were ever added, less those that were cut.</summary>
+    /// <summary>Bytes of all entries added since the start, without those that were cut off at the end.</summary>
     public long AddedBytes => (long)EndPosition;
 
     private ulong EndPosition => _count == 0 ? _droppedBytes : SlotAt(_count - 1).End;

@@ -5,7 +5,7 @@ using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>Batches share buffers. Those that only a busy time has needed are dropped when it is over.</summary>
+/// <summary>Batches reuse buffers. The log drops those that have been idle since the load fell.</summary>
 public sealed class IdleBuffersTests
 {
     private const int Batches = 20;

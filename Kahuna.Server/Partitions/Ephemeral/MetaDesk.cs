@@ -14,7 +14,7 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
 {
     private readonly VoterSet _voters = new(options.Voters);
 
-    // What this leader has proposed and not seen applied. Whoever wants something recorded says so again and again; as long as no majority answers, each time would be one more entry.
+    // Proposed by this leader and not applied yet. Nodes repeat a request until it is recorded. Without this set each repeat would be one more log entry.
     private readonly HashSet<MetaCommand> _proposed = [];
     private ulong _incarnation = ports.Log.Recovered(GroupId.Node).HardState.Term.Value;
     private bool _isStored;
@@ -35,7 +35,7 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
     /// <summary>False when this leader has proposed the same already and it is not applied yet.</summary>
     public bool MayPropose(MetaCommand command) => _proposed.Add(SameAs(command));
 
-    /// <summary>The node does not lead any more, or in another term: what became of its proposals is not known.</summary>
+    /// <summary>Leadership or its term has ended, or what waits was dropped. Repeats are proposed again, since nobody knows what became of the proposals.</summary>
     public void LoseProposed() => _proposed.Clear();
 
     /// <summary>A command was applied.</summary>
@@ -49,7 +49,7 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
         Changed();
     }
 
-    /// <summary>The records are others now.</summary>
+    /// <summary>The records have changed.</summary>
     public void Changed() => _isChanged = true;
 
     /// <summary>Passes the records on when they have changed.</summary>
@@ -64,7 +64,7 @@ internal sealed class MetaDesk(LoopOptions options, LoopPorts ports, MetaBoard b
         }
     }
 
-    /// <summary>Without the voters, which each command has in a list of its own. All that Configure names is the same for all nodes of a cluster.</summary>
+    /// <summary>The command without its list of voters, so that equal commands compare equal. In Configure, the only command with voters, they are the same on all nodes.</summary>
     private static MetaCommand SameAs(MetaCommand command) => command with { Voters = [] };
 
     /// <summary>What the cluster has recorded of itself is what this node was started for; otherwise it must not go on.</summary>

@@ -15,7 +15,7 @@ internal sealed class PeerNetwork
     private const double ForwardsAgain = 0.3;
     private const long ForwardedAgainNs = 1_000_000_000;
 
-    /// <summary>No frame takes so many mean delays by chance.</summary>
+    /// <summary>A delay this many times the mean is not chance.</summary>
     private const int LateDelays = 20;
 
     private readonly SimScheduler _scheduler;
@@ -52,7 +52,7 @@ internal sealed class PeerNetwork
 
     public bool IsCut(int from, int to) => _links[from, to].Cut;
 
-    /// <summary>How the way from here to there is. After it was clogged it stays so until what is on its way has arrived, since nothing passes that.</summary>
+    /// <summary>The state of the link from one node to another. After a clog it counts as clogged until the delayed frames have arrived, because later frames wait behind them.</summary>
     public LinkShape ShapeOf(int from, int to)
     {
         Link link = _links[from, to];

@@ -123,7 +123,7 @@ internal sealed class AvailabilityRules
     {
         GroupId name = _config.Layout.GroupOf(slot);
         long limitNs = (name.IsEphemeral ? EphemeralLimitNs : LimitNs) + (2 * _slowestNs);
-        if (IsFilled(slot, members))
+        if (NeedsSnapshot(slot, members))
         {
             group.FilledNs = nowNs;
         }
@@ -190,7 +190,7 @@ internal sealed class AvailabilityRules
         return isWhole && !changed;
     }
 
-    /// <summary>How far each node is. Who is not yet in the newest epoch has all of it before itself.</summary>
+    /// <summary>Notes the end of each node's log. A node that is not in the newest epoch yet counts as empty.</summary>
     private void Remember(int slot)
     {
         GroupView group = _groups[slot];
@@ -203,7 +203,7 @@ internal sealed class AvailabilityRules
         }
     }
 
-    /// <summary>When the last thing changed, one of these lacked much of what another one had, or of what was committed anywhere.</summary>
+    /// <summary>At the last change, one of these members was far behind another one, or behind the newest commit.</summary>
     private bool WereBehind(GroupView group, int members)
     {
         ulong newest = group.Committed;
@@ -220,8 +220,8 @@ internal sealed class AvailabilityRules
         return oldest + _behindMax < newest;
     }
 
-    /// <summary>One of these lacks what no other has in its log any more: it is filled by a snapshot, however little it lacks.</summary>
-    private bool IsFilled(int slot, int members)
+    /// <summary>One of these members needs entries that the others have cut from their logs. It needs a snapshot, even if it is only a few entries behind.</summary>
+    private bool NeedsSnapshot(int slot, int members)
     {
         ulong epoch = NewestEpoch(slot);
         ulong start = 0;
@@ -347,7 +347,7 @@ internal sealed class AvailabilityRules
         /// <summary>How far the group has come.</summary>
         public (ulong Epoch, ulong Commit) Commit { get; set; }
 
-        /// <summary>A member that counts was last filled by a snapshot.</summary>
+        /// <summary>When a member of the majority was last seen to need a snapshot.</summary>
         public long FilledNs { get; set; }
 
         /// <summary>At the last change: what was committed, in the newest epoch.</summary>
