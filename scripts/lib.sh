@@ -77,6 +77,22 @@ install_quietly() {
   fi
 }
 
+# The packages of the tests' gRPC client for Node, as its lock file names them. Nothing to do while the last installation
+# is newer than that file.
+install_node_packages() {
+  local folder="$KAHUNA_ROOT/Kahuna.Tests/Api/Grpc/Foreign/node" out
+  if [[ "$folder/node_modules/.package-lock.json" -nt "$folder/package-lock.json" ]]; then
+    return 0
+  fi
+  out="$(mktemp)"
+  if ! npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund >"$out" 2>&1; then
+    tail -n 20 "$out" >&2
+    rm -f "$out"
+    die "npm ci --ignore-scripts in $folder fails"
+  fi
+  rm -f "$out"
+}
+
 # build PROJECT: builds it in Release unless nothing changed since the last build by a script.
 # A rebuild under a running node would replace its files, so unchanged sources build nothing.
 build() {
@@ -126,7 +142,7 @@ sources_newer_than() {
     sources+=("$KAHUNA_ROOT"/Kahuna.Tests)
   fi
   found="$(find "${sources[@]}" "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
-    \( -name bin -o -name obj -o -name nupkg \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Micro' ! -name 'Kahuna.Tests' \
+    \( -name bin -o -name obj -o -name nupkg -o -name node_modules \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Micro' ! -name 'Kahuna.Tests' \
     -newer "$stamp" -print -quit)"
   [[ -n "$found" ]]
 }

@@ -37,9 +37,11 @@ while [[ $# -gt 0 ]]; do
 done
 
 need_dotnet
-# The tests call the server with a gRPC implementation that is not ours, and inject disk errors.
+# The tests call the server with gRPC implementations that are not ours, and inject disk errors.
 need_package python3-grpcio /usr/bin/python3 -c 'import grpc'
 need_package python3-protobuf /usr/bin/python3 -c 'import google.protobuf'
+need_package nodejs node -e 'process.exit(Number.parseInt(process.versions.node, 10) < 18 ? 1 : 0)'
+need_package npm npm --version
 need_package strace strace -V
 need_package curl curl --version
 
@@ -49,6 +51,7 @@ slow_build=150
 cd "$KAHUNA_ROOT"
 say "restoring (locked)"
 dotnet restore Kahuna.sln --locked-mode -v q >&2
+install_node_packages
 say "building (Release, warnings are errors)"
 begin_stamps
 begun=$SECONDS

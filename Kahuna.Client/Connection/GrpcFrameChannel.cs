@@ -1,5 +1,5 @@
 using System.Collections.Concurrent;
-using Kahuna.Client.Wire.Grpc;
+using System.Net;
 
 namespace Kahuna.Client.Connection;
 
@@ -14,52 +14,46 @@ internal sealed class GrpcFrameChannel(KahunaClientOptions options) : IFrameChan
     private readonly TimeSpan _keepAliveInterval = options.KeepAliveInterval;
     private readonly TimeSpan _keepAliveTimeout = options.KeepAliveTimeout;
     private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
-    private readonly ConcurrentDictionary<Uri, GrpcChannel> _channels = new();
+    private readonly ConcurrentDictionary<Uri, HttpMessageInvoker> _connections = new();
 
-    /// <summary>What streams are opened with.</summary>
-    public GrpcMetadata? Headers { get; init; }
+    /// <summary>A header that streams are opened with, besides those of the protocol; null: none.</summary>
+    public (string Name, string Value)? Header { get; init; }
 
     /// <inheritdoc/>
     public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
     {
-        GrpcChannel channel = _channels.TryGetValue(endpoint, out GrpcChannel? known) ? known : await AddAsync(endpoint).ConfigureAwait(false);
-        return new GrpcFrameStream(await channel.OpenRawDuplexAsync(ExchangePath, Headers, ct).ConfigureAwait(false));
+        HttpMessageInvoker connection = _connections.GetOrAdd(endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
+        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, ExchangePath), Header, ct).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
-    public async ValueTask DisposeAsync()
+    public ValueTask DisposeAsync()
     {
-        foreach (Uri endpoint in _channels.Keys)
+        foreach (HttpMessageInvoker connection in _connections.Values)
         {
-            if (_channels.TryRemove(endpoint, out GrpcChannel? channel))
-            {
-                await channel.DisposeAsync().ConfigureAwait(false);
-            }
+            connection.Dispose();
         }
+
+        return ValueTask.CompletedTask;
     }
 
-    /// <summary>What the client's options mean for the connection to one node.</summary>
+    /// <summary>What the client's options mean for the connection to one node. The caller owns it.</summary>
     /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
-    internal GrpcChannelOptions OptionsFor(Uri endpoint) => new()
+    internal SocketsHttpHandler HandlerFor(Uri endpoint) => new()
     {
-        Tls = ServerTrust.For(endpoint, _trustedCaFile, _insecure),
-        Dial = _addresses.ConnectAsync,
+        ActivityHeadersPropagator = null,
+        AllowAutoRedirect = false,
+        AutomaticDecompression = DecompressionMethods.None,
+        ConnectCallback = (context, ct) => _addresses.ConnectAsync(context.DnsEndPoint, ct),
         ConnectTimeout = _connectTimeout,
+        EnableMultipleHttp2Connections = false,
         InitialHttp2StreamWindowSize = 4 << 20,
         KeepAlivePingDelay = _keepAliveInterval,
+        KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
         KeepAlivePingTimeout = _keepAliveTimeout,
-        EnableMultipleHttp2Connections = false,
+        PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan,
+        SslOptions = ServerTrust.For(endpoint, _trustedCaFile, _insecure),
+        UseCookies = false,
+        UseProxy = false,
     };
-
-    private async ValueTask<GrpcChannel> AddAsync(Uri endpoint)
-    {
-        GrpcChannel made = new(endpoint, OptionsFor(endpoint));
-        GrpcChannel kept = _channels.GetOrAdd(endpoint, made);
-        if (kept != made)
-        {
-            await made.DisposeAsync().ConfigureAwait(false);
-        }
-
-        return kept;
-    }
 }

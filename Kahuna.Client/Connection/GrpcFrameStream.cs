@@ -1,47 +1,124 @@
-using Kahuna.Client.Wire.Grpc;
+using System.Net;
+using System.Net.Http.Headers;
+using System.Runtime.CompilerServices;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>An Exchange stream of the network. Owned by the <see cref="NodeLink"/> that opened it; threading as <see cref="IFrameStream"/>.</summary>
-internal sealed class GrpcFrameStream(RawDuplexCall call) : IFrameStream
+/// <summary>A gRPC stream of the network: one HTTP/2 request whose two bodies stay open. Owned by the <see cref="NodeLink"/> that opened it; threading as <see cref="IFrameStream"/>.</summary>
+internal sealed class GrpcFrameStream : IFrameStream
 {
-    /// <inheritdoc/>
-    public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
+    private static readonly ProductInfoHeaderValue s_userAgent = new("kahuna-dotnet", typeof(GrpcFrameStream).Assembly.GetName().Version!.ToString(3));
+
+    private readonly CancellationTokenSource _end = new();
+    private readonly RequestBody _body = new();
+    private Stream _output = Stream.Null;
+    private Stream _input = Stream.Null;
+    private HttpResponseMessage? _response;
+
+    /// <summary>After the end: how the node ended the stream.</summary>
+    public StreamStatus Status => StreamStatus.AtEnd(_response!);
+
+    /// <summary>Opens a stream; returns when the node's headers are here, so the node must send them before it waits for a message.</summary>
+    /// <param name="connection">Where the request is sent.</param>
+    /// <param name="method">The node's address with <c>/package.Service/Method</c>.</param>
+    /// <param name="header">A header besides those of the protocol.</param>
+    /// <param name="ct">Ends the attempt to open, not the open stream.</param>
+    /// <exception cref="StreamRefusedException">The node ended the stream at once, or what is there does not speak gRPC.</exception>
+    public static async Task<GrpcFrameStream> OpenAsync(HttpMessageInvoker connection, Uri method, (string Name, string Value)? header, CancellationToken ct)
     {
-        ValueTask written = call.RequestStream.WriteAsync(messages, call.Ended);
-        if (!written.IsCompletedSuccessfully)
+        GrpcFrameStream stream = new();
+        try
         {
-            return FlushAfterAsync(written);
+            using (ct.UnsafeRegister(static state => ((GrpcFrameStream)state!).Abort(), stream))
+            {
+                await stream.SendAsync(connection, method, header).ConfigureAwait(false);
+            }
+
+            ct.ThrowIfCancellationRequested();
+            return stream;
         }
-
-        written.GetAwaiter().GetResult();
-        return new ValueTask(call.RequestStream.FlushAsync(call.Ended));
+        catch
+        {
+            await stream.DisposeAsync().ConfigureAwait(false);
+            ct.ThrowIfCancellationRequested();
+            throw;
+        }
     }
 
     /// <inheritdoc/>
-    public ValueTask<int> ReadAsync(Memory<byte> buffer) => call.ResponseStream.ReadAsync(buffer, call.Ended);
-
-    /// <inheritdoc/>
-    public async ValueTask<string?> EndReasonAsync()
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    public async ValueTask WriteAsync(ReadOnlyMemory<byte> messages)
     {
-        GrpcStatus status = await call.GetStatusAsync().ConfigureAwait(false);
-        return status.IsOK ? null : status.ToString();
+        await _output.WriteAsync(messages, _end.Token).ConfigureAwait(false);
+        await _output.FlushAsync(_end.Token).ConfigureAwait(false);
     }
 
+    /// <summary>After the last write: the node sees the end of its input and may go on to answer.</summary>
+    public void CompleteWrites() => _body.Completed.TrySetResult();
+
     /// <inheritdoc/>
-    public void Abort() => call.Abort();
+    public ValueTask<int> ReadAsync(Memory<byte> buffer) => _input.ReadAsync(buffer, _end.Token);
+
+    /// <inheritdoc/>
+    public ValueTask<string?> EndReasonAsync() => new(Status is { IsOK: false } status ? status.ToString() : null);
+
+    /// <inheritdoc/>
+    public void Abort() => _end.Cancel();
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync()
     {
-        call.Dispose();
+        Abort();
+        _response?.Dispose();
         return ValueTask.CompletedTask;
     }
 
-    [System.Runtime.CompilerServices.AsyncMethodBuilder(typeof(System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask FlushAfterAsync(ValueTask written)
+    private async Task SendAsync(HttpMessageInvoker connection, Uri method, (string Name, string Value)? header)
     {
-        await written.ConfigureAwait(false);
-        await call.RequestStream.FlushAsync(call.Ended).ConfigureAwait(false);
+        HttpRequestMessage request = new(HttpMethod.Post, method) { Version = HttpVersion.Version20, VersionPolicy = HttpVersionPolicy.RequestVersionExact, Content = _body };
+        _body.Headers.ContentType = new MediaTypeHeaderValue("application/grpc");
+        request.Headers.UserAgent.Add(s_userAgent);
+        request.Headers.TryAddWithoutValidation("te", "trailers");
+        if (header is { } own)
+        {
+            request.Headers.TryAddWithoutValidation(own.Name, own.Value);
+        }
+
+        _response = await connection.SendAsync(request, _end.Token).ConfigureAwait(false);
+        _input = await _response.Content.ReadAsStreamAsync(_end.Token).ConfigureAwait(false);
+        if (StreamStatus.RefusalIn(_response) is { } refusal)
+        {
+            throw new StreamRefusedException(refusal);
+        }
+
+        _output = await _body.Opened.Task.WaitAsync(_end.Token).ConfigureAwait(false);
+    }
+
+    /// <summary>What is written goes to the connection's own stream, which it hands out; lasts until the writes are complete or the stream ends. Any thread.</summary>
+    private sealed class RequestBody : HttpContent
+    {
+        public TaskCompletionSource<Stream> Opened { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public TaskCompletionSource Completed { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) => SerializeToStreamAsync(stream, context, CancellationToken.None);
+
+        protected override async Task SerializeToStreamAsync(Stream stream, TransportContext? context, CancellationToken cancellationToken)
+        {
+            // The flush sends the request's headers: a node may answer, or refuse, before it sees a message.
+            await stream.FlushAsync(cancellationToken).ConfigureAwait(false);
+            if (!Opened.TrySetResult(stream))
+            {
+                throw new IOException("The connection was lost, and a stream that was handed out cannot be sent again.");
+            }
+
+            await Completed.Task.WaitAsync(cancellationToken).ConfigureAwait(false);
+        }
+
+        protected override bool TryComputeLength(out long length)
+        {
+            length = 0;
+            return false;
+        }
     }
 }

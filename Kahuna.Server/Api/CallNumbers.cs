@@ -1,7 +1,7 @@
 using System.Globalization;
+using Grpc.Core;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Openings;
 
 namespace Kahuna.Server.Api;
@@ -18,10 +18,10 @@ internal static class CallNumbers
     public const string IdempotencyHeader = "x-kahuna-idempotency-key";
 
     /// <summary>Adds the number that the headers give, if they do.</summary>
-    /// <exception cref="GrpcException">
+    /// <exception cref="RpcException">
     /// INVALID_ARGUMENT: they contradict each other or cannot be read; RESOURCE_EXHAUSTED: the caller begins sessions or keys faster than it may.
     /// </exception>
-    public static void AddTo(ref Command command, CallContext call)
+    public static void AddTo(ref Command command, ServerCallContext call)
     {
         string? session = call.Header(SessionHeader);
         string? sequence = call.Header(SequenceHeader);
@@ -45,9 +45,9 @@ internal static class CallNumbers
             throw Invalid($"{(session is null ? SessionHeader : SequenceHeader)} is missing; a numbered call has {SessionHeader} and {SequenceHeader}.");
         }
 
-        if (call.Http.Features.Get<ConnectionOpenings>()?.Refusal(in command) is { } refusal)
+        if (call.GetHttpContext().Features.Get<ConnectionOpenings>()?.Refusal(in command) is { } refusal)
         {
-            throw OutcomeErrors.Build(GrpcStatusCode.ResourceExhausted, refusal, OutcomeErrors.DidNotHappen);
+            throw OutcomeErrors.Build(StatusCode.ResourceExhausted, refusal, OutcomeErrors.DidNotHappen);
         }
     }
 
@@ -86,6 +86,6 @@ internal static class CallNumbers
             ? number
             : throw Invalid($"{header} is \"{text}\"; it must be a whole number from {least} to {long.MaxValue - 1}.");
 
-    private static GrpcException Invalid(string sentence) =>
-        OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
+    private static RpcException Invalid(string sentence) =>
+        OutcomeErrors.Build(StatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
 }

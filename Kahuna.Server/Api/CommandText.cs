@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
+using Grpc.Core;
 using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Grpc;
 
 namespace Kahuna.Server.Api;
 
@@ -11,14 +11,14 @@ internal static class CommandText
     /// <summary>The bytes of a key or a name. Whether the partition takes one of that length is checked with the command; here, that a command can hold it.</summary>
     /// <param name="field">What the message calls it.</param>
     /// <param name="text">The text.</param>
-    /// <exception cref="GrpcException">INVALID_ARGUMENT: it is longer than a command can say.</exception>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: it is longer than a command can say.</exception>
     public static byte[] Encode(string field, string text)
     {
         int bytes = Encoding.UTF8.GetByteCount(text);
         return bytes <= ushort.MaxValue
             ? Encoding.UTF8.GetBytes(text)
             : throw OutcomeErrors.Build(
-                GrpcStatusCode.InvalidArgument,
+                StatusCode.InvalidArgument,
                 string.Create(CultureInfo.InvariantCulture, $"{field} is {bytes:N0} bytes; the limit is {Limits.KeyBytesMax:N0}."),
                 OutcomeErrors.DidNotHappen);
     }

@@ -1,6 +1,6 @@
+using Grpc.Core;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Server.Api;
 
@@ -8,8 +8,8 @@ namespace Kahuna.Server.Api;
 internal static class DurabilityField
 {
     /// <summary>One that was not set, or that nobody knows, is refused with the command; here, one that a command cannot say.</summary>
-    /// <exception cref="GrpcException">INVALID_ARGUMENT: it is none that a command can say.</exception>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: it is none that a command can say.</exception>
     public static CommandDurability Read(Durability durability) => durability is >= 0 and <= (Durability)byte.MaxValue
         ? (CommandDurability)durability
-        : throw OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, $"durability {(int)durability} is unknown.", OutcomeErrors.DidNotHappen);
+        : throw OutcomeErrors.Build(StatusCode.InvalidArgument, $"durability {(int)durability} is unknown.", OutcomeErrors.DidNotHappen);
 }

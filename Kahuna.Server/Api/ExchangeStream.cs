@@ -1,12 +1,12 @@
 using System.Buffers;
 using System.IO.Pipelines;
 using Google.Protobuf;
+using Grpc.Core;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Openings;
 using Kahuna.Server.Partitions;
 
@@ -21,7 +21,7 @@ namespace Kahuna.Server.Api;
 /// <param name="stream">The stream of bytes.</param>
 /// <param name="openings">What the connection may begin; null: what it likes.</param>
 /// <param name="stop">The node stops.</param>
-internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, ConnectionOpenings? openings, CancellationToken stop) : ReplySink(door.Router.Loops, door.Room)
+internal sealed class ExchangeStream(RequestDoor door, RawStream stream, ConnectionOpenings? openings, CancellationToken stop) : ReplySink(door.Router.Loops, door.Room)
 {
     /// <summary>Bytes that are copied into the pipe before it is flushed: a frame or so, because what is in the pipe is in memory twice for a moment.</summary>
     private const int FlushBytes = Limits.FrameBytesTarget;
@@ -84,7 +84,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Con
                 throw new OperationCanceledException("The call has ended.");
             }
 
-            while (RawGrpcStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
+            while (RawStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
             {
                 if (!_hold.HasRoom(message.Length))
                 {
@@ -104,7 +104,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Con
                 int count = door.Accept(message, this);
                 if (count < 0)
                 {
-                    throw new GrpcException(GrpcStatusCode.InvalidArgument, "A frame is malformed; the stream ends. Nothing of that frame was done.");
+                    throw new RpcException(new Status(StatusCode.InvalidArgument, "A frame is malformed; the stream ends. Nothing of that frame was done."));
                 }
 
                 if (Interlocked.Add(ref _inFlight, count) > Limits.InFlightPerStreamMax)
@@ -118,7 +118,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Con
             {
                 if (!buffer.IsEmpty)
                 {
-                    throw new GrpcException(GrpcStatusCode.Internal, "The stream ended inside a frame; nothing of that frame was done.");
+                    throw new RpcException(new Status(StatusCode.Internal, "The stream ended inside a frame; nothing of that frame was done."));
                 }
 
                 return;
@@ -135,12 +135,12 @@ internal sealed class ExchangeStream(RequestDoor door, RawGrpcStream stream, Con
             || !Frame.TryReadHeader(payload, out FrameKind kind, out ushort version, out _)
             || kind != FrameKind.Hello)
         {
-            throw new GrpcException(GrpcStatusCode.InvalidArgument, "The first frame must be Hello.");
+            throw new RpcException(new Status(StatusCode.InvalidArgument, "The first frame must be Hello."));
         }
 
         if (version != Limits.WireVersion)
         {
-            throw new GrpcException(GrpcStatusCode.FailedPrecondition, $"The client speaks wire version {version}; this server speaks {Limits.WireVersion}.");
+            throw new RpcException(new Status(StatusCode.FailedPrecondition, $"The client speaks wire version {version}; this server speaks {Limits.WireVersion}."));
         }
 
         ByteBuffer hello = ByteBuffer.Rent();

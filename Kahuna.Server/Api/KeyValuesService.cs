@@ -1,17 +1,17 @@
 using Google.Protobuf;
+using Grpc.Core;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>The unary key/value methods for any gRPC client: each turns its message into the one command encoding and the outcome into its reply. Stateless, any thread.</summary>
-internal sealed class KeyValuesService(UnaryCalls calls)
+internal sealed class KeyValuesService(UnaryCalls calls) : Protos.KeyValues.KeyValuesBase
 {
-    public async Task<SetKeyValueResponse> SetKeyValue(SetKeyValueRequest request, CallContext context)
+    public override async Task<SetKeyValueResponse> SetKeyValue(SetKeyValueRequest request, ServerCallContext context)
     {
         Value value = request.Value ?? throw Invalid("value is missing; send a Value without data to store null.");
         Command command = new()
@@ -25,7 +25,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
             TtlMs = request.TtlMs,
         };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new SetKeyValueResponse
         {
@@ -36,7 +36,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         };
     }
 
-    public async Task<GetKeyValueResponse> GetKeyValue(GetKeyValueRequest request, CallContext context)
+    public override async Task<GetKeyValueResponse> GetKeyValue(GetKeyValueRequest request, ServerCallContext context)
     {
         byte[] bytes = await ReadAsync(CommandKind.Get, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null, context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
@@ -54,7 +54,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         return response;
     }
 
-    public async Task<ExistsKeyValueResponse> ExistsKeyValue(ExistsKeyValueRequest request, CallContext context)
+    public override async Task<ExistsKeyValueResponse> ExistsKeyValue(ExistsKeyValueRequest request, ServerCallContext context)
     {
         byte[] bytes = await ReadAsync(CommandKind.Exists, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null, context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
@@ -67,7 +67,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         return response;
     }
 
-    public async Task<DeleteKeyValueResponse> DeleteKeyValue(DeleteKeyValueRequest request, CallContext context)
+    public override async Task<DeleteKeyValueResponse> DeleteKeyValue(DeleteKeyValueRequest request, ServerCallContext context)
     {
         Command command = new()
         {
@@ -75,7 +75,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
             Flags = (request.WithoutHistory ? CommandFlags.WithoutHistory : 0) | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0),
         };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new DeleteKeyValueResponse
         {
@@ -87,11 +87,11 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         };
     }
 
-    public async Task<ExtendKeyValueResponse> ExtendKeyValue(ExtendKeyValueRequest request, CallContext context)
+    public override async Task<ExtendKeyValueResponse> ExtendKeyValue(ExtendKeyValueRequest request, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.Extend, Flags = CommandFlags.Ttl, TtlMs = request.TtlMs };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new ExtendKeyValueResponse
         {
@@ -101,19 +101,19 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         };
     }
 
-    public async Task<IncrementKeyValueResponse> IncrementKeyValue(IncrementKeyValueRequest request, CallContext context)
+    public override async Task<IncrementKeyValueResponse> IncrementKeyValue(IncrementKeyValueRequest request, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.Increment, Flags = CommandFlags.Number, Number = request.Amount };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null, context), context.TimeLeft, context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new IncrementKeyValueResponse { Value = outcome.Number, Revision = outcome.Revision };
     }
 
-    private Task<byte[]> ReadAsync(CommandKind kind, string key, Durability durability, long? atRevision, CallContext context)
+    private Task<byte[]> ReadAsync(CommandKind kind, string key, Durability durability, long? atRevision, ServerCallContext context)
     {
         Command command = new() { Kind = kind, Flags = atRevision is null ? 0 : CommandFlags.AtRevision, AtRevision = atRevision ?? 0 };
-        return calls.ExecuteAsync(Encode(ref command, key, durability, null, null), context.TimeLeft, context.CancellationToken);
+        return calls.ExecuteAsync(Encode(ref command, key, durability, null, null), context.TimeLeft(), context.CancellationToken);
     }
 
     private static void AddFence(ref Command command, Fence? fence)
@@ -126,7 +126,7 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         }
     }
 
-    private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions, CallContext? numbered)
+    private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions, ServerCallContext? numbered)
     {
         command.Key = CommandText.Encode("key", key);
         command.Durability = DurabilityField.Read(durability);
@@ -163,6 +163,6 @@ internal sealed class KeyValuesService(UnaryCalls calls)
         return outcome.ValueIsNull ? new Value() : new Value { Data = ByteString.CopyFrom(outcome.Value) };
     }
 
-    private static GrpcException Invalid(string sentence) =>
-        OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
+    private static RpcException Invalid(string sentence) =>
+        OutcomeErrors.Build(StatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
 }

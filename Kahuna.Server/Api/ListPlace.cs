@@ -1,5 +1,5 @@
 using System.Globalization;
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Core;
 
 namespace Kahuna.Server.Api;
 
@@ -9,7 +9,7 @@ namespace Kahuna.Server.Api;
 internal readonly record struct ListPlace(int Partition, long Row)
 {
     /// <summary>The place that a token names; the empty one is the beginning.</summary>
-    /// <exception cref="GrpcException">INVALID_ARGUMENT: no server gave this token.</exception>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: no server gave this token.</exception>
     public static ListPlace Read(string token, int partitions)
     {
         if (token.Length == 0)
@@ -22,7 +22,7 @@ internal readonly record struct ListPlace(int Partition, long Row)
             && int.TryParse(parts[0], NumberStyles.None, CultureInfo.InvariantCulture, out int partition) && partition < partitions
             && long.TryParse(parts[1], NumberStyles.None, CultureInfo.InvariantCulture, out long row)
             ? new ListPlace(partition, row)
-            : throw OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, "page_token is none that a server gave.", OutcomeErrors.DidNotHappen);
+            : throw OutcomeErrors.Build(StatusCode.InvalidArgument, "page_token is none that a server gave.", OutcomeErrors.DidNotHappen);
     }
 
     /// <summary>The token of the next page; empty when there is none.</summary>

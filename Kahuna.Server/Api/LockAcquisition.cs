@@ -1,6 +1,6 @@
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Core;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Server.Api;
 
@@ -38,7 +38,7 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
     private long DeadlineLeftMs => timeLeft is { } left ? _beganMs + (long)left.TotalMilliseconds - calls.NowMs : long.MaxValue;
 
     /// <param name="command">The encoded command that makes the claim.</param>
-    /// <exception cref="GrpcException">It was refused, or ended while it waited.</exception>
+    /// <exception cref="RpcException">It was refused, or ended while it waited.</exception>
     public async Task<AcquireLockResponse> RunAsync(byte[] command)
     {
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(caller, stopping);
@@ -142,13 +142,13 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         {
             return await calls.ExecuteAsync(LockCalls.Encode(claim.Await(token, holdMs)), null, ct);
         }
-        catch (GrpcException failure) when (IsPassing(failure.Code) && LeftMs > 0 && !ct.IsCancellationRequested)
+        catch (RpcException failure) when (IsPassing(failure.StatusCode) && LeftMs > 0 && !ct.IsCancellationRequested)
         {
             return null;
         }
     }
 
-    private static bool IsPassing(GrpcStatusCode code) => code is GrpcStatusCode.Unavailable or GrpcStatusCode.ResourceExhausted or GrpcStatusCode.DeadlineExceeded;
+    private static bool IsPassing(StatusCode code) => code is StatusCode.Unavailable or StatusCode.ResourceExhausted or StatusCode.DeadlineExceeded;
 
     /// <summary>A grant of which little is left, because it was held up on its way, is renewed before it is passed on; null: it is lost.</summary>
     private async Task<long?> RefreshAsync(long token, long? endMs, CancellationToken ct)
@@ -170,7 +170,7 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         {
             return Read(await calls.ExecuteAsync(LockCalls.Encode(claim.Get()), timeLeft, ct)).Token;
         }
-        catch (GrpcException)
+        catch (RpcException)
         {
             return 0;
         }
@@ -197,7 +197,7 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
                 await TryLeaveAsync(token);
             }
         }
-        catch (Exception failure) when (failure is GrpcException or ObjectDisposedException)
+        catch (Exception failure) when (failure is RpcException or ObjectDisposedException)
         {
             // The leader gives up by itself what nobody asks about.
         }
@@ -209,7 +209,7 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         {
             await TryLeaveAsync(token);
         }
-        catch (Exception failure) when (failure is GrpcException or ObjectDisposedException)
+        catch (Exception failure) when (failure is RpcException or ObjectDisposedException)
         {
             // The leader gives up by itself what nobody asks about.
         }
@@ -222,20 +222,20 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         {
             return await step;
         }
-        catch (Exception failure) when (failure is GrpcException or OperationCanceledException)
+        catch (Exception failure) when (failure is RpcException or OperationCanceledException)
         {
             if (caller.IsCancellationRequested)
             {
                 _ = LeaveAsync(token);
             }
 
-            throw ct.IsCancellationRequested || failure is not GrpcException refusal
+            throw ct.IsCancellationRequested || failure is not RpcException refusal
                 ? Ended()
-                : OutcomeErrors.Build(refusal.Code, $"{refusal.Message} The claim may still wait, or have the lock; call again with the same owner.", OutcomeErrors.Unknown);
+                : OutcomeErrors.Build(refusal.StatusCode, $"{refusal.Status.Detail} The claim may still wait, or have the lock; call again with the same owner.", OutcomeErrors.Unknown);
         }
     }
 
-    private GrpcException Ended() => caller.IsCancellationRequested
-        ? OutcomeErrors.Build(GrpcStatusCode.DeadlineExceeded, "The deadline passed before the answer came. A place in the queue is given back; a lock that was granted in this moment lasts for its lease.", OutcomeErrors.Unknown)
-        : OutcomeErrors.Build(GrpcStatusCode.Unavailable, "The node stops; the claim may still wait, or have the lock. Call again with the same owner.", OutcomeErrors.Unknown);
+    private RpcException Ended() => caller.IsCancellationRequested
+        ? OutcomeErrors.Build(StatusCode.DeadlineExceeded, "The deadline passed before the answer came. A place in the queue is given back; a lock that was granted in this moment lasts for its lease.", OutcomeErrors.Unknown)
+        : OutcomeErrors.Build(StatusCode.Unavailable, "The node stops; the claim may still wait, or have the lock. Call again with the same owner.", OutcomeErrors.Unknown);
 }

@@ -1,7 +1,7 @@
 using System.Buffers.Binary;
+using Grpc.Core;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
@@ -49,10 +49,10 @@ internal sealed class LockCalls(Func<ByteBuffer, TimeSpan?, CancellationToken, T
             {
                 return await ExecuteAsync(command, timeLeft, ct);
             }
-            catch (GrpcException refusal) when (
-                refusal.Code == GrpcStatusCode.Unavailable
+            catch (RpcException refusal) when (
+                refusal.StatusCode == StatusCode.Unavailable
                 && (CommandDurability)command[1] == CommandDurability.Ephemeral
-                && refusal.Trailers.GetText(OutcomeErrors.OutcomeTrailer) == OutcomeErrors.DidNotHappen
+                && refusal.Trailers.GetValue(OutcomeErrors.OutcomeTrailer) == OutcomeErrors.DidNotHappen
                 && NowMs - beganMs < RoomMs
                 && !ct.IsCancellationRequested)
             {

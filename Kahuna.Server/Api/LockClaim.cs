@@ -1,9 +1,9 @@
 using System.Globalization;
 using System.Text;
+using Grpc.Core;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
 using LockMode = Kahuna.Client.Wire.Commands.LockMode;
 
 namespace Kahuna.Server.Api;
@@ -31,14 +31,14 @@ internal sealed class LockClaim
     public long? WaitMs { get; private init; }
 
     /// <summary>The claim that an owner has or has not. What is outside of its limits is refused with the command.</summary>
-    /// <exception cref="GrpcException">INVALID_ARGUMENT: a command cannot say it.</exception>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: a command cannot say it.</exception>
     public static LockClaim Of(string resource, Durability durability, string owner, long leaseMs = 0) => new(resource, durability, owner, []) { LeaseMs = leaseMs };
 
     /// <summary>The claim that somebody wants to make. What is outside of its limits is refused with the command.</summary>
-    /// <exception cref="GrpcException">INVALID_ARGUMENT: a command cannot say it.</exception>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: a command cannot say it.</exception>
     public static LockClaim Of(AcquireLockRequest request)
     {
-        if (request.Mode is < 0 or > (Client.Wire.Protos.LockMode)byte.MaxValue)
+        if (request.Mode is < 0 or > (Protos.LockMode)byte.MaxValue)
         {
             throw Invalid($"mode is {(int)request.Mode}; it must be 1 (exclusive), 2 (shared) or 3 (permit).");
         }
@@ -107,7 +107,7 @@ internal sealed class LockClaim
         return command;
     }
 
-    private static GrpcException Invalid(string sentence) => OutcomeErrors.Build(GrpcStatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
+    private static RpcException Invalid(string sentence) => OutcomeErrors.Build(StatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
 
     private Command Of(CommandKind kind, CommandFlags flags, ReadOnlySpan<byte> value) => new()
     {

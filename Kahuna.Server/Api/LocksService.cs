@@ -1,11 +1,11 @@
 using System.Buffers.Binary;
 using System.Text;
 using Google.Protobuf;
+using Grpc.Core;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Server.Api;
 
@@ -13,25 +13,25 @@ namespace Kahuna.Server.Api;
 /// <param name="calls">Carries commands out.</param>
 /// <param name="partitions">Number of partitions.</param>
 /// <param name="stopping">Ends calls that wait when the node stops.</param>
-internal sealed class LocksService(LockCalls calls, int partitions, CancellationToken stopping)
+internal sealed class LocksService(LockCalls calls, int partitions, CancellationToken stopping) : Protos.Locks.LocksBase
 {
-    public Task<AcquireLockResponse> AcquireLock(AcquireLockRequest request, CallContext context)
+    public override Task<AcquireLockResponse> AcquireLock(AcquireLockRequest request, ServerCallContext context)
     {
         LockClaim claim = LockClaim.Of(request);
         Command command = claim.Acquire(claim.WaitMs);
         CallNumbers.AddTo(ref command, context);
-        LockAcquisition acquisition = new(calls, claim, command.Has(CommandFlags.Session), context.TimeLeft, context.CancellationToken, stopping);
+        LockAcquisition acquisition = new(calls, claim, command.Has(CommandFlags.Session), context.TimeLeft(), context.CancellationToken, stopping);
         return acquisition.RunAsync(LockCalls.Encode(in command));
     }
 
-    public async Task<ExtendLockResponse> ExtendLock(ExtendLockRequest request, CallContext context)
+    public override async Task<ExtendLockResponse> ExtendLock(ExtendLockRequest request, ServerCallContext context)
     {
         LockClaim claim = LockClaim.Of(request.Resource, request.Durability, request.Owner, request.LeaseMs);
         Command command = claim.Extend(request.Token);
         CallNumbers.AddTo(ref command, context);
         bool isNumbered = command.Has(CommandFlags.Session);
         long beganMs = calls.NowMs;
-        (OutcomeStatus status, long holder) = Read(await calls.LeaseAsync(LockCalls.Encode(in command), context.TimeLeft, context.CancellationToken).ConfigureAwait(false));
+        (OutcomeStatus status, long holder) = Read(await calls.LeaseAsync(LockCalls.Encode(in command), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false));
         long? endMs = status != OutcomeStatus.Applied ? null
             : isNumbered ? await EndAsync(claim, request.Token, context).ConfigureAwait(false)
             : beganMs + request.LeaseMs;
@@ -43,7 +43,7 @@ internal sealed class LocksService(LockCalls calls, int partitions, Cancellation
         return new ExtendLockResponse { HolderToken = status == OutcomeStatus.Applied ? Read(await ExecuteAsync(claim.Get(), context).ConfigureAwait(false)).Token : holder };
     }
 
-    public async Task<ReleaseLockResponse> ReleaseLock(ReleaseLockRequest request, CallContext context)
+    public override async Task<ReleaseLockResponse> ReleaseLock(ReleaseLockRequest request, ServerCallContext context)
     {
         Command command = LockClaim.Of(request.Resource, request.Durability, request.Owner).Release(request.Token, onlyPlace: false);
         CallNumbers.AddTo(ref command, context);
@@ -51,14 +51,14 @@ internal sealed class LocksService(LockCalls calls, int partitions, Cancellation
         return status == OutcomeStatus.Applied ? new ReleaseLockResponse { Released = true } : new ReleaseLockResponse { HolderToken = token };
     }
 
-    public async Task<GetLockResponse> GetLock(GetLockRequest request, CallContext context)
+    public override async Task<GetLockResponse> GetLock(GetLockRequest request, ServerCallContext context)
     {
         byte[] bytes = await ExecuteAsync(LockClaim.Of(request.Resource, request.Durability, "").Get(), context).ConfigureAwait(false);
         return new GetLockResponse { Lock = ToDescription(request.Resource, bytes) };
     }
 
     /// <summary>Pages go through one partition after the other; a page may be empty and not be the last.</summary>
-    public async Task<ListLocksResponse> ListLocks(ListLocksRequest request, CallContext context)
+    public override async Task<ListLocksResponse> ListLocks(ListLocksRequest request, ServerCallContext context)
     {
         ListPlace place = ListPlace.Read(request.PageToken, partitions);
         Command command = new()
@@ -73,25 +73,25 @@ internal sealed class LocksService(LockCalls calls, int partitions, Cancellation
         return ToPage(await ExecuteAsync(command, context).ConfigureAwait(false), place);
     }
 
-    public async Task<ObserveLockResponse> ObserveLock(ObserveLockRequest request, CallContext context)
+    public override async Task<ObserveLockResponse> ObserveLock(ObserveLockRequest request, ServerCallContext context)
     {
         byte[] command = LockCalls.Encode(LockClaim.Of(request.Resource, request.Durability, "").Observe(request.KnownToken, request.HoldMs));
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(context.CancellationToken, stopping);
         try
         {
-            byte[] bytes = await calls.ExecuteAsync(command, context.TimeLeft, either.Token).ConfigureAwait(false);
+            byte[] bytes = await calls.ExecuteAsync(command, context.TimeLeft(), either.Token).ConfigureAwait(false);
             return new ObserveLockResponse { Lock = ToDescription(request.Resource, bytes), Token = Read(bytes).Token };
         }
-        catch (GrpcException) when (stopping.IsCancellationRequested)
+        catch (RpcException) when (stopping.IsCancellationRequested)
         {
-            throw OutcomeErrors.Build(GrpcStatusCode.Unavailable, "The node is stopping.", OutcomeErrors.DidNotHappen);
+            throw OutcomeErrors.Build(StatusCode.Unavailable, "The node is stopping.", OutcomeErrors.DidNotHappen);
         }
     }
 
-    private Task<byte[]> ExecuteAsync(scoped in Command command, CallContext context) => calls.ExecuteAsync(LockCalls.Encode(in command), context.TimeLeft, context.CancellationToken);
+    private Task<byte[]> ExecuteAsync(scoped in Command command, ServerCallContext context) => calls.ExecuteAsync(LockCalls.Encode(in command), context.TimeLeft(), context.CancellationToken);
 
     /// <summary>The moment until which a lease surely lasts; null when it is over. A repeated command is answered as its first attempt was, and says nothing of that.</summary>
-    private async Task<long?> EndAsync(LockClaim claim, long token, CallContext context)
+    private async Task<long?> EndAsync(LockClaim claim, long token, ServerCallContext context)
     {
         long sentMs = calls.NowMs;
         byte[] bytes = await ExecuteAsync(claim.Await(token, 0), context).ConfigureAwait(false);
@@ -138,7 +138,7 @@ internal sealed class LocksService(LockCalls calls, int partitions, Cancellation
             {
                 Owner = Encoding.UTF8.GetString(picture.Owner),
                 Token = picture.Token,
-                Mode = (Client.Wire.Protos.LockMode)picture.Mode,
+                Mode = (Protos.LockMode)picture.Mode,
                 RemainingLeaseMs = Math.Max(0, picture.LeftMs),
                 Note = ByteString.CopyFrom(picture.Note),
             });

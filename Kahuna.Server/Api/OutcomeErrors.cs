@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Core;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
@@ -17,32 +17,32 @@ internal static class OutcomeErrors
         status is OutcomeStatus.Applied or OutcomeStatus.Found or OutcomeStatus.NotFound or OutcomeStatus.ConditionFailed or OutcomeStatus.Queued;
 
     /// <summary>The exception that ends a call with this outcome.</summary>
-    public static GrpcException ToException(scoped in Outcome outcome)
+    public static RpcException ToException(scoped in Outcome outcome)
     {
         string sentence = outcome.HasValue && !outcome.Value.IsEmpty ? Encoding.UTF8.GetString(outcome.Value) : SentenceWithNumbers(in outcome) ?? Sentence(outcome.Status);
         return ToException(outcome.Status, sentence);
     }
 
-    public static GrpcException ToException(OutcomeStatus status, string sentence) =>
+    public static RpcException ToException(OutcomeStatus status, string sentence) =>
         Build(Code(status), sentence, status is OutcomeStatus.Unknown or OutcomeStatus.Internal or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten ? Unknown : DidNotHappen);
 
-    public static GrpcException Build(GrpcStatusCode code, string sentence, string outcome)
+    public static RpcException Build(StatusCode code, string sentence, string outcome)
     {
-        GrpcMetadata trailers = new() { { OutcomeTrailer, outcome } };
-        return new GrpcException(new GrpcStatus(code, sentence), trailers);
+        Metadata trailers = new() { { OutcomeTrailer, outcome } };
+        return new RpcException(new Status(code, sentence), trailers);
     }
 
-    private static GrpcStatusCode Code(OutcomeStatus status) => status switch
+    private static StatusCode Code(OutcomeStatus status) => status switch
     {
-        OutcomeStatus.InvalidArgument or OutcomeStatus.NumberReused => GrpcStatusCode.InvalidArgument,
-        OutcomeStatus.Unimplemented => GrpcStatusCode.Unimplemented,
+        OutcomeStatus.InvalidArgument or OutcomeStatus.NumberReused => StatusCode.InvalidArgument,
+        OutcomeStatus.Unimplemented => StatusCode.Unimplemented,
         OutcomeStatus.NotAnInteger or OutcomeStatus.OutOfBounds or OutcomeStatus.ModeDiffers or OutcomeStatus.FenceFailed
-            or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => GrpcStatusCode.FailedPrecondition,
-        OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted or OutcomeStatus.Exhausted => GrpcStatusCode.OutOfRange,
-        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull or OutcomeStatus.SessionsFull or OutcomeStatus.LockFull => GrpcStatusCode.ResourceExhausted,
-        OutcomeStatus.Expired => GrpcStatusCode.DeadlineExceeded,
-        OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => GrpcStatusCode.Unavailable,
-        _ => GrpcStatusCode.Internal,
+            or OutcomeStatus.SessionUnknown or OutcomeStatus.NumberForgotten => StatusCode.FailedPrecondition,
+        OutcomeStatus.Overflow or OutcomeStatus.RevisionCompacted or OutcomeStatus.Exhausted => StatusCode.OutOfRange,
+        OutcomeStatus.Busy or OutcomeStatus.LogFull or OutcomeStatus.MemoryFull or OutcomeStatus.SessionsFull or OutcomeStatus.LockFull => StatusCode.ResourceExhausted,
+        OutcomeStatus.Expired => StatusCode.DeadlineExceeded,
+        OutcomeStatus.NotLeader or OutcomeStatus.Unavailable or OutcomeStatus.Unknown => StatusCode.Unavailable,
+        _ => StatusCode.Internal,
     };
 
     private static string? SentenceWithNumbers(scoped in Outcome outcome) => outcome.Status switch

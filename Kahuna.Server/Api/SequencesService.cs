@@ -1,16 +1,16 @@
+using Grpc.Core;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>The unary methods of sequences for any gRPC client: each turns its message into the one command encoding and the outcome into its reply. Stateless, any thread.</summary>
-internal sealed class SequencesService(UnaryCalls calls, int partitions)
+internal sealed class SequencesService(UnaryCalls calls, int partitions) : Protos.Sequences.SequencesBase
 {
-    public async Task<CreateSequenceResponse> CreateSequence(CreateSequenceRequest request, CallContext context)
+    public override async Task<CreateSequenceResponse> CreateSequence(CreateSequenceRequest request, ServerCallContext context)
     {
         Client.Sequences.SequenceDefinition definition = new()
         {
@@ -23,16 +23,16 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         return new CreateSequenceResponse { Created = await ChangeAsync(CommandKind.SequenceCreate, request.Name, definition.ToForm(), context).ConfigureAwait(false) == OutcomeStatus.Applied };
     }
 
-    public async Task<NextSequenceValueResponse> NextSequenceValue(NextSequenceValueRequest request, CallContext context) =>
+    public override async Task<NextSequenceValueResponse> NextSequenceValue(NextSequenceValueRequest request, ServerCallContext context) =>
         new() { Value = (await TakeAsync(request.Name, 1, context).ConfigureAwait(false)).First };
 
-    public async Task<ReserveSequenceRangeResponse> ReserveSequenceRange(ReserveSequenceRangeRequest request, CallContext context)
+    public override async Task<ReserveSequenceRangeResponse> ReserveSequenceRange(ReserveSequenceRangeRequest request, ServerCallContext context)
     {
         (long first, long last) = await TakeAsync(request.Name, request.Count, context).ConfigureAwait(false);
         return new ReserveSequenceRangeResponse { First = first, Last = last };
     }
 
-    public async Task<GetSequenceResponse> GetSequence(GetSequenceRequest request, CallContext context)
+    public override async Task<GetSequenceResponse> GetSequence(GetSequenceRequest request, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.SequenceGet };
         byte[] bytes = await ExecuteAsync(ref command, request.Name, context, isNumbered: false).ConfigureAwait(false);
@@ -40,7 +40,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         return outcome.Status == OutcomeStatus.Found ? new GetSequenceResponse { Sequence = ToInfo(Client.Sequences.SequenceDescription.Read(request.Name, outcome.Value)) } : new GetSequenceResponse();
     }
 
-    public async Task<UpdateSequenceResponse> UpdateSequence(UpdateSequenceRequest request, CallContext context)
+    public override async Task<UpdateSequenceResponse> UpdateSequence(UpdateSequenceRequest request, ServerCallContext context)
     {
         Client.Sequences.SequenceChange change = new()
         {
@@ -52,7 +52,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         return new UpdateSequenceResponse { Updated = await ChangeAsync(CommandKind.SequenceUpdate, request.Name, change.ToForm(), context).ConfigureAwait(false) == OutcomeStatus.Applied };
     }
 
-    public async Task<DeleteSequenceResponse> DeleteSequence(DeleteSequenceRequest request, CallContext context)
+    public override async Task<DeleteSequenceResponse> DeleteSequence(DeleteSequenceRequest request, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.SequenceDelete };
         byte[] bytes = await ExecuteAsync(ref command, request.Name, context).ConfigureAwait(false);
@@ -60,7 +60,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
     }
 
     /// <summary>Pages go through one partition after the other; a page may be empty and not be the last.</summary>
-    public async Task<ListSequencesResponse> ListSequences(ListSequencesRequest request, CallContext context)
+    public override async Task<ListSequencesResponse> ListSequences(ListSequencesRequest request, ServerCallContext context)
     {
         ListPlace place = ListPlace.Read(request.PageToken, partitions);
         Command command = new()
@@ -83,7 +83,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         return page;
     }
 
-    private async Task<OutcomeStatus> ChangeAsync(CommandKind kind, string name, SequenceForm form, CallContext context)
+    private async Task<OutcomeStatus> ChangeAsync(CommandKind kind, string name, SequenceForm form, ServerCallContext context)
     {
         byte[] value = new byte[SequenceForm.Bytes];
         form.Write(value);
@@ -92,17 +92,17 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
         return (OutcomeStatus)bytes[0];
     }
 
-    private async Task<(long First, long Last)> TakeAsync(string name, long count, CallContext context)
+    private async Task<(long First, long Last)> TakeAsync(string name, long count, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.SequenceNext, Flags = CommandFlags.Number, Number = count };
         byte[] bytes = await ExecuteAsync(ref command, name, context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return outcome.Status == OutcomeStatus.NotFound
-            ? throw OutcomeErrors.Build(GrpcStatusCode.NotFound, $"There is no sequence \"{name}\"; create it first.", OutcomeErrors.DidNotHappen)
+            ? throw OutcomeErrors.Build(StatusCode.NotFound, $"There is no sequence \"{name}\"; create it first.", OutcomeErrors.DidNotHappen)
             : (outcome.Number, outcome.Revision);
     }
 
-    private Task<byte[]> ExecuteAsync(ref Command command, string name, CallContext context, bool isNumbered = true)
+    private Task<byte[]> ExecuteAsync(ref Command command, string name, ServerCallContext context, bool isNumbered = true)
     {
         command.Key = CommandText.Encode("name", name);
         command.Durability = CommandDurability.Persistent;
@@ -113,7 +113,7 @@ internal sealed class SequencesService(UnaryCalls calls, int partitions)
 
         ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
         command.Write(buffer);
-        return calls.ExecuteAsync(buffer, context.TimeLeft, context.CancellationToken);
+        return calls.ExecuteAsync(buffer, context.TimeLeft(), context.CancellationToken);
     }
 
     private static SequenceDescription ToInfo(Client.Sequences.SequenceDescription read)

@@ -1,6 +1,6 @@
+using Grpc.Core;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Cluster;
 
@@ -21,7 +21,7 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
     private readonly SemaphoreSlim _forwardedValues = new(ForwardedValuesMax, ForwardedValuesMax);
 
     /// <summary>
-    /// The outcome's bytes (Wire/Outcomes/Outcome) of a normal answer. Anything else throws <see cref="GrpcException"/> with the code and
+    /// The outcome's bytes (Wire/Outcomes/Outcome) of a normal answer. Anything else throws <see cref="RpcException"/> with the code and
     /// the outcome trailer. The buffer is taken over.
     /// </summary>
     /// <param name="command">The encoded command.</param>
@@ -38,7 +38,7 @@ internal sealed class UnaryCalls(RequestDoor door, IForwarder forwarder)
         catch (OperationCanceledException)
         {
             throw OutcomeErrors.Build(
-                GrpcStatusCode.DeadlineExceeded,
+                StatusCode.DeadlineExceeded,
                 isRead ? "The deadline passed before the answer came." : "The deadline passed before the answer came; the operation may or may not have been done.",
                 isRead ? OutcomeErrors.DidNotHappen : OutcomeErrors.Unknown);
         }

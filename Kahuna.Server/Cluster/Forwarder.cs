@@ -5,7 +5,6 @@ using Kahuna.Client.Results;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
 
 namespace Kahuna.Server.Cluster;
@@ -23,7 +22,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
     /// <param name="pass">Shows the other nodes what these calls are.</param>
     /// <param name="loggers">Receives connection events.</param>
     public Forwarder(IEnumerable<Uri> nodes, string? trustedCaFile, NodePass pass, ILoggerFactory loggers)
-        : this(nodes, trustedCaFile, options => ConnectionPorts.ForNetwork(options) with { Channel = new GrpcFrameChannel(options) { Headers = HeadersOf(pass) } }, loggers)
+        : this(nodes, trustedCaFile, options => ConnectionPorts.ForNetwork(options) with { Channel = new GrpcFrameChannel(options) { Header = HeaderOf(pass) } }, loggers)
     {
     }
 
@@ -65,7 +64,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
 
     public ValueTask DisposeAsync() => _connection.IsValueCreated ? _connection.Value.DisposeAsync() : ValueTask.CompletedTask;
 
-    private static GrpcMetadata? HeadersOf(NodePass pass) => pass.Text is { } text ? new GrpcMetadata { { NodePass.Header, text } } : null;
+    private static (string Name, string Value)? HeaderOf(NodePass pass) => pass.Text is { } text ? (NodePass.Header, text) : null;
 
     private static Operation<ForwardedOutcome> ToOperation(ReadOnlyMemory<byte> bytes, bool mayHaveHappened)
     {

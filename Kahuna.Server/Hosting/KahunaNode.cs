@@ -1,8 +1,9 @@
 using System.Diagnostics;
 using System.Net;
 using System.Security.Cryptography;
+using Grpc.HealthCheck;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Openings;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
@@ -52,7 +53,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly LoopSet _loops;
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
-    private readonly HealthStatusBoard _health = new();
+    private readonly HealthServiceImpl _health = new();
     private readonly IFatalErrors _fatalErrors;
     private Forwarder? _forwarder;
     private WebApplication? _app;
@@ -263,31 +264,20 @@ internal sealed class KahunaNode : IAsyncDisposable
         // The options of the node are all there is: no appsettings.json, no ASPNETCORE_ variables, and above all nobody who watches the
         // files below the current directory, where each write to a log would wake the watcher.
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions { ContentRootPath = AppContext.BaseDirectory });
-        builder.Services.AddRoutingCore();
         builder.Services.AddSingleton<ILoggerFactory>(_loggers);
+        builder.Services.AddLogging();
         builder.WebHost.UseKestrelCore().ConfigureKestrel(ConfigureKestrel);
         builder.Services.AddKahunaPeers(_links, OnStorageDead);
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
+        CallLimits limits = new() { MessageBytesMax = CallLimits.MessageBytesDefault + Options.ValueBytesMax, Room = room, Stop = _stopping.Token };
+        builder.Services.AddKahunaGrpc(limits);
+        AddServices(builder.Services, door, pass);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
         StatusEndpoint.Map(_app, _view, slot => _loops.Partition(slot).Figures, _storage, () => _loops.MemoryBytes);
-        GrpcServer grpc = new(
-            new GrpcServerOptions
-            {
-                MaxReceiveMessageBytes = (4 << 20) + Options.ValueBytesMax,
-                Outcome = new OutcomeTrailer(OutcomeErrors.OutcomeTrailer, OutcomeErrors.DidNotHappen, OutcomeErrors.Unknown),
-                StopToken = _stopping.Token,
-                Room = room,
-            },
-            _loggers.CreateLogger("Kahuna.Grpc"));
-        UnaryCalls calls = new(door, _forwarder);
-        door.Forward = new StreamForwarding(calls).Begin;
-        LocksService locks = new(new LockCalls(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token);
-        NodeServices.Bind(grpc, new KeyValuesService(calls), new SequencesService(calls, Options.Partitions), locks, new ClusterService(_view, door, pass, _stopping.Token));
-        HealthHandlers.AddTo(grpc, _health);
-        ReflectionHandlers.AddTo(grpc);
         TellHealth();
-        _app.MapGrpc(grpc);
+        _app.MapKahunaGrpc(limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"));
+        _app.MapNodeServices();
         _loggers.IsStarting = true;
         await _app.StartAsync(cancellationToken).ConfigureAwait(false);
         _loggers.IsStarting = false;
@@ -300,10 +290,21 @@ internal sealed class KahunaNode : IAsyncDisposable
         StartReport.Tell(Options, _log);
     }
 
+    private void AddServices(IServiceCollection services, RequestDoor door, NodePass pass)
+    {
+        UnaryCalls calls = new(door, _forwarder!);
+        door.Forward = new StreamForwarding(calls).Begin;
+        services.AddSingleton(new KeyValuesService(calls));
+        services.AddSingleton(new SequencesService(calls, Options.Partitions));
+        services.AddSingleton(new LocksService(new LockCalls(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
+        services.AddSingleton(new ClusterService(_view, door, pass, _stopping.Token));
+        services.AddSingleton(_health);
+    }
+
     private static string? TrustedCa(NodeOptions options) =>
         options.TrustedCaPath ?? (options.CertificatePath is null ? Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile) : null);
 
-    private void TellHealth() => _health.Set(NodeServices.Names, _view.IsReady(out _));
+    private void TellHealth() => NodeServices.TellHealth(_health, _view.IsReady(out _));
 
     private void OnStorageDead(Exception error)
     {

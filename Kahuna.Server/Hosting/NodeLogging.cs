@@ -1,3 +1,4 @@
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Hosting.Options;
 using Microsoft.Extensions.Logging.Console;
 
@@ -8,12 +9,12 @@ internal static class NodeLogging
 {
     private const string TimestampFormat = "yyyy-MM-ddTHH:mm:ss.fffZ";
 
-    /// <summary>Lines of <paramref name="level"/> and above; of the libraries below only warnings and worse.</summary>
+    /// <summary>Lines of <paramref name="level"/> and above; of the web server only warnings and worse, of the gRPC package nothing: each bad request would be a line with a stack trace, and <see cref="CallLog"/> has what matters.</summary>
     public static ThrottledLoggers Create(LogLevel level, LogFormat format)
     {
         ILoggerFactory console = LoggerFactory.Create(logging =>
         {
-            logging.SetMinimumLevel(level).AddFilter("Microsoft", LogLevel.Warning);
+            logging.SetMinimumLevel(level).AddFilter("Microsoft", LogLevel.Warning).AddFilter("Grpc", LogLevel.None);
             logging.Services.Configure<ConsoleLoggerOptions>(options => options.LogToStandardErrorThreshold = LogLevel.Trace);
             if (format == LogFormat.Json)
             {

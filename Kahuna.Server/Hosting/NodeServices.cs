@@ -1,42 +1,75 @@
-using Kahuna.Client.Wire.Protos;
+using System.Text;
+using Grpc.Health.V1;
+using Grpc.HealthCheck;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Json;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Server.Hosting.Options;
+using ServiceDescriptor = Google.Protobuf.Reflection.ServiceDescriptor;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>The list of gRPC services and methods that a node serves. Stateless.</summary>
+/// <summary>The gRPC services that a node serves, and what runs around their calls. Stateless.</summary>
 internal static class NodeServices
 {
     /// <summary>What the health service speaks of: the node as a whole (the empty name) and its services.</summary>
-    public static ReadOnlySpan<string> Names => s_names;
+    private static readonly string[] s_names = ["", .. Described().Select(static service => service.FullName)];
 
-    private static readonly string[] s_names = ["", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Cluster"];
+    /// <summary>Kahuna's own services.</summary>
+    public static IEnumerable<ServiceDescriptor> Described() =>
+    [
+        KeyValuesReflection.Descriptor.Services[0],
+        SequencesReflection.Descriptor.Services[0],
+        LocksReflection.Descriptor.Services[0],
+        ClusterReflection.Descriptor.Services[0],
+    ];
 
-    public static GrpcServer Bind(GrpcServer server, KeyValuesService keys, SequencesService sequences, LocksService locks, ClusterService cluster) => server
-        .AddService(KeyValuesReflection.Descriptor.Services[0], service => service
-            .Unary<SetKeyValueRequest, SetKeyValueResponse>(nameof(keys.SetKeyValue), keys.SetKeyValue)
-            .Unary<GetKeyValueRequest, GetKeyValueResponse>(nameof(keys.GetKeyValue), keys.GetKeyValue)
-            .Unary<ExistsKeyValueRequest, ExistsKeyValueResponse>(nameof(keys.ExistsKeyValue), keys.ExistsKeyValue)
-            .Unary<DeleteKeyValueRequest, DeleteKeyValueResponse>(nameof(keys.DeleteKeyValue), keys.DeleteKeyValue)
-            .Unary<ExtendKeyValueRequest, ExtendKeyValueResponse>(nameof(keys.ExtendKeyValue), keys.ExtendKeyValue)
-            .Unary<IncrementKeyValueRequest, IncrementKeyValueResponse>(nameof(keys.IncrementKeyValue), keys.IncrementKeyValue))
-        .AddService(SequencesReflection.Descriptor.Services[0], service => service
-            .Unary<CreateSequenceRequest, CreateSequenceResponse>(nameof(sequences.CreateSequence), sequences.CreateSequence)
-            .Unary<NextSequenceValueRequest, NextSequenceValueResponse>(nameof(sequences.NextSequenceValue), sequences.NextSequenceValue)
-            .Unary<ReserveSequenceRangeRequest, ReserveSequenceRangeResponse>(nameof(sequences.ReserveSequenceRange), sequences.ReserveSequenceRange)
-            .Unary<GetSequenceRequest, GetSequenceResponse>(nameof(sequences.GetSequence), sequences.GetSequence)
-            .Unary<UpdateSequenceRequest, UpdateSequenceResponse>(nameof(sequences.UpdateSequence), sequences.UpdateSequence)
-            .Unary<DeleteSequenceRequest, DeleteSequenceResponse>(nameof(sequences.DeleteSequence), sequences.DeleteSequence)
-            .Unary<ListSequencesRequest, ListSequencesResponse>(nameof(sequences.ListSequences), sequences.ListSequences))
-        .AddService(LocksReflection.Descriptor.Services[0], service => service
-            .Unary<AcquireLockRequest, AcquireLockResponse>(nameof(locks.AcquireLock), locks.AcquireLock)
-            .Unary<ExtendLockRequest, ExtendLockResponse>(nameof(locks.ExtendLock), locks.ExtendLock)
-            .Unary<ReleaseLockRequest, ReleaseLockResponse>(nameof(locks.ReleaseLock), locks.ReleaseLock)
-            .Unary<GetLockRequest, GetLockResponse>(nameof(locks.GetLock), locks.GetLock)
-            .Unary<ListLocksRequest, ListLocksResponse>(nameof(locks.ListLocks), locks.ListLocks)
-            .Unary<ObserveLockRequest, ObserveLockResponse>(nameof(locks.ObserveLock), locks.ObserveLock))
-        .AddService(ClusterReflection.Descriptor.Services[0], service => service
-            .Unary<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.DescribeCluster), cluster.DescribeCluster)
-            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(nameof(cluster.WatchCluster), cluster.WatchCluster)
-            .RawDuplex(nameof(cluster.Exchange), cluster.Exchange));
+    /// <summary>Adds the gRPC package, with its limits and the interceptor.</summary>
+    public static void AddKahunaGrpc(this IServiceCollection services, CallLimits limits)
+    {
+        services.AddSingleton<CallInterceptor>();
+        services.AddGrpc(options =>
+        {
+            options.MaxReceiveMessageSize = limits.MessageBytesMax;
+            options.MaxSendMessageSize = null;
+            options.Interceptors.Add<CallInterceptor>();
+        }).AddJsonTranscoding(static json => (json.TypeRegistry, json.JsonSettings.WriteInt64sAsStrings) = (JsonError.Types, true));
+        services.AddGrpcReflection();
+    }
+
+    /// <summary>Puts the services of a node, health and reflection behind the guard. Instances come from the application's services.</summary>
+    public static void MapKahunaGrpc(this WebApplication app, CallLimits limits, IEnumerable<ServiceDescriptor> checkedServices, ILogger log)
+    {
+        CallGuard guard = new(limits, [.. checkedServices, HealthReflection.Descriptor.Services[0]], log);
+        app.UseRouting();
+        app.UseGrpcWeb(new GrpcWebOptions { DefaultEnabled = true });
+        app.Use(next => http => guard.HandleAsync(http, next));
+        app.MapGrpcReflectionService();
+    }
+
+    /// <summary>Tells health checks whether the node serves.</summary>
+    public static void TellHealth(HealthServiceImpl health, bool serves)
+    {
+        foreach (string name in s_names)
+        {
+            health.SetStatus(name, serves ? HealthCheckResponse.Types.ServingStatus.Serving : HealthCheckResponse.Types.ServingStatus.NotServing);
+        }
+    }
+
+    /// <summary>Maps the services of a node.</summary>
+    public static void MapNodeServices(this WebApplication app)
+    {
+        app.MapGrpcService<KeyValuesService>();
+        app.MapGrpcService<SequencesService>();
+        app.MapGrpcService<LocksService>();
+        app.MapGrpcService<ClusterService>();
+        app.MapGrpcService<HealthServiceImpl>();
+        Lazy<byte[]> document = new(static () => Encoding.UTF8.GetBytes(OpenApiDocument.Of(Described(), ProductVersion.Text)));
+        app.MapGet("/openapi.json", http =>
+        {
+            http.Response.ContentType = "application/json; charset=utf-8";
+            return http.Response.Body.WriteAsync(document.Value).AsTask();
+        });
+    }
 }

@@ -1,6 +1,7 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Grpc.Core;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 
 namespace Kahuna.Tests.Api;
 
@@ -57,9 +58,9 @@ public sealed class CallNumbersTests(ThreeNodes nodes)
     {
         await IncrementAsync(true, Durability.Persistent, ("x-kahuna-session", _session), ("x-kahuna-sequence", "1"));
         await IncrementAsync(true, Durability.Persistent, ("x-kahuna-session", _session), ("x-kahuna-sequence", "2"), ("x-kahuna-confirmed", "1"));
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => IncrementAsync(false, Durability.Persistent, ("x-kahuna-session", _session), ("x-kahuna-sequence", "1")));
-        Assert.Equal(GrpcStatusCode.FailedPrecondition, error.Code);
-        Assert.Equal("unknown", error.Trailers.GetText("kahuna-outcome"));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => IncrementAsync(false, Durability.Persistent, ("x-kahuna-session", _session), ("x-kahuna-sequence", "1")));
+        Assert.Equal(StatusCode.FailedPrecondition, error.StatusCode);
+        Assert.Equal("unknown", error.Trailers.GetValue("kahuna-outcome"));
         await RefusedAsync($"x-kahuna-sequence is 5000; it must be 1 to 4,096 above x-kahuna-confirmed, which is 2.", ("x-kahuna-session", _session), ("x-kahuna-sequence", "5000"), ("x-kahuna-confirmed", "2"));
         Assert.Equal(3, await IncrementAsync(true, Durability.Persistent, ("x-kahuna-session", _session), ("x-kahuna-sequence", "5000")));
     }
@@ -80,17 +81,17 @@ public sealed class CallNumbersTests(ThreeNodes nodes)
 
         await IncrementAsync(true, Durability.Persistent, ("x-kahuna-idempotency-key", _key));
         IncrementKeyValueRequest other = new() { Key = _key, Durability = Durability.Persistent, Amount = 2 };
-        GrpcException reused = await Assert.ThrowsAsync<GrpcException>(() => CallAsync(other, IncrementKeyValueResponse.Parser, "IncrementKeyValue", true, [("x-kahuna-idempotency-key", _key)]));
-        Assert.Equal(GrpcStatusCode.InvalidArgument, reused.Code);
-        Assert.Equal("did-not-happen", reused.Trailers.GetText("kahuna-outcome"));
+        RpcException reused = await Assert.ThrowsAsync<RpcException>(() => CallAsync(other, IncrementKeyValueResponse.Parser, "IncrementKeyValue", true, [("x-kahuna-idempotency-key", _key)]));
+        Assert.Equal(StatusCode.InvalidArgument, reused.StatusCode);
+        Assert.Equal("did-not-happen", reused.Trailers.GetValue("kahuna-outcome"));
     }
 
     private async Task RefusedAsync(string words, params (string, string)[] headers)
     {
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => IncrementAsync(true, Durability.Persistent, headers));
-        Assert.Equal(GrpcStatusCode.InvalidArgument, error.Code);
-        Assert.Contains(words, error.Status.Message, StringComparison.Ordinal);
-        Assert.Equal("did-not-happen", error.Trailers.GetText("kahuna-outcome"));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => IncrementAsync(true, Durability.Persistent, headers));
+        Assert.Equal(StatusCode.InvalidArgument, error.StatusCode);
+        Assert.Contains(words, error.Status.Detail, StringComparison.Ordinal);
+        Assert.Equal("did-not-happen", error.Trailers.GetValue("kahuna-outcome"));
     }
 
     private async Task<long> IncrementAsync(bool throughLeader, Durability durability, params (string, string)[] headers)
@@ -106,13 +107,13 @@ public sealed class CallNumbersTests(ThreeNodes nodes)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply>
     {
-        GrpcMetadata metadata = [];
+        Metadata metadata = [];
         foreach ((string name, string value) in headers)
         {
             metadata.Add(name, value);
         }
 
-        CallOptions options = new() { Deadline = TimeSpan.FromMinutes(4), Headers = metadata };
+        CallOptions options = TestCalls.Within(TimeSpan.FromMinutes(4), metadata);
         return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, options);
     }
 }

@@ -4,7 +4,7 @@ using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
@@ -24,7 +24,7 @@ public sealed class ExchangeWindowTests
         const int FullAfter = Limits.InFlightPerStreamMax / FrameRequests;
         const int Frames = 3 * FullAfter;
         ReplyRoom room = new();
-        using PipedExchange exchange = new(Node(out _, room), new GrpcServerOptions { ReplyPatience = LastNet.Span });
+        using PipedExchange exchange = new(Node(out _, room), new CallLimits { ReplyPatience = LastNet.Span });
         await exchange.GreetAsync();
 
         // Their key is empty, so the door answers them while the frame is taken in. Nobody reads the answers.
@@ -58,7 +58,7 @@ public sealed class ExchangeWindowTests
         const int Sets = 200;
         RequestRoom held = new(RequestRoom.NodeBytesMax);
         NoLeader nobody = new();
-        using PipedExchange exchange = new(Node(out RequestDoor door, new ReplyRoom()), new GrpcServerOptions { Held = held, RequestReceiveTimeout = LastNet.Span, ReplyPatience = LastNet.Span });
+        using PipedExchange exchange = new(Node(out RequestDoor door, new ReplyRoom()), new CallLimits { Held = held, RequestPatience = LastNet.Span, ReplyPatience = LastNet.Span });
         door.Forward = new StreamForwarding(new UnaryCalls(door, nobody)).Begin;
         await exchange.GreetAsync();
         byte[] value = new byte[Mega - 1_000];

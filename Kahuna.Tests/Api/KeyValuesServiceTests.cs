@@ -1,6 +1,7 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Grpc.Core;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 
 namespace Kahuna.Tests.Api;
 
@@ -108,8 +109,8 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     {
         SetKeyValueRequest request = Set("v");
         request.Key = key;
-        GrpcException error = await RefusedAsync(request, GrpcStatusCode.InvalidArgument);
-        Assert.True(error.Status.Message.Contains(says, StringComparison.Ordinal), $"{what}: {error.Status.Message}");
+        RpcException error = await RefusedAsync(request, StatusCode.InvalidArgument);
+        Assert.True(error.Status.Detail.Contains(says, StringComparison.Ordinal), $"{what}: {error.Status.Detail}");
     }
 
     [Fact]
@@ -117,22 +118,22 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     {
         SetKeyValueRequest unset = Set("v");
         unset.Durability = Durability.Unspecified;
-        Assert.Contains("durability", (await RefusedAsync(unset, GrpcStatusCode.InvalidArgument)).Status.Message, StringComparison.Ordinal);
+        Assert.Contains("durability", (await RefusedAsync(unset, StatusCode.InvalidArgument)).Status.Detail, StringComparison.Ordinal);
         SetKeyValueRequest negative = Set("v");
         negative.TtlMs = -1;
-        Assert.Contains("ttl", (await RefusedAsync(negative, GrpcStatusCode.InvalidArgument)).Status.Message, StringComparison.OrdinalIgnoreCase);
+        Assert.Contains("ttl", (await RefusedAsync(negative, StatusCode.InvalidArgument)).Status.Detail, StringComparison.OrdinalIgnoreCase);
         SetKeyValueRequest contradictory = Set("v");
         contradictory.Conditions = new Conditions { IfAbsent = true, IfPresent = true };
-        await RefusedAsync(contradictory, GrpcStatusCode.InvalidArgument);
+        await RefusedAsync(contradictory, StatusCode.InvalidArgument);
         SetKeyValueRequest large = Set("v");
         large.Value = new Value { Data = ByteString.CopyFrom(new byte[(1 << 20) + 1]) };
-        Assert.Contains("1,048,576", (await RefusedAsync(large, GrpcStatusCode.InvalidArgument)).Status.Message, StringComparison.Ordinal);
+        Assert.Contains("1,048,576", (await RefusedAsync(large, StatusCode.InvalidArgument)).Status.Detail, StringComparison.Ordinal);
         SetKeyValueRequest missing = Set("v");
         missing.Value = null;
-        await RefusedAsync(missing, GrpcStatusCode.InvalidArgument);
+        await RefusedAsync(missing, StatusCode.InvalidArgument);
         GetKeyValueRequest zero = new() { Key = _key, Durability = Durability.Persistent, AtRevision = 0 };
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => CallAsync(zero, GetKeyValueResponse.Parser, "GetKeyValue"));
-        Assert.Equal(GrpcStatusCode.InvalidArgument, error.Code);
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => CallAsync(zero, GetKeyValueResponse.Parser, "GetKeyValue"));
+        Assert.Equal(StatusCode.InvalidArgument, error.StatusCode);
         Assert.False((await GetAsync()).Found);
     }
 
@@ -141,11 +142,11 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     {
         await SetAsync(Set("text"));
         IncrementKeyValueRequest increment = new() { Key = _key, Durability = Durability.Persistent, Amount = 1 };
-        GrpcException text = await Assert.ThrowsAsync<GrpcException>(() => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue"));
-        Assert.Equal(GrpcStatusCode.FailedPrecondition, text.Code);
+        RpcException text = await Assert.ThrowsAsync<RpcException>(() => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue"));
+        Assert.Equal(StatusCode.FailedPrecondition, text.StatusCode);
         await SetAsync(Set("9223372036854775807"));
-        GrpcException range = await Assert.ThrowsAsync<GrpcException>(() => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue", throughLeader: false));
-        Assert.Equal(GrpcStatusCode.OutOfRange, range.Code);
+        RpcException range = await Assert.ThrowsAsync<RpcException>(() => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue", throughLeader: false));
+        Assert.Equal(StatusCode.OutOfRange, range.StatusCode);
         Assert.Equal("9223372036854775807", (await GetAsync()).Value.Data.ToStringUtf8());
     }
 
@@ -173,16 +174,16 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     private Task<GetKeyValueResponse> GetAsync() =>
         CallAsync(new GetKeyValueRequest { Key = _key, Durability = Durability.Persistent }, GetKeyValueResponse.Parser, "GetKeyValue");
 
-    private async Task<GrpcException> RefusedAsync(SetKeyValueRequest request, GrpcStatusCode code)
+    private async Task<RpcException> RefusedAsync(SetKeyValueRequest request, StatusCode code)
     {
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => SetAsync(request));
-        Assert.Equal(code, error.Code);
-        Assert.Equal("did-not-happen", error.Trailers.GetText("kahuna-outcome"));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => SetAsync(request));
+        Assert.Equal(code, error.StatusCode);
+        Assert.Equal("did-not-happen", error.Trailers.GetValue("kahuna-outcome"));
         return error;
     }
 
     private Task<TReply> CallAsync<TRequest, TReply>(TRequest request, MessageParser<TReply> parser, string method, bool throughLeader = true)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
-        (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromMinutes(4) });
+        (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4)));
 }

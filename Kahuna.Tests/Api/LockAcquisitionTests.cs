@@ -1,9 +1,9 @@
+using Grpc.Core;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Client;
 using Kahuna.Tests.State.Locks;
 
@@ -22,7 +22,7 @@ public sealed class LockAcquisitionTests
     private Action<CommandKind>? _onTheWay;
     private bool _isClusterStill;
     private (long AtMs, (string Owner, long Token, long LeftMs)? Held) _atEnd;
-    private Func<CommandKind, GrpcException?> _fails = _ => null;
+    private Func<CommandKind, RpcException?> _fails = _ => null;
 
     [Fact]
     public async Task A_grant_counts_from_the_moment_at_which_it_was_asked_for()
@@ -124,8 +124,8 @@ public sealed class LockAcquisitionTests
             _caller.Cancel();
         }
 
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => waiting);
-        Assert.Equal((GrpcStatusCode.DeadlineExceeded, "unknown"), (error.Code, error.Trailers.GetText("kahuna-outcome")));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => waiting);
+        Assert.Equal((StatusCode.DeadlineExceeded, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
         Assert.Equal(0, _state.Get("l")!.Value.Waiters);
     }
 
@@ -138,7 +138,7 @@ public sealed class LockAcquisitionTests
         _state.Release("l", "first", first);
         Assert.True(Acquire("ann"));
         _caller.Cancel();
-        await Assert.ThrowsAsync<GrpcException>(() => waiting);
+        await Assert.ThrowsAsync<RpcException>(() => waiting);
         Assert.Equal("ann", _state.Get("l")!.Value.Holders.Single().Owner);
     }
 
@@ -149,8 +149,8 @@ public sealed class LockAcquisitionTests
         Task<AcquireLockResponse> waiting = Start("ann", leaseMs: 10_000, waitMs: 60_000);
         Run(() => _asked.Contains(CommandKind.LockAwait));
         _stopping.Cancel();
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => waiting);
-        Assert.Equal((GrpcStatusCode.Unavailable, "unknown"), (error.Code, error.Trailers.GetText("kahuna-outcome")));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => waiting);
+        Assert.Equal((StatusCode.Unavailable, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
         Assert.Equal(1, _state.Get("l")!.Value.Waiters);
         Assert.DoesNotContain(CommandKind.LockRelease, _asked);
     }
@@ -224,7 +224,7 @@ public sealed class LockAcquisitionTests
 
         if (ct.IsCancellationRequested)
         {
-            return Task.FromException<byte[]>(OutcomeErrors.Build(GrpcStatusCode.DeadlineExceeded, "Over.", OutcomeErrors.Unknown));
+            return Task.FromException<byte[]>(OutcomeErrors.Build(StatusCode.DeadlineExceeded, "Over.", OutcomeErrors.Unknown));
         }
 
         TellCluster();

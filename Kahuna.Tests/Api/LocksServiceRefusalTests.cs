@@ -1,6 +1,6 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Grpc.Core;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api;
 
@@ -53,7 +53,7 @@ public sealed class LocksServiceRefusalTests(ThreeNodes nodes)
         }
 
         Assert.Null(await locks.GetAsync(_name, Durability.Persistent));
-        await RefusedAsync(() => locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "ann"), new GrpcMetadata { { "x-kahuna-session", "1" } }), "x-kahuna-sequence is missing");
+        await RefusedAsync(() => locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "ann"), new Metadata { { "x-kahuna-session", "1" } }), "x-kahuna-sequence is missing");
     }
 
     [Theory]
@@ -129,8 +129,8 @@ public sealed class LocksServiceRefusalTests(ThreeNodes nodes)
 
     private static async Task RefusedAsync<T>(Func<Task<T>> call, string words)
     {
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(call);
-        Assert.Equal((GrpcStatusCode.InvalidArgument, "did-not-happen"), (error.Code, error.Trailers.GetText("kahuna-outcome")));
-        Assert.Contains(words, error.Status.Message, StringComparison.Ordinal);
+        RpcException error = await Assert.ThrowsAsync<RpcException>(call);
+        Assert.Equal((StatusCode.InvalidArgument, "did-not-happen"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+        Assert.Contains(words, error.Status.Detail, StringComparison.Ordinal);
     }
 }

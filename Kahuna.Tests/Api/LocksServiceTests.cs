@@ -1,6 +1,8 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Grpc.Core;
+using Grpc.Net.Client;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 
 namespace Kahuna.Tests.Api;
 
@@ -110,9 +112,9 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
         Task<AcquireLockResponse> late = await LateAsync(locks, 3);
 
         await gone.CancelAsync();
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => cancelled);
-        GrpcException deadline = await Assert.ThrowsAsync<GrpcException>(() => late);
-        Assert.Equal(GrpcStatusCode.DeadlineExceeded, deadline.Code);
+        Assert.Equal(StatusCode.Cancelled, (await Assert.ThrowsAsync<RpcException>(() => cancelled)).StatusCode);
+        RpcException deadline = await Assert.ThrowsAsync<RpcException>(() => late);
+        Assert.Equal(StatusCode.DeadlineExceeded, deadline.StatusCode);
         await Leader.UntilWaitingAsync(_name, Durability.Persistent, 1);
         Assert.False(patient.IsCompleted);
         await Leader.ReleaseAsync(_name, Durability.Persistent, "first", first.Token);
@@ -133,7 +135,7 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
                 }
             }
 
-            Assert.Equal(GrpcStatusCode.DeadlineExceeded, (await Assert.ThrowsAsync<GrpcException>(() => late)).Code);
+            Assert.Equal(StatusCode.DeadlineExceeded, (await Assert.ThrowsAsync<RpcException>(() => late)).StatusCode);
         }
 
         throw new TimeoutException($"No call was ever seen as one of {waiting} that wait.");
@@ -179,9 +181,9 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
             (Follower, new AcquireLockRequest(Permit("three", 3)) { Resource = _name }, "no semaphore"),
         })
         {
-            GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => locks.AcquireAsync(request));
-            Assert.Equal((GrpcStatusCode.FailedPrecondition, "did-not-happen"), (error.Code, error.Trailers.GetText("kahuna-outcome")));
-            Assert.Contains(words, error.Status.Message, StringComparison.Ordinal);
+            RpcException error = await Assert.ThrowsAsync<RpcException>(() => locks.AcquireAsync(request));
+            Assert.Equal((StatusCode.FailedPrecondition, "did-not-happen"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+            Assert.Contains(words, error.Status.Detail, StringComparison.Ordinal);
         }
     }
 
@@ -289,8 +291,8 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
 
             // A node that waited for its callers would cut the call at its own end, and not answer it.
             await own.Cluster.Nodes[stopping].DisposeAsync();
-            GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => waiting);
-            Assert.Equal((GrpcStatusCode.Unavailable, "unknown"), (error.Code, error.Trailers.GetText("kahuna-outcome")));
+            RpcException error = await Assert.ThrowsAsync<RpcException>(() => waiting);
+            Assert.Equal((StatusCode.Unavailable, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
 
             Assert.Equal(1, (await other.GetAsync(_name, durability))!.Waiting);
             Task<AcquireLockResponse> again = other.AcquireAsync(wants);
@@ -339,13 +341,13 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
         Assert.Equal(8, (await CallAsync(channel, "IncrementKeyValue", increment, IncrementKeyValueResponse.Parser)).Value);
 
         await Leader.ReleaseAsync($"{_name}/lock", durability, "ann", ann.Token);
-        await RefusedAsync(SetAsync, GrpcStatusCode.FailedPrecondition, "which nobody has");
+        await RefusedAsync(SetAsync, StatusCode.FailedPrecondition, "which nobody has");
         AcquireLockResponse bob = await Leader.AcquireAsync(UnaryLocks.Request($"{_name}/lock", durability, "bob"));
         string words = $"token {bob.Token} does";
-        await RefusedAsync(SetAsync, GrpcStatusCode.FailedPrecondition, words);
-        await RefusedAsync(() => CallAsync(channel, "ExtendKeyValue", extend, ExtendKeyValueResponse.Parser), GrpcStatusCode.FailedPrecondition, words);
-        await RefusedAsync(() => CallAsync(channel, "IncrementKeyValue", increment, IncrementKeyValueResponse.Parser), GrpcStatusCode.FailedPrecondition, words);
-        await RefusedAsync(() => CallAsync(channel, "DeleteKeyValue", delete, DeleteKeyValueResponse.Parser), GrpcStatusCode.FailedPrecondition, words);
+        await RefusedAsync(SetAsync, StatusCode.FailedPrecondition, words);
+        await RefusedAsync(() => CallAsync(channel, "ExtendKeyValue", extend, ExtendKeyValueResponse.Parser), StatusCode.FailedPrecondition, words);
+        await RefusedAsync(() => CallAsync(channel, "IncrementKeyValue", increment, IncrementKeyValueResponse.Parser), StatusCode.FailedPrecondition, words);
+        await RefusedAsync(() => CallAsync(channel, "DeleteKeyValue", delete, DeleteKeyValueResponse.Parser), StatusCode.FailedPrecondition, words);
         delete.Fence = new Fence(fence) { Token = bob.Token };
         Assert.True((await CallAsync(channel, "DeleteKeyValue", delete, DeleteKeyValueResponse.Parser)).Deleted);
 
@@ -358,19 +360,19 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
         })
         {
             set.Fence = bad;
-            await RefusedAsync(SetAsync, GrpcStatusCode.InvalidArgument, says);
+            await RefusedAsync(SetAsync, StatusCode.InvalidArgument, says);
         }
     }
 
-    private static async Task RefusedAsync<T>(Func<Task<T>> call, GrpcStatusCode code, string words)
+    private static async Task RefusedAsync<T>(Func<Task<T>> call, StatusCode code, string words)
     {
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(call);
-        Assert.Equal((code, "did-not-happen"), (error.Code, error.Trailers.GetText("kahuna-outcome")));
-        Assert.Contains(words, error.Status.Message, StringComparison.Ordinal);
+        RpcException error = await Assert.ThrowsAsync<RpcException>(call);
+        Assert.Equal((code, "did-not-happen"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+        Assert.Contains(words, error.Status.Detail, StringComparison.Ordinal);
     }
 
     private static Task<TReply> CallAsync<TRequest, TReply>(GrpcChannel channel, string method, TRequest request, MessageParser<TReply> parser)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
-        channel.UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromMinutes(4) });
+        channel.UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4)));
 }

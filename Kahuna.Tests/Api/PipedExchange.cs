@@ -1,17 +1,19 @@
 using System.Buffers.Binary;
 using System.IO.Pipelines;
+using Grpc.Core;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
+using Microsoft.Extensions.Logging.Abstractions;
 using Frame = Kahuna.Client.Wire.Frames.Frame;
+using WireFrame = Kahuna.Client.Wire.Protos.Frame;
 
 namespace Kahuna.Tests.Api;
 
@@ -28,7 +30,7 @@ internal sealed class PipedExchange : IDisposable
     private readonly FrameReader _frames = new();
     private readonly Stream _reader;
 
-    public PipedExchange(ClusterService service, GrpcServerOptions options)
+    public PipedExchange(ClusterService service, CallLimits options)
     {
         _reader = _answers.Reader.AsStream();
         DefaultHttpContext http = new();
@@ -38,9 +40,7 @@ internal sealed class PipedExchange : IDisposable
         http.Request.Method = HttpMethods.Post;
         http.Request.Path = Path;
         http.Request.ContentType = "application/grpc";
-        GrpcServer server = new(options);
-        server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange));
-        Served = server.HandleAsync(http);
+        Served = ServeAsync(service, new GuardedCall(http, options, MethodType.DuplexStreaming, null, NullLogger.Instance));
     }
 
     /// <summary>Ends with the stream.</summary>
@@ -99,6 +99,20 @@ internal sealed class PipedExchange : IDisposable
         _requests.Writer.Complete();
         _answers.Reader.Complete();
         _frames.Dispose();
+    }
+
+    private static async Task ServeAsync(ClusterService service, GuardedCall call)
+    {
+        Task served = new CallInterceptor().DuplexStreamingServerHandler<WireFrame, WireFrame>(null!, null!, new TestCallContext(call.Http), service.Exchange);
+        call.Watch();
+        try
+        {
+            await served;
+        }
+        finally
+        {
+            await call.CloseAsync();
+        }
     }
 
     private static int Count(ReadOnlySpan<byte> payload, Dictionary<OutcomeStatus, int> read)

@@ -1,9 +1,11 @@
 using System.Collections.Concurrent;
+using Grpc.Core;
 using Kahuna.Client;
 using Kahuna.Client.Sequences;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 using SequenceDescription = Kahuna.Client.Sequences.SequenceDescription;
+using Sequences = Kahuna.Client.Sequences.Sequences;
 
 namespace Kahuna.Tests.Api;
 
@@ -210,13 +212,13 @@ public sealed class SequencesTests(ThreeNodes nodes)
         Assert.Equal((1L, 9L, 7L), (got.Sequence.Increment, got.Sequence.Max, got.Sequence.Latest));
         Assert.True((await UnaryAsync("DeleteSequence", new DeleteSequenceRequest { Name = $"{_name}/7/x" }, DeleteSequenceResponse.Parser)).Deleted);
         Assert.Null((await UnaryAsync("GetSequence", new GetSequenceRequest { Name = $"{_name}/7/x" }, GetSequenceResponse.Parser)).Sequence);
-        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/7/x", Count = 1 }, GrpcStatusCode.NotFound);
-        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/6/x", Count = 0 }, GrpcStatusCode.InvalidArgument);
-        await RefusedAsync(new ReserveSequenceRangeRequest { Name = "", Count = 1 }, GrpcStatusCode.InvalidArgument);
+        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/7/x", Count = 1 }, StatusCode.NotFound);
+        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/6/x", Count = 0 }, StatusCode.InvalidArgument);
+        await RefusedAsync(new ReserveSequenceRangeRequest { Name = "", Count = 1 }, StatusCode.InvalidArgument);
         await UnaryAsync("CreateSequence", new CreateSequenceRequest { Name = $"{_name}/end", Max = 2 }, CreateSequenceResponse.Parser);
-        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/end", Count = 3 }, GrpcStatusCode.OutOfRange);
-        GrpcException token2 = await Assert.ThrowsAsync<GrpcException>(() => UnaryAsync("ListSequences", new ListSequencesRequest { PageToken = "x" }, ListSequencesResponse.Parser));
-        Assert.Equal(GrpcStatusCode.InvalidArgument, token2.Code);
+        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/end", Count = 3 }, StatusCode.OutOfRange);
+        RpcException token2 = await Assert.ThrowsAsync<RpcException>(() => UnaryAsync("ListSequences", new ListSequencesRequest { PageToken = "x" }, ListSequencesResponse.Parser));
+        Assert.Equal(StatusCode.InvalidArgument, token2.StatusCode);
     }
 
     private KahunaClient Connect() => KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
@@ -229,23 +231,23 @@ public sealed class SequencesTests(ThreeNodes nodes)
         Assert.Contains(words, failure.Message, StringComparison.Ordinal);
     }
 
-    private async Task RefusedAsync(ReserveSequenceRangeRequest request, GrpcStatusCode code)
+    private async Task RefusedAsync(ReserveSequenceRangeRequest request, StatusCode code)
     {
-        GrpcException error = await Assert.ThrowsAsync<GrpcException>(() => UnaryAsync("ReserveSequenceRange", request, ReserveSequenceRangeResponse.Parser));
-        Assert.Equal(code, error.Code);
-        Assert.Equal("did-not-happen", error.Trailers.GetText("kahuna-outcome"));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(() => UnaryAsync("ReserveSequenceRange", request, ReserveSequenceRangeResponse.Parser));
+        Assert.Equal(code, error.StatusCode);
+        Assert.Equal("did-not-happen", error.Trailers.GetValue("kahuna-outcome"));
     }
 
     private Task<TReply> UnaryAsync<TRequest, TReply>(string method, TRequest request, Google.Protobuf.MessageParser<TReply> parser, bool throughLeader = true, string? key = null)
         where TRequest : Google.Protobuf.IMessage<TRequest>
         where TReply : class, Google.Protobuf.IMessage<TReply>
     {
-        GrpcMetadata headers = [];
+        Metadata headers = [];
         if (key is not null)
         {
             headers.Add("x-kahuna-idempotency-key", key);
         }
 
-        return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.Sequences/{method}", request, parser, new CallOptions { Deadline = TimeSpan.FromMinutes(4), Headers = headers });
+        return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.Sequences/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4), headers));
     }
 }

@@ -1,8 +1,9 @@
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Net.Client;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Tests.Api.Grpc;
 
 namespace Kahuna.Tests.Api;
 
@@ -10,6 +11,7 @@ namespace Kahuna.Tests.Api;
 public sealed class ThreeNodes : IAsyncLifetime
 {
     private readonly List<GrpcChannel> _channels = [];
+    private readonly X509Certificate2Collection _roots = [];
 
     internal EmbeddedCluster Cluster { get; private set; } = null!;
 
@@ -22,40 +24,37 @@ public sealed class ThreeNodes : IAsyncLifetime
     /// <summary>A channel to a node.</summary>
     internal GrpcChannel Channel(int index) => _channels[index];
 
-    /// <summary>How channels to the nodes are made.</summary>
-    internal GrpcChannelOptions Options { get; private set; } = null!;
+    /// <summary>Another channel to a node that does not lead; the caller disposes it.</summary>
+    internal GrpcChannel OpenFollower() => Open((LeaderIndex + 1) % 3);
 
     internal int LeaderIndex => Math.Max(0, Cluster.Nodes[0].View.Status(0).Leader.Value - 1);
 
     public async Task InitializeAsync()
     {
         Cluster = await EmbeddedCluster.StartAsync(3);
-        X509Certificate2Collection roots = [];
-        roots.ImportFromPemFile(Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile));
-        Options = new GrpcChannelOptions
-        {
-            Tls = new SslClientAuthenticationOptions
-            {
-                CertificateChainPolicy = new X509ChainPolicy
-                {
-                    TrustMode = X509ChainTrustMode.CustomRootTrust,
-                    RevocationMode = X509RevocationMode.NoCheck,
-                    CustomTrustStore = { roots[0] },
-                },
-            },
-        };
-        _channels.AddRange(Cluster.Nodes.Select(node => new GrpcChannel(node.Options.Advertise, Options)));
+        _roots.ImportFromPemFile(Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile));
+        _channels.AddRange(Enumerable.Range(0, 3).Select(Open));
     }
 
     public async Task DisposeAsync()
     {
         foreach (GrpcChannel channel in _channels)
         {
-            await channel.DisposeAsync();
+            channel.Dispose();
         }
 
         await Cluster.DisposeAsync();
     }
+
+    private GrpcChannel Open(int index) => TestChannels.To(Cluster.Nodes[index].Options.Advertise, new SslClientAuthenticationOptions
+    {
+        CertificateChainPolicy = new X509ChainPolicy
+        {
+            TrustMode = X509ChainTrustMode.CustomRootTrust,
+            RevocationMode = X509RevocationMode.NoCheck,
+            CustomTrustStore = { _roots[0] },
+        },
+    });
 }
 
 [CollectionDefinition(nameof(ThreeNodesCollection))]

@@ -1,6 +1,8 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Grpc.Core;
+using Grpc.Net.Client;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 
 namespace Kahuna.Tests.Api;
 
@@ -21,23 +23,23 @@ internal sealed class UnaryLocks(GrpcChannel channel)
     }
 
     /// <summary>The same call again and again.</summary>
-    public static GrpcMetadata Numbered(ulong session, int sequence) => new()
+    public static Metadata Numbered(ulong session, int sequence) => new()
     {
         { "x-kahuna-session", session.ToString(System.Globalization.CultureInfo.InvariantCulture) },
         { "x-kahuna-sequence", sequence.ToString(System.Globalization.CultureInfo.InvariantCulture) },
     };
 
-    public Task<AcquireLockResponse> AcquireAsync(AcquireLockRequest request, GrpcMetadata? headers = null, TimeSpan? deadline = null, CancellationToken ct = default) =>
-        CallAsync("AcquireLock", request, AcquireLockResponse.Parser, new CallOptions { Deadline = deadline ?? s_patience, Headers = headers, CancellationToken = ct });
+    public Task<AcquireLockResponse> AcquireAsync(AcquireLockRequest request, Metadata? headers = null, TimeSpan? deadline = null, CancellationToken ct = default) =>
+        CallAsync("AcquireLock", request, AcquireLockResponse.Parser, TestCalls.Within(deadline ?? s_patience, headers, ct));
 
-    public Task<ExtendLockResponse> ExtendAsync(ExtendLockRequest request, GrpcMetadata? headers = null) =>
-        CallAsync("ExtendLock", request, ExtendLockResponse.Parser, new CallOptions { Deadline = s_patience, Headers = headers });
+    public Task<ExtendLockResponse> ExtendAsync(ExtendLockRequest request, Metadata? headers = null) =>
+        CallAsync("ExtendLock", request, ExtendLockResponse.Parser, TestCalls.Within(s_patience, headers));
 
-    public Task<ReleaseLockResponse> ReleaseAsync(string resource, Durability durability, string owner, long token, GrpcMetadata? headers = null) => CallAsync(
+    public Task<ReleaseLockResponse> ReleaseAsync(string resource, Durability durability, string owner, long token, Metadata? headers = null) => CallAsync(
         "ReleaseLock",
         new ReleaseLockRequest { Resource = resource, Durability = durability, Owner = owner, Token = token },
         ReleaseLockResponse.Parser,
-        new CallOptions { Deadline = s_patience, Headers = headers });
+        TestCalls.Within(s_patience, headers));
 
     public async Task<LockDescription?> GetAsync(string resource, Durability durability) =>
         (await CallAsync("GetLock", new GetLockRequest { Resource = resource, Durability = durability }, GetLockResponse.Parser)).Lock;
@@ -60,5 +62,5 @@ internal sealed class UnaryLocks(GrpcChannel channel)
     private Task<TReply> CallAsync<TRequest, TReply>(string method, TRequest request, MessageParser<TReply> parser, CallOptions? options = null)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
-        channel.UnaryAsync($"/kahuna.v1.Locks/{method}", request, parser, options ?? new CallOptions { Deadline = s_patience });
+        channel.UnaryAsync($"/kahuna.v1.Locks/{method}", request, parser, options ?? TestCalls.Within(s_patience));
 }

@@ -1,5 +1,6 @@
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;

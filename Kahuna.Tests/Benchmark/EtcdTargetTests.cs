@@ -2,7 +2,6 @@ using Google.Protobuf;
 using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Targets;
 using Kahuna.Benchmark.Targets.Etcd;
-using Kahuna.Client.Wire.Grpc;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -42,12 +41,29 @@ public sealed class EtcdTargetTests
         await using EtcdTarget target = Create(server, "--timeout 0.3");
         await target.ConnectAsync(CancellationToken.None);
         server.IsFull = true;
-        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(async () => await target.OpenSession(0).SetAsync("a", default));
+        EtcdException refused = await Assert.ThrowsAsync<EtcdException>(async () => await target.OpenSession(0).SetAsync("a", default));
         Assert.False(target.IsTimeout(refused));
-        Assert.Contains("database space exceeded", refused.Message, StringComparison.Ordinal);
+        Assert.Equal("ResourceExhausted: etcdserver: mvcc: database space exceeded", refused.Message);
         server.IsStuck = true;
-        GrpcException late = await Assert.ThrowsAsync<GrpcException>(async () => await target.OpenSession(0).SetAsync("a", default));
+        EtcdException late = await Assert.ThrowsAsync<EtcdException>(async () => await target.OpenSession(0).SetAsync("a", default));
         Assert.True(target.IsTimeout(late));
+        Assert.Equal("DeadlineExceeded: The deadline passed.", late.Message);
+    }
+
+    [Fact]
+    public async Task Who_is_not_there_is_named_and_found_later()
+    {
+        FakeEtcdServer server = await FakeEtcdServer.StartAsync();
+        Uri endpoint = new(server.Endpoint);
+        await using EtcdTarget target = Create(server, string.Empty);
+        await server.DisposeAsync();
+        TargetException missing = await Assert.ThrowsAsync<TargetException>(() => target.ConnectAsync(CancellationToken.None));
+        Assert.Equal($"etcd at {endpoint.Authority} cannot be reached: Unavailable: Connection refused ({endpoint.Authority})", missing.Message);
+        EtcdException failure = await Assert.ThrowsAsync<EtcdException>(async () => await target.OpenSession(0).GetAsync("a"));
+        Assert.False(target.IsTimeout(failure));
+        Assert.StartsWith("Unavailable: Connection refused", failure.Message, StringComparison.Ordinal);
+        await using FakeEtcdServer later = await FakeEtcdServer.StartAsync(endpoint.Port);
+        Assert.Equal(OperationResult.Miss, await target.OpenSession(0).GetAsync("a"));
     }
 
     private static EtcdTarget Create(FakeEtcdServer server, string arguments)

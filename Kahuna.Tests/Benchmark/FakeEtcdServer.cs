@@ -1,9 +1,10 @@
 using System.Collections.Concurrent;
 using System.Net;
 using Google.Protobuf;
+using Grpc.Core;
 using Kahuna.Benchmark.Targets.Etcd.Wire;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Tests.Api.Grpc;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
@@ -11,6 +12,7 @@ using Microsoft.AspNetCore.Hosting.Server.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -34,14 +36,16 @@ internal sealed class FakeEtcdServer : IAsyncDisposable
                 return next(connection);
             });
         }));
-        _app = builder.Build();
-        GrpcServer server = new(null);
-        server.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "KV"), service => service
+        CallLimits limits = new();
+        TestServices services = new();
+        services.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "KV"), service => service
             .Unary<PutRequest, PutResponse>("Put", (request, _) => PutAsync(request))
             .Unary<RangeRequest, RangeResponse>("Range", (request, _) => Task.FromResult(new RangeResponse { Count = _values.ContainsKey(request.Key) ? 1 : 0 })));
-        server.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "Maintenance"), service => service
+        services.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "Maintenance"), service => service
             .Unary<StatusRequest, StatusResponse>("Status", (_, _) => Task.FromResult(new StatusResponse { Version = "3.9.9" })));
-        _app.MapGrpc(server);
+        services.AddTo(builder.Services, limits);
+        _app = builder.Build();
+        services.MapTo(_app, limits, NullLogger.Instance);
     }
 
     public string Endpoint => _app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single();
@@ -74,7 +78,7 @@ internal sealed class FakeEtcdServer : IAsyncDisposable
 
         if (IsFull)
         {
-            throw new GrpcException(GrpcStatusCode.ResourceExhausted, "etcdserver: mvcc: database space exceeded");
+            throw new RpcException(new Status(StatusCode.ResourceExhausted, "etcdserver: mvcc: database space exceeded"));
         }
 
         _values[request.Key] = request.Value;

@@ -3,7 +3,6 @@ using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Tests.Api.Grpc;
 using Xunit.Abstractions;
 
@@ -27,11 +26,11 @@ public sealed class HeapLimitTests(ITestOutputHelper output)
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(LastNet.Call);
             await client.KeyValues.SetAsync("big", new byte[1 << 20]);
-            await using GrpcChannel channel = FloodClient.ChannelTo(new Uri(cluster.Nodes[0].Url));
-            List<RawDuplexCall> readers = [];
+            using HttpMessageInvoker connection = RawCall.Connection();
+            List<RawCall> readers = [];
             for (int i = 0; i < 4; i++)
             {
-                RawDuplexCall reader = await channel.OpenRawDuplexAsync("/kahuna.v1.Cluster/Exchange", null, CancellationToken.None);
+                RawCall reader = await RawCall.OpenAsync(connection, new Uri(cluster.Nodes[0].Url), "/kahuna.v1.Cluster/Exchange");
                 readers.Add(reader);
                 await AskAsync(reader);
             }
@@ -79,12 +78,12 @@ public sealed class HeapLimitTests(ITestOutputHelper output)
         });
     }
 
-    private static async Task AskAsync(RawDuplexCall reader)
+    private static async Task AskAsync(RawCall reader)
     {
         ByteBuffer frames = ByteBuffer.Rent();
         Frame.Begin(frames, FrameKind.Hello, Limits.WireVersion);
         Frame.End(frames, 0);
-        await reader.RequestStream.WriteAsync(frames.Written.ToArray());
+        await reader.WriteAsync(frames.Written.ToArray());
         frames.Length = 0;
         ByteBuffer command = ByteBuffer.Rent();
         new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = "big"u8 }.Write(command);
@@ -98,8 +97,7 @@ public sealed class HeapLimitTests(ITestOutputHelper output)
         }
 
         Frame.End(frames, Reads);
-        await reader.RequestStream.WriteAsync(frames.Written.ToArray());
-        await reader.RequestStream.FlushAsync();
+        await reader.WriteAsync(frames.Written.ToArray());
         command.Return();
         frames.Return();
     }

@@ -1,6 +1,6 @@
 using System.Net.Security;
+using Grpc.Net.Client;
 using Kahuna.Client;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Tests.Api.Grpc;
 using Xunit.Abstractions;
 
@@ -10,13 +10,13 @@ namespace Kahuna.Tests.Cluster;
 [Collection(ClusterCollection.Name)]
 public sealed class ServerFloodTests(ITestOutputHelper output)
 {
-    private const int Descriptors = 256;
+    private const int Descriptors = 320;
     private const int Connections = 400;
 
     private static readonly TimeSpan s_patience = LastNet.Span;
 
     [Fact]
-    public async Task Node_of_256_descriptors_outlives_400_held_connections()
+    public async Task Node_of_320_descriptors_outlives_400_held_connections()
     {
         await using ProcessCluster cluster = new(output, nodes: 1);
         cluster.Nodes[0].Descriptors = Descriptors;
@@ -60,7 +60,7 @@ public sealed class ServerFloodTests(ITestOutputHelper output)
             Task refused = FloodClient.OpenStreamsRudelyAsync(address, "/kahuna.v1.Cluster/Exchange", streams: 20_000);
             await other.KeyValues.SetAsync("flood/during", "kept");
             await refused.WaitAsync(s_patience);
-            await using GrpcChannel late = FloodClient.ChannelTo(address);
+            using GrpcChannel late = FloodClient.ChannelTo(address);
             await FloodClient.DescribeAsync(late);
             Assert.Equal("kept", (await other.KeyValues.GetAsync("flood/during")).Value.AsString());
             Assert.Equal(0, cluster.Nodes[0].Stop());

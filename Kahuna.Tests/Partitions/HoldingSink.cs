@@ -1,5 +1,5 @@
 using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Partitions;
 
 namespace Kahuna.Tests.Partitions;

@@ -17,7 +17,7 @@ internal static class Repository
 
     /// <summary>Files that people read and write, by extension; scripts without one are included.</summary>
     public static IEnumerable<string> TextFiles => Files.Where(file =>
-        Path.GetExtension(file) is ".cs" or ".sh" or ".py" or ".md" or ".proto" or ".json" or ".csproj" or ".props" or ".targets" or ".config" or ".sln" or ".editorconfig" or ".txt" or ".js" or "");
+        Path.GetExtension(file) is ".cs" or ".sh" or ".py" or ".md" or ".proto" or ".json" or ".csproj" or ".props" or ".targets" or ".config" or ".sln" or ".editorconfig" or ".txt" or ".js" or ".mjs" or "");
 
     public static string FullPath(string file) => Path.Combine(Root, file);
 

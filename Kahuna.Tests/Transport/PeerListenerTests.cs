@@ -39,7 +39,7 @@ public sealed class PeerListenerTests
         // A hello of no bytes at all, whose version is read all the same.
         using Socket stranger = await ConnectAsync(host.Address.Port, Convert.FromHexString("160301000401000000"));
         Assert.True(await EndsAsync(stranger));
-        Assert.Empty(log.Lines);
+        Assert.DoesNotContain(log.Lines, static line => !line.Contains("bind method", StringComparison.Ordinal));
     }
 
     [Theory]

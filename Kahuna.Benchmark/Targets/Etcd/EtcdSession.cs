@@ -1,28 +1,38 @@
 using Google.Protobuf;
+using Grpc.Core;
 using Kahuna.Benchmark.Targets.Etcd.Wire;
-using Kahuna.Client.Wire.Grpc;
 
 namespace Kahuna.Benchmark.Targets.Etcd;
 
-/// <summary>One worker's way to etcd. The request objects are reused: a call encodes its request before it returns to the worker.</summary>
-internal sealed class EtcdSession(GrpcChannel channel, TimeSpan timeout) : ITargetSession
+/// <summary>One worker's way to etcd.</summary>
+internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : ITargetSession
 {
-    private readonly PutRequest _put = new();
-    private readonly RangeRequest _range = new();
-    private readonly CallOptions _call = new() { Deadline = timeout };
-
     public async ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value)
     {
-        _put.Key = ByteString.CopyFromUtf8(key);
-        _put.Value = UnsafeByteOperations.UnsafeWrap(value);
-        await channel.UnaryAsync("/etcdserverpb.KV/Put", _put, PutResponse.Parser, _call).ConfigureAwait(false);
-        return OperationResult.Success;
+        PutRequest put = new() { Key = ByteString.CopyFromUtf8(key), Value = UnsafeByteOperations.UnsafeWrap(value) };
+        try
+        {
+            await client.PutAsync(put, Call()).ConfigureAwait(false);
+            return OperationResult.Success;
+        }
+        catch (RpcException failure)
+        {
+            throw new EtcdException(failure);
+        }
     }
 
     public async ValueTask<OperationResult> GetAsync(string key)
     {
-        _range.Key = ByteString.CopyFromUtf8(key);
-        RangeResponse reply = await channel.UnaryAsync("/etcdserverpb.KV/Range", _range, RangeResponse.Parser, _call).ConfigureAwait(false);
-        return reply.Count > 0 ? OperationResult.Success : OperationResult.Miss;
+        try
+        {
+            RangeResponse reply = await client.RangeAsync(new RangeRequest { Key = ByteString.CopyFromUtf8(key) }, Call()).ConfigureAwait(false);
+            return reply.Count > 0 ? OperationResult.Success : OperationResult.Miss;
+        }
+        catch (RpcException failure)
+        {
+            throw new EtcdException(failure);
+        }
     }
+
+    private CallOptions Call() => new(deadline: DateTime.UtcNow + timeout);
 }

@@ -1,6 +1,9 @@
+using System.Net;
+using System.Net.Sockets;
+using Grpc.Core;
+using Grpc.Net.Client;
 using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Targets.Etcd.Wire;
-using Kahuna.Client.Wire.Grpc;
 
 namespace Kahuna.Benchmark.Targets.Etcd;
 
@@ -21,42 +24,83 @@ internal sealed class EtcdTarget : ITarget
         for (int i = 0; i < _channels.Length; i++)
         {
             Uri endpoint = options.Source.Endpoints[i % options.Source.Endpoints.Count];
-            _channels[i] = new GrpcChannel(endpoint, new GrpcChannelOptions { ConnectTimeout = options.ConnectTimeout, EnableMultipleHttp2Connections = false });
+            _channels[i] = Open(endpoint, options.ConnectTimeout);
         }
     }
 
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
     {
-        CallOptions call = new() { Deadline = _options.ConnectTimeout, CancellationToken = cancellationToken };
         string version = string.Empty;
         foreach (GrpcChannel channel in _channels)
         {
             try
             {
-                StatusResponse status = await channel.UnaryAsync("/etcdserverpb.Maintenance/Status", new StatusRequest(), StatusResponse.Parser, call).ConfigureAwait(false);
+                CallOptions call = new(deadline: DateTime.UtcNow + _options.ConnectTimeout, cancellationToken: cancellationToken);
+                StatusResponse status = await new Maintenance.MaintenanceClient(channel).StatusAsync(new StatusRequest(), call).ConfigureAwait(false);
                 version = status.Version;
             }
-            catch (GrpcException failure)
+            catch (RpcException failure)
             {
-                throw new TargetException($"etcd at {channel.Address.Authority} cannot be reached: {failure.Message}", failure);
+                cancellationToken.ThrowIfCancellationRequested();
+                throw new TargetException($"etcd at {channel.Target} cannot be reached: {new EtcdException(failure).Message}", failure);
             }
         }
 
         return new TargetDescription("etcd", version, [.. _options.Source.Endpoints.Select(endpoint => $"http://{endpoint.Authority}")]);
     }
 
-    public ITargetSession OpenSession(int worker) => new EtcdSession(_channels[worker % _channels.Length], _options.Timeout);
+    public ITargetSession OpenSession(int worker) => new EtcdSession(new KV.KVClient(_channels[worker % _channels.Length]), _options.Timeout);
 
-    public bool IsTimeout(Exception failure) => failure is GrpcException { Code: GrpcStatusCode.DeadlineExceeded };
+    public bool IsTimeout(Exception failure) => failure is EtcdException { Code: StatusCode.DeadlineExceeded };
 
-    public async ValueTask DisposeAsync()
+    public ValueTask DisposeAsync()
     {
         foreach (GrpcChannel channel in _channels)
         {
-            await channel.DisposeAsync().ConfigureAwait(false);
+            channel.Dispose();
         }
+
+        return ValueTask.CompletedTask;
     }
 
     /// <summary>What gave etcd its highest rate: one connection per endpoint up to 256 workers, one per 128 workers above.</summary>
     private static int ChooseConnections(BenchOptions options) => Math.Max(options.Source.Endpoints.Count, Math.Min(options.Concurrency / 128, 16));
+
+    /// <summary>A channel of one connection, with TLS for https and with prior knowledge of HTTP/2 for http.</summary>
+    private static GrpcChannel Open(Uri endpoint, TimeSpan connectTimeout)
+    {
+        SocketsHttpHandler handler = new()
+        {
+            ActivityHeadersPropagator = null,
+            AllowAutoRedirect = false,
+            AutomaticDecompression = DecompressionMethods.None,
+            ConnectCallback = DialAsync,
+            ConnectTimeout = connectTimeout,
+            EnableMultipleHttp2Connections = false,
+            InitialHttp2StreamWindowSize = 1 << 20,
+            KeepAlivePingDelay = TimeSpan.FromSeconds(15),
+            KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
+            KeepAlivePingTimeout = TimeSpan.FromSeconds(10),
+            PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan,
+            UseCookies = false,
+            UseProxy = false,
+        };
+        return GrpcChannel.ForAddress(endpoint, new GrpcChannelOptions { HttpHandler = handler, DisposeHttpClient = true });
+    }
+
+    /// <summary>With it a lost connection is made again by the next call; without, the gRPC client would first pause, for up to two minutes.</summary>
+    private static async ValueTask<Stream> DialAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
+    {
+        Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        try
+        {
+            await socket.ConnectAsync(context.DnsEndPoint, cancellationToken).ConfigureAwait(false);
+            return new NetworkStream(socket, ownsSocket: true);
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
+    }
 }

@@ -1,12 +1,15 @@
 using System.Buffers.Binary;
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Core;
+using Kahuna.Client.Connection;
 using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc.Protos;
+using CallOptions = Grpc.Core.CallOptions;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>The four kinds of calls and the raw stream, from our client to our server.</summary>
+/// <summary>The four kinds of calls and the raw stream, from a client to our server.</summary>
 public sealed class CallKindTests
 {
     private const string Set = "/kahuna.v1.KeyValues/SetKeyValue";
@@ -35,7 +38,7 @@ public sealed class CallKindTests
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
         byte[] value = new byte[3 << 20];
         new Random(1).NextBytes(value);
-        CallOptions options = new() { Gzip = gzip };
+        CallOptions options = new(gzip ? TestCalls.Gzip : null);
         await host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = "a", Value = new Value { Data = ByteString.CopyFrom(value) }, Durability = Durability.Persistent }, SetKeyValueResponse.Parser, options);
         GetKeyValueResponse read = await host.Channel.UnaryAsync(Get, new GetKeyValueRequest { Key = "a", Durability = Durability.Persistent }, GetKeyValueResponse.Parser, options);
         Assert.Equal(value, read.Value.Data.ToByteArray());
@@ -45,23 +48,24 @@ public sealed class CallKindTests
     public async Task A_status_of_the_handler_arrives_with_its_trailers()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        GrpcException failure = await Assert.ThrowsAsync<GrpcException>(() => host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = "a" }, SetKeyValueResponse.Parser));
-        Assert.Equal(GrpcStatusCode.InvalidArgument, failure.Code);
-        Assert.Equal("durability is unset; give PERSISTENT or EPHEMERAL.", failure.Status.Message);
-        Assert.Equal("did-not-happen", failure.Trailers.GetText("kahuna-outcome"));
+        RpcException failure = await Assert.ThrowsAsync<RpcException>(() => host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = "a" }, SetKeyValueResponse.Parser));
+        Assert.Equal(StatusCode.InvalidArgument, failure.StatusCode);
+        Assert.Equal("durability is unset; give PERSISTENT or EPHEMERAL.", failure.Status.Detail);
+        Assert.Equal("did-not-happen", failure.Trailers.GetValue("kahuna-outcome"));
     }
 
     [Fact]
     public async Task A_client_stream_is_counted()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using ClientStreamingCall<EchoMessage, SinkResponse> call = host.Channel.ClientStreaming<EchoMessage, SinkResponse>("/kahuna.test.Streams/Sink", SinkResponse.Parser);
+        using AsyncClientStreamingCall<EchoMessage, SinkResponse> call = host.Channel.ClientStreaming<EchoMessage, SinkResponse>("/kahuna.test.Streams/Sink", SinkResponse.Parser);
         for (int i = 0; i < 100; i++)
         {
-            await call.WriteAsync(new EchoMessage { Payload = ByteString.CopyFrom(new byte[i]) });
+            await call.RequestStream.WriteAsync(new EchoMessage { Payload = ByteString.CopyFrom(new byte[i]) });
         }
 
-        SinkResponse total = await call.CompleteAsync();
+        await call.RequestStream.CompleteAsync();
+        SinkResponse total = await call;
         Assert.Equal(100u, total.Messages);
         Assert.Equal(4950u, total.Bytes);
     }
@@ -85,15 +89,15 @@ public sealed class CallKindTests
     public async Task A_duplex_stream_answers_while_it_is_written()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using DuplexStreamingCall<EchoMessage, EchoMessage> call = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>("/kahuna.test.Streams/Echo", EchoMessage.Parser);
+        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> call = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>("/kahuna.test.Streams/Echo", EchoMessage.Parser);
         for (int i = 0; i < 50; i++)
         {
-            await call.WriteAsync(new EchoMessage { Payload = ByteString.CopyFromUtf8($"m{i}") });
+            await call.RequestStream.WriteAsync(new EchoMessage { Payload = ByteString.CopyFromUtf8($"m{i}") });
             EchoMessage? reply = await call.ReadAsync();
             Assert.Equal($"m{i}", reply!.Payload.ToStringUtf8());
         }
 
-        call.CompleteRequests();
+        await call.RequestStream.CompleteAsync();
         Assert.Null(await call.ReadAsync());
     }
 
@@ -101,22 +105,21 @@ public sealed class CallKindTests
     public async Task A_raw_stream_carries_frames_and_ends_with_a_status()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using RawDuplexCall call = await host.Channel.OpenRawDuplexAsync("/kahuna.v1.Cluster/Exchange", null, CancellationToken.None);
+        using RawCall call = await RawCall.OpenAsync(host.Address, "/kahuna.v1.Cluster/Exchange");
         byte[] frame = new byte[5 + 1000];
         frame.AsSpan(5).Fill(7);
         BinaryPrimitives.WriteUInt32BigEndian(frame.AsSpan(1), 1000);
         byte[] answer = new byte[frame.Length];
         for (int i = 0; i < 100; i++)
         {
-            await call.RequestStream.WriteAsync(frame);
-            await call.RequestStream.FlushAsync();
-            await call.ResponseStream.ReadExactlyAsync(answer);
+            await call.WriteAsync(frame);
+            await call.ReadExactlyAsync(answer);
             Assert.Equal(frame, answer);
         }
 
-        await call.CompleteRequestsAsync();
-        Assert.Equal(0, await call.ResponseStream.ReadAsync(answer));
-        Assert.Equal(GrpcStatus.Success, await call.GetStatusAsync());
+        call.CompleteRequests();
+        Assert.Equal(0, await call.ReadAsync(answer));
+        Assert.Equal(new StreamStatus(RawCall.OK, ""), await call.StatusAsync());
     }
 
     [Fact]

@@ -1,5 +1,4 @@
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Grpc.Core;
 using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -10,13 +9,13 @@ internal static class EchoHandlers
     private const uint DelayMsMax = 60_000;
 
     /// <summary>Answers each message with the same bytes, in order, after the delay that it asks for.</summary>
-    public static async Task EchoAsync(GrpcStreamReader<EchoMessage> requests, GrpcStreamWriter<EchoMessage> replies, CallContext call)
+    public static async Task EchoAsync(IAsyncStreamReader<EchoMessage> requests, IServerStreamWriter<EchoMessage> replies, ServerCallContext call)
     {
-        while (await requests.ReadAsync() is { } message)
+        await foreach (EchoMessage message in requests.ReadAllAsync())
         {
             if (message.DelayMs > DelayMsMax)
             {
-                throw new GrpcException(GrpcStatusCode.InvalidArgument, $"delay_ms is {message.DelayMs}; at most {DelayMsMax} is allowed.");
+                throw new RpcException(new Status(StatusCode.InvalidArgument, $"delay_ms is {message.DelayMs}; at most {DelayMsMax} is allowed."));
             }
 
             if (message.DelayMs > 0)
@@ -29,10 +28,10 @@ internal static class EchoHandlers
     }
 
     /// <summary>Counts what the caller sends until its end.</summary>
-    public static async Task<SinkResponse> SinkAsync(GrpcStreamReader<EchoMessage> requests, CallContext call)
+    public static async Task<SinkResponse> SinkAsync(IAsyncStreamReader<EchoMessage> requests, ServerCallContext call)
     {
         SinkResponse total = new();
-        while (await requests.ReadAsync() is { } message)
+        await foreach (EchoMessage message in requests.ReadAllAsync())
         {
             total.Messages++;
             total.Bytes += (ulong)message.Payload.Length;

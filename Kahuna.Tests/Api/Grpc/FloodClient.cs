@@ -2,7 +2,8 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Text;
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Core;
+using Grpc.Net.Client;
 using Kahuna.Client.Wire.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -115,26 +116,27 @@ internal static class FloodClient
         {
             try
             {
-                await using GrpcChannel channel = ChannelTo(address);
+                using GrpcChannel channel = ChannelTo(address);
                 await DescribeAsync(channel);
                 return;
             }
-            catch (GrpcException e) when (e.Code == GrpcStatusCode.Unavailable && Environment.TickCount64 < until)
+            catch (RpcException e) when (e.StatusCode == StatusCode.Unavailable && Environment.TickCount64 < until)
             {
                 await Task.Yield();
             }
         }
     }
 
-    public static GrpcChannel ChannelTo(Uri address) =>
-        new(address, new GrpcChannelOptions { Tls = new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = static (_, _, _, _) => true } });
+    public static GrpcChannel ChannelTo(Uri address) => TestChannels.To(address, AnyServer());
 
     public static Task<DescribeClusterResponse> DescribeAsync(GrpcChannel channel) =>
-        channel.UnaryAsync("/kahuna.v1.Cluster/DescribeCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser, new CallOptions { Deadline = s_deadline });
+        channel.UnaryAsync("/kahuna.v1.Cluster/DescribeCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser, TestCalls.Within(s_deadline));
 
     /// <summary>HPACK: :method POST, :scheme https, and :path, :authority and content-type as literals that are not indexed.</summary>
     internal static byte[] HeaderBlock(string authority, string path) =>
         [0x83, 0x87, .. Literal(4, path), .. Literal(1, authority), 0x0f, 0x10, .. Text("application/grpc")];
+
+    private static SslClientAuthenticationOptions AnyServer() => new() { RemoteCertificateValidationCallback = static (_, _, _, _) => true };
 
     /// <summary>A connection on which streams can be opened.</summary>
     private static async Task<SslStream> GreetAsync(Uri address)

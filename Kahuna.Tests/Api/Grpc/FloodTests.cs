@@ -1,5 +1,6 @@
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Grpc.Core;
+using Grpc.Net.Client;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Transport;
 using Kahuna.Tests.Api.Grpc.Protos;
@@ -8,6 +9,7 @@ using Kahuna.Tests.Transport;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Http;
 using Microsoft.Extensions.Logging;
+using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -22,18 +24,18 @@ public sealed class FloodTests
     [Fact]
     public async Task Streams_past_the_limit_of_a_connection_wait_for_their_turn()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { StreamsPerConnectionMax = int.MaxValue });
-        await using GrpcChannel channel = new(host.Address, new GrpcChannelOptions { Tls = TestCertificate.Trust, EnableMultipleHttp2Connections = false });
-        DuplexStreamingCall<EchoMessage, EchoMessage>[] calls =
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { StreamsPerConnectionMax = int.MaxValue });
+        using GrpcChannel channel = TestChannels.To(host.Address);
+        AsyncDuplexStreamingCall<EchoMessage, EchoMessage>[] calls =
             [.. Enumerable.Range(0, KestrelLimits.StreamsPerConnectionMax + 500).Select(_ => channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser))];
         await FloodClient.DescribeAsync(host.Channel);
         await Task.WhenAll(calls.Select(async call =>
         {
             using (call)
             {
-                await call.WriteAsync(new EchoMessage());
+                await call.RequestStream.WriteAsync(new EchoMessage());
                 Assert.NotNull(await call.ReadAsync());
-                call.CompleteRequests();
+                await call.RequestStream.CompleteAsync();
                 Assert.Null(await call.ReadAsync());
             }
         })).WaitAsync(s_patience);
@@ -66,10 +68,10 @@ public sealed class FloodTests
         ConnectionShare share = new(new DefaultConnectionContext());
         DefaultHttpContext http = new() { RequestAborted = new CancellationToken(canceled: true) };
         http.Features.Set(share);
-        GrpcServer server = new(null, null);
+        CallGuard guard = new(new CallLimits(), [], NullLogger.Instance);
         for (int i = 0; i < ConnectionShare.Resets.Burst; i++)
         {
-            await server.HandleAsync(http);
+            await guard.HandleAsync(http, static _ => throw new InvalidOperationException("It was begun."));
         }
 
         Assert.Empty(http.Response.Headers);

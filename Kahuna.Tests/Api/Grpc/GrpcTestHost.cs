@@ -1,7 +1,7 @@
 using System.Net;
 using System.Net.Security;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Grpc.Net.Client;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
 using Kahuna.Tests.Partitions;
@@ -30,7 +30,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         _app = app;
         _links = links;
         Address = new Uri(app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
-        Channel = new GrpcChannel(Address, new GrpcChannelOptions { Tls = TestCertificate.Trust });
+        Channel = TestChannels.To(Address);
     }
 
     public Uri Address { get; }
@@ -40,12 +40,14 @@ internal sealed class GrpcTestHost : IAsyncDisposable
 
     /// <summary>Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory. <paramref name="loggers"/> gets what the HTTP server says.</summary>
     public static async Task<GrpcTestHost> StartAsync(
-        Action<GrpcServer>? services = null,
-        GrpcServerOptions? options = null,
+        Action<TestServices>? services = null,
+        CallLimits? options = null,
         bool tls = true,
         ILogger? log = null,
         ILoggerFactory? loggers = null,
-        Func<ConnectionDelegate, ConnectionDelegate>? middleware = null)
+        Func<ConnectionDelegate, ConnectionDelegate>? middleware = null,
+        Action<IServiceCollection>? configure = null,
+        Action<WebApplication>? map = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
@@ -75,11 +77,15 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         });
         PeerLinks links = NoPeers(certificate);
         builder.Services.AddKahunaPeers(links);
+        TestServices made = new();
+        (services ?? new InMemoryServices().Bind)(made);
+        CallLimits limits = options ?? new CallLimits();
+        made.AddTo(builder.Services, limits);
+        configure?.Invoke(builder.Services);
         WebApplication app = builder.Build();
-        GrpcServer server = new(options, log);
-        (services ?? new InMemoryServices().Bind)(server);
-        app.MapGrpc(server);
-        app.Run(http => http.Response.WriteAsync("not grpc"));
+        made.MapTo(app, limits, log ?? NullLogger.Instance);
+        map?.Invoke(app);
+        app.MapFallback(http => http.Response.WriteAsync("not grpc"));
         await app.StartAsync();
         return new GrpcTestHost(app, links);
     }
@@ -88,7 +94,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        await Channel.DisposeAsync();
+        Channel.Dispose();
         await _app.DisposeAsync();
         await _links.DisposeAsync();
     }

@@ -1,7 +1,7 @@
 using System.Collections.Concurrent;
-using Kahuna.Client.Wire.Grpc;
+using Grpc.Core;
 using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -12,7 +12,7 @@ internal sealed class InMemoryServices
     private readonly ConcurrentDictionary<string, (Value Value, long Revision)> _values = new();
     private long _revision;
 
-    public void Bind(GrpcServer server)
+    public void Bind(TestServices server)
     {
         server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
             .Unary<SetKeyValueRequest, SetKeyValueResponse>("SetKeyValue", SetAsync)
@@ -28,7 +28,7 @@ internal sealed class InMemoryServices
 
     private static DescribeClusterResponse Describe() => new() { ClusterId = "test", NodeId = 1, ServerVersion = "0.1.0", Ready = true };
 
-    private static async Task WatchAsync(DescribeClusterRequest request, GrpcStreamWriter<DescribeClusterResponse> replies, CallContext call)
+    private static async Task WatchAsync(DescribeClusterRequest request, IServerStreamWriter<DescribeClusterResponse> replies, ServerCallContext call)
     {
         await replies.WriteAsync(Describe());
         await Task.Delay(Timeout.Infinite, call.CancellationToken);
@@ -38,11 +38,11 @@ internal sealed class InMemoryServices
     {
         if (durability == Durability.Unspecified)
         {
-            throw new GrpcException(new GrpcStatus(GrpcStatusCode.InvalidArgument, "durability is unset; give PERSISTENT or EPHEMERAL."), new GrpcMetadata { { "kahuna-outcome", "did-not-happen" } });
+            throw new RpcException(new Status(StatusCode.InvalidArgument, "durability is unset; give PERSISTENT or EPHEMERAL."), new Metadata { { "kahuna-outcome", "did-not-happen" } });
         }
     }
 
-    private Task<SetKeyValueResponse> SetAsync(SetKeyValueRequest request, CallContext call)
+    private Task<SetKeyValueResponse> SetAsync(SetKeyValueRequest request, ServerCallContext call)
     {
         CheckDurability(request.Durability);
         long revision = Interlocked.Increment(ref _revision);
@@ -50,7 +50,7 @@ internal sealed class InMemoryServices
         return Task.FromResult(new SetKeyValueResponse { Set = true, Revision = revision });
     }
 
-    private Task<GetKeyValueResponse> GetAsync(GetKeyValueRequest request, CallContext call)
+    private Task<GetKeyValueResponse> GetAsync(GetKeyValueRequest request, ServerCallContext call)
     {
         CheckDurability(request.Durability);
         return Task.FromResult(_values.TryGetValue(request.Key, out (Value Value, long Revision) found)

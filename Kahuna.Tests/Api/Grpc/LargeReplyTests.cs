@@ -1,6 +1,6 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Partitions;
 using Kahuna.Tests.Transport;
 
@@ -37,7 +37,7 @@ public sealed class LargeReplyTests
 
     private static async Task<GrpcTestHost> StartAsync(ReplyRoom room, LogRecorder log, TimeSpan patience)
     {
-        GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { MaxReceiveMessageBytes = 2 * ValueBytes, Room = room, ReplyPatience = patience }, log: log);
+        GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { MessageBytesMax = 2 * ValueBytes, Room = room, ReplyPatience = patience }, log: log);
         await host.Channel.UnaryAsync(
             "/kahuna.v1.KeyValues/SetKeyValue",
             new SetKeyValueRequest { Key = "big", Durability = Durability.Persistent, Value = new Value { Data = ByteString.CopyFrom(new byte[ValueBytes]) } },

@@ -1,24 +1,27 @@
 using System.Buffers;
+using System.Buffers.Binary;
 using System.IO.Pipelines;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Server.Api.Grpc;
+using Grpc.Core;
+using Kahuna.Server.Api.Calls;
 
 namespace Kahuna.Tests.Api.Grpc;
 
 /// <summary>Sends each message of a raw stream back, prefix and all. Any thread.</summary>
 internal static class RawEcho
 {
-    public static async Task RunAsync(RawGrpcStream stream, CallContext call)
+    public static async Task RunAsync(RawStream stream, ServerCallContext call)
     {
         await stream.FlushHeadersAsync();
         while (true)
         {
             ReadResult result = await stream.Input.ReadAsync(call.CancellationToken);
             ReadOnlySequence<byte> rest = result.Buffer;
-            while (RawGrpcStream.TryReadMessage(ref rest, GrpcProtocol.MaxReceiveBytesDefault, out ReadOnlySequence<byte> message))
+            while (RawStream.TryReadMessage(ref rest, CallLimits.MessageBytesDefault, out ReadOnlySequence<byte> message))
             {
-                GrpcFraming.WritePrefix(stream.Output.GetSpan(GrpcProtocol.PrefixBytes), compressed: false, (int)message.Length);
-                stream.Output.Advance(GrpcProtocol.PrefixBytes);
+                Span<byte> prefix = stream.Output.GetSpan(MessageFraming.PrefixBytes);
+                prefix[0] = 0;
+                BinaryPrimitives.WriteUInt32BigEndian(prefix[1..], (uint)message.Length);
+                stream.Output.Advance(MessageFraming.PrefixBytes);
                 foreach (ReadOnlyMemory<byte> part in message)
                 {
                     stream.Output.Write(part.Span);

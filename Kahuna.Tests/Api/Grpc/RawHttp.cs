@@ -8,6 +8,10 @@ internal static class RawHttp
 {
     public static HttpMessageInvoker Invoker() => new(new SocketsHttpHandler { SslOptions = TestCertificate.Trust, AllowAutoRedirect = false, UseProxy = false });
 
+    /// <summary>Takes any certificate.</summary>
+    public static HttpMessageInvoker AnyServer() =>
+        new(new SocketsHttpHandler { SslOptions = new() { RemoteCertificateValidationCallback = static (_, _, _, _) => true }, AllowAutoRedirect = false, UseProxy = false });
+
     public static HttpRequestMessage Request(Uri address, string path, byte[] body, string contentType = "application/grpc")
     {
         HttpRequestMessage request = new(HttpMethod.Post, new Uri(address, path))

@@ -1,8 +1,10 @@
 using System.Net;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Google.Protobuf;
+using Grpc.Core;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc.Protos;
+using Kahuna.Tests.Transport;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -31,7 +33,7 @@ public sealed class RefusedRequestTests
     [InlineData("key", new byte[] { 0x0A, 0x81, 0x80, 0x80, 0x80, 0x10, 0xFF })]
     public async Task Text_that_is_no_utf_8_is_refused_by_its_field(string field, byte[] message)
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") });
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
         using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 0, 0, 0, (byte)message.Length, .. message]));
         Assert.Equal("3", await RawHttp.StatusAsync(response));
         Assert.Equal($"{field} is not valid UTF-8; nothing was done.", Header(response, "grpc-message"));
@@ -43,11 +45,9 @@ public sealed class RefusedRequestTests
     [InlineData(true, "unknown")]
     public async Task Errors_tell_the_outcome_by_whether_the_work_had_begun(bool begun, string outcome)
     {
-        GrpcServerOptions options = new() { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") };
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(
             server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
-                .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static (_, _) => throw new InvalidOperationException("planted"))),
-            options);
+                .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static (_, _) => throw new InvalidOperationException("planted"))));
         byte[] body = begun ? [0, 0, 0, 0, 0] : [0, 0, 0, 0, 9, 1];
         using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, body));
         Assert.Equal(outcome, Header(response, "kahuna-outcome"));
@@ -56,15 +56,13 @@ public sealed class RefusedRequestTests
     [Fact]
     public async Task A_deadline_that_ends_a_call_tells_the_outcome()
     {
-        GrpcServerOptions options = new() { Outcome = new OutcomeTrailer("kahuna-outcome", "did-not-happen", "unknown") };
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(
             server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
                 .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static async (_, call) =>
                 {
                     await Task.Delay(Timeout.Infinite, call.CancellationToken);
                     return new GetKeyValueResponse();
-                })),
-            options);
+                })));
         using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
         request.Headers.Add("grpc-timeout", "100m");
         using HttpResponseMessage response = await SendAsync(request);
@@ -160,24 +158,56 @@ public sealed class RefusedRequestTests
     }
 
     [Fact]
-    public async Task Metadata_that_is_no_base64_is_internal()
+    public async Task A_whole_message_is_answered_before_its_caller_says_that_nothing_follows()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
-            .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static (_, call) =>
-                Task.FromResult(new GetKeyValueResponse { Revision = call.RequestHeaders.Count }))));
-        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
-        request.Headers.Add("x-bin", "!!!");
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync();
+        GetKeyValueRequest message = new() { Key = "a", Durability = Durability.Persistent };
+        using HttpRequestMessage request = RawHttp.Request(host.Address, Get, []);
+        request.Content = new EndlessContent([0, 0, 0, 0, (byte)message.CalculateSize(), .. message.ToByteArray()]);
+        request.Content.Headers.ContentType = new("application/grpc");
         using HttpResponseMessage response = await SendAsync(request);
+        Assert.Equal("0", await RawHttp.StatusAsync(response).WaitAsync(s_patience));
+    }
+
+    [Fact]
+    public async Task Half_a_message_ends_its_call_and_never_its_connection()
+    {
+        // The web server closes connections whose bodies are slow, after five seconds, if it is let.
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { RequestPatience = TimeSpan.FromSeconds(8) });
+        using HttpMessageInvoker connection = RawHttp.Invoker();
+        using RawCall stream = await RawCall.OpenAsync(connection, host.Address, "/kahuna.v1.Cluster/Exchange");
+        await stream.WriteAsync(new byte[] { 0, 0, 0, 0, 1, 7 });
+        using HttpRequestMessage half = RawHttp.Request(host.Address, Get, []);
+        half.Content = new EndlessContent([0, 0, 0, 0, 9, 1]);
+        half.Content.Headers.ContentType = new("application/grpc");
+        using HttpResponseMessage ended = await connection.SendAsync(half, CancellationToken.None).WaitAsync(s_patience);
+        Assert.Equal("4", await RawHttp.StatusAsync(ended));
+        Assert.Equal("did-not-happen", Header(ended, "kahuna-outcome"));
+        stream.CompleteRequests();
+        Assert.Equal(RawCall.OK, (await stream.StatusAsync()).Code);
+    }
+
+    [Theory]
+    [InlineData(new byte[] { 0, 0, 0, 0, 4, 255, 255, 255, 255 })]
+    [InlineData(new byte[] { 0, 0, 0, 0, 9, 1, 2 })]
+    [InlineData(new byte[] { 9, 0, 0, 0, 0 })]
+    public async Task What_cannot_be_read_is_one_line_in_the_log(byte[] body)
+    {
+        LogRecorder log = new();
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(log: log);
+        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, body));
         Assert.Equal("13", await RawHttp.StatusAsync(response));
+        await log.WaitFor("could not be read");
+        Assert.DoesNotContain("   at ", Assert.Single(log.Lines), StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task A_request_that_never_ends_is_given_up()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { RequestReceiveTimeout = TimeSpan.FromMilliseconds(200) });
-        using DuplexStreamingCall<EchoMessage, GetKeyValueResponse> stuck = host.Channel.DuplexStreaming<EchoMessage, GetKeyValueResponse>(Get, GetKeyValueResponse.Parser);
-        GrpcException failure = await Assert.ThrowsAsync<GrpcException>(() => stuck.ReadAsync()).WaitAsync(s_patience);
-        Assert.Equal(GrpcStatusCode.DeadlineExceeded, failure.Code);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { RequestPatience = TimeSpan.FromMilliseconds(200) });
+        using AsyncDuplexStreamingCall<EchoMessage, GetKeyValueResponse> stuck = host.Channel.DuplexStreaming<EchoMessage, GetKeyValueResponse>(Get, GetKeyValueResponse.Parser);
+        RpcException failure = await Assert.ThrowsAsync<RpcException>(() => stuck.ReadAsync()).WaitAsync(s_patience);
+        Assert.Equal(StatusCode.DeadlineExceeded, failure.StatusCode);
     }
 
     private static string? Header(HttpResponseMessage response, string name) =>

@@ -1,17 +1,18 @@
+using Grpc.Core;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Partitions;
 using Frame = Kahuna.Client.Wire.Frames.Frame;
+using WireFrame = Kahuna.Client.Wire.Protos.Frame;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -72,18 +73,16 @@ public sealed class RequestHoldTests
     {
         RequestRoom node = new(RequestRoom.NodeBytesMax);
         await using GrpcTestHost host = await ExchangeAsync(node, new RequestRoom(RequestRoom.NodeBytesMax));
-        using (RawDuplexCall most = await GreetAsync(host))
+        using (RawCall most = await GreetAsync(host))
         {
-            await most.RequestStream.WriteAsync(Requests(Limits.InFlightPerStreamMax, ""));
-            await most.RequestStream.FlushAsync();
+            await most.WriteAsync(Requests(Limits.InFlightPerStreamMax, ""));
             await AnswerAsync(most);
         }
 
-        using RawDuplexCall more = await GreetAsync(host);
-        await more.RequestStream.WriteAsync(Requests(Limits.InFlightPerStreamMax + 1, ""));
-        await more.RequestStream.FlushAsync();
-        GrpcStatus refused = await more.GetStatusAsync().WaitAsync(LastNet.Span);
-        Assert.Equal(GrpcStatusCode.InvalidArgument, refused.Code);
+        using RawCall more = await GreetAsync(host);
+        await more.WriteAsync(Requests(Limits.InFlightPerStreamMax + 1, ""));
+        StreamStatus refused = await more.StatusAsync().WaitAsync(LastNet.Span);
+        Assert.Equal(RawCall.InvalidArgument, refused.Code);
         Assert.Contains("A frame is malformed", refused.Message, StringComparison.Ordinal);
     }
 
@@ -108,7 +107,7 @@ public sealed class RequestHoldTests
         MessageWait wait = new(null, node);
         wait.Begin(Mega);
         wait.Rest();
-        Assert.Equal((Mega, false), (node.Used, wait.IsLongerThan(TimeSpan.Zero)));
+        Assert.Equal((Mega, false), (node.Used, wait.Left(TimeSpan.Zero) == TimeSpan.Zero));
         wait.End();
         Assert.Equal(0, node.Used);
     }
@@ -122,13 +121,12 @@ public sealed class RequestHoldTests
         await using GrpcTestHost host = await ExchangeAsync(node, parts);
         byte[] large = Requests(4_000, new string('k', 1_000));
         node.Add(node.BytesMax);
-        using RawDuplexCall first = await GreetAsync(host);
-        using RawDuplexCall second = await GreetAsync(host);
-        using RawDuplexCall third = await GreetAsync(host);
-        foreach (RawDuplexCall call in new[] { first, second, third })
+        using RawCall first = await GreetAsync(host);
+        using RawCall second = await GreetAsync(host);
+        using RawCall third = await GreetAsync(host);
+        foreach (RawCall call in new[] { first, second, third })
         {
-            await call.RequestStream.WriteAsync(large);
-            await call.RequestStream.FlushAsync();
+            await call.WriteAsync(large);
         }
 
         await UntilAsync(() => node.Waiting == Streams);
@@ -138,15 +136,14 @@ public sealed class RequestHoldTests
         Assert.True(parts.Used >= Streams * Mega, $"{parts.Used} bytes are counted");
 
         // A small one is served meanwhile.
-        using (RawDuplexCall small = await GreetAsync(host))
+        using (RawCall small = await GreetAsync(host))
         {
-            await small.RequestStream.WriteAsync(Requests(1, ""));
-            await small.RequestStream.FlushAsync();
+            await small.WriteAsync(Requests(1, ""));
             await AnswerAsync(small);
         }
 
         node.Add(-node.BytesMax);
-        await UntilAsync(() => node.Waiting == 0 && node.Used == Streams * (large.Length - GrpcProtocol.PrefixBytes) && parts.Used == 0);
+        await UntilAsync(() => node.Waiting == 0 && node.Used == Streams * (large.Length - Frame.GrpcPrefixBytes) && parts.Used == 0);
     }
 
     [Fact]
@@ -155,10 +152,9 @@ public sealed class RequestHoldTests
         RequestRoom node = new(64 * Mega);
         await using GrpcTestHost host = await ExchangeAsync(node, new RequestRoom(RequestRoom.NodeBytesMax));
         node.Add(node.BytesMax);
-        using (RawDuplexCall call = await GreetAsync(host))
+        using (RawCall call = await GreetAsync(host))
         {
-            await call.RequestStream.WriteAsync(Requests(1_000, new string('k', 1_000)));
-            await call.RequestStream.FlushAsync();
+            await call.WriteAsync(Requests(1_000, new string('k', 1_000)));
             await UntilAsync(() => node.Waiting == 1);
         }
 
@@ -178,14 +174,14 @@ public sealed class RequestHoldTests
                     await (request.Value.Data.Length > RequestRoom.SmallBytes ? gate.Task : Task.CompletedTask);
                     return new SetKeyValueResponse { Set = true };
                 })),
-            new GrpcServerOptions { Held = node });
+            new CallLimits { Held = node });
         Task first = SendAsync(host, Mega);
         await UntilAsync(() => node.Used > Mega);
         using CancellationTokenSource limit = new(LastNet.Span);
         limit.Token.UnsafeRegister(static open => ((TaskCompletionSource)open!).TrySetResult(), gate);
-        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => SendAsync(host, Mega));
-        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
-        Assert.StartsWith("The connection, or the node, has as many requests waiting", refused.Status.Message, StringComparison.Ordinal);
+        RpcException refused = await Assert.ThrowsAsync<RpcException>(() => SendAsync(host, Mega));
+        Assert.Equal(StatusCode.ResourceExhausted, refused.StatusCode);
+        Assert.StartsWith("The connection, or the node, has as many requests waiting", refused.Status.Detail, StringComparison.Ordinal);
         await SendAsync(host, 1000);
         gate.TrySetResult();
         await first;
@@ -216,18 +212,17 @@ public sealed class RequestHoldTests
         view.ReadCommitIndexFrom(static _ => 0);
         ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), Mega), new NodePass([]), default);
         return GrpcTestHost.StartAsync(
-            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange)),
-            new GrpcServerOptions { Held = held, Requests = parts });
+            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.Duplex<WireFrame, WireFrame>("Exchange", service.Exchange)),
+            new CallLimits { Held = held, Requests = parts });
     }
 
-    private static async Task<RawDuplexCall> GreetAsync(GrpcTestHost host)
+    private static async Task<RawCall> GreetAsync(GrpcTestHost host)
     {
-        RawDuplexCall call = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
+        RawCall call = await RawCall.OpenAsync(host.Address, Exchange);
         ByteBuffer hello = ByteBuffer.Rent();
         Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
         Frame.End(hello, 0);
-        await call.RequestStream.WriteAsync(hello.WrittenMemory);
-        await call.RequestStream.FlushAsync();
+        await call.WriteAsync(hello.WrittenMemory);
         hello.Return();
         return call;
     }
@@ -250,12 +245,12 @@ public sealed class RequestHoldTests
     }
 
     /// <summary>Reads until a frame of replies comes; the greeting and the map come before.</summary>
-    private static async Task AnswerAsync(RawDuplexCall call)
+    private static async Task AnswerAsync(RawCall call)
     {
         using FrameReader reader = new();
         while (true)
         {
-            int read = await call.ResponseStream.ReadAsync(reader.Space()).AsTask().WaitAsync(LastNet.Span);
+            int read = await call.ReadAsync(reader.Space()).WaitAsync(LastNet.Span);
             Assert.NotEqual(0, read);
             reader.Advance(read);
             while (reader.TryTake(out ReadOnlySpan<byte> payload))

@@ -1,6 +1,6 @@
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Grpc.Core;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -22,9 +22,9 @@ public sealed class RequestRoomTests
             wait.Begin(4 * Mega);
         }
 
-        GrpcException refused = Assert.Throws<GrpcException>(() => waits[16].Begin(Mega));
-        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
-        Assert.Equal("The connection has 64 MiB of requests that are not complete, its limit; this one was not carried out. Finish the others first, or send smaller ones.", refused.Status.Message);
+        RpcException refused = Assert.Throws<RpcException>(() => waits[16].Begin(Mega));
+        Assert.Equal(StatusCode.ResourceExhausted, refused.StatusCode);
+        Assert.Equal("The connection has 64 MiB of requests that are not complete, its limit; this one was not carried out. Finish the others first, or send smaller ones.", refused.Status.Detail);
         waits[16].End();
 
         // Small ones always fit, and what is complete makes room.
@@ -44,15 +44,15 @@ public sealed class RequestRoomTests
             new MessageWait(new RequestRoom(RequestRoom.ConnectionBytesMax), node).Begin(RequestRoom.ConnectionBytesMax);
         }
 
-        GrpcException refused = Assert.Throws<GrpcException>(() => new MessageWait(new RequestRoom(RequestRoom.ConnectionBytesMax), node).Begin(Mega));
-        Assert.StartsWith("The node has 256 MiB of requests that are not complete", refused.Status.Message, StringComparison.Ordinal);
+        RpcException refused = Assert.Throws<RpcException>(() => new MessageWait(new RequestRoom(RequestRoom.ConnectionBytesMax), node).Begin(Mega));
+        Assert.StartsWith("The node has 256 MiB of requests that are not complete", refused.Status.Detail, StringComparison.Ordinal);
     }
 
     [Fact]
     public async Task Unfinished_calls_take_up_room_until_they_end()
     {
         RequestRoom node = new(3 * Mega);
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { Requests = node });
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { Requests = node });
         using HttpMessageInvoker http = RawHttp.Invoker();
         using CancellationTokenSource leave = new();
         List<Task> unfinished = [];
@@ -62,14 +62,14 @@ public sealed class RequestRoomTests
         }
 
         await UntilAsync(() => node.Used == 3 * Mega);
-        GrpcException? refused = null;
+        RpcException? refused = null;
         for (int i = 0; i < 100 && refused is null; i++)
         {
             // One that is there as a whole before it is looked at, on a slow machine, needs no room and is served.
-            refused = (GrpcException?)await Record.ExceptionAsync(() => SendAsync(host, Mega));
+            refused = (RpcException?)await Record.ExceptionAsync(() => SendAsync(host, Mega));
         }
 
-        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused?.Code);
+        Assert.Equal(StatusCode.ResourceExhausted, refused?.StatusCode);
         await SendAsync(host, 16);
         await leave.CancelAsync();
         await UntilAsync(() => node.Used == 0);
@@ -86,8 +86,8 @@ public sealed class RequestRoomTests
     private static HttpRequestMessage Unfinished(Uri address, int bytes)
     {
         HttpRequestMessage request = RawHttp.Request(address, Set, []);
-        byte[] prefix = new byte[GrpcProtocol.PrefixBytes];
-        GrpcFraming.WritePrefix(prefix, compressed: false, bytes);
+        byte[] prefix = new byte[MessageFraming.PrefixBytes];
+        System.Buffers.Binary.BinaryPrimitives.WriteInt32BigEndian(prefix.AsSpan(1), bytes);
         request.Content = new EndlessContent([.. prefix, .. new byte[bytes - prefix.Length]]);
         request.Content.Headers.ContentType = new("application/grpc");
         return request;
@@ -100,25 +100,6 @@ public sealed class RequestRoomTests
         {
             Assert.True(Environment.TickCount64 < until, "It does not become true.");
             await Task.Yield();
-        }
-    }
-
-    /// <summary>Sends its bytes and does not end.</summary>
-    private sealed class EndlessContent(byte[] bytes) : HttpContent
-    {
-        protected override Task SerializeToStreamAsync(Stream stream, System.Net.TransportContext? context) => SerializeToStreamAsync(stream, context, CancellationToken.None);
-
-        protected override async Task SerializeToStreamAsync(Stream stream, System.Net.TransportContext? context, CancellationToken cancellationToken)
-        {
-            await stream.WriteAsync(bytes, cancellationToken);
-            await stream.FlushAsync(cancellationToken);
-            await Task.Delay(Timeout.Infinite, cancellationToken);
-        }
-
-        protected override bool TryComputeLength(out long length)
-        {
-            length = 0;
-            return false;
         }
     }
 }

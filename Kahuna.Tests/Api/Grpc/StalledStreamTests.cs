@@ -1,17 +1,20 @@
+using Grpc.Core;
+using Kahuna.Client.Connection;
 using Kahuna.Client.Wire;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Api.Grpc.Protos;
 using Kahuna.Tests.Partitions;
 using Kahuna.Tests.Transport;
 using Frame = Kahuna.Client.Wire.Frames.Frame;
+using WireFrame = Kahuna.Client.Wire.Protos.Frame;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -29,7 +32,7 @@ public sealed class StalledStreamTests
     public async Task An_exchange_without_a_first_frame_is_ended()
     {
         await using GrpcTestHost host = await ExchangeAsync(request: s_short, reply: s_long);
-        using RawDuplexCall silent = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
+        using RawCall silent = await RawCall.OpenAsync(host.Address, Exchange);
         await EndsAsync(silent, s_short);
     }
 
@@ -43,19 +46,17 @@ public sealed class StalledStreamTests
     private static async Task<bool> OnlyTheIdleLivesAsync(TimeSpan patience)
     {
         await using GrpcTestHost host = await ExchangeAsync(request: patience, reply: s_long);
-        using RawDuplexCall idle = await GreetAsync(host);
-        using RawDuplexCall half = await GreetAsync(host);
-        await half.RequestStream.WriteAsync(new byte[] { 0, 0, 0, 1, 0, 7, 7 });
-        await half.RequestStream.FlushAsync();
+        using RawCall idle = await GreetAsync(host);
+        using RawCall half = await GreetAsync(host);
+        await half.WriteAsync(new byte[] { 0, 0, 0, 1, 0, 7, 7 });
         await EndsAsync(half, patience);
 
         // As old as the other, and it still answers.
         try
         {
-            await idle.RequestStream.WriteAsync(BadRequests(1));
-            await idle.RequestStream.FlushAsync();
-            await idle.CompleteRequestsAsync();
-            return (await idle.GetStatusAsync().WaitAsync(LastNet.Span)).Code == GrpcStatusCode.OK;
+            await idle.WriteAsync(BadRequests(1));
+            idle.CompleteRequests();
+            return (await idle.StatusAsync().WaitAsync(LastNet.Span)).Code == RawCall.OK;
         }
         catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
         {
@@ -68,13 +69,12 @@ public sealed class StalledStreamTests
     {
         LogRecorder log = new();
         await using GrpcTestHost host = await ExchangeAsync(request: s_long, reply: s_short, log);
-        using RawDuplexCall rude = await GreetAsync(host);
+        using RawCall rude = await GreetAsync(host);
         try
         {
             for (int i = 0; i < 100; i++)
             {
-                await rude.RequestStream.WriteAsync(BadRequests(1_000), rude.Ended).AsTask().WaitAsync(LastNet.Span);
-                await rude.RequestStream.FlushAsync(rude.Ended);
+                await rude.WriteAsync(BadRequests(1_000)).WaitAsync(LastNet.Span);
             }
         }
         catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
@@ -98,7 +98,7 @@ public sealed class StalledStreamTests
                         await replies.WriteAsync(new DescribeClusterResponse { ClusterId = new string('x', 100_000) });
                     }
                 })),
-            new GrpcServerOptions { ReplyPatience = s_short },
+            new CallLimits { ReplyPatience = s_short },
             log: log);
         using HttpMessageInvoker http = RawHttp.Invoker();
         using HttpRequestMessage request = RawHttp.Request(host.Address, Watch, [0, 0, 0, 0, 0]);
@@ -109,59 +109,61 @@ public sealed class StalledStreamTests
     [Fact]
     public async Task A_stream_of_messages_without_a_first_one_is_ended()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new GrpcServerOptions { RequestReceiveTimeout = s_short });
-        using DuplexStreamingCall<EchoMessage, EchoMessage> silent = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
-        GrpcException end = await Assert.ThrowsAsync<GrpcException>(() => silent.ReadAsync()).WaitAsync(LastNet.Span);
-        Assert.Equal(GrpcStatusCode.DeadlineExceeded, end.Code);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { RequestPatience = s_short });
+        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> silent = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
+        RpcException end = await Assert.ThrowsAsync<RpcException>(() => silent.ReadAsync()).WaitAsync(LastNet.Span);
+        Assert.Equal(StatusCode.DeadlineExceeded, end.StatusCode);
     }
 
     [Fact]
     public async Task A_connection_has_room_for_a_number_of_streams()
     {
-        GrpcServerOptions options = new() { StreamsPerConnectionMax = 3 };
+        CallLimits options = new() { StreamsPerConnectionMax = 3 };
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: options);
-        List<RawDuplexCall> open = [];
+        using HttpMessageInvoker connection = RawCall.Connection();
+        List<RawCall> open = [];
         for (int i = 0; i < options.StreamsPerConnectionMax; i++)
         {
-            open.Add(await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None));
+            open.Add(await RawCall.OpenAsync(connection, host.Address, Exchange));
         }
 
-        GrpcException refused = await Assert.ThrowsAsync<GrpcException>(() => host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None));
-        Assert.Equal(GrpcStatusCode.ResourceExhausted, refused.Code);
-        Assert.Equal("The connection has 3 open streams, its limit; this one was not opened. End others first, or use another connection.", refused.Status.Message);
+        StreamStatus refused = await RawCall.RefusalAsync(RawCall.OpenAsync(connection, host.Address, Exchange));
+        Assert.Equal(RawCall.ResourceExhausted, refused.Code);
+        Assert.Equal("The connection has 3 open streams, its limit; this one was not opened. End others first, or use another connection.", refused.Message);
 
         // Calls with an end are not counted, another connection has room of its own, and an ended stream makes room.
-        await FloodClient.DescribeAsync(host.Channel);
-        await using GrpcChannel other = new(host.Address, new GrpcChannelOptions { Tls = TestCertificate.Trust });
-        (await other.OpenRawDuplexAsync(Exchange, null, CancellationToken.None)).Dispose();
-        await open[0].CompleteRequestsAsync();
-        Assert.Equal(GrpcStatusCode.OK, (await open[0].GetStatusAsync()).Code);
-        (await OpenSoonAsync(host)).Dispose();
+        using HttpRequestMessage describe = RawHttp.Request(host.Address, "/kahuna.v1.Cluster/DescribeCluster", [0, 0, 0, 0, 0]);
+        using HttpResponseMessage description = await connection.SendAsync(describe, CancellationToken.None);
+        Assert.Equal("0", await RawHttp.StatusAsync(description));
+        (await RawCall.OpenAsync(host.Address, Exchange)).Dispose();
+        open[0].CompleteRequests();
+        Assert.Equal(RawCall.OK, (await open[0].StatusAsync()).Code);
+        (await OpenSoonAsync(connection, host.Address)).Dispose();
         open.ForEach(static call => call.Dispose());
     }
 
     /// <summary>The caller hears of a stream's end a moment before the server has counted it.</summary>
-    private static async Task<RawDuplexCall> OpenSoonAsync(GrpcTestHost host)
+    private static async Task<RawCall> OpenSoonAsync(HttpMessageInvoker connection, Uri address)
     {
         using CancellationTokenSource limit = new(LastNet.Span);
         while (true)
         {
             try
             {
-                return await host.Channel.OpenRawDuplexAsync(Exchange, null, limit.Token);
+                return await RawCall.OpenAsync(connection, address, Exchange, limit.Token);
             }
-            catch (GrpcException full) when (full.Code == GrpcStatusCode.ResourceExhausted)
+            catch (StreamRefusedException full) when (full.Status.Code == RawCall.ResourceExhausted)
             {
                 await Task.Yield();
             }
         }
     }
 
-    private static async Task EndsAsync(RawDuplexCall call, TimeSpan patience)
+    private static async Task EndsAsync(RawCall call, TimeSpan patience)
     {
-        GrpcStatus end = await call.GetStatusAsync().WaitAsync(LastNet.Span);
+        StreamStatus end = await call.StatusAsync().WaitAsync(LastNet.Span);
         string seconds = patience.TotalSeconds.ToString("0.#", System.Globalization.CultureInfo.InvariantCulture);
-        Assert.Equal(new GrpcStatus(GrpcStatusCode.DeadlineExceeded, $"The request was not complete after {seconds} s."), end);
+        Assert.Equal(new StreamStatus(RawCall.DeadlineExceeded, $"The request was not complete after {seconds} s."), end);
     }
 
     /// <summary>The shipped exchange; no partition is needed for requests that the door refuses.</summary>
@@ -171,19 +173,18 @@ public sealed class StalledStreamTests
         view.ReadCommitIndexFrom(static _ => 0);
         ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20), new NodePass([]), default);
         return GrpcTestHost.StartAsync(
-            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.RawDuplex("Exchange", service.Exchange)),
-            new GrpcServerOptions { RequestReceiveTimeout = request, ReplyPatience = reply },
+            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.Duplex<WireFrame, WireFrame>("Exchange", service.Exchange)),
+            new CallLimits { RequestPatience = request, ReplyPatience = reply },
             log: log);
     }
 
-    private static async Task<RawDuplexCall> GreetAsync(GrpcTestHost host)
+    private static async Task<RawCall> GreetAsync(GrpcTestHost host)
     {
-        RawDuplexCall call = await host.Channel.OpenRawDuplexAsync(Exchange, null, CancellationToken.None);
+        RawCall call = await RawCall.OpenAsync(host.Address, Exchange);
         ByteBuffer hello = ByteBuffer.Rent();
         Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
         Frame.End(hello, 0);
-        await call.RequestStream.WriteAsync(hello.WrittenMemory);
-        await call.RequestStream.FlushAsync();
+        await call.WriteAsync(hello.WrittenMemory);
         hello.Return();
         return call;
     }

@@ -1,131 +1,124 @@
 using Google.Protobuf.Reflection;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Client.Wire.Protos.Health;
-using Kahuna.Server.Api;
-using ServingStatus = Kahuna.Client.Wire.Protos.Health.HealthCheckResponse.Types.ServingStatus;
-using V1 = Kahuna.Client.Wire.Protos.Reflection.V1;
-using V1Alpha = Kahuna.Client.Wire.Protos.Reflection.V1Alpha;
+using Grpc.Core;
+using Grpc.Health.V1;
+using Grpc.HealthCheck;
+using Grpc.Net.Client;
+using Kahuna.Server.Api.Protos;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using ServingStatus = Grpc.Health.V1.HealthCheckResponse.Types.ServingStatus;
+using V1 = Grpc.Reflection.V1;
+using V1Alpha = Grpc.Reflection.V1Alpha;
 
 namespace Kahuna.Tests.Api.Grpc;
 
 /// <summary>The standard health and reflection services.</summary>
-public sealed class StandardServiceTests
+[Collection(nameof(ThreeNodesCollection))]
+public sealed class StandardServiceTests(ThreeNodes nodes)
 {
-    private const string Check = "/grpc.health.v1.Health/Check";
+    private static readonly TimeSpan s_patience = LastNet.Span;
 
-    private readonly HealthStatusBoard _board = new();
-
-    [Fact]
-    public async Task Health_tells_the_board()
+    [Theory]
+    [InlineData("")]
+    [InlineData("kahuna.v1.KeyValues")]
+    [InlineData("kahuna.v1.Sequences")]
+    [InlineData("kahuna.v1.Locks")]
+    [InlineData("kahuna.v1.Cluster")]
+    public async Task A_node_that_is_ready_serves(string service)
     {
-        await using GrpcTestHost host = await StartAsync();
-        GrpcException unknown = await Assert.ThrowsAsync<GrpcException>(() => CheckAsync(host, "kahuna.v1.KeyValues"));
-        Assert.Equal(GrpcStatusCode.NotFound, unknown.Code);
-        _board.Set(["", "kahuna.v1.KeyValues"], serving: false);
-        Assert.Equal(ServingStatus.NotServing, await CheckAsync(host, ""));
-        _board.Set("", serving: true);
-        Assert.Equal(ServingStatus.Serving, await CheckAsync(host, ""));
-        Assert.Equal(ServingStatus.NotServing, await CheckAsync(host, "kahuna.v1.KeyValues"));
-        HealthListResponse list = await host.Channel.UnaryAsync("/grpc.health.v1.Health/List", new HealthListRequest(), HealthListResponse.Parser);
-        Assert.Equal(["", "kahuna.v1.KeyValues"], list.Statuses.Keys.Order(StringComparer.Ordinal));
+        await nodes.Cluster.Nodes[0].WaitReadyAsync();
+        Assert.Equal(ServingStatus.Serving, await CheckAsync(nodes.Channel(0), service));
     }
 
     [Fact]
-    public async Task A_watcher_of_health_sees_every_change_of_its_service()
+    public async Task Health_of_an_unknown_service_is_not_found()
     {
-        await using GrpcTestHost host = await StartAsync();
+        RpcException unknown = await Assert.ThrowsAsync<RpcException>(() => CheckAsync(nodes.Leader, "no.such.Service"));
+        Assert.Equal(StatusCode.NotFound, unknown.StatusCode);
+        Assert.NotNull(unknown.Trailers.GetValue("kahuna-outcome"));
+    }
+
+    [Fact]
+    public async Task A_watcher_of_health_sees_every_change_of_its_service_and_the_stop()
+    {
+        HealthServiceImpl board = new();
+        using CancellationTokenSource stop = new();
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new Kahuna.Server.Api.Calls.CallLimits { Stop = stop.Token },
+            configure: services => services.AddSingleton(board),
+            map: static app => app.MapGrpcService<HealthServiceImpl>());
         List<ServingStatus> seen = [];
-        await foreach (HealthCheckResponse reply in host.Channel.ServerStreamingAsync("/grpc.health.v1.Health/Watch", new HealthCheckRequest { Service = "a" }, HealthCheckResponse.Parser, new CallOptions { Deadline = TimeSpan.FromMinutes(4) }))
+        RpcException end = await Assert.ThrowsAsync<RpcException>(async () =>
         {
-            seen.Add(reply.Status);
-            _board.Set("other", seen.Count % 2 == 0);
-            switch (seen.Count)
+            await foreach (HealthCheckResponse reply in host.Channel.ServerStreamingAsync("/grpc.health.v1.Health/Watch", new HealthCheckRequest { Service = "a" }, HealthCheckResponse.Parser, TestCalls.Within(s_patience)))
             {
-                case 1:
-                    _board.Set("a", serving: false);
-                    continue;
-                case 2:
-                    _board.Set("a", serving: true);
-                    continue;
+                seen.Add(reply.Status);
+                board.SetStatus("other", ServingStatus.Serving);
+                switch (seen.Count)
+                {
+                    case 1:
+                        board.SetStatus("a", ServingStatus.NotServing);
+                        break;
+                    case 2:
+                        board.SetStatus("a", ServingStatus.Serving);
+                        break;
+                    default:
+                        await stop.CancelAsync();
+                        break;
+                }
             }
-
-            break;
-        }
-
+        });
         Assert.Equal([ServingStatus.ServiceUnknown, ServingStatus.NotServing, ServingStatus.Serving], seen);
+        Assert.Equal(StatusCode.Unavailable, end.StatusCode);
     }
 
     [Fact]
     public async Task Reflection_lists_services_and_gives_files_with_what_they_import()
     {
-        await using GrpcTestHost host = await StartAsync();
-        V1.ServerReflectionResponse services = await AskAsync(host, new V1.ServerReflectionRequest { ListServices = "" });
-        Assert.Equal(
-            ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection", "kahuna.test.Streams", "kahuna.v1.Cluster", "kahuna.v1.KeyValues"],
-            services.ListServicesResponse.Service.Select(service => service.Name));
+        V1.ServerReflectionResponse services = await AskAsync(new V1.ServerReflectionRequest { ListServices = "" });
+        Assert.Superset(
+            new HashSet<string> { "grpc.health.v1.Health", "kahuna.v1.Cluster", "kahuna.v1.KeyValues", "kahuna.v1.Locks", "kahuna.v1.Sequences" },
+            services.ListServicesResponse.Service.Select(service => service.Name).ToHashSet());
 
-        foreach (string symbol in (string[])["kahuna.v1.KeyValues", "kahuna.v1.KeyValues.SetKeyValue", "kahuna.v1.Conditions", "kahuna.v1.Value.data", "kahuna.v1.Durability", "kahuna.v1.DURABILITY_PERSISTENT"])
+        foreach (string symbol in (string[])["kahuna.v1.KeyValues", "kahuna.v1.KeyValues.SetKeyValue", "kahuna.v1.Conditions"])
         {
-            V1.ServerReflectionResponse file = await AskAsync(host, new V1.ServerReflectionRequest { FileContainingSymbol = symbol });
-            FileDescriptorProto first = FileDescriptorProto.Parser.ParseFrom(file.FileDescriptorResponse.FileDescriptorProto[0]);
-            Assert.Equal("kahuna/v1/key_values.proto", first.Name);
+            V1.ServerReflectionResponse file = await AskAsync(new V1.ServerReflectionRequest { FileContainingSymbol = symbol });
+            Assert.Contains("kahuna/v1/key_values.proto", Names(file.FileDescriptorResponse.FileDescriptorProto));
         }
 
-        V1.ServerReflectionResponse byName = await AskAsync(host, new V1.ServerReflectionRequest { FileByFilename = "kahuna/v1/cluster.proto" });
-        Assert.Equal(ClusterReflection.Descriptor.SerializedData, byName.FileDescriptorResponse.FileDescriptorProto[0]);
+        V1.ServerReflectionResponse byName = await AskAsync(new V1.ServerReflectionRequest { FileByFilename = "kahuna/v1/cluster.proto" });
+        Assert.Contains("kahuna/v1/cluster_messages.proto", Names(byName.FileDescriptorResponse.FileDescriptorProto));
     }
 
     [Fact]
     public async Task Reflection_says_what_is_not_there()
     {
-        await using GrpcTestHost host = await StartAsync();
-        V1.ServerReflectionRequest[] missing =
-        [
-            new() { FileByFilename = "no.proto" },
-            new() { FileContainingSymbol = "no.Symbol" },
-            new() { FileContainingExtension = new V1.ExtensionRequest { ContainingType = "kahuna.v1.Value", ExtensionNumber = 7 } },
-            new() { AllExtensionNumbersOfType = "no.Message" },
-        ];
-        foreach (V1.ServerReflectionRequest request in missing)
+        foreach (V1.ServerReflectionRequest request in (V1.ServerReflectionRequest[])[new() { FileByFilename = "no.proto" }, new() { FileContainingSymbol = "no.Symbol" }])
         {
-            V1.ServerReflectionResponse response = await AskAsync(host, request);
-            Assert.Equal((int)GrpcStatusCode.NotFound, response.ErrorResponse.ErrorCode);
-            Assert.Equal(request, response.OriginalRequest);
+            Assert.Equal((int)StatusCode.NotFound, (await AskAsync(request)).ErrorResponse.ErrorCode);
         }
-
-        V1.ServerReflectionResponse none = await AskAsync(host, new V1.ServerReflectionRequest { AllExtensionNumbersOfType = "kahuna.v1.Value" });
-        Assert.Equal("kahuna.v1.Value", none.AllExtensionNumbersResponse.BaseTypeName);
-        Assert.Empty(none.AllExtensionNumbersResponse.ExtensionNumber);
-        Assert.Equal((int)GrpcStatusCode.InvalidArgument, (await AskAsync(host, new V1.ServerReflectionRequest())).ErrorResponse.ErrorCode);
     }
 
     [Fact]
     public async Task Reflection_speaks_the_older_version_too()
     {
-        await using GrpcTestHost host = await StartAsync();
-        using DuplexStreamingCall<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse> call =
-            host.Channel.DuplexStreaming<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse>("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", V1Alpha.ServerReflectionResponse.Parser);
-        await call.WriteAsync(new V1Alpha.ServerReflectionRequest { FileContainingSymbol = "kahuna.v1.Cluster" });
+        using AsyncDuplexStreamingCall<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse> call =
+            nodes.Leader.DuplexStreaming<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse>("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", V1Alpha.ServerReflectionResponse.Parser);
+        await call.RequestStream.WriteAsync(new V1Alpha.ServerReflectionRequest { FileContainingSymbol = "kahuna.v1.Cluster" });
         V1Alpha.ServerReflectionResponse? response = await call.ReadAsync();
-        Assert.Equal(ClusterReflection.Descriptor.SerializedData, response!.FileDescriptorResponse.FileDescriptorProto[0]);
+        Assert.Contains(ClusterReflection.Descriptor.SerializedData, response!.FileDescriptorResponse.FileDescriptorProto);
     }
 
-    private static async Task<ServingStatus> CheckAsync(GrpcTestHost host, string service) =>
-        (await host.Channel.UnaryAsync(Check, new HealthCheckRequest { Service = service }, HealthCheckResponse.Parser)).Status;
+    private static IEnumerable<string> Names(IEnumerable<Google.Protobuf.ByteString> files) => files.Select(file => FileDescriptorProto.Parser.ParseFrom(file).Name);
 
-    private static async Task<V1.ServerReflectionResponse> AskAsync(GrpcTestHost host, V1.ServerReflectionRequest request)
+    private static async Task<ServingStatus> CheckAsync(GrpcChannel channel, string service) =>
+        (await channel.UnaryAsync("/grpc.health.v1.Health/Check", new HealthCheckRequest { Service = service }, HealthCheckResponse.Parser)).Status;
+
+    private async Task<V1.ServerReflectionResponse> AskAsync(V1.ServerReflectionRequest request)
     {
-        using DuplexStreamingCall<V1.ServerReflectionRequest, V1.ServerReflectionResponse> call =
-            host.Channel.DuplexStreaming<V1.ServerReflectionRequest, V1.ServerReflectionResponse>("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", V1.ServerReflectionResponse.Parser);
-        await call.WriteAsync(request);
+        using AsyncDuplexStreamingCall<V1.ServerReflectionRequest, V1.ServerReflectionResponse> call =
+            nodes.Leader.DuplexStreaming<V1.ServerReflectionRequest, V1.ServerReflectionResponse>("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", V1.ServerReflectionResponse.Parser);
+        await call.RequestStream.WriteAsync(request);
         return (await call.ReadAsync())!;
     }
-
-    private Task<GrpcTestHost> StartAsync() => GrpcTestHost.StartAsync(server =>
-    {
-        new InMemoryServices().Bind(server);
-        HealthHandlers.AddTo(server, _board);
-        ReflectionHandlers.AddTo(server);
-    });
 }

@@ -1,7 +1,6 @@
 using System.Buffers.Binary;
 using System.Net.Security;
 using Google.Protobuf;
-using Kahuna.Client.Wire.Grpc;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -71,7 +70,7 @@ internal sealed class StingyClient : IAsyncDisposable
     /// <summary>Begins a number of calls with the same request.</summary>
     public async Task CallAsync(int calls, IMessage request)
     {
-        byte[] body = GrpcFraming.ToArray(request, gzip: false, int.MaxValue).ToArray();
+        byte[] body = [0, .. BigEndian(request.CalculateSize()), .. request.ToByteArray()];
         for (int i = 0; i < calls; i++, _stream += 2)
         {
             await SendAsync([.. FloodClient.Frame(Headers, EndHeaders, _stream, _headers), .. FloodClient.Frame(Data, EndStream, _stream, body)]);

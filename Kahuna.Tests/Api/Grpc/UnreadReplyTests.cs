@@ -1,6 +1,6 @@
 using Google.Protobuf;
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Partitions;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -104,7 +104,7 @@ public sealed class UnreadReplyTests
 
     private static async Task<GrpcTestHost> StartAsync(ReplyRoom room, TimeSpan patience, TimeSpan? reset = null)
     {
-        GrpcServerOptions options = new() { Room = room, ReplyPatience = patience, ResetPatience = reset ?? s_long };
+        CallLimits options = new() { Room = room, ReplyPatience = patience, ResetPatience = reset ?? s_long };
         GrpcTestHost host = await GrpcTestHost.StartAsync(options: options);
         await host.Channel.UnaryAsync(
             "/kahuna.v1.KeyValues/SetKeyValue",

@@ -1,10 +1,11 @@
 using System.Globalization;
 using System.Net;
+using Grpc.Core;
+using Grpc.Net.Client;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Openings;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Server.State;
 using Kahuna.Tests.Api.Grpc;
 using Kahuna.Tests.Hosting;
@@ -175,14 +176,14 @@ public sealed class ConnectionOpeningsTests
             await SetAsync(host.Channel, _next++);
         }
 
-        GrpcException refusal = await Assert.ThrowsAsync<GrpcException>(() => SetAsync(host.Channel, _next));
-        Assert.Equal(GrpcStatusCode.ResourceExhausted, refusal.Code);
-        Assert.Equal("did-not-happen", refusal.Trailers.GetText("kahuna-outcome"));
-        Assert.StartsWith("The connection has begun more sessions than one may", refusal.Status.Message, StringComparison.Ordinal);
+        RpcException refusal = await Assert.ThrowsAsync<RpcException>(() => SetAsync(host.Channel, _next));
+        Assert.Equal(StatusCode.ResourceExhausted, refusal.StatusCode);
+        Assert.Equal("did-not-happen", refusal.Trailers.GetValue("kahuna-outcome"));
+        Assert.StartsWith("The connection has begun more sessions than one may", refusal.Status.Detail, StringComparison.Ordinal);
 
         // Its sessions go on, and another connection begins its own.
         await SetAsync(host.Channel, 1);
-        await using GrpcChannel other = new(host.Address, new GrpcChannelOptions { Tls = TestCertificate.Trust });
+        using GrpcChannel other = TestChannels.To(host.Address);
         await SetAsync(other, _next);
         _time.Now += TimeSpan.FromMilliseconds(100);
         await SetAsync(host.Channel, _next);
@@ -190,8 +191,8 @@ public sealed class ConnectionOpeningsTests
 
     private static Task<SetKeyValueResponse> SetAsync(GrpcChannel channel, ulong session)
     {
-        GrpcMetadata headers = new() { { CallNumbers.SessionHeader, session.ToString(CultureInfo.InvariantCulture) }, { CallNumbers.SequenceHeader, "1" } };
-        return channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", new SetKeyValueRequest(), SetKeyValueResponse.Parser, new CallOptions { Headers = headers }).WaitAsync(LastNet.Span);
+        Metadata headers = new() { { CallNumbers.SessionHeader, session.ToString(CultureInfo.InvariantCulture) }, { CallNumbers.SequenceHeader, "1" } };
+        return channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", new SetKeyValueRequest(), SetKeyValueResponse.Parser, new CallOptions(headers)).WaitAsync(LastNet.Span);
     }
 
     /// <summary>So many different ones are begun: how many of them may be.</summary>

@@ -1,9 +1,11 @@
 using System.Globalization;
+using Grpc.Core;
+using Grpc.Net.Client;
 using Kahuna.Client;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 using Kahuna.Tests.Cluster.Attack;
-using Durability = Kahuna.Client.Wire.Protos.Durability;
+using Durability = Kahuna.Server.Api.Protos.Durability;
 
 namespace Kahuna.Tests.Api.Openings;
 
@@ -36,26 +38,26 @@ public sealed class NoisyClientTests(ThreeNodes nodes)
         // All of it comes to the leader over one connection of the follower, more than one connection may begin.
         const int Clients = 20;
         const int Sessions = 200;
-        GrpcException?[][] refusals = await Task.WhenAll(Enumerable.Range(0, Clients).Select(async _ =>
+        RpcException?[][] refusals = await Task.WhenAll(Enumerable.Range(0, Clients).Select(async _ =>
         {
-            await using GrpcChannel channel = new(nodes.Follower.Address, nodes.Options);
+            using GrpcChannel channel = nodes.OpenFollower();
             return await Task.WhenAll(Enumerable.Range(0, Sessions).Select(_ => TryAsync(channel)));
         }));
         Assert.All(refusals.SelectMany(static one => one), static refusal => Assert.Null(refusal?.Message));
     }
 
     /// <summary>A write that begins a session; null when it is carried out.</summary>
-    private static async Task<GrpcException?> TryAsync(GrpcChannel channel)
+    private static async Task<RpcException?> TryAsync(GrpcChannel channel)
     {
         string session = Random.Shared.NextInt64(1, long.MaxValue).ToString(CultureInfo.InvariantCulture);
         SetKeyValueRequest request = new() { Key = "noisy/unary", Durability = Durability.Persistent, Value = new Value() };
-        GrpcMetadata headers = new() { { "x-kahuna-session", session }, { "x-kahuna-sequence", "1" } };
+        Metadata headers = new() { { "x-kahuna-session", session }, { "x-kahuna-sequence", "1" } };
         try
         {
-            await channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", request, SetKeyValueResponse.Parser, new CallOptions { Headers = headers });
+            await channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", request, SetKeyValueResponse.Parser, new CallOptions(headers));
             return null;
         }
-        catch (GrpcException refusal)
+        catch (RpcException refusal)
         {
             return refusal;
         }

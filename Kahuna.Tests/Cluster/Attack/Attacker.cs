@@ -1,6 +1,6 @@
 using System.Globalization;
+using Grpc.Core;
 using Kahuna.Client;
-using Kahuna.Client.Wire.Grpc;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -48,7 +48,7 @@ internal abstract class Attacker
             {
                 return;
             }
-            catch (Exception refusal) when (refusal is IOException or GrpcException or HttpRequestException or KahunaException or InvalidDataException or OperationCanceledException)
+            catch (Exception refusal) when (refusal is IOException or RpcException or RpcException or HttpRequestException or KahunaException or InvalidDataException or OperationCanceledException)
             {
                 Refused++;
             }

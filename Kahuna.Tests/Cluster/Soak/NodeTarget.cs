@@ -1,8 +1,10 @@
 using System.Globalization;
 using Google.Protobuf;
+using Grpc.Core;
+using Grpc.Net.Client;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Grpc;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 using Kahuna.Tests.Linearizability;
 
 namespace Kahuna.Tests.Cluster.Soak;
@@ -24,7 +26,7 @@ internal sealed class NodeTarget : ISoakTarget
     public NodeTarget(NodeProcess node, string trustedCaFile)
     {
         Uri address = new(node.Url);
-        _channel = new GrpcChannel(address, new GrpcChannelOptions { Tls = ServerTrust.For(address, trustedCaFile, insecure: false), ConnectTimeout = TimeSpan.FromSeconds(1) });
+        _channel = TestChannels.To(address, ServerTrust.For(address, trustedCaFile, insecure: false), connectTimeout: TimeSpan.FromSeconds(1));
     }
 
     public async Task<SoakAnswer> RunAsync(HistoryOperation operation, CancellationToken abandoned)
@@ -33,30 +35,34 @@ internal sealed class NodeTarget : ISoakTarget
         {
             return SoakAnswer.Ok(await CallAsync(operation, abandoned));
         }
-        catch (GrpcException refused) when (operation.Kind == OperationKind.Increment && refused.Code is GrpcStatusCode.FailedPrecondition or GrpcStatusCode.OutOfRange)
+        catch (RpcException refused) when (operation.Kind == OperationKind.Increment && refused.StatusCode is StatusCode.FailedPrecondition or StatusCode.OutOfRange)
         {
             return SoakAnswer.Ok(new OperationResult { Affirmed = false });
         }
-        catch (GrpcException failure) when (IsExplained(failure.Code))
+        catch (RpcException failure) when (IsExplained(failure.StatusCode))
         {
-            if (failure.NeverProcessed)
+            if (failure.IsUnsent())
             {
                 await Task.Delay(s_unreachablePause, CancellationToken.None);
             }
 
-            bool surely = operation.IsRead || failure.NeverProcessed || failure.Trailers.GetText("kahuna-outcome") == "did-not-happen";
-            return SoakAnswer.Failed($"gRPC {failure.Code}", surely);
+            bool surely = operation.IsRead || failure.IsUnsent() || failure.Trailers.GetValue("kahuna-outcome") == "did-not-happen";
+            return SoakAnswer.Failed($"gRPC {failure.StatusCode}", surely);
         }
-        catch (OperationCanceledException) when (abandoned.IsCancellationRequested)
+        catch (RpcException failure) when (failure.StatusCode == StatusCode.Cancelled && abandoned.IsCancellationRequested)
         {
             return SoakAnswer.Failed("gRPC Canceled", operation.IsRead);
         }
     }
 
-    public ValueTask DisposeAsync() => _channel.DisposeAsync();
+    public ValueTask DisposeAsync()
+    {
+        _channel.Dispose();
+        return ValueTask.CompletedTask;
+    }
 
     /// <summary>A node that is killed or stopped explains these, and nothing else.</summary>
-    private static bool IsExplained(GrpcStatusCode code) => code is GrpcStatusCode.Unavailable or GrpcStatusCode.DeadlineExceeded or GrpcStatusCode.ResourceExhausted;
+    private static bool IsExplained(StatusCode code) => code is StatusCode.Unavailable or StatusCode.DeadlineExceeded or StatusCode.ResourceExhausted;
 
     private async Task<OperationResult> CallAsync(HistoryOperation operation, CancellationToken ct)
     {
@@ -96,7 +102,7 @@ internal sealed class NodeTarget : ISoakTarget
     private Task<TReply> SendAsync<TRequest, TReply>(string method, TRequest request, MessageParser<TReply> parser, CancellationToken ct)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
-        _channel.UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, new CallOptions { Deadline = s_deadline, CancellationToken = ct });
+        _channel.UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(s_deadline, ct: ct));
 
     private static Value ValueOf(string? text) => text is null ? new Value() : new Value { Data = ByteString.CopyFromUtf8(text) };
 

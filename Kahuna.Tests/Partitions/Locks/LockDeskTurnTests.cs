@@ -1,6 +1,6 @@
 using System.Globalization;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Partitions;
 using Kahuna.Server.Partitions.Locks;
 using Kahuna.Server.Partitions.States;

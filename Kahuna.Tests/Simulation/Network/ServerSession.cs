@@ -6,7 +6,7 @@ using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
 using Kahuna.Client.Wire.Frames;
 using Kahuna.Server.Api;
-using Kahuna.Server.Api.Grpc;
+using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Partitions;
 using Kahuna.Tests.Simulation.Nodes;
 using Frame = Kahuna.Client.Wire.Frames.Frame;
@@ -59,7 +59,7 @@ internal sealed class ServerSession : ReplySink
 
         _buffered = [.. _buffered, .. bytes];
         ReadOnlySequence<byte> rest = new(_buffered);
-        while (RawGrpcStream.TryReadMessage(ref rest, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
+        while (RawStream.TryReadMessage(ref rest, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
         {
             if (!_greeted)
             {

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Simulation.Network;
 

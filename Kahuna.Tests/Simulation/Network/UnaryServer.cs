@@ -1,7 +1,7 @@
+using Grpc.Core;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
@@ -66,7 +66,7 @@ internal sealed class UnaryServer
             using CancellationTokenSource deadline = new(timeLeft, _node.Clock);
             found = request.Command is { } command ? await ExecuteAsync(command, timeLeft, deadline.Token) : await AcquireAsync(request, timeLeft, deadline.Token);
         }
-        catch (GrpcException error)
+        catch (RpcException error)
         {
             found = new UnaryAnswer(null, error);
         }

@@ -8,9 +8,9 @@ using Kahuna.Server.Api;
 using Kahuna.Tests.Cluster.Attack;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
-using AcquireLockRequest = Kahuna.Client.Wire.Protos.AcquireLockRequest;
-using WireDurability = Kahuna.Client.Wire.Protos.Durability;
-using WireLockMode = Kahuna.Client.Wire.Protos.LockMode;
+using AcquireLockRequest = Kahuna.Server.Api.Protos.AcquireLockRequest;
+using WireDurability = Kahuna.Server.Api.Protos.Durability;
+using WireLockMode = Kahuna.Server.Api.Protos.LockMode;
 
 namespace Kahuna.Tests.Simulation.Workload;
 

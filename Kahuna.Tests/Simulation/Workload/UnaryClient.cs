@@ -1,7 +1,7 @@
 using System.Text;
+using Grpc.Core;
 using Kahuna.Client.Wire.Buffers;
 using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
 using Kahuna.Tests.Simulation.Engine;
@@ -58,15 +58,15 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
                 return;
             }
 
-            if (error.Code == GrpcStatusCode.InvalidArgument)
+            if (error.StatusCode == StatusCode.InvalidArgument)
             {
                 throw error;
             }
 
             mayHaveHappened |= !answer.DidNotHappen;
-            if (!isNumbered || error.Code is GrpcStatusCode.FailedPrecondition or GrpcStatusCode.OutOfRange || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
+            if (!isNumbered || error.StatusCode is StatusCode.FailedPrecondition or StatusCode.OutOfRange || ct.IsCancellationRequested || timeout - clock.GetElapsedTime(begun) < s_least)
             {
-                call.Error = error.Code.ToString();
+                call.Error = error.StatusCode.ToString();
                 call.Outcome = mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
                 return;
             }
@@ -90,7 +90,7 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
             network.Break("a number is one request", $"{call.Kind} of {call.Key} by {call.Process} was repeated and got another answer");
         }
 
-        if (isRemembered && same.Error?.Status.Message.StartsWith(SessionUnknown, StringComparison.Ordinal) == true)
+        if (isRemembered && same.Error?.Status.Detail.StartsWith(SessionUnknown, StringComparison.Ordinal) == true)
         {
             network.Break("a number is remembered for as long as it was promised", $"that of {call.Kind} of {call.Key} by {call.Process} was forgotten after {idle.TotalSeconds:0.0} s, which are fewer than {Limits.SessionIdleMs / 1000.0:0.0} s by any clock");
         }
@@ -98,13 +98,13 @@ internal sealed class UnaryClient(ClientNetwork network, int number, SimClock cl
         network.NumbersIdle += idle > s_again && same.Error is null ? 1 : 0;
         Call another = new() { Process = call.Process, Key = call.Key, Kind = CallKind.Set, CallNs = call.CallNs, Value = "another request" };
         UnaryAnswer other = await AttemptAsync(new UnaryRequest(Encode(another, session, isOpening: false)), node, timeout, CancellationToken.None);
-        if (other.Error?.Status.Message.StartsWith(NumberReused, StringComparison.Ordinal) == true)
+        if (other.Error?.Status.Detail.StartsWith(NumberReused, StringComparison.Ordinal) == true)
         {
             network.NumbersRefused++;
         }
-        else if (other.Error is null or { Code: GrpcStatusCode.InvalidArgument })
+        else if (other.Error is null or { StatusCode: StatusCode.InvalidArgument })
         {
-            network.Break("a number is one request", $"the number of {call.Kind} of {call.Key} by {call.Process} was used for another request, which ended as {other.Error?.Status.Message ?? "carried out"}");
+            network.Break("a number is one request", $"the number of {call.Kind} of {call.Key} by {call.Process} was used for another request, which ended as {other.Error?.Status.Detail ?? "carried out"}");
         }
     }
 

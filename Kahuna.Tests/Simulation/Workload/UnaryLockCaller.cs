@@ -1,10 +1,10 @@
 using Google.Protobuf;
+using Grpc.Core;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Grpc;
 using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Network;
 using LockMode = Kahuna.Client.Wire.Commands.LockMode;
@@ -60,10 +60,10 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
         AcquireLockRequest request = new()
         {
             Resource = call.Key,
-            Durability = call.IsEphemeral ? Kahuna.Client.Wire.Protos.Durability.Ephemeral : Kahuna.Client.Wire.Protos.Durability.Persistent,
+            Durability = call.IsEphemeral ? Kahuna.Server.Api.Protos.Durability.Ephemeral : Kahuna.Server.Api.Protos.Durability.Persistent,
             Owner = owner,
             LeaseMs = call.TtlMs!.Value,
-            Mode = (Kahuna.Client.Wire.Protos.LockMode)call.Mode,
+            Mode = (Kahuna.Server.Api.Protos.LockMode)call.Mode,
             Note = ByteString.Empty,
         };
         if (call.By > 0)
@@ -94,7 +94,7 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
                 return until;
             }
 
-            if (answer.Error!.Code == GrpcStatusCode.InvalidArgument)
+            if (answer.Error!.StatusCode == StatusCode.InvalidArgument)
             {
                 throw answer.Error;
             }
@@ -102,7 +102,7 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
             mayHaveHappened |= !answer.DidNotHappen;
             if (!isNumbered || whole - _clock.Span(_clock.Now - begun) < TimeSpan.FromMilliseconds(5 * PauseMs))
             {
-                call.Error = answer.Error.Code.ToString();
+                call.Error = answer.Error.StatusCode.ToString();
                 call.Outcome = mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
                 return 0;
             }
@@ -155,7 +155,7 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
 
     private static Server.Api.LockClaim Claim(Call call, string owner) => Server.Api.LockClaim.Of(
         call.Key,
-        call.IsEphemeral ? Kahuna.Client.Wire.Protos.Durability.Ephemeral : Kahuna.Client.Wire.Protos.Durability.Persistent,
+        call.IsEphemeral ? Kahuna.Server.Api.Protos.Durability.Ephemeral : Kahuna.Server.Api.Protos.Durability.Persistent,
         owner,
         call.TtlMs!.Value);
 

@@ -7,7 +7,7 @@ public sealed class ForeignClientTests
     public async Task Python_calls_the_binding()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        (int exitCode, string output) = await ForeignClient.RunAsync(host.Address, TestCertificate.Instance.ExportCertificatePem(), protocolOnly: true);
+        (int exitCode, string output) = await ForeignClient.RunPythonAsync(host.Address, TestCertificate.Instance.ExportCertificatePem(), protocolOnly: true);
         Assert.True(exitCode == 0, output);
     }
 }

@@ -4,8 +4,8 @@
 Usage: foreign_client.py ADDRESS CA_FILE DESCRIPTOR_SET [--protocol-only]
 
 ADDRESS is host:port, CA_FILE holds the trusted certificates in PEM, DESCRIPTOR_SET is a serialized
-google.protobuf.FileDescriptorSet with the kahuna.v1 and kahuna.test files. Every check prints one line; the exit
-code is 0 when all of them hold. The server may be any node of a cluster; keys are written under
+google.protobuf.FileDescriptorSet with the files of kahuna.v1, kahuna.test, health and reflection. Every check prints
+one line; the exit code is 0 when all of them hold. The server may be any node of a cluster; keys are written under
 the bucket foreign-client/.
 """
 import os
@@ -25,6 +25,7 @@ except ImportError:
 
 sys.dont_write_bytecode = True
 from lock_checks import PATIENCE, PERSISTENT, LockChecks
+from service_checks import HEALTH, REFLECTION, ServiceChecks
 
 MIB = 1 << 20
 TEST = "kahuna.test"
@@ -38,7 +39,9 @@ class Stubs:
         self._pool = descriptor_pool.DescriptorPool()
         with open(descriptor_set, "rb") as file:
             files = descriptor_pb2.FileDescriptorSet.FromString(file.read())
+        self._files = {each.name: each for each in files.file}
         self._methods = {}
+        self._answered = set()
         for each in files.file:
             self._pool.Add(each)
             for service in each.service:
@@ -53,10 +56,25 @@ class Stubs:
         found = self._methods[path]
         kind = ("stream" if found.client_streaming else "unary") + "_" + ("stream" if found.server_streaming else "unary")
         reply = self._class_of(self._pool.FindMessageTypeByName(found.output_type.lstrip(".")))
-        return getattr(self._channel, kind)(
-            path,
-            request_serializer=lambda message: message.SerializeToString(),
-            response_deserializer=reply.FromString)
+
+        def read(message):
+            self._answered.add(path)
+            return reply.FromString(message)
+
+        return getattr(self._channel, kind)(path, request_serializer=lambda message: message.SerializeToString(), response_deserializer=read)
+
+    def methods_of(self, *packages):
+        """Service and method of each method of the packages."""
+        paths = [path[1:].split("/") for path in self._methods]
+        return {(service, method) for service, method in paths if service.rpartition(".")[0] in packages}
+
+    def answered(self):
+        """As methods_of: those that have given a reply here."""
+        return {tuple(path[1:].split("/")) for path in self._answered}
+
+    def is_file(self, name, serialized):
+        """The bytes are the description of this file."""
+        return self._files[name] == descriptor_pb2.FileDescriptorProto.FromString(serialized)
 
     def _class_of(self, descriptor):
         if hasattr(message_factory, "GetMessageClass"):
@@ -218,7 +236,7 @@ class ProtocolChecks(Checks):
             assert "60000" in error.details().replace(",", ""), error.details()
 
 
-class ProductChecks(LockChecks, Checks):
+class ProductChecks(LockChecks, ServiceChecks, Checks):
     """What only the product serves, and a server that tries the protocol alone does not."""
 
     def errors_of_messages_tell_the_outcome(self):
@@ -288,6 +306,13 @@ class ProductChecks(LockChecks, Checks):
             given = fields if "prefix" in fields or "name" in fields else {"name": name, **fields}
             self._refused(grpc.StatusCode.INVALID_ARGUMENT, words, lambda: self._sequence(method, **given))
 
+    def every_method_has_answered(self):
+        """The last of the checks."""
+        methods = self.stubs.methods_of("kahuna.v1", REFLECTION) | {(HEALTH + ".Health", "Check"), (HEALTH + ".Health", "Watch")}
+        services = {service for service, _ in methods}
+        assert services >= {"kahuna.v1." + name for name in ("KeyValues", "Sequences", "Locks", "Cluster")}, services
+        assert methods <= self.stubs.answered(), methods - self.stubs.answered()
+
     def _refused(self, code, words, call):
         try:
             call()
@@ -311,7 +336,7 @@ def main():
     if len(arguments) != 3:
         sys.exit(__doc__)
     address, ca_file, descriptor_set = arguments
-    kinds = [Checks, ProtocolChecks] if "--protocol-only" in sys.argv else [Checks, LockChecks, ProductChecks]
+    kinds = [Checks, ProtocolChecks] if "--protocol-only" in sys.argv else [Checks, LockChecks, ServiceChecks, ProductChecks]
     with open(ca_file, "rb") as file:
         credentials = grpc.ssl_channel_credentials(file.read())
     failed = 0

@@ -1,0 +1,78 @@
+using Google.Protobuf;
+using Grpc.Core;
+using Grpc.Core.Interceptors;
+
+namespace Kahuna.Server.Api.Calls;
+
+/// <summary>
+/// Stands between the gRPC package and every handler: says that a call has begun, counts its reply, and makes a status of whatever ends it. It does not see the bytes of an exchange.
+/// Stateless, any thread.
+/// </summary>
+internal sealed class CallInterceptor : Interceptor
+{
+    public override async Task<TResponse> UnaryServerHandler<TRequest, TResponse>(TRequest request, ServerCallContext context, UnaryServerMethod<TRequest, TResponse> continuation)
+    {
+        GuardedCall call = GuardedCall.Of(context);
+        call.Begin();
+        try
+        {
+            TResponse reply = await continuation(request, context).ConfigureAwait(false);
+            call.CountReply(((IMessage)reply).CalculateSize());
+            return reply;
+        }
+        catch (Exception e) when (e is not RpcException || call.IsJson)
+        {
+            throw call.Fail(e);
+        }
+    }
+
+    public override async Task<TResponse> ClientStreamingServerHandler<TRequest, TResponse>(
+        IAsyncStreamReader<TRequest> requestStream, ServerCallContext context, ClientStreamingServerMethod<TRequest, TResponse> continuation)
+    {
+        GuardedCall call = GuardedCall.Of(context);
+        call.Begin();
+        try
+        {
+            return await continuation(requestStream, context).ConfigureAwait(false);
+        }
+        catch (Exception e) when (e is not RpcException || call.IsJson)
+        {
+            throw call.Fail(e);
+        }
+    }
+
+    public override async Task ServerStreamingServerHandler<TRequest, TResponse>(
+        TRequest request, IServerStreamWriter<TResponse> responseStream, ServerCallContext context, ServerStreamingServerMethod<TRequest, TResponse> continuation)
+    {
+        GuardedCall call = GuardedCall.Of(context);
+        await StreamAsync(call, () => continuation(request, new WatchedWriter<TResponse>(responseStream, call), context)).ConfigureAwait(false);
+        if (call.IsStopping)
+        {
+            // A handler that ends quietly with its token would tell its caller that there is no more to come.
+            throw GuardedCall.Stopping();
+        }
+    }
+
+    public override Task DuplexStreamingServerHandler<TRequest, TResponse>(
+        IAsyncStreamReader<TRequest> requestStream,
+        IServerStreamWriter<TResponse> responseStream,
+        ServerCallContext context,
+        DuplexStreamingServerMethod<TRequest, TResponse> continuation)
+    {
+        GuardedCall call = GuardedCall.Of(context);
+        return StreamAsync(call, () => continuation(requestStream, new WatchedWriter<TResponse>(responseStream, call), context));
+    }
+
+    private static async Task StreamAsync(GuardedCall call, Func<Task> handler)
+    {
+        call.Begin();
+        try
+        {
+            await handler().ConfigureAwait(false);
+        }
+        catch (Exception e) when (e is not RpcException || call.IsJson)
+        {
+            throw call.Fail(e);
+        }
+    }
+}

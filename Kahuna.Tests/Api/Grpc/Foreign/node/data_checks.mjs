@@ -1,0 +1,146 @@
+// The checks of foreign_client.mjs that are about keys, sequences and locks. Each gets the stubs and a key of its own.
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+
+import grpc from "@grpc/grpc-js";
+
+const MIB = 1 << 20;
+const PERSISTENT = "DURABILITY_PERSISTENT";
+const EPHEMERAL = "DURABILITY_EPHEMERAL";
+const bytes = (text) => ({ data: Buffer.from(text) });
+
+/** The method of a service as a function of the fields of its request; durability is persistent unless it is given. */
+function calls(stubs, service) {
+  return (method, fields, options) => stubs.unary(`/kahuna.v1.${service}/${method}`, { durability: PERSISTENT, ...fields }, options);
+}
+
+/** The call ends with this code and these words, and says that nothing happened. */
+async function refused(code, words, call) {
+  await assert.rejects(call, (error) => {
+    assert.equal(error.code, code, error.message);
+    assert.ok(error.details.includes(words), error.details);
+    assert.deepEqual(error.metadata.get("kahuna-outcome"), ["did-not-happen"]);
+    return true;
+  });
+}
+
+export async function setGetAndExists(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  const written = await call("SetKeyValue", { key, value: bytes("value"), ttl_ms: 600_000 });
+  assert.ok(written.set && BigInt(written.revision) >= 1n);
+  const found = await call("GetKeyValue", { key });
+  assert.ok(found.found && found.value.data.equals(Buffer.from("value")) && found.revision === written.revision);
+  const exists = await call("ExistsKeyValue", { key });
+  assert.ok(exists.found && exists.revision === written.revision && exists.remaining_ttl_ms > 0 && exists.remaining_ttl_ms <= 600_000);
+  assert.equal((await call("GetKeyValue", { key: `${key}-absent` })).found, false);
+  assert.equal((await call("ExistsKeyValue", { key, durability: EPHEMERAL })).found, false);
+  const kept = await call("SetKeyValue", { key, value: bytes("other"), conditions: { if_absent: true }, return_previous: true });
+  assert.ok(!kept.set && kept.revision === written.revision && kept.previous.data.equals(Buffer.from("value")));
+}
+
+export async function nullAndEmptyValuesDiffer(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  await call("SetKeyValue", { key, value: bytes("") });
+  assert.equal((await call("GetKeyValue", { key })).value.data.length, 0);
+  await call("SetKeyValue", { key, value: {} });
+  assert.equal((await call("GetKeyValue", { key })).value.data, undefined);
+}
+
+export async function valueOfAMebibyte(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  const data = randomBytes(MIB);
+  await call("SetKeyValue", { key, value: { data } });
+  assert.ok((await call("GetKeyValue", { key })).value.data.equals(data));
+}
+
+export async function extendAndDelete(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  assert.equal((await call("ExtendKeyValue", { key, ttl_ms: 1 })).found, false);
+  const { revision } = await call("SetKeyValue", { key, value: bytes("a") });
+  const extended = await call("ExtendKeyValue", { key, ttl_ms: 600_000 });
+  assert.ok(extended.extended && extended.revision === revision);
+  assert.ok((await call("GetKeyValue", { key })).remaining_ttl_ms > 0);
+  const kept = await call("DeleteKeyValue", { key, conditions: { if_value: bytes("b") } });
+  assert.ok(!kept.deleted && kept.found && kept.revision === revision);
+  const gone = await call("DeleteKeyValue", { key, return_previous: true });
+  assert.ok(gone.deleted && gone.previous.data.equals(Buffer.from("a")) && gone.previous_revision === revision);
+  assert.equal((await call("GetKeyValue", { key })).found, false);
+  assert.ok((await call("GetKeyValue", { key, at_revision: revision })).found);
+}
+
+export async function incrementHappensOncePerNumber(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  const session = String(randomBytes(6).readUIntBE(0, 6) + 1);
+  for (const number of ["1", "2", "2", "1", "3"]) {
+    const metadata = { "x-kahuna-session": session, "x-kahuna-sequence": number };
+    assert.equal((await call("IncrementKeyValue", { key, amount: 1 }, { metadata })).value, number);
+  }
+  assert.equal((await call("IncrementKeyValue", { key, amount: "-9223372036854775808" })).value, "-9223372036854775805");
+  await refused(grpc.status.OUT_OF_RANGE, "64-bit", () => call("IncrementKeyValue", { key, amount: "-9223372036854775808" }));
+}
+
+export async function badRequestsAreRefused(stubs, key) {
+  await refused(grpc.status.INVALID_ARGUMENT, "durability", () => calls(stubs, "KeyValues")("SetKeyValue", { key, durability: 0, value: bytes("x") }));
+  await refused(grpc.status.INVALID_ARGUMENT, "1,025 bytes", () => calls(stubs, "Sequences")("CreateSequence", { name: "n".repeat(1025) }));
+  await refused(grpc.status.INVALID_ARGUMENT, "lease_ms is 0", () => calls(stubs, "Locks")("AcquireLock", { resource: key, owner: "ann", mode: "LOCK_MODE_EXCLUSIVE" }));
+}
+
+export async function sequences(stubs, name) {
+  const call = calls(stubs, "Sequences");
+  await refused(grpc.status.NOT_FOUND, "create it first", () => call("NextSequenceValue", { name }));
+  assert.equal((await call("CreateSequence", { name, max: 5 })).created, true);
+  assert.equal((await call("CreateSequence", { name })).created, false);
+  assert.equal((await call("NextSequenceValue", { name })).value, "1");
+  assert.deepEqual(await call("ReserveSequenceRange", { name, count: 3 }), { first: "2", last: "4" });
+  await refused(grpc.status.OUT_OF_RANGE, "only 1 values", () => call("ReserveSequenceRange", { name, count: 2 }));
+  assert.deepEqual((await call("GetSequence", { name })).sequence, { name, initial: "1", increment: "1", min: "1", max: "5", cycle: false, latest: "4" });
+  assert.deepEqual(await all((page_token) => call("ListSequences", { prefix: name, page_token }), (page) => page.sequences.map((each) => each.name)), [name]);
+  assert.equal((await call("UpdateSequence", { name, cycle: true })).updated, true);
+  assert.equal((await call("NextSequenceValue", { name })).value, "5");
+  assert.equal((await call("NextSequenceValue", { name })).value, "1");
+  assert.equal((await call("DeleteSequence", { name })).deleted, true);
+  assert.equal((await call("GetSequence", { name })).sequence, null);
+}
+
+export async function locks(stubs, resource) {
+  const call = calls(stubs, "Locks");
+  const claim = (owner, more = {}, options = {}) => call("AcquireLock", { resource, owner, lease_ms: 20_000, mode: "LOCK_MODE_EXCLUSIVE", ...more }, options);
+  const ann = await claim("ann", { note: Buffer.from("a note") });
+  assert.ok(ann.granted && BigInt(ann.token) > 0n && ann.remaining_lease_ms > 0 && ann.remaining_lease_ms <= 20_000);
+  const busy = await claim("bob");
+  assert.ok(!busy.granted && busy.holder_token === ann.token);
+  const { lock } = await call("GetLock", { resource });
+  assert.deepEqual(lock.holders.map(({ owner, token, mode, note }) => [owner, token, mode, String(note)]), [["ann", ann.token, "LOCK_MODE_EXCLUSIVE", "a note"]]);
+  assert.deepEqual(await all((page_token) => call("ListLocks", { prefix: resource, page_token }), (page) => page.locks.map((each) => each.resource)), [resource]);
+  assert.ok((await call("ExtendLock", { resource, owner: "ann", token: ann.token, lease_ms: 50_000 })).remaining_lease_ms > 30_000);
+  const mistaken = await call("ExtendLock", { resource, owner: "bob", token: ann.token, lease_ms: 50_000 });
+  assert.ok(!mistaken.extended && mistaken.holder_token === ann.token);
+
+  // What waits for the release: the next owner, and an observer.
+  const waiting = claim("bob", { wait_ms: 25_000 });
+  const observing = call("ObserveLock", { resource, known_token: ann.token, hold_ms: 20_000 });
+  while ((await call("GetLock", { resource })).lock.waiting !== 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await assert.rejects(claim("cat", { wait_ms: 60_000 }, { deadlineMs: 500 }), { code: grpc.status.DEADLINE_EXCEEDED });
+  assert.equal((await call("ReleaseLock", { resource, owner: "ann", token: ann.token })).released, true);
+  const bob = await waiting;
+  assert.ok(bob.granted && BigInt(bob.token) > BigInt(ann.token));
+  assert.equal((await observing).token, bob.token);
+
+  const fence = (token) => ({ key: resource, amount: 1, fence: { resource, token } });
+  assert.equal((await calls(stubs, "KeyValues")("IncrementKeyValue", fence(bob.token))).value, "1");
+  await refused(grpc.status.FAILED_PRECONDITION, `token ${bob.token} does`, () => calls(stubs, "KeyValues")("IncrementKeyValue", fence(ann.token)));
+  assert.equal((await call("ReleaseLock", { resource, owner: "bob", token: bob.token })).released, true);
+}
+
+/** The items of all pages. */
+async function all(read, items) {
+  const found = [];
+  for (let token = null; token !== ""; ) {
+    const page = await read(token ?? "");
+    found.push(...items(page));
+    token = page.next_page_token;
+  }
+  return found;
+}

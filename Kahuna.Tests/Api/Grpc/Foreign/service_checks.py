@@ -1,0 +1,125 @@
+"""The checks of foreign_client.py that are about single keys, the framed stream, health and reflection."""
+import struct
+
+import grpc
+
+from lock_checks import PATIENCE, PERSISTENT
+
+EPHEMERAL = 2
+HEALTH, REFLECTION = "grpc.health.v1", "grpc.reflection.v1"
+SERVING, SERVICE_UNKNOWN = 1, 3
+
+# Of docs/wire-format.md.
+WIRE_VERSION = 3
+HELLO, REQUESTS, REPLIES, MAP = 1, 2, 3, 4
+GET, FOUND, FORWARD = 0x80, 2, 1 << 31
+HEADER = struct.Struct("<BBHI")
+REQUEST, COMMAND = struct.Struct("<III"), struct.Struct("<BBHHHI")
+REPLY, OUTCOME = struct.Struct("<II"), struct.Struct("<BBHIqq")
+
+
+class ServiceChecks:
+    """A part of ProductChecks, which has the stubs and the key."""
+
+    def exists_tells_revision_and_life_without_the_value(self):
+        key = self.key + "-exists"
+        assert not self._key("ExistsKeyValue", key=key, durability=PERSISTENT).found
+        written = self._key("SetKeyValue", key=key, value=self._value(b"v"), durability=PERSISTENT, ttl_ms=600_000)
+        found = self._key("ExistsKeyValue", key=key, durability=PERSISTENT)
+        assert found.found and found.revision == written.revision and 0 < found.remaining_ttl_ms <= 600_000, found
+        assert self._key("ExistsKeyValue", key=key, durability=PERSISTENT, at_revision=written.revision).found
+        assert not self._key("ExistsKeyValue", key=key, durability=EPHEMERAL).found
+
+    def extend_changes_the_life_of_a_key_and_not_its_revision(self):
+        key = self.key + "-extend"
+        absent = self._key("ExtendKeyValue", key=key, durability=EPHEMERAL, ttl_ms=1)
+        assert not absent.extended and not absent.found, absent
+        revision = self._key("SetKeyValue", key=key, value=self._value(b"v"), durability=EPHEMERAL).revision
+        extended = self._key("ExtendKeyValue", key=key, durability=EPHEMERAL, ttl_ms=600_000)
+        assert extended.extended and extended.found and extended.revision == revision, extended
+        assert 0 < self._key("GetKeyValue", key=key, durability=EPHEMERAL).remaining_ttl_ms <= 600_000
+        other = self.stubs.message("Conditions")(if_revision=revision + 1)
+        kept = self._key("ExtendKeyValue", key=key, durability=EPHEMERAL, ttl_ms=0, conditions=other)
+        assert not kept.extended and kept.found, kept
+        assert self._key("ExtendKeyValue", key=key, durability=EPHEMERAL, ttl_ms=0).extended
+        assert not self._key("GetKeyValue", key=key, durability=EPHEMERAL).HasField("remaining_ttl_ms")
+
+    def delete_gives_what_was_there(self):
+        key = self.key + "-delete"
+        first = self._key("SetKeyValue", key=key, value=self._value(b"a"), durability=PERSISTENT).revision
+        condition = self.stubs.message("Conditions")(if_value=self._value(b"b"))
+        kept = self._key("DeleteKeyValue", key=key, durability=PERSISTENT, conditions=condition)
+        assert not kept.deleted and kept.found and kept.revision == first, kept
+        gone = self._key("DeleteKeyValue", key=key, durability=PERSISTENT, return_previous=True)
+        assert gone.deleted and gone.previous.data == b"a" and gone.previous_revision == first < gone.revision, gone
+        assert not self._key("DeleteKeyValue", key=key, durability=PERSISTENT).found
+        assert self._key("GetKeyValue", key=key, durability=PERSISTENT, at_revision=first).value.data == b"a"
+
+    def exchange_greets_and_answers_a_frame(self):
+        self._key("SetKeyValue", key=self.key, value=self._value(b"framed"), durability=PERSISTENT)
+        key = self.key.encode()
+        command = COMMAND.pack(GET, PERSISTENT, 0, len(key), 0, 0) + key
+        frame = self.stubs.message("Frame")
+        replies = self.stubs.method("Cluster", "Exchange")(iter([
+            frame(payload=HEADER.pack(HELLO, 0, WIRE_VERSION, 0)),
+            frame(payload=HEADER.pack(REQUESTS, 0, 0, 1) + REQUEST.pack(7, FORWARD, len(command)) + command)]), timeout=PATIENCE)
+        assert next(replies).payload == HEADER.pack(HELLO, 0, WIRE_VERSION, 0)
+        leaders = next(replies).payload
+        assert HEADER.unpack_from(leaders) == (MAP, 0, 0, 1), leaders
+        assert self.stubs.message("DescribeClusterResponse").FromString(leaders[HEADER.size:]).cluster_id
+        # A change of a leader may send the map again.
+        answer = next(each.payload for each in replies if each.payload[0] != MAP)
+        assert HEADER.unpack_from(answer) == (REPLIES, 0, 0, 1), answer
+        assert REPLY.unpack_from(answer, HEADER.size)[0] == 7, answer
+        status, _, _, length, revision, _ = OUTCOME.unpack_from(answer, HEADER.size + REPLY.size)
+        assert (status, length) == (FOUND, len(b"framed")) and answer.endswith(b"framed") and revision > 0, answer
+        for _ in replies:
+            pass
+        assert replies.code() == grpc.StatusCode.OK, replies.code()
+
+    def exchange_refuses_another_version(self):
+        hello = self.stubs.message("Frame")(payload=HEADER.pack(HELLO, 0, 999, 0))
+        try:
+            list(self.stubs.method("Cluster", "Exchange")(iter([hello]), timeout=PATIENCE))
+            raise AssertionError("a version that nobody speaks was taken")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.FAILED_PRECONDITION and "999" in error.details(), error
+
+    def health(self):
+        check = self.stubs.method("Health", "Check", HEALTH)
+        request = self.stubs.message("HealthCheckRequest", HEALTH)
+        for service in "", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Cluster":
+            assert check(request(service=service), timeout=PATIENCE).status == SERVING, service
+        try:
+            check(request(service="no.such.Service"), timeout=PATIENCE)
+            raise AssertionError("a service that is not there has a health")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.NOT_FOUND, error
+
+    def health_is_watched(self):
+        watch = self.stubs.method("Health", "Watch", HEALTH)
+        request = self.stubs.message("HealthCheckRequest", HEALTH)
+        for service, status in ("kahuna.v1.KeyValues", SERVING), ("no.such.Service", SERVICE_UNKNOWN):
+            call = watch(request(service=service), timeout=PATIENCE)
+            assert next(call).status == status, service
+            call.cancel()
+
+    def reflection_gives_the_services_and_their_files(self):
+        ask = self.stubs.message("ServerReflectionRequest", REFLECTION)
+        replies = list(self.stubs.method("ServerReflection", "ServerReflectionInfo", REFLECTION)(iter([
+            ask(list_services=""),
+            ask(file_containing_symbol="kahuna.v1.Locks.AcquireLock"),
+            ask(file_by_filename="kahuna/v1/cluster_messages.proto"),
+            ask(file_by_filename="no.proto")]), timeout=PATIENCE))
+        listed = {each.name for each in replies[0].list_services_response.service}
+        assert listed >= {service for service, _ in self.stubs.methods_of("kahuna.v1")}, listed
+        for reply, name in (replies[1], "kahuna/v1/locks.proto"), (replies[2], "kahuna/v1/cluster_messages.proto"):
+            assert any(self.stubs.is_file(name, each) for each in reply.file_descriptor_response.file_descriptor_proto), name
+        assert replies[3].error_response.error_code == grpc.StatusCode.NOT_FOUND.value[0], replies[3]
+
+    def _key(self, method, **fields):
+        request = self.stubs.message(method + "Request")(**fields)
+        return self.stubs.method("KeyValues", method)(request, timeout=PATIENCE)
+
+    def _value(self, data):
+        return self.stubs.message("Value")(data=data)
