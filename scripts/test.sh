@@ -70,8 +70,8 @@ mkdir -p "$results"
 formatting=
 if [[ "$tier" == all && -z "$filter" && "$is_slow" == false ]]; then
   # It needs one processor, and nothing waits for it. The rest of the style is checked by the build, the order of usings by a test.
-  say "checking the format, beside the tests"
-  nice -n 19 dotnet format whitespace Kahuna.sln --no-restore --verify-no-changes >"$results/format.log" 2>&1 &
+  say "checking the format, and that other systems compile, beside the tests"
+  { nice -n 19 dotnet format whitespace Kahuna.sln --no-restore --verify-no-changes && nice -n 19 scripts/check-platforms.sh; } >"$results/format.log" 2>&1 &
   formatting=$!
 fi
 
@@ -225,7 +225,7 @@ fi
 
 if [[ -n "$formatting" ]] && ! wait "$formatting"; then
   cat "$results/format.log" >&2
-  say "not formatted; run: dotnet format Kahuna.sln"
+  say "not formatted (dotnet format Kahuna.sln mends that), or not compiled for other systems; the lines above say which"
   broken=$((broken + 1))
 fi
 

@@ -6,6 +6,7 @@ using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Json;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Hosting.Options;
+using Microsoft.Extensions.Logging.Abstractions;
 using ServiceDescriptor = Google.Protobuf.Reflection.ServiceDescriptor;
 
 namespace Kahuna.Server.Hosting;
@@ -46,6 +47,21 @@ internal static class NodeServices
         app.UseGrpcWeb(new GrpcWebOptions { DefaultEnabled = true });
         app.Use(next => http => guard.HandleAsync(http, next));
         app.MapGrpcReflectionService();
+    }
+
+    /// <summary>
+    /// Maps the services once for nobody. The gRPC package compiles code for each method that it maps, which takes as long as opening a node's data, beside which this can be done.
+    /// </summary>
+    public static void Warm()
+    {
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions { ContentRootPath = AppContext.BaseDirectory });
+        builder.Services.AddLogging();
+        builder.WebHost.UseKestrelCore();
+        CallLimits limits = new();
+        builder.Services.AddKahunaGrpc(limits);
+        WebApplication app = builder.Build();
+        app.MapKahunaGrpc(limits, Described(), NullLogger.Instance);
+        app.MapNodeServices();
     }
 
     /// <summary>Tells health checks whether the node serves.</summary>

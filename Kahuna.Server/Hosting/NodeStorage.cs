@@ -61,7 +61,7 @@ internal sealed class NodeStorage : IAsyncDisposable
             string directory = Path.Combine(options.DataDirectory, DataDirectoryIdentity.StateDirectoryName);
             IStateStore states = kind == StateStoreChoice.RocksDb
                 ? new RocksStateStore(directory)
-                : new FileStateStore(new PosixDisk(), directory);
+                : new FileStateStore(LocalDisk.Shared, directory);
             return new NodeStorage(log, states, kind, trace);
         }
         catch

@@ -37,7 +37,10 @@ internal static class ServerProcess
             Console.WriteLine($"kahuna-server {ProductVersion.Text}: node {options.NodeId}, {options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
             ProcessEnd.Prepare();
             AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => s_withoutLog.Raise("a thread", (Exception)unhandled.ExceptionObject);
+            Task warmed = Task.Run(NodeServices.Warm);
             node = await KahunaNode.StartAsync(options).ConfigureAwait(false);
+            await warmed.ConfigureAwait(false);
+            IdleMemory.Compact();
         }
         catch (Exception error) when (error is not OutOfMemoryException)
         {

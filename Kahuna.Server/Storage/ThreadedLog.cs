@@ -47,7 +47,7 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     /// <param name="fatal">Is told of what a thread of the log throws. An error of the disk is not that: it ends the log (<see cref="Failure"/>).</param>
     /// <param name="report">Gets a line for each thing that an operator may want to know.</param>
     public static ThreadedLog Open(string dataDirectory, SegmentedLogOptions options, IFatalErrors fatal, Action<ReportLine>? report = null) =>
-        Start(SegmentedLog.Open(dataDirectory, options, new PosixDisk(), report), fatal);
+        Start(SegmentedLog.Open(dataDirectory, options, LocalDisk.Shared, report), fatal);
 
     /// <summary>Gives a log its threads. <paramref name="fatal"/> is told of what one of them throws.</summary>
     public static ThreadedLog Start(SegmentedLog log, IFatalErrors fatal)
@@ -162,7 +162,7 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
 
     private void RunPrepare()
     {
-        PosixCalls.LowerPriority();
+        LocalDisk.LowerThreadPriority();
         while (!_stopping)
         {
             _log.PrepareOnce();

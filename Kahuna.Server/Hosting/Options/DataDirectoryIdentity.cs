@@ -114,7 +114,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
     {
         try
         {
-            return DataDirectory.Lock(new PosixDisk(), directory);
+            return DataDirectory.Lock(LocalDisk.Shared, directory);
         }
         catch (DataDirectoryRefusedException error)
         {

@@ -24,7 +24,7 @@ internal static class DirectoryContent
     /// <summary>Removes log and state durably. The identity and what is known of other nodes stay. What was removed before is no error.</summary>
     public static void Drop(string directory)
     {
-        PosixDisk disk = new();
+        IDisk disk = LocalDisk.Shared;
         foreach (string part in new[] { DataDirectory.LogName, DataDirectoryIdentity.StateDirectoryName })
         {
             DirectoryInfo place = new(Path.Combine(directory, part));

@@ -1,16 +1,14 @@
 using System.ComponentModel;
 using System.Runtime.InteropServices;
+using Kahuna.Server.Storage.Disk;
 using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>Small files that are there whole or not at all, also after a loss of power. Stateless.</summary>
-internal static partial class StableFile
+internal static class StableFile
 {
     private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite;
-
-    /// <summary>O_RDONLY, on every Unix.</summary>
-    private const int ReadOnly = 0;
 
     private const UnixFileMode OwnerWritesAllRead = OwnerOnly | UnixFileMode.GroupRead | UnixFileMode.OtherRead;
 
@@ -62,7 +60,7 @@ internal static partial class StableFile
         }
 
         // The class library opens no directories.
-        int descriptor = Open(directory, ReadOnly);
+        int descriptor = PosixCalls.Open(directory, PosixCalls.ReadOnly, 0);
         using SafeFileHandle handle = new(descriptor, ownsHandle: true);
         if (descriptor < 0)
         {
@@ -74,20 +72,10 @@ internal static partial class StableFile
 
     private static void Sync(SafeFileHandle handle, string path)
     {
-        if (OperatingSystem.IsWindows())
+        // The class library's own flush hides errors.
+        if (OperatingSystem.IsWindows() ? !WindowsCalls.Sync(handle) : PosixCalls.Sync(handle) != 0)
         {
-            RandomAccess.FlushToDisk(handle);
-        }
-        else if (FSync(handle) != 0)
-        {
-            // The class library's own flush hides this error.
             throw new IOException($"Cannot bring {path} to stable storage: {new Win32Exception(Marshal.GetLastPInvokeError()).Message}.");
         }
     }
-
-    [LibraryImport("libc", EntryPoint = "open", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
-    private static partial int Open(string path, int flags);
-
-    [LibraryImport("libc", EntryPoint = "fsync", SetLastError = true)]
-    private static partial int FSync(SafeFileHandle handle);
 }

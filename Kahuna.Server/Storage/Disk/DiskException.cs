@@ -9,6 +9,9 @@ internal sealed class DiskException : IOException
     public const int InputOutputError = 5;
     public const int NoSpaceLeft = 28;
 
+    private const int WindowsHandleDiskFull = 39;
+    private const int WindowsDiskFull = 112;
+
     public DiskException(string operation, string path, int number)
         : base($"{operation} {path} failed: {Describe(number)}.")
     {
@@ -16,16 +19,22 @@ internal sealed class DiskException : IOException
         Reason = Describe(number);
     }
 
-    /// <summary>The system's error number (errno).</summary>
+    /// <summary>The disk, or the user's share of it, is full.</summary>
+    public bool IsNoSpace => OperatingSystem.IsWindows() ? Number is WindowsDiskFull or WindowsHandleDiskFull : Number == NoSpaceLeft || Number == PosixNumbers.Current.Quota;
+
+    /// <summary>The system's error number (errno, or that of Windows).</summary>
     public int Number { get; }
 
     /// <summary>The error in words, with the number's name: "No space left on device (ENOSPC)".</summary>
     public string Reason { get; }
 
+    /// <summary>What an exception of the class library says of the disk.</summary>
+    public static DiskException Of(string operation, string path, Exception error) => new(operation, path, error.HResult & 0xFFFF);
+
     private static string Describe(int number) => $"{Marshal.GetPInvokeErrorMessage(number)} ({Name(number)})";
 
-    /// <summary>Names of those numbers that disks bring about on Linux; others are shown as numbers.</summary>
-    private static string Name(int number) => number switch
+    /// <summary>Names of those numbers that disks bring about on Linux and macOS; others are shown as numbers.</summary>
+    private static string Name(int number) => OperatingSystem.IsWindows() ? "error " + number.ToString(CultureInfo.InvariantCulture) : number switch
     {
         1 => "EPERM",
         2 => "ENOENT",
@@ -41,7 +50,7 @@ internal sealed class DiskException : IOException
         27 => "EFBIG",
         NoSpaceLeft => "ENOSPC",
         30 => "EROFS",
-        122 => "EDQUOT",
+        _ when number == PosixNumbers.Current.Quota => "EDQUOT",
         _ => "errno " + number.ToString(CultureInfo.InvariantCulture),
     };
 }

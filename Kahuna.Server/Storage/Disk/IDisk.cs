@@ -27,6 +27,9 @@ internal interface IDisk
     /// <summary>Room on the disk that holds this directory.</summary>
     DiskSpace Space(string directory);
 
+    /// <summary>Whether files of this directory can be read past the system's page cache; not every file system lets them. Tried with a file, which is removed.</summary>
+    bool CanReadDirectly(string directory) => false;
+
     /// <summary>Takes a lock on a file (made when missing) against everybody else; null when somebody holds it, also after a moment's wait. Disposal, or the end of the process, frees it.</summary>
     IDisposable? TryLock(string path);
 }

@@ -1,19 +1,17 @@
 using System.Runtime.InteropServices;
+using System.Runtime.Versioning;
 using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Storage.Disk;
 
 /// <summary>
-/// The system calls of the log's disk, in the C library's shape. The class library is passed by because its flush hides the
+/// The system calls of the log's disk on Linux and macOS, in the C library's shape. The class library is passed by because its flush hides the
 /// errors of fsync. Stateless.
 /// </summary>
 internal static unsafe partial class PosixCalls
 {
     public const int ReadOnly = 0;
     public const int ReadWrite = 2;
-    public const int Create = 0x40;
-    public const int Truncate = 0x200;
-    public const int CloseOnExec = 0x80000;
 
     public const int LockExclusive = 2;
     public const int LockNonBlocking = 4;
@@ -21,17 +19,26 @@ internal static unsafe partial class PosixCalls
 
     public const int NoEntry = 2;
     public const int Interrupted = 4;
-    public const int WouldBlock = 11;
     public const int NoAccess = 13;
     public const int Exists = 17;
 
     public const int SeekEnd = 2;
 
-    /// <summary>O_DIRECT, which is not the same number for all processors.</summary>
-    public static readonly int Direct = RuntimeInformation.ProcessArchitecture is Architecture.Arm or Architecture.Arm64 ? 0x10000 : 0x4000;
+    public static int Open(string path, int flags, int mode) => OperatingSystem.IsMacOS() ? MacCalls.Open(path, flags, mode) : OpenFile(path, flags, mode);
+
+    /// <summary>Brings the file's bytes, and its length, to stable storage.</summary>
+    public static int SyncData(SafeFileHandle file) => OperatingSystem.IsMacOS() ? SyncDrive(file) : SyncBytes(file);
+
+    /// <summary>Brings everything of the file, or the names in a directory, to stable storage.</summary>
+    public static int Sync(SafeFileHandle file) => OperatingSystem.IsMacOS() ? SyncDrive(file) : SyncAll(file);
+
+    /// <summary>File systems of other machines do not know the full sync; what they have is as good.</summary>
+    [SupportedOSPlatform("macos")]
+    private static int SyncDrive(SafeFileHandle file) =>
+        MacCalls.FullySync(file) is var result && result != 0 && Marshal.GetLastPInvokeError() is var error && error == PosixNumbers.MacOS.NotSupported ? SyncAll(file) : result;
 
     [LibraryImport("libc", EntryPoint = "open", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
-    public static partial int Open(string path, int flags, int mode);
+    private static partial int OpenFile(string path, int flags, int mode);
 
     [LibraryImport("libc", EntryPoint = "pread", SetLastError = true)]
     public static partial nint Read(SafeFileHandle file, byte* target, nint count, long offset);
@@ -46,10 +53,10 @@ internal static unsafe partial class PosixCalls
     public static partial long Seek(SafeFileHandle file, long offset, int whence);
 
     [LibraryImport("libc", EntryPoint = "fdatasync", SetLastError = true)]
-    public static partial int SyncData(SafeFileHandle file);
+    private static partial int SyncBytes(SafeFileHandle file);
 
     [LibraryImport("libc", EntryPoint = "fsync", SetLastError = true)]
-    public static partial int Sync(SafeFileHandle file);
+    private static partial int SyncAll(SafeFileHandle file);
 
     [LibraryImport("libc", EntryPoint = "flock", SetLastError = true)]
     public static partial int Lock(SafeFileHandle file, int operation);

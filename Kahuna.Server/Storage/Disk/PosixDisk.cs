@@ -3,7 +3,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Storage.Disk;
 
-/// <summary>The real disk, through the C library of Linux. Stateless; any thread.</summary>
+/// <summary>The real disk, through the C library of Linux or macOS. Stateless; any thread.</summary>
 internal sealed class PosixDisk : IDisk
 {
     /// <summary>Owner reads and writes: the log holds the users' values.</summary>
@@ -11,10 +11,12 @@ internal sealed class PosixDisk : IDisk
 
     private const int DirectoryRights = 0b111_000_000;
 
-    /// <summary>1 s in steps: a process that is just ending, or a child that was just started from one, is gone by then.</summary>
-    private const int LockTries = 51;
+    private static readonly PosixNumbers s_numbers = PosixNumbers.Current;
 
-    private const int LockPauseMs = 20;
+    /// <summary>1 s in steps: a process that is just ending, or a child that was just started from one, is gone by then.</summary>
+    public const int LockTries = 51;
+
+    public const int LockPauseMs = 20;
 
     public void CreateDirectory(string path)
     {
@@ -56,7 +58,7 @@ internal sealed class PosixDisk : IDisk
 
     public IDiskFile Open(string path, DiskFileMode mode)
     {
-        int flags = PosixCalls.ReadWrite | (mode == DiskFileMode.Empty ? PosixCalls.Create | PosixCalls.Truncate : 0);
+        int flags = PosixCalls.ReadWrite | (mode == DiskFileMode.Empty ? s_numbers.Create | s_numbers.Truncate : 0);
         return new PosixFile(path, OpenHandle(path, flags));
     }
 
@@ -93,7 +95,7 @@ internal sealed class PosixDisk : IDisk
 
     public IDisposable? TryLock(string path)
     {
-        SafeFileHandle handle = OpenHandle(path, PosixCalls.ReadWrite | PosixCalls.Create);
+        SafeFileHandle handle = OpenHandle(path, PosixCalls.ReadWrite | s_numbers.Create);
         int error = 0;
         for (int i = 0; i < LockTries; i++)
         {
@@ -103,7 +105,7 @@ internal sealed class PosixDisk : IDisk
             }
 
             error = Marshal.GetLastPInvokeError();
-            if (error != PosixCalls.WouldBlock)
+            if (error != s_numbers.WouldBlock)
             {
                 break;
             }
@@ -115,17 +117,21 @@ internal sealed class PosixDisk : IDisk
         }
 
         handle.Dispose();
-        return error == PosixCalls.WouldBlock ? null : throw new DiskException("locking", path, error);
+        return error == s_numbers.WouldBlock ? null : throw new DiskException("locking", path, error);
     }
 
-    /// <summary>Whether files of this directory can be read past the system's page cache; not every file system lets them. Tried with a file, which is removed.</summary>
     public bool CanReadDirectly(string directory)
     {
         string path = Path.Combine(directory, "direct");
         try
         {
-            using SafeFileHandle made = OpenHandle(path, PosixCalls.ReadWrite | PosixCalls.Create);
-            using SafeFileHandle direct = OpenHandle(path, PosixCalls.ReadOnly | PosixCalls.Direct);
+            using SafeFileHandle made = OpenHandle(path, PosixCalls.ReadWrite | s_numbers.Create);
+            if (OperatingSystem.IsMacOS())
+            {
+                return MacCalls.PassCache(made) == 0;
+            }
+
+            using SafeFileHandle direct = OpenHandle(path, PosixCalls.ReadOnly | PosixNumbers.LinuxDirect);
             return true;
         }
         catch (DiskException)
@@ -156,7 +162,7 @@ internal sealed class PosixDisk : IDisk
 
     private static SafeFileHandle OpenHandle(string path, int flags)
     {
-        int descriptor = PosixCalls.Open(path, flags | PosixCalls.CloseOnExec, FileRights);
+        int descriptor = PosixCalls.Open(path, flags | s_numbers.CloseOnExec, FileRights);
         return descriptor >= 0
             ? new SafeFileHandle(descriptor, ownsHandle: true)
             : throw new DiskException("opening", path, Marshal.GetLastPInvokeError());

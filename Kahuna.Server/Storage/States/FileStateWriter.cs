@@ -10,8 +10,6 @@ namespace Kahuna.Server.Storage.States;
 /// </summary>
 internal sealed class FileStateWriter(IDisk disk, string path, string place, byte[] header) : IStateWriter
 {
-    private const int QuotaExceeded = 122;
-
     private SnapshotWriter? _snapshot;
     private bool _ended;
 
@@ -78,7 +76,6 @@ internal sealed class FileStateWriter(IDisk disk, string path, string place, byt
 
     private StateWriteFailedException Failed(DiskException error)
     {
-        bool noSpace = error.Number is DiskException.NoSpaceLeft or QuotaExceeded;
-        return new StateWriteFailedException($"The state in {place} was not replaced: {error.Message}", noSpace, error);
+        return new StateWriteFailedException($"The state in {place} was not replaced: {error.Message}", error.IsNoSpace, error);
     }
 }

@@ -23,7 +23,7 @@ internal sealed class RocksStateStore : IStateStore
     /// <summary>Room that must be there before a database that ran out of it is closed and opened again: what opening writes, and some.</summary>
     private const long RoomToReopen = 4L << 20;
 
-    private readonly PosixDisk _disk = new();
+    private readonly IDisk _disk = LocalDisk.Shared;
     private readonly string _directory;
     private readonly string _staging;
     private readonly DbOptions _options;
@@ -200,7 +200,7 @@ internal sealed class RocksStateStore : IStateStore
         }
         catch (DiskException error)
         {
-            throw new StateWriteFailedException($"The state store in {_directory} cannot be made: {error.Message}", error.Number == DiskException.NoSpaceLeft, error);
+            throw new StateWriteFailedException($"The state store in {_directory} cannot be made: {error.Message}", error.IsNoSpace, error);
         }
     }
 
