@@ -42,7 +42,7 @@ internal static class NodeServices
     /// <summary>Puts the services of a node, health and reflection behind the guard. Instances come from the application's services.</summary>
     public static void MapKahunaGrpc(this WebApplication app, CallLimits limits, IEnumerable<ServiceDescriptor> checkedServices, ILogger log)
     {
-        CallGuard guard = new(limits, [.. checkedServices, HealthReflection.Descriptor.Services[0]], log);
+        CallGuard guard = new(app.Services, limits, [.. checkedServices, HealthReflection.Descriptor.Services[0]], log);
         app.UseRouting();
         app.UseGrpcWeb(new GrpcWebOptions { DefaultEnabled = true });
         app.Use(next => http => guard.HandleAsync(http, next));

@@ -15,13 +15,16 @@ namespace Kahuna.Server.Api.Calls;
 /// Runs before the gRPC package and after it: gives each call its <see cref="GuardedCall"/>, adds what errors say of the call's effect, and counts calls that their callers have reset.
 /// Made at start-up; any thread.
 /// </summary>
+/// <param name="provider">The application's services, all of which live as long as it does: no call needs a scope of its own.</param>
 /// <param name="limits">What a call may take.</param>
 /// <param name="services">The services whose requests' text is checked.</param>
 /// <param name="log">Receives what callers do not get to see.</param>
-internal sealed class CallGuard(CallLimits limits, IEnumerable<ServiceDescriptor> services, ILogger log)
+internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IEnumerable<ServiceDescriptor> services, ILogger log)
 {
     private readonly FrozenDictionary<string, MessageDescriptor> _requests =
         services.SelectMany(static service => service.Methods).ToFrozenDictionary(static method => $"/{method.Service.FullName}/{method.Name}", static method => method.InputType);
+
+    private readonly WholeProvider _provider = new(provider);
 
     /// <summary>Answers a request by what follows.</summary>
     public Task HandleAsync(HttpContext http, RequestDelegate next)
@@ -63,6 +66,7 @@ internal sealed class CallGuard(CallLimits limits, IEnumerable<ServiceDescriptor
     private async Task RunAsync(GuardedCall call, string method, RequestDelegate next)
     {
         Unbound(call.Http);
+        call.Http.Features.Set<IServiceProvidersFeature>(_provider);
         call.Open();
         call.Http.Response.OnStarting(static call => CompleteError(((GuardedCall)call).Http, (GuardedCall)call), call);
         try
@@ -195,5 +199,11 @@ internal sealed class CallGuard(CallLimits limits, IEnumerable<ServiceDescriptor
         {
             rate.MinDataRate = null;
         }
+    }
+
+    /// <summary>In place of the web server's, which makes and disposes a scope for each call.</summary>
+    private sealed class WholeProvider(IServiceProvider provider) : IServiceProvidersFeature
+    {
+        public IServiceProvider RequestServices { get; set; } = provider;
     }
 }

@@ -8,6 +8,7 @@ using Kahuna.Tests.Hosting;
 using Kahuna.Tests.Transport;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Http;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -68,7 +69,7 @@ public sealed class FloodTests
         ConnectionShare share = new(new DefaultConnectionContext());
         DefaultHttpContext http = new() { RequestAborted = new CancellationToken(canceled: true) };
         http.Features.Set(share);
-        CallGuard guard = new(new CallLimits(), [], NullLogger.Instance);
+        CallGuard guard = new(new ServiceCollection().BuildServiceProvider(), new CallLimits(), [], NullLogger.Instance);
         for (int i = 0; i < ConnectionShare.Resets.Burst; i++)
         {
             await guard.HandleAsync(http, static _ => throw new InvalidOperationException("It was begun."));
