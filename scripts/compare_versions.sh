@@ -10,10 +10,12 @@ rounds="$2" seconds="$3" warmup="$4" json="$5"
 need_dotnet
 need_package python3 python3 --version
 need_package curl curl --version
+need_package python3-grpcio /usr/bin/python3 -c 'import grpc'
 
 work="$(make_work_dir)"
 before="$work/before"
 standalone_port=18491
+authority="${KAHUNA_DEV_CERT_DIR:-${XDG_DATA_HOME:-$HOME/.local/share}/kahuna/dev-ca}/ca.pem"
 export KAHUNA_CLUSTER_PORTS="18482 18484 18486"
 pids=()
 running=
@@ -75,7 +77,7 @@ cluster_points() {
   stop_all
 }
 
-# One node: how long it takes until it is ready, what memory it has then, and a mixed load of ephemeral keys.
+# One node: how long it takes until it is ready, what memory it has then, a mixed load of ephemeral keys, and unary calls of a foreign client.
 node_points() {
   local root began
   root="$(root_of "$1")"
@@ -93,6 +95,8 @@ node_points() {
   echo "{\"readyMs\": $ready_ms, \"memoryKb\": $(awk '/^VmRSS/ {print $2}' "/proc/$pid/status")}" >"$work/results/$round-$1-node.json"
   run_bench -c "$endpoints" --workload mixed --durability ephemeral --concurrency 64 --duration 2 --key-space 10000 --value-size 128 >/dev/null 2>&1 || die "the node of version '$1' does not serve"
   bench "$1" mixed 64 --durability ephemeral
+  /usr/bin/python3 "$KAHUNA_ROOT/scripts/compare_unary.py" --endpoint "127.0.0.1:$standalone_port" --trusted "$authority" --callers 64 \
+    --seconds "$seconds" --warmup "$warmup" --output "$work/results/$round-$1-unary-64.json" >"$work/unary.log" 2>&1 || { tail -n 20 "$work/unary.log" >&2; die "unary calls at version '$1' fail"; }
   stop_all
 }
 

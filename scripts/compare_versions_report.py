@@ -19,6 +19,7 @@ FLOORS = [
     ("set", 1, "p99Ms", "at most", 1 / 0.97),
     ("get", 1, "p50Ms", "at most", 1 / 0.97),
     ("get", 1, "p99Ms", "at most", 1 / 0.97),
+    ("unary", 64, "rps", "at least", 0.9),
     ("node", 0, "readyMs", "at most", 1.05),
     ("node", 0, "memoryKb", "at most", 1.05),
 ]

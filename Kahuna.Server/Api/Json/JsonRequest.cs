@@ -43,14 +43,15 @@ internal static class JsonRequest
             CheckText(field, name, values.ToString());
         }
 
+        // Also without a body the package takes the answer's character set from there.
+        if ((hasBody || request.ContentType is not null) && !IsJson(request.ContentType))
+        {
+            throw Invalid($"The content type is '{Shown(request.ContentType ?? "")}'; it must be application/json, in UTF-8.");
+        }
+
         if (!hasBody)
         {
             return;
-        }
-
-        if (!IsJson(request.ContentType))
-        {
-            throw Invalid($"The content type is '{Shown(request.ContentType ?? "")}'; it must be application/json, in UTF-8.");
         }
 
         try

@@ -66,12 +66,13 @@ public sealed class JsonCallTests(ThreeNodes nodes)
     }
 
     [Theory]
-    [InlineData("text/plain")]
-    [InlineData("application/json; charset=utf-16")]
-    [InlineData("application/x-www-form-urlencoded")]
-    public async Task Another_content_type_is_refused(string type)
+    [InlineData("PUT", "text/plain")]
+    [InlineData("PUT", "application/json; charset=utf-16")]
+    [InlineData("PUT", "application/x-www-form-urlencoded")]
+    [InlineData("GET", "application/json; charset=no-such-set")]
+    public async Task Another_content_type_is_refused(string method, string type)
     {
-        using HttpRequestMessage request = Request("PUT", Key, "{}", "2.0");
+        using HttpRequestMessage request = Request(method, Key, "{}", "2.0");
         request.Content!.Headers.Remove("Content-Type");
         request.Content.Headers.TryAddWithoutValidation("Content-Type", type);
         using HttpResponseMessage response = await SendAsync(request);
