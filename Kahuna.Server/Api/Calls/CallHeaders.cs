@@ -23,7 +23,7 @@ internal static class CallHeaders
         return timeout > TimeSpan.Zero ? timeout : throw new RpcException(new Status(StatusCode.DeadlineExceeded, "The deadline passed before the call began."));
     }
 
-    /// <summary>Refuses a compression that is not spoken here, and names those that are.</summary>
+    /// <summary>Refuses a compression that the server does not know, and names those that it does.</summary>
     /// <exception cref="RpcException">UNIMPLEMENTED.</exception>
     public static void CheckEncoding(HttpContext http)
     {
