@@ -1,7 +1,7 @@
 using System.Runtime.InteropServices;
 using System.Text;
-using Kahuna.Benchmark.Running;
-using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark;
+using Kahuna.Benchmark.Workloads;
 
 UTF8Encoding utf8 = new(encoderShouldEmitUTF8Identifier: false);
 using Stream output = Console.OpenStandardOutput();
@@ -23,7 +23,8 @@ using PosixSignalRegistration interrupt = PosixSignalRegistration.Create(PosixSi
 using PosixSignalRegistration terminate = PosixSignalRegistration.Create(PosixSignal.SIGTERM, Stop);
 
 BenchStreams streams = new(output, outputText, error, !Console.IsOutputRedirected, !Console.IsErrorRedirected);
-int exitCode = await new BenchApp(streams, TargetFactory.Create).RunAsync(args, stop.Token).ConfigureAwait(false);
+BenchApp app = new(streams, WorkloadList.All, TargetFactory.Create);
+int exitCode = await app.RunAsync(args, stop.Token).ConfigureAwait(false);
 
 // A thread of an embedded node that did not stop must not keep the process: the report is written.
 Environment.Exit(exitCode);

@@ -5,15 +5,15 @@ using System.Globalization;
 namespace Kahuna.Client;
 
 /// <summary>
-/// Addresses of a cluster's nodes, <c>https://host:port</c> each. Reads a comma-separated list from configuration, too.
-/// One thread at a time.
+/// The addresses of a cluster's nodes, each <c>https://host:port</c>. The configuration binder also reads it from a
+/// comma-separated text. One thread at a time.
 /// </summary>
 [TypeConverter(typeof(Converter))]
 public sealed class EndpointList : Collection<Uri>
 {
     /// <summary>Adds the addresses of a comma-separated list: <c>https://a:8082,https://b:8084</c>.</summary>
     /// <param name="endpoints">The list.</param>
-    /// <exception cref="FormatException">One is no address of the form https://host:port.</exception>
+    /// <exception cref="FormatException">An entry is not an address of the form https://host:port.</exception>
     public void Add(string endpoints)
     {
         List<string> errors = [];
@@ -25,7 +25,7 @@ public sealed class EndpointList : Collection<Uri>
     }
 
     /// <summary>
-    /// Adds the addresses that can be read, and a sentence to <paramref name="errors"/> for each that cannot.
+    /// Adds the valid addresses of a list, and a sentence to <paramref name="errors"/> for each invalid one.
     /// </summary>
     internal void Add(string endpoints, List<string> errors)
     {
@@ -38,7 +38,7 @@ public sealed class EndpointList : Collection<Uri>
             }
             else
             {
-                errors.Add($"endpoint \"{part}\" is no address of the form https://host:port");
+                errors.Add($"endpoint \"{part}\" is not an address of the form https://host:port");
             }
         }
     }

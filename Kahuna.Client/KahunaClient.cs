@@ -1,14 +1,20 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Elections;
+using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
+using Kahuna.Client.Outcomes;
+using Kahuna.Client.Sequences;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Client;
 
 /// <summary>
-/// A client of one Kahuna cluster. Make one for the life of the application and share it: any thread, any number of calls
-/// at a time. It keeps one stream to each node, sends every operation to the node that leads its key, follows leader
-/// changes and reconnects by itself. Dispose it at the end.
+/// A client of one Kahuna cluster. Create one per application and share it: any thread, any number of concurrent calls.
+/// <para>
+/// It keeps one stream to each node and sends every operation to the leader of its key. It follows leader changes and
+/// reconnects by itself. Dispose it at the end.
+/// </para>
 /// </summary>
 public sealed class KahunaClient : IAsyncDisposable
 {
@@ -16,50 +22,57 @@ public sealed class KahunaClient : IAsyncDisposable
     private readonly LeaseKeeper _leases;
     private readonly Acquirer _acquirer;
 
-    /// <summary>Makes a client. No I/O takes place before the first operation.</summary>
-    /// <param name="options">Where the cluster is and how long to try; read once.</param>
-    /// <param name="loggerFactory">Receives connection events, not operations; null for none.</param>
-    /// <exception cref="ArgumentException">The options cannot be used; the message lists every reason.</exception>
+    /// <summary>Creates a client. No I/O takes place before the first operation.</summary>
+    /// <param name="options">The cluster's endpoints, timeouts and limits; read once.</param>
+    /// <param name="loggerFactory">Receives connection events, but no operations; null for none.</param>
+    /// <exception cref="ArgumentException">An option is invalid; the message lists every reason.</exception>
     public KahunaClient(KahunaClientOptions options, ILoggerFactory? loggerFactory = null)
-        : this(Checked(options, []), ConnectionPorts.ForNetwork(options), loggerFactory ?? NullLoggerFactory.Instance)
+        : this(
+            Checked(options, []),
+            ConnectionPorts.ForNetwork(options.ToSettings()),
+            loggerFactory ?? NullLoggerFactory.Instance)
     {
     }
 
-    /// <summary>As the public constructor, over given ports: what tests and simulations use.</summary>
+    /// <summary>As the public constructor, over the given ports: for tests and simulations.</summary>
     internal KahunaClient(KahunaClientOptions options, ConnectionPorts ports, ILoggerFactory loggerFactory)
     {
         Checked(options, []);
         ILogger logger = new QuietLogger(loggerFactory.CreateLogger("Kahuna.Client"));
-        _connection = new ClusterConnection(ConnectionSettings.From(options), ports, logger);
-        LockCalls calls = new(_connection, ports, options.MaxInFlight, logger);
+        _connection = new ClusterConnection(options.ToSettings(), ports, logger);
+        LockOperations calls = new(_connection, ports, options.MaxInFlight, logger);
         _leases = new LeaseKeeper(calls);
         Acquirer acquirer = _acquirer = new Acquirer(calls, _leases);
-        KeyValues = new KeyValues.KeyValues(_connection, options.Durability);
-        Sequences = new Sequences.Sequences(_connection, ports.Time);
-        Locks = new Locks.Locks(acquirer, options.Durability);
-        Semaphores = new Semaphores(acquirer, options.Durability);
-        Elections = new Elections.Elections(acquirer, options.Durability);
+        KeyValues = new KeyValueClient(_connection, options.Durability);
+        Sequences = new SequenceClient(_connection, ports.Time);
+        Locks = new LockClient(acquirer, options.Durability);
+        Semaphores = new SemaphoreClient(acquirer, options.Durability);
+        Elections = new ElectionClient(acquirer, options.Durability);
     }
 
-    /// <summary>Set, get, exists, delete, extend, increment.</summary>
-    public KeyValues.KeyValues KeyValues { get; }
+    /// <summary>Key/value operations: set, get, exists, delete, extend, increment.</summary>
+    public KeyValueClient KeyValues { get; }
 
-    /// <summary>Numbers without duplicates and gaps: create, next, reserve, get, update, delete, list.</summary>
-    public Sequences.Sequences Sequences { get; }
+    /// <summary>Sequences of unique numbers without gaps: create, next, reserve, get, update, delete, list.</summary>
+    public SequenceClient Sequences { get; }
 
     /// <summary>Locks with leases, queues and fencing tokens: acquire, extend, release, get, list.</summary>
-    public Locks.Locks Locks { get; }
+    public LockClient Locks { get; }
 
-    /// <summary>Locks that a given number may hold together.</summary>
-    public Semaphores Semaphores { get; }
+    /// <summary>Semaphores: locks that a limited number of owners hold at the same time.</summary>
+    public SemaphoreClient Semaphores { get; }
 
-    /// <summary>One leader out of many candidates: campaign, observe, resign.</summary>
-    public Elections.Elections Elections { get; }
+    /// <summary>Leader elections: campaign, observe, resign.</summary>
+    public ElectionClient Elections { get; }
 
-    /// <summary>Makes a client for a list of endpoints. No I/O takes place before the first operation.</summary>
-    /// <param name="endpoints">Comma-separated: <c>https://a:8082,https://b:8084</c>. One that answers is enough.</param>
+    /// <summary>Creates a client for a list of endpoints. No I/O takes place before the first operation.</summary>
+    /// <param name="endpoints">
+    /// Comma-separated: <c>https://a:8082,https://b:8084</c>. One reachable node is enough.
+    /// </param>
     /// <param name="configure">Sets further options; null for the defaults.</param>
-    /// <exception cref="ArgumentException">An endpoint or option cannot be used; the message lists every reason.</exception>
+    /// <exception cref="ArgumentException">
+    /// An endpoint or option is invalid; the message lists every reason.
+    /// </exception>
     public static KahunaClient Connect(string endpoints, Action<KahunaClientOptions>? configure = null)
     {
         ArgumentNullException.ThrowIfNull(endpoints);
@@ -71,29 +84,37 @@ public sealed class KahunaClient : IAsyncDisposable
     }
 
     /// <summary>
-    /// Describes the cluster: its identity, nodes, and the leaders of its partitions, as the connected nodes report them. One node that answers is
-    /// enough, so this says nothing about whether the cluster serves requests: <see cref="CheckAsync"/> does.
+    /// Describes the cluster as the connected nodes report it: identity, nodes and partition leaders. One reachable
+    /// node is enough, so the result does not show that the cluster serves requests; see <see cref="CheckAsync"/>.
     /// </summary>
     /// <param name="ct">Ends the wait.</param>
     /// <exception cref="KahunaException">
-    /// <see cref="KahunaErrorCode.Unavailable"/>: no node could be reached within <see cref="KahunaClientOptions.ConnectTimeout"/>; the message says why.
-    /// <see cref="KahunaErrorCode.Untrusted"/>: no server's certificate is trusted.
+    /// <see cref="KahunaErrorCode.Unavailable"/>: no node could be reached within
+    /// <see cref="KahunaClientOptions.ConnectTimeout"/>; the message says why. <see cref="KahunaErrorCode.Untrusted"/>:
+    /// no server certificate is trusted.
     /// </exception>
     public ValueTask<ClusterDescription> DescribeAsync(CancellationToken ct = default) => _connection.DescribeAsync(ct);
 
     /// <summary>
-    /// Checks that the cluster serves requests: every partition, of both durabilities, has to answer a read, which takes its leader and a majority of the
-    /// nodes. For health checks; it changes nothing.
+    /// Checks that the cluster serves requests: each partition of each durability must answer a read, which takes its
+    /// leader and a majority of the nodes. For health checks; it changes nothing.
     /// </summary>
     /// <param name="ct">Ends the wait.</param>
-    /// <exception cref="KahunaException">A partition did not answer until the request timeout, or no node could be reached.</exception>
+    /// <exception cref="KahunaException">
+    /// A partition did not answer within the request timeout, or no node could be reached.
+    /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask CheckAsync(CancellationToken ct = default) => ClusterCheck.RunAsync(_connection, ct);
 
     /// <summary>
-    /// Closes all streams. Operations under way end with <see cref="KahunaErrorCode.ClientDisposed"/>, later ones with <see cref="ObjectDisposedException"/>. Locks that are still held are lost: their holders
-    /// are told at once, and the cluster gives them to others when their leases have ended. Dispose the handles first. Places in queues are given back before. Ends within 3 seconds, whatever the cluster and
-    /// the application's own code do: one for places in queues while no node answers, and two for streams whose readers run code that blocks (<see cref="KahunaClientOptions.AllowSynchronousContinuations"/>).
+    /// Closes the client and all its streams, within 3 seconds. Pending operations fail with
+    /// <see cref="KahunaErrorCode.ClientDisposed"/>, later ones with <see cref="ObjectDisposedException"/>.
+    /// <para>
+    /// Handles of held locks are lost at once; the cluster frees these locks when their leases end. Dispose the handles
+    /// first to free them earlier. Places in queues are given up for at most 1 second while no node answers. Streams
+    /// whose readers run blocking code (<see cref="KahunaClientOptions.AllowSynchronousContinuations"/>) delay the end
+    /// by at most 2 seconds.
+    /// </para>
     /// </summary>
     public async ValueTask DisposeAsync()
     {
@@ -106,6 +127,9 @@ public sealed class KahunaClient : IAsyncDisposable
     {
         ArgumentNullException.ThrowIfNull(options);
         options.Check(errors);
-        return errors.Count == 0 ? options : throw new ArgumentException($"The client's options cannot be used: {string.Join("; ", errors)}.", nameof(options));
+        return errors.Count == 0
+            ? options
+            : throw new ArgumentException(
+                $"The client's options cannot be used: {string.Join("; ", errors)}.", nameof(options));
     }
 }

@@ -1,8 +1,11 @@
-using Kahuna.Client.Wire;
+using Kahuna.Wire;
 
 namespace Kahuna.Tests;
 
-/// <summary>Longest waits for what must come. They end a test that hangs, and say nothing about speed: a pass never waits for them. Stateless.</summary>
+/// <summary>
+/// Longest waits for what must come. They end a test that hangs, and say nothing about speed: a pass never waits for
+/// them. Stateless.
+/// </summary>
 internal static class LastNet
 {
     /// <summary>The longest that a client's call may take.</summary>

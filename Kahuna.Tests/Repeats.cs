@@ -4,8 +4,9 @@ using System.Globalization;
 namespace Kahuna.Tests;
 
 /// <summary>
-/// How often a test does again what chance decides: kills, seeds, inputs that are drawn. As often as it asks for while its share of time lasts; on a slow machine no further
-/// round begins once that is over, but for the least that is always done. What each round checks does not depend on it. Owned by one test.
+/// How often a test does again what chance decides: kills, seeds, inputs that are drawn. As often as it asks for while
+/// its share of time lasts; on a slow machine no further round begins once that is over, but for the least that is
+/// always done. What each round checks does not depend on it. Owned by one test.
 /// </summary>
 internal sealed class Repeats
 {
@@ -16,10 +17,15 @@ internal sealed class Repeats
     /// <param name="most">Rounds with time enough.</param>
     /// <param name="least">Rounds in any case.</param>
     /// <param name="share">Seconds after which no further round begins.</param>
-    /// <param name="variable">An environment variable: a whole number in it is the number of rounds, however long they take.</param>
+    /// <param name="variable">An environment variable: a whole number in it is the number of rounds, however long they
+    /// take.</param>
     public Repeats(int most, int least, double share, string? variable = null)
     {
-        bool isAsked = int.TryParse(variable is null ? null : Environment.GetEnvironmentVariable(variable), NumberStyles.None, CultureInfo.InvariantCulture, out int asked);
+        bool isAsked = int.TryParse(
+            variable is null ? null : Environment.GetEnvironmentVariable(variable),
+            NumberStyles.None,
+            CultureInfo.InvariantCulture,
+            out int asked);
         Most = isAsked ? asked : most;
         _least = isAsked ? asked : Math.Min(least, most);
         _share = TimeSpan.FromSeconds(share);
@@ -31,7 +37,9 @@ internal sealed class Repeats
     /// <summary>Rounds begun.</summary>
     public int Done { get; private set; }
 
-    /// <summary>Begins a further round; false when there is none. The round's number is <see cref="Done"/> - 1.</summary>
+    /// <summary>
+    /// Begins a further round; false when there is none. The round's number is <see cref="Done"/> - 1.
+    /// </summary>
     public bool Next()
     {
         if (Done >= Most || (Done >= _least && Stopwatch.GetElapsedTime(_begun) > _share))

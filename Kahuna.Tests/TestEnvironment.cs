@@ -2,7 +2,9 @@ using System.Runtime.CompilerServices;
 
 namespace Kahuna.Tests;
 
-/// <summary>Gives this test run a development authority of its own, so that tests neither read nor change the user's.</summary>
+/// <summary>
+/// Gives this test run a development authority of its own, so that tests neither read nor change the user's.
+/// </summary>
 internal static class TestEnvironment
 {
     [ModuleInitializer]

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Three real processes serve legitimate load, first alone and then beside hostile clients of every kind that the tests know.
+# Three real processes serve legitimate load, first alone and then beside hostile clients of every kind that the tests
+# know.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -25,26 +26,10 @@ Exit code 0: so it was; 1: something is wrong; 2: bad usage.
 USAGE
 }
 
-arguments=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    --minutes)
-      [[ "${2:-}" =~ ^[0-9]{1,4}(\.[0-9]{1,3})?$ && "$2" =~ [1-9] ]] || bad_usage "--minutes needs a number above 0"
-      arguments+=("$1" "$2")
-      shift 2
-      ;;
-    --only)
-      [[ "${2:-}" =~ ^[a-z,-]+$ ]] || bad_usage "--only needs kinds of attackers; --help names them"
-      arguments+=("$1" "$2")
-      shift 2
-      ;;
-    *) bad_usage "unknown option $1" ;;
-  esac
-done
+read_options "$@" <<'OPTIONS'
+minutes 0*[1-9][0-9]{0,3}(\.[0-9]{1,3})?|0\.[0-9]{0,2}[1-9][0-9]{0,2} a number above 0
+only [a-z,-]+ kinds of attackers; --help names them
+OPTIONS
 
 need_dotnet
 build Kahuna.Tests

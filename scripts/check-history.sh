@@ -20,42 +20,13 @@ KAHUNA_TESTS_DLL names a Kahuna.Tests.dll to run; nothing is built then.
 USAGE
 }
 
-# Exit code 1 is a verdict here, so nothing else may end with it.
-unreadable() {
-  say "$*"
-  exit 2
-}
-
-file=
-options=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    --ttl-slack-ms | --ttl-lateness-ms | --states-max | --explain-seconds)
-      [[ "${2:-}" =~ ^[0-9]{1,9}$ ]] || bad_usage "$1 needs a whole number from 0 on"
-      options+=("$1" "$2")
-      shift 2
-      ;;
-    -*) bad_usage "unknown option $1" ;;
-    *)
-      [[ -z "$file" ]] || bad_usage "one file at a time, not $1 too"
-      [[ -n "$1" ]] || bad_usage "the name of the file is empty"
-      file="$1"
-      shift
-      ;;
-  esac
-done
-[[ -n "$file" ]] || bad_usage "a history file is needed"
-[[ -r "$file" && ! -d "$file" ]] || unreadable "cannot read $file"
-
-if [[ -z "${KAHUNA_TESTS_DLL:-}" ]]; then
-  (build Kahuna.Tests) || exit 2
-fi
-[[ -r "$TESTS_DLL" ]] || unreadable "there is no $TESTS_DLL"
-status=0
-run_tests_command check-history "$file" "${options[@]}" || status=$?
-((status <= 2)) || unreadable "the checker broke off with exit code $status"
-exit "$status"
+read_options "$@" <<'OPTIONS'
+- .+ the name of the file is empty
+ttl-slack-ms [0-9]{1,9} a whole number from 0 on
+ttl-lateness-ms [0-9]{1,9} a whole number from 0 on
+states-max [0-9]{1,9} a whole number from 0 on
+explain-seconds [0-9]{1,9} a whole number from 0 on
+OPTIONS
+[[ ${#operands[@]} -gt 0 ]] || bad_usage "a history file is needed"
+[[ ${#operands[@]} -eq 1 ]] || bad_usage "one file at a time, not ${operands[1]} too"
+check_files "${operands[0]}"

@@ -290,7 +290,51 @@ cmd_status() {
     state=running
     [[ "$(process_state "$pid")" != T ]] || state=paused
     printf '%s\t%s\t%s\t%s\n' "$i" "$pid" "$state" "$([[ "$state" == paused ]] || fetch "$i" /status | tr -d '\n' || true)"
-  done | python3 "$KAHUNA_ROOT/scripts/cluster_status.py" "$@"
+  done | status_table "$@"
+}
+
+# status_table [--partitions]: a table from lines of node, pid, process state and GET /status, with tabs between.
+status_table() {
+  awk -F'\t' -v each="${1:-}" '
+    function field(text, name) {
+      if (!match(text, "\"" name "\" *: *\"?[^\",}]*")) return ""
+      text = substr(text, RSTART, RLENGTH)
+      sub(/^[^:]*: *"?/, "", text)
+      return text
+    }
+    function put(slot, role, term, commit, ready, state, node, pid,   cells, i) {
+      rows[++count] = node FS pid FS (each ? slot FS : "") role FS term FS commit FS ready FS state
+      for (i = split(rows[count], cells); i > 0; i--) if (length(cells[i]) > widths[i]) widths[i] = length(cells[i])
+    }
+    BEGIN { put("PARTITION", "ROLE", "TERM", "COMMIT", "READY", "STATE", "NODE", "PID") }
+    {
+      leads = groups = highest = sum = 0
+      ready = field($4, "ready") == "true" ? "yes" : "no"
+      parts = split(substr($4, 1, index($4, "\"ephemeralPartitions\"")), objects, "{")
+      for (i = 1; i <= parts; i++) {
+        if ((slot = field(objects[i], "partition")) == "") continue
+        role = field(objects[i], "role")
+        term = field(objects[i], "term")
+        commit = field(objects[i], "commitIndex")
+        common = ++groups == 1 || common == role ? role : "mixed"
+        leads += role == "leader"
+        if (term + 0 > highest) highest = term + 0
+        sum += commit
+        if (each) put(slot, role, term, commit, ready, $3, $1, $2)
+      }
+      if (leads > 0 && leads < groups) common = "leader " leads "/" groups
+      if (groups == 0) put("-", "-", "-", "-", "no", $3, $1, $2)
+      else if (!each) put("", common, highest, sprintf("%.0f", sum), ready, $3, $1, $2)
+    }
+    END {
+      for (n = 1; n <= count; n++) {
+        line = ""
+        cells_count = split(rows[n], cells)
+        for (i = 1; i <= cells_count; i++) line = line sprintf("%-" (widths[i] + 2) "s", cells[i])
+        sub(/ +$/, "", line)
+        print line
+      }
+    }'
 }
 
 cmd_clean() {
@@ -328,7 +372,6 @@ case "$command" in
   status)
     [[ $# -eq 0 || "$*" == --partitions ]] || bad_usage "status takes only --partitions"
     need_package curl curl --version
-    need_package python3 python3 --version
     cmd_status "$@"
     ;;
   kill | pause | resume)

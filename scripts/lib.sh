@@ -29,6 +29,67 @@ bad_usage() {
   exit 2
 }
 
+# read_options "$@", with one line for each option on standard input: NAME PATTERN WHAT. PATTERN is a regular expression
+# of the whole value, or FILE for a name in a directory that exists; WHAT says in an error what the option needs. A line
+# with the name "-" allows operands. Sets a variable for each option, and the arrays arguments (options and values as
+# given) and operands. --help prints the usage and ends the script.
+read_options() {
+  local option name pattern what
+  local -A patterns=() wants=()
+  while read -r name pattern what; do
+    patterns[$name]="$pattern" wants[$name]="$what"
+  done
+  arguments=() operands=()
+  while [[ $# -gt 0 ]]; do
+    option="$1"
+    [[ "$option" != -h && "$option" != --help ]] || { usage; exit 0; }
+    if [[ "$option" != -* && -n "${patterns[-]:-}" ]]; then
+      fits "$option" "${patterns[-]}" || bad_usage "'$option': ${wants[-]}"
+      operands+=("$option")
+      shift
+      continue
+    fi
+    name="${option#--}"
+    [[ "$option" == --?* && -n "${patterns[$name]:-}" ]] || bad_usage "unknown option $option"
+    fits "${2:-}" "${patterns[$name]}" || bad_usage "$option needs ${wants[$name]}"
+    printf -v "${name//-/_}" '%s' "$2"
+    arguments+=("$option" "$2")
+    shift 2
+  done
+}
+
+# fits VALUE PATTERN: as read_options describes it.
+fits() {
+  if [[ "$2" == FILE ]]; then
+    [[ -n "$1" && ! -d "$1" && -d "$(dirname "$1")" ]]
+  else
+    [[ "$1" =~ ^($2)$ ]]
+  fi
+}
+
+# A measuring program of the test project, with what read_options has read; it cleans up by itself.
+measure() {
+  need_dotnet
+  build Kahuna.Tests
+  build Kahuna.Benchmark
+  build Kahuna.Server
+  exec dotnet "$TESTS_DLL" measure "${SCRIPT_NAME%.sh}" ${arguments[@]+"${arguments[@]}"}
+}
+
+# check_files FILE...: runs the command of the test project that a check-*.sh is named after on these files, with what
+# read_options has read. Exit code 1 is its verdict, so nothing else may end with it.
+check_files() {
+  local file status=0
+  for file in "$@"; do
+    [[ -r "$file" && ! -d "$file" ]] || { say "cannot read $file"; exit 2; }
+  done
+  [[ -n "${KAHUNA_TESTS_DLL:-}" ]] || (build Kahuna.Tests) || exit 2
+  [[ -r "$TESTS_DLL" ]] || { say "there is no $TESTS_DLL"; exit 2; }
+  run_tests_command "${SCRIPT_NAME%.sh}" "$@" ${arguments[@]+"${arguments[@]}"} || status=$?
+  ((status <= 2)) || { say "the checker broke off with exit code $status"; exit 2; }
+  exit "$status"
+}
+
 need_dotnet() {
   command -v dotnet >/dev/null || die "the .NET 10 SDK is needed: https://dotnet.microsoft.com/download"
 }
@@ -226,35 +287,5 @@ process_state() {
   fi
 }
 
-# The planted bugs: one patch of the shipped source each.
+# The planted bugs: one file each.
 MUTANTS_DIR="$KAHUNA_ROOT/Kahuna.Tests/Simulation/Mutants"
-TESTS_DIR="$KAHUNA_ROOT/Kahuna.Tests/bin/Release/net10.0"
-
-list_mutants() {
-  find "$MUTANTS_DIR" -name '*.patch' -exec basename {} .patch \; | sort
-}
-
-# build_mutant NAME WORK: builds a copy of the shipped source with this bug; WORK/bin is then the test project's output
-# with it. WORK is used again for the next one.
-build_mutant() {
-  local name="$1" work="$2" source="$2/source" out="$2/build.log"
-  need_package patch patch --version
-  if [[ ! -d "$source" ]]; then
-    mkdir -p "$source"
-    (cd "$KAHUNA_ROOT" && tar -c --exclude=bin --exclude=obj --exclude=nupkg Kahuna.Client Kahuna.Server Directory.Build.props Directory.Packages.props global.json .editorconfig README.md) | tar -x -C "$source"
-    mkdir -p "$work/bin"
-    cp -r "$TESTS_DIR/." "$work/bin/"
-  fi
-  patch --directory="$source" --strip=1 --batch --forward --silent --no-backup-if-mismatch --input="$MUTANTS_DIR/$name.patch" >"$out" 2>&1 ||
-    { cat "$out" >&2; die "the patch of $name does not apply any more"; }
-  local status=0 restored=()
-  [[ ! -e "$source/Kahuna.Server/obj/project.assets.json" ]] || restored=(--no-restore)
-  # Analyzers and documentation take most of the time, and the bug is no matter of style.
-  dotnet build "$source/Kahuna.Server" -c Release --nologo -v q -p:RunAnalyzers=false -p:GenerateDocumentationFile=false "${restored[@]}" >"$out" 2>&1 || status=$?
-  patch --directory="$source" --strip=1 --batch --reverse --silent --no-backup-if-mismatch --input="$MUTANTS_DIR/$name.patch" >>"$out" 2>&1
-  if [[ "$status" -ne 0 ]]; then
-    grep -E 'error|warning' "$out" | sort -u >&2 || cat "$out" >&2
-    die "$name does not build"
-  fi
-  cp "$source"/Kahuna.Server/bin/Release/net10.0/{kahuna-server,Kahuna.Client}.dll "$work/bin/"
-}

@@ -16,25 +16,17 @@ USAGE
 }
 
 tool_path=
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    --tool-path)
-      [[ $# -ge 2 ]] || bad_usage "--tool-path needs a directory"
-      tool_path="$2"
-      shift 2
-      ;;
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    *) bad_usage "unknown option $1" ;;
-  esac
-done
+read_options "$@" <<'OPTIONS'
+tool-path .+ a directory
+OPTIONS
 
 need_dotnet
 say "packing Kahuna.Benchmark and Kahuna.Client (Release)"
 dotnet pack "$KAHUNA_ROOT/Kahuna.Benchmark" -c Release --nologo -v q -p:RestoreLockedMode=true >&2
 dotnet pack "$KAHUNA_ROOT/Kahuna.Client" -c Release --nologo -v q -o "$KAHUNA_ROOT/Kahuna.Client/nupkg" -p:RestoreLockedMode=true >&2
+for file in Kahuna.Client.dll Kahuna.Client.xml Kahuna.Wire.dll Kahuna.Wire.xml; do
+  grep -aq "lib/net10.0/$file" "$KAHUNA_ROOT"/Kahuna.Client/nupkg/Kahuna.Client.*.nupkg || die "the package of the SDK lacks $file"
+done
 ls -1 "$KAHUNA_ROOT"/Kahuna.Benchmark/nupkg/*.nupkg "$KAHUNA_ROOT"/Kahuna.Client/nupkg/*.nupkg
 
 if [[ -n "$tool_path" ]]; then

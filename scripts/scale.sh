@@ -22,79 +22,20 @@ snapshot  sets while a follower is filled by snapshot, against sets without
 long      10,000 keys overwritten at full speed: disk, memory and rate over the minutes
 
 Each prints a table, its floors and "ok" or "BELOW"; the exit code is 0 also when one is below.
-A million keys are written in half a minute, ten million in five. All lies under .kahuna/ and is removed; nothing stays running.
+A million keys are written in half a minute, ten million in five. All lies under .kahuna/ and is removed; nothing stays
+running.
 USAGE
 }
 
-sections=keys,flush,snapshot
-keys=10000,1000000
-stored=1000000
-seconds=0
-rounds=3
-minutes=30
-output=
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    --stored | --seconds | --rounds | --minutes)
-      [[ "${2:-}" =~ ^[1-9][0-9]{0,8}$ ]] || bad_usage "$1 needs a whole number from 1 on"
-      printf -v "${1#--}" '%s' "$2"
-      ;;
-    --keys)
-      [[ "${2:-}" =~ ^[1-9][0-9]{0,8}(,[1-9][0-9]{0,8})*$ ]] || bad_usage "--keys needs numbers with commas between"
-      keys="$2"
-      ;;
-    --sections)
-      [[ "${2:-}" =~ ^(keys|flush|snapshot|long)(,(keys|flush|snapshot|long))*$ ]] || bad_usage "--sections needs names of keys, flush, snapshot, long"
-      sections="$2"
-      ;;
-    --output)
-      [[ -n "${2:-}" && -d "$(dirname "${2:-}")" ]] || bad_usage "--output needs a file in a directory that exists"
-      output="$2"
-      ;;
-    *) bad_usage "unknown option $1" ;;
-  esac
-  shift 2
-done
+read_options "$@" <<'OPTIONS'
+sections (keys|flush|snapshot|long)(,(keys|flush|snapshot|long))* names of keys, flush, snapshot, long
+keys [1-9][0-9]{0,8}(,[1-9][0-9]{0,8})* numbers with commas between
+stored [1-9][0-9]{0,8} a whole number from 1 on
+seconds [1-9][0-9]{0,8} a whole number from 1 on
+rounds [1-9][0-9]{0,8} a whole number from 1 on
+minutes [1-9][0-9]{0,8} a whole number from 1 on
+output FILE a file in a directory that exists
+OPTIONS
 
 [[ -r /proc/self/status ]] || die "this needs Linux: it reads /proc"
-need_package python3 python3 --version
-need_package curl curl --version
-build Kahuna.Benchmark
-build Kahuna.Server
-
-work="$(make_work_dir)"
-export KAHUNA_CLUSTER_DIR="$work/kahuna" KAHUNA_CLUSTER_PORTS="18482 18484 18486" KAHUNA_CLUSTER_TIMEOUT=600
-export PYTHONDONTWRITEBYTECODE=1
-driver=
-
-finish() {
-  local status=$?
-  trap - EXIT
-  if [[ -n "$driver" ]]; then
-    stop_process "$driver" 20 || true
-    wait "$driver" 2>/dev/null || true
-  fi
-  for directory in "$KAHUNA_CLUSTER_DIR"*; do
-    [[ -d "$directory" ]] || continue
-    KAHUNA_CLUSTER_DIR="$directory" "$KAHUNA_ROOT/scripts/cluster.sh" clean 2>/dev/null || true
-  done
-  rm -rf "$work"
-  exit "$status"
-}
-trap finish EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-# In the background, because a trap waits for the end of a command in the foreground.
-python3 "$KAHUNA_ROOT/scripts/scale.py" --work "$work" --bench "$BENCH_DLL" --filesystem "$(stat -f -c %T "$work")" --sections "$sections" \
-  --keys "$keys" --stored "$stored" --seconds "$seconds" --rounds "$rounds" --minutes "$minutes" ${output:+--output "$output"} </dev/null &
-driver=$!
-status=0
-wait "$driver" || status=$?
-driver=
-say "took $SECONDS s"
-exit "$status"
+measure

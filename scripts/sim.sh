@@ -33,11 +33,11 @@ while [[ $# -gt 0 ]]; do
       exit 0
       ;;
     --list-mutants)
-      list_mutants
+      find "$MUTANTS_DIR" -name '*.mutant' -exec basename {} .mutant \; | sort
       exit 0
       ;;
     --mutant)
-      [[ -f "$MUTANTS_DIR/${2:-}.patch" ]] || bad_usage "there is no mutant ${2:-}; --list-mutants names them"
+      [[ -f "$MUTANTS_DIR/${2:-}.mutant" ]] || bad_usage "there is no mutant ${2:-}; --list-mutants names them"
       mutant="$2"
       shift 2
       ;;
@@ -62,7 +62,6 @@ fi
 
 work="$(make_work_dir)"
 trap 'rm -rf "$work"' EXIT
-build_mutant "$mutant" "$work"
 status=0
-dotnet "$work/bin/Kahuna.Tests.dll" sim --mutant "$mutant" "${arguments[@]}" || status=$?
+run_tests_command mutants --run "$mutant" --work "$work" "${arguments[@]}" || status=$?
 exit "$status"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Three real processes with TLS and disks, under load and with faults at random moments; what clients were answered is checked for linearizability.
+# Three real processes with TLS and disks, under load and with faults at random moments; what clients were answered is
+# checked for linearizability.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -19,31 +20,11 @@ Exit code 0: clean; 1: something is wrong, or the run proved nothing; 2: bad usa
 USAGE
 }
 
-arguments=()
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    --minutes)
-      [[ "${2:-}" =~ ^[0-9]{1,5}(\.[0-9]{1,3})?$ && "$2" =~ [1-9] ]] || bad_usage "--minutes needs a number above 0"
-      arguments+=("$1" "$2")
-      shift 2
-      ;;
-    --seed)
-      [[ "${2:-}" =~ ^[0-9]{1,18}$ ]] || bad_usage "--seed needs a whole number"
-      arguments+=("$1" "$2")
-      shift 2
-      ;;
-    --history)
-      [[ -n "${2:-}" && ! -d "$2" && -d "$(dirname "$2")" ]] || bad_usage "--history needs the name of a file in a directory that exists"
-      arguments+=("$1" "$2")
-      shift 2
-      ;;
-    *) bad_usage "unknown option $1" ;;
-  esac
-done
+read_options "$@" <<'OPTIONS'
+minutes 0*[1-9][0-9]{0,4}(\.[0-9]{1,3})?|0\.[0-9]{0,2}[1-9][0-9]{0,2} a number above 0
+seed [0-9]{1,18} a whole number
+history FILE the name of a file in a directory that exists
+OPTIONS
 
 need_dotnet
 build Kahuna.Tests

@@ -16,25 +16,10 @@ USAGE
 
 tier=all
 filter=
-while [[ $# -gt 0 ]]; do
-  case "$1" in
-    --tier)
-      [[ "${2:-}" =~ ^(fast|cluster|all)$ ]] || bad_usage "--tier needs fast, cluster or all"
-      tier="$2"
-      shift 2
-      ;;
-    --filter)
-      [[ -n "${2:-}" ]] || bad_usage "--filter needs an expression"
-      filter="$2"
-      shift 2
-      ;;
-    -h | --help)
-      usage
-      exit 0
-      ;;
-    *) bad_usage "unknown option $1" ;;
-  esac
-done
+read_options "$@" <<'OPTIONS'
+tier fast|cluster|all fast, cluster or all
+filter .+ an expression
+OPTIONS
 
 need_dotnet
 # The tests call the server with gRPC implementations that are not ours, and inject disk errors.

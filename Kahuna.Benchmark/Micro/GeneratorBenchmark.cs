@@ -4,13 +4,14 @@ using Kahuna.Benchmark.Pacing;
 using Kahuna.Benchmark.Recording;
 using Kahuna.Benchmark.Running;
 using Kahuna.Benchmark.Targets;
+using Kahuna.Benchmark.Timing;
 using Kahuna.Benchmark.Workloads;
 
 namespace Kahuna.Benchmark.Micro;
 
 /// <summary>
-/// What the generator itself costs per request: one worker's loop against a target that answers at once, in a closed and in an open loop.
-/// Run by BenchmarkDotNet.
+/// What the generator itself costs per request: one worker's loop against a target that answers at once, in a closed
+/// and in an open loop. Run by BenchmarkDotNet.
 /// </summary>
 [MemoryDiagnoser]
 public class GeneratorBenchmark
@@ -22,9 +23,9 @@ public class GeneratorBenchmark
     [GlobalSetup]
     public void Setup()
     {
-        BenchOptions options = new() { Source = ConnectionSource.Parse("embedded", TargetKind.Kahuna, out _)!, Seed = 1, Concurrency = 1 };
-        RequestPlan plan = new(WorkloadKind.Mixed, new KeySpace(options.KeySpace), new PayloadPool(options.ValueSize, 1), options.ReadPct);
-        _load = new LoadShape(options, _target, plan, new FailureLog());
+        BenchOptions options =
+            new() { Source = ConnectionSource.Parse("embedded", TargetKind.Kahuna, out _)!, Seed = 1, Concurrency = 1 };
+        _load = new LoadShape(options, _target, new MixedWorkload().Begin(options), new FailureLog());
     }
 
     /// <summary>Choosing, timing, sending and recording one request.</summary>
@@ -45,11 +46,12 @@ public class GeneratorBenchmark
         PermitGate gate = new(1);
         gate.Release(Requests);
         gate.Close();
-        return new Worker(_load, window, 0).RunOpenAsync(gate, new PaceSchedule(window.Start, 1_000_000, Ticks.PerSecond));
+        return new Worker(_load, window, 0).RunOpenAsync(
+            gate, new PaceSchedule(window.Start, 1_000_000, Ticks.PerSecond));
     }
 
     /// <summary>Answers at once and says when it has answered enough.</summary>
-    private sealed class InstantTarget : ITarget, ITargetSession
+    private sealed class InstantTarget : ITarget, IKeyValueSession
     {
         private int _left;
         private Action _done = static () => { };
@@ -60,7 +62,8 @@ public class GeneratorBenchmark
             _done = done;
         }
 
-        public Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken) => Task.FromResult(new TargetDescription("none", "0", []));
+        public Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken) =>
+            Task.FromResult(new TargetDescription("none", "0", []));
 
         public ITargetSession OpenSession(int worker) => this;
 

@@ -1,20 +1,25 @@
 using System.Text;
 using BenchmarkDotNet.Attributes;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Benchmark.Micro;
 
-/// <summary>What a lock costs where every node pays for it: acquire and release, free and with others who wait, against two sets of 64 bytes. Run by BenchmarkDotNet.</summary>
+/// <summary>
+/// What a lock costs where every node pays for it: acquire and release, free and with others who wait, against two sets
+/// of 64 bytes. Run by BenchmarkDotNet.
+/// </summary>
 [MemoryDiagnoser]
 public class LockBenchmark
 {
     private const int Commands = 8192;
     private const int Names = 1024;
 
-    private readonly byte[][] _names = [.. Enumerable.Range(0, Names).Select(i => Encoding.UTF8.GetBytes($"bench/{i:d8}"))];
+    private readonly byte[][] _names =
+        [.. Enumerable.Range(0, Names).Select(i => Encoding.UTF8.GetBytes($"bench/{i:d8}"))];
     private readonly byte[][] _owners = [.. Enumerable.Range(0, Names).Select(i => Encoding.UTF8.GetBytes($"{i:x16}"))];
     private readonly byte[][] _claims = new byte[Names][];
     private readonly byte[] _value = new byte[64];
@@ -32,7 +37,7 @@ public class LockBenchmark
         _state = new StateMachine(new StateLimits());
         for (int i = 0; i < Names; i++)
         {
-            LockForm form = new() { Mode = LockMode.Exclusive, Owner = _owners[i] };
+            LockBody form = new() { Mode = LockMode.Exclusive, Owner = _owners[i] };
             _claims[i] = new byte[form.EncodedBytes];
             form.Write(_claims[i]);
         }
@@ -77,11 +82,20 @@ public class LockBenchmark
 
     private void Begin()
     {
-        _state.BeginEntry(_state.TimeMs);
+        _state.BeginEntry(default, _state.TimeMs);
         _outcome.Length = 0;
     }
 
-    private void Set(int i) => _state.Apply(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = _names[i * 7 % Names], Value = _value }, _outcome);
+    private void Set(int i) =>
+        _state.Apply(
+            new Command
+            {
+                Kind = CommandKind.Set,
+                Durability = Durability.Persistent,
+                Key = _names[i * 7 % Names],
+                Value = _value,
+            },
+            _outcome);
 
     private long Acquire(int name, int owner)
     {
@@ -90,7 +104,7 @@ public class LockBenchmark
             new Command
             {
                 Kind = CommandKind.LockAcquire,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Flags = CommandFlags.Ttl | CommandFlags.Number,
                 Key = _names[name],
                 Value = _claims[owner],
@@ -106,7 +120,7 @@ public class LockBenchmark
         new Command
         {
             Kind = CommandKind.LockRelease,
-            Durability = CommandDurability.Persistent,
+            Durability = Durability.Persistent,
             Flags = CommandFlags.IfRevision,
             Key = _names[name],
             Value = _owners[owner],

@@ -1,12 +1,16 @@
 using System.Text;
 using BenchmarkDotNet.Attributes;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Benchmark.Micro;
 
-/// <summary>What "at most once" costs where every node pays for it: applying a set of 64 bytes with a number, against one without. Run by BenchmarkDotNet.</summary>
+/// <summary>
+/// What "at most once" costs where every node pays for it: applying a set of 64 bytes with a number, against one
+/// without. Run by BenchmarkDotNet.
+/// </summary>
 [MemoryDiagnoser]
 public class SessionBenchmark
 {
@@ -16,7 +20,8 @@ public class SessionBenchmark
     /// <summary>Callers that wait for an answer at a time, and so the outcomes that are remembered.</summary>
     private const int UnderWay = 64;
 
-    private readonly byte[][] _keys = [.. Enumerable.Range(0, Keys).Select(i => Encoding.UTF8.GetBytes($"bench/{i:d8}"))];
+    private readonly byte[][] _keys =
+        [.. Enumerable.Range(0, Keys).Select(i => Encoding.UTF8.GetBytes($"bench/{i:d8}"))];
     private readonly byte[] _value = new byte[64];
     private readonly ByteBuffer _outcome = ByteBuffer.Rent();
     private StateMachine _state = null!;
@@ -52,7 +57,7 @@ public class SessionBenchmark
         {
             if (i % UnderWay == 0)
             {
-                _state.BeginEntry(_state.TimeMs + 1);
+                _state.BeginEntry(default, _state.TimeMs + 1);
                 _outcome.Length = 0;
             }
 
@@ -62,7 +67,7 @@ public class SessionBenchmark
             _state.Apply(new Command
             {
                 Kind = CommandKind.Set,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Flags = flags,
                 Key = _keys[(i * 7) % Keys],
                 Value = _value,

@@ -1,17 +1,22 @@
 using Kahuna.Benchmark.Targets;
-using Kahuna.Benchmark.Workloads;
 
 namespace Kahuna.Benchmark.Options;
 
 /// <summary>A validated command line. Immutable.</summary>
 internal sealed record BenchOptions
 {
-    /// <summary>Keys that are seeded without being asked for; reads of keys above are misses until a write fills them.</summary>
+    /// <summary>
+    /// Keys that are seeded without being asked for; reads of keys above are misses until a write fills them.
+    /// </summary>
     public const int DefaultSeedKeysMax = 100_000;
+
+    public const string Persistent = "persistent";
+    public const string Ephemeral = "ephemeral";
 
     public required ConnectionSource Source { get; init; }
 
-    public WorkloadKind Workload { get; init; } = WorkloadKind.Mixed;
+    /// <summary>Name of the workload.</summary>
+    public string Workload { get; init; } = "mixed";
 
     public TimeSpan Duration { get; init; } = TimeSpan.FromSeconds(30);
 
@@ -28,17 +33,14 @@ internal sealed record BenchOptions
     /// <summary>Buckets over which the keys are spread; 0: all in one.</summary>
     public int Buckets { get; init; }
 
-    /// <summary>Keys that were asked to be written before the load; null leaves it to the workload.</summary>
-    public int? SeedKeysAsked { get; init; }
-
     /// <summary>Keys that are written before the load.</summary>
-    public int SeedKeys => SeedKeysAsked ?? (Workload is WorkloadKind.Set or WorkloadKind.Sequence or WorkloadKind.Lock or WorkloadKind.Handover ? 0 : Math.Min(KeySpace, DefaultSeedKeysMax));
+    public int SeedKeys { get; init; }
 
     public int ValueSize { get; init; } = 128;
 
     public int ReadPct { get; init; } = 50;
 
-    public string Durability { get; init; } = OptionTable.Persistent;
+    public string Durability { get; init; } = Persistent;
 
     public string? Script { get; init; }
 
@@ -48,7 +50,9 @@ internal sealed record BenchOptions
     /// <summary>Of reaching the target.</summary>
     public TimeSpan ConnectTimeout { get; init; } = TimeSpan.FromSeconds(10);
 
-    /// <summary>Errors and timeouts that a good run may have; null: any number, as long as a request was answered.</summary>
+    /// <summary>
+    /// Errors and timeouts that a good run may have; null: any number, as long as a request was answered.
+    /// </summary>
     public long? MaxErrors { get; init; }
 
     public ReportFormat Format { get; init; } = ReportFormat.Console;
@@ -72,6 +76,11 @@ internal sealed record BenchOptions
     /// <summary>File for the histogram log.</summary>
     public string? HistogramLog { get; init; }
 
-    /// <summary>Whether certificates are not validated: asked for, or implied because all endpoints are on this machine.</summary>
+    /// <summary>The values of the options that the workload has of its own.</summary>
+    public IReadOnlyDictionary<WorkloadOption, int> OfWorkload { get; init; } = new Dictionary<WorkloadOption, int>();
+
+    /// <summary>
+    /// Whether certificates are not validated: asked for, or implied because all endpoints are on this machine.
+    /// </summary>
     public bool IsInsecure => IsInsecureAsked || Source.IsLoopback;
 }

@@ -27,7 +27,8 @@ internal sealed record ConnectionSource
     public IReadOnlyList<Uri> Endpoints { get; }
 
     /// <summary>Whether all endpoints are on this machine.</summary>
-    public bool IsLoopback => EmbeddedNodes > 0 || Endpoints.All(endpoint => endpoint.Host is "localhost" or "127.0.0.1" or "[::1]");
+    public bool IsLoopback =>
+        EmbeddedNodes > 0 || Endpoints.All(endpoint => endpoint.Host is "localhost" or "127.0.0.1" or "[::1]");
 
     /// <summary>Reads what <c>-c</c> was given; the error is a sentence without the option's name.</summary>
     public static ConnectionSource? Parse(string text, TargetKind target, out string? error)
@@ -56,7 +57,10 @@ internal sealed record ConnectionSource
     {
         int nodes = 1;
         bool isValid = text == EmbeddedName
-            || (int.TryParse(text.AsSpan(EmbeddedName.Length + 1), NumberStyles.None, CultureInfo.InvariantCulture, out nodes) && nodes is >= 1 and <= EmbeddedNodesMax);
+            || (
+                int.TryParse(
+                    text.AsSpan(EmbeddedName.Length + 1), NumberStyles.None, CultureInfo.InvariantCulture, out nodes)
+                && nodes is >= 1 and <= EmbeddedNodesMax);
         if (!isValid)
         {
             error = $"'{text}' is not 'embedded' or 'embedded:N' with N from 1 to {EmbeddedNodesMax}.";
@@ -65,7 +69,8 @@ internal sealed record ConnectionSource
 
         if (target != TargetKind.Kahuna)
         {
-            error = $"'{text}' starts Kahuna nodes and cannot be used with --target {OptionTable.NameOf(target)}; give its endpoints.";
+            error = $"'{text}' starts Kahuna nodes and cannot be used with --target {TargetNames.Of(target)}; "
+                + "give its endpoints.";
             return null;
         }
 

@@ -1,8 +1,11 @@
+using Kahuna.Benchmark.Timing;
+
 namespace Kahuna.Benchmark.Pacing;
 
 /// <summary>
-/// The phases of one load in clock ticks: from <see cref="Start"/> to <see cref="MeasureFrom"/> warmup, then measurement until <see cref="End"/>.
-/// A request belongs to the phase in which it (by intention) starts. Shared by all workers; thread-safe.
+/// The phases of one load in clock ticks: from <see cref="Start"/> to <see cref="MeasureFrom"/> warmup, then
+/// measurement until <see cref="End"/>. A request belongs to the phase in which it (by intention) starts. Shared by all
+/// workers; thread-safe.
 /// </summary>
 internal sealed class LoadWindow
 {

@@ -1,8 +1,8 @@
 namespace Kahuna.Benchmark.Pacing;
 
 /// <summary>
-/// When each request of an open loop is due. Computed from the request's number, in integers of 128 bits, so that no error adds up over a run
-/// of any length. A value; any thread.
+/// When each request of an open loop is due. Computed from the request's number, in integers of 128 bits, so that no
+/// error adds up over a run of any length. A value; any thread.
 /// </summary>
 internal readonly struct PaceSchedule
 {
@@ -10,7 +10,9 @@ internal readonly struct PaceSchedule
     private readonly long _rate;
     private readonly long _ticksPerSecond;
 
-    /// <summary>Request 0 is due at <paramref name="start"/>; <paramref name="rate"/> requests are due per second.</summary>
+    /// <summary>
+    /// Request 0 is due at <paramref name="start"/>; <paramref name="rate"/> requests are due per second.
+    /// </summary>
     public PaceSchedule(long start, long rate, long ticksPerSecond)
     {
         ArgumentOutOfRangeException.ThrowIfLessThan(rate, 1);

@@ -1,10 +1,12 @@
 using Kahuna.Benchmark.Recording;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Pacing;
 
 /// <summary>
-/// The dedicated thread of an open loop: makes each request due at its exact time, whatever the target does. When it wakes late it releases
-/// all that is due, and the delay counts into the latency of those requests and into <see cref="Lag"/>. Owned by the run.
+/// The dedicated thread of an open loop: makes each request due at its exact time, whatever the target does. When it
+/// wakes late it releases all that is due, and the delay counts into the latency of those requests and into
+/// <see cref="Lag"/>. Owned by the run.
 /// </summary>
 internal sealed class Pacer
 {
@@ -21,7 +23,8 @@ internal sealed class Pacer
         _gate = gate;
         _schedule = schedule;
         _window = window;
-        _thread = new Thread(Run) { IsBackground = true, Name = "kahuna-bench pacer", Priority = ThreadPriority.AboveNormal };
+        _thread =
+            new Thread(Run) { IsBackground = true, Name = "kahuna-bench pacer", Priority = ThreadPriority.AboveNormal };
     }
 
     /// <summary>How late this thread was, in microseconds; complete after <see cref="Join"/>.</summary>

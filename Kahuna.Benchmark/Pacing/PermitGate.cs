@@ -1,8 +1,8 @@
 namespace Kahuna.Benchmark.Pacing;
 
 /// <summary>
-/// Hands the due requests of an open loop to its consumers, in order. What no consumer has taken yet is the backlog: two numbers, whatever
-/// its length. Thread-safe: one pacing thread releases, any number of consumers claim.
+/// Hands the due requests of an open loop to its consumers, in order. What no consumer has taken yet is the backlog:
+/// two numbers, whatever its length. Thread-safe: one pacing thread releases, any number of consumers claim.
 /// </summary>
 internal sealed class PermitGate
 {
@@ -30,7 +30,9 @@ internal sealed class PermitGate
         }
     }
 
-    /// <summary>Takes the number of the next due request, waiting until there is one; <see cref="Finished"/> after the end.</summary>
+    /// <summary>
+    /// Takes the number of the next due request, waiting until there is one; <see cref="Finished"/> after the end.
+    /// </summary>
     public ValueTask<long> ClaimAsync(PermitWaiter waiter)
     {
         lock (_gate)
@@ -50,7 +52,10 @@ internal sealed class PermitGate
         }
     }
 
-    /// <summary>Makes all requests below <paramref name="upTo"/> due and wakes as many idle consumers, the last one to fall idle first.</summary>
+    /// <summary>
+    /// Makes all requests below <paramref name="upTo"/> due and wakes as many idle consumers, the last one to fall idle
+    /// first.
+    /// </summary>
     public void Release(long upTo)
     {
         lock (_gate)

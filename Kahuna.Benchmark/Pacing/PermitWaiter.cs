@@ -3,8 +3,9 @@ using System.Threading.Tasks.Sources;
 namespace Kahuna.Benchmark.Pacing;
 
 /// <summary>
-/// The place where one consumer of an open loop waits for its next request; reused for every wait. Owned by the consumer, completed by
-/// the <see cref="PermitGate"/>. The continuation runs on the thread pool, so that the pacing thread never does a consumer's work.
+/// The place where one consumer of an open loop waits for its next request; reused for every wait. Owned by the
+/// consumer, completed by the <see cref="PermitGate"/>. The continuation runs on the thread pool, so that the pacing
+/// thread never does a consumer's work.
 /// </summary>
 internal sealed class PermitWaiter : IValueTaskSource<long>
 {
@@ -23,6 +24,7 @@ internal sealed class PermitWaiter : IValueTaskSource<long>
 
     ValueTaskSourceStatus IValueTaskSource<long>.GetStatus(short token) => _core.GetStatus(token);
 
-    void IValueTaskSource<long>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<long>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _core.OnCompleted(continuation, state, token, flags);
 }

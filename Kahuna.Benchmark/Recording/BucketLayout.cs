@@ -3,8 +3,9 @@ using System.Numerics;
 namespace Kahuna.Benchmark.Recording;
 
 /// <summary>
-/// Where the workers' counters count a value, as a log-linear histogram does (G. Tene, HdrHistogram): values below 2,048 have a counter each; above, buckets double in width, and each is divided into 1,024
-/// parts. The package has the same buckets. Static, any thread.
+/// Where the workers' counters count a value, as a log-linear histogram does (G. Tene, HdrHistogram): values below
+/// 2,048 have a counter each; above, buckets double in width, and each is divided into 1,024 parts. The package has the
+/// same buckets. Static, any thread.
 /// </summary>
 internal static class BucketLayout
 {
@@ -30,7 +31,9 @@ internal static class BucketLayout
     /// <summary>Largest value that the counter at <paramref name="index"/> counts.</summary>
     public static long HighestAt(int index) => LowestAt(index) + (1L << BucketOf(index)) - 1;
 
-    /// <summary>Number of counters that values up to the one at <paramref name="index"/> need: whole half buckets.</summary>
+    /// <summary>
+    /// Number of counters that values up to the one at <paramref name="index"/> need: whole half buckets.
+    /// </summary>
     public static int CountersFor(int index) => Math.Max(2 * Half, ((index / Half) + 1) * Half);
 
     private static int BucketOf(int index) => Math.Max(0, (index >> HalfMagnitude) - 1);

@@ -1,8 +1,8 @@
 namespace Kahuna.Benchmark.Recording;
 
 /// <summary>
-/// Counts the failures of a run by message, so that the report can say what went wrong. Keeps a bounded number of different messages.
-/// Thread-safe; failures are rare, so that a lock is enough.
+/// Counts the failures of a run by message, so that the report can say what went wrong. Keeps a bounded number of
+/// different messages. Thread-safe; failures are rare, so that a lock is enough.
 /// </summary>
 internal sealed class FailureLog
 {
@@ -32,10 +32,18 @@ internal sealed class FailureLog
     {
         lock (_gate)
         {
-            return [.. _counts.Select(pair => (pair.Key, pair.Value)).OrderByDescending(pair => pair.Value).ThenBy(pair => pair.Key, StringComparer.Ordinal)];
+            return
+            [
+                .. _counts
+                    .Select(pair => (pair.Key, pair.Value))
+                    .OrderByDescending(pair => pair.Value)
+                    .ThenBy(pair => pair.Key, StringComparer.Ordinal),
+            ];
         }
     }
 
     /// <summary>The message as one line.</summary>
-    public static string Line(string message) => string.Join(' ', message.Split(['\r', '\n'], StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries));
+    public static string Line(string message) =>
+        string.Join(
+            ' ', message.Split(['\r', '\n'], StringSplitOptions.RemoveEmptyEntries | StringSplitOptions.TrimEntries));
 }

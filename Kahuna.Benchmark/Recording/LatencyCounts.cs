@@ -1,8 +1,9 @@
 namespace Kahuna.Benchmark.Recording;
 
 /// <summary>
-/// The counters of one worker and one operation: 32 bits wide and only as many as the latencies need, because a thousand workers have
-/// a set each. Written by its worker alone; others may read <see cref="Counts"/> at any time and see counts that only grow.
+/// The counters of one worker and one operation: 32 bits wide and only as many as the latencies need, because a
+/// thousand workers have a set each. Written by its worker alone; others may read <see cref="Counts"/> at any time and
+/// see counts that only grow.
 /// </summary>
 internal sealed class LatencyCounts
 {

@@ -1,5 +1,3 @@
-using Kahuna.Benchmark.Workloads;
-
 namespace Kahuna.Benchmark.Recording;
 
 /// <summary>What all workers together saw of one operation, or of all operations. Owned by the report.</summary>
@@ -7,7 +5,8 @@ internal sealed record OperationTotal(string Name, LatencyHistogram Latencies, l
 {
     public const string AggregateName = "TOTAL";
 
-    public static OperationTotal Merge(Operation operation, IEnumerable<WorkerRecorder> recorders)
+    /// <summary>The sum over all workers of the row of that number.</summary>
+    public static OperationTotal Merge(string name, int row, IEnumerable<WorkerRecorder> recorders)
     {
         LatencyHistogram latencies = new();
         long errors = 0;
@@ -15,14 +14,14 @@ internal sealed record OperationTotal(string Name, LatencyHistogram Latencies, l
         long misses = 0;
         foreach (WorkerRecorder recorder in recorders)
         {
-            OperationTally tally = recorder[operation];
+            OperationTally tally = recorder.Tallies[row];
             tally.Latencies.AddTo(latencies);
             errors += tally.Errors;
             timeouts += tally.Timeouts;
             misses += tally.Misses;
         }
 
-        return new OperationTotal(operation.ToString().ToLowerInvariant(), latencies, errors, timeouts, misses);
+        return new OperationTotal(name, latencies, errors, timeouts, misses);
     }
 
     public static OperationTotal Aggregate(IReadOnlyList<OperationTotal> rows)
@@ -33,6 +32,11 @@ internal sealed record OperationTotal(string Name, LatencyHistogram Latencies, l
             latencies.Add(row.Latencies);
         }
 
-        return new OperationTotal(AggregateName, latencies, rows.Sum(row => row.Errors), rows.Sum(row => row.Timeouts), rows.Sum(row => row.Misses));
+        return new OperationTotal(
+            AggregateName,
+            latencies,
+            rows.Sum(row => row.Errors),
+            rows.Sum(row => row.Timeouts),
+            rows.Sum(row => row.Misses));
     }
 }

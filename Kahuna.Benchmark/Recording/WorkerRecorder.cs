@@ -1,16 +1,17 @@
-using Kahuna.Benchmark.Pacing;
 using Kahuna.Benchmark.Targets;
-using Kahuna.Benchmark.Workloads;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Recording;
 
 /// <summary>
-/// The samples of one worker, merged with those of the others when the run ends. Written by its worker alone; the counters may be read by
-/// the live line at any time, which then sees a slightly older state.
+/// The samples of one worker, merged with those of the others when the run ends. Written by its worker alone; the
+/// counters may be read by the live line at any time, which then sees a slightly older state.
 /// </summary>
-internal sealed class WorkerRecorder
+internal sealed class WorkerRecorder(int rows)
 {
-    private readonly OperationTally[] _tallies = [.. Enum.GetValues<Operation>().Select(static _ => new OperationTally())];
+    private readonly OperationTally[] _tallies =
+        [.. Enumerable.Range(0, rows).Select(static _ => new OperationTally())];
+
     private long _started;
     private long _finished;
 
@@ -26,14 +27,15 @@ internal sealed class WorkerRecorder
     /// <summary>When the last request of the measurement was answered; 0 when none was.</summary>
     public long LastAnswer { get; private set; }
 
-    public OperationTally this[Operation operation] => _tallies[(int)operation];
+    /// <summary>One per row of the report.</summary>
+    public IReadOnlyList<OperationTally> Tallies => _tallies;
 
     public void Start() => Volatile.Write(ref _started, _started + 1);
 
     public void Finish() => Volatile.Write(ref _finished, _finished + 1);
 
     /// <summary>Records one request of the measurement; both times are clock ticks.</summary>
-    public void Record(Operation operation, OperationResult result, long start, long end)
+    public void Record(int row, OperationResult result, long start, long end)
     {
         Recorded++;
         if (result <= OperationResult.Miss)
@@ -41,6 +43,6 @@ internal sealed class WorkerRecorder
             LastAnswer = end;
         }
 
-        _tallies[(int)operation].Record(result, Ticks.ToMicroseconds(end - start));
+        _tallies[row].Record(result, Ticks.ToMicroseconds(end - start));
     }
 }

@@ -54,7 +54,9 @@ internal sealed class BenchReport
     /// <summary>Requests per second that ended in any way, up to the last answer.</summary>
     public double AchievedRate => Result.ElapsedSec > 0 ? Result.Recorded / Result.ElapsedSec : 0;
 
-    /// <summary>Why the run proves nothing about the target, as a sentence; null for a good run. A miss is an answer.</summary>
+    /// <summary>
+    /// Why the run proves nothing about the target, as a sentence; null for a good run. A miss is an answer.
+    /// </summary>
     public string? WhyFailed
     {
         get
@@ -64,7 +66,8 @@ internal sealed class BenchReport
             return Aggregate.Count + Aggregate.Misses == 0 ? Text($"no request was answered; {errors} failed.")
                 : errors + backlog <= (Options.MaxErrors ?? long.MaxValue) ? null
                 : backlog == 0 ? Text($"{errors} requests failed; --max-errors allows {Options.MaxErrors}.")
-                : Text($"{errors} requests failed and {backlog} were not finished; --max-errors allows {Options.MaxErrors}.");
+                : Text($"{errors} requests failed and {backlog} were not finished; ")
+                    + Text($"--max-errors allows {Options.MaxErrors}.");
         }
     }
 

@@ -5,15 +5,20 @@ using Kahuna.Benchmark.Targets;
 
 namespace Kahuna.Benchmark.Reporting;
 
-/// <summary>The lines for people: header, phases and table. Owned by the run; writes to standard output, or to standard error when that carries the report.</summary>
+/// <summary>
+/// The lines for people: header, phases and table. Owned by the run; writes to standard output, or to standard error
+/// when that carries the report.
+/// </summary>
 internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
 {
-    private static readonly string[] s_columns = ["Operation", "Count", "req/s", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "errors", "misses"];
+    private static readonly string[] s_columns =
+        ["Operation", "Count", "req/s", "p50", "p90", "p95", "p99", "p99.9", "max", "mean", "errors", "misses"];
 
     public void WriteHeader(TargetDescription description)
     {
         string rate = options.Rate == 0 ? "unbounded" : Text($"{options.Rate} req/s");
-        Line($"Kahuna Benchmark — {WorkloadName}, {Seconds(options.Duration)} + {Seconds(options.Warmup)} warmup, concurrency={options.Concurrency}, target={rate}");
+        string span = $"{Seconds(options.Duration)} + {Seconds(options.Warmup)} warmup";
+        Line($"Kahuna Benchmark — {options.Workload}, {span}, concurrency={options.Concurrency}, target={rate}");
         Line($"endpoints : {string.Join(',', description.Endpoints)}");
         Line($"tls       : {TlsText}");
         Line($"key-space : {options.KeySpace}   value-size : {options.ValueSize}B   durability : {options.Durability}");
@@ -24,7 +29,8 @@ internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
 
         if (options.Source.EmbeddedNodes > 0)
         {
-            Line($"mode      : embedded, {options.Source.EmbeddedNodes} {(options.Source.EmbeddedNodes == 1 ? "node" : "nodes")} in this process");
+            int nodes = options.Source.EmbeddedNodes;
+            Line($"mode      : embedded, {nodes} {(nodes == 1 ? "node" : "nodes")} in this process");
         }
     }
 
@@ -46,7 +52,8 @@ internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
         writer.WriteLine();
         foreach (string[] line in lines)
         {
-            IEnumerable<string> cells = line.Select((cell, column) => column == 0 ? cell.PadRight(widths[column]) : cell.PadLeft(widths[column]));
+            IEnumerable<string> cells = line.Select(
+                (cell, column) => column == 0 ? cell.PadRight(widths[column]) : cell.PadLeft(widths[column]));
             writer.WriteLine(string.Join("   ", cells).TrimEnd());
         }
 
@@ -78,11 +85,9 @@ internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
         }
     }
 
-    private string WorkloadName => options.Workload.ToString().ToLowerInvariant();
-
     private string TlsText => options switch
     {
-        { Target: not TargetKind.Kahuna } => $"none ({OptionTable.NameOf(options.Target)} is driven without TLS)",
+        { Target: not TargetKind.Kahuna } => $"none ({TargetNames.Of(options.Target)} is driven without TLS)",
         { IsInsecureAsked: true } => "disabled (--insecure)",
         { IsInsecure: true } => "disabled (localhost)",
         _ => "enabled",
@@ -105,7 +110,8 @@ internal sealed class ConsoleReport(TextWriter writer, BenchOptions options)
     ];
 
     /// <summary>No success has no latency: a zero would look like a very good one.</summary>
-    private static string Latency(ReportRow row, double milliseconds) => row.Count == 0 ? "-" : Text($"{milliseconds:F3}ms");
+    private static string Latency(ReportRow row, double milliseconds) =>
+        row.Count == 0 ? "-" : Text($"{milliseconds:F3}ms");
 
     private static string Seconds(TimeSpan span) => Text($"{span.TotalSeconds:G}s");
 

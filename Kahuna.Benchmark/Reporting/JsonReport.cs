@@ -3,15 +3,18 @@ using System.Text.Json;
 using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Recording;
 using Kahuna.Benchmark.Running;
+using Kahuna.Benchmark.Targets;
 
 namespace Kahuna.Benchmark.Reporting;
 
 /// <summary>
-/// The JSON form. Names and order are an interface: new fields only go behind the existing ones of their object. Static, any thread.
+/// The JSON form. Names and order are an interface: new fields only go behind the existing ones of their object.
+/// Static, any thread.
 /// </summary>
 internal static class JsonReport
 {
-    private static readonly JsonWriterOptions s_layout = new() { Indented = true, NewLine = "\n", Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+    private static readonly JsonWriterOptions s_layout =
+        new() { Indented = true, NewLine = "\n", Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
 
     public static void Write(Stream stream, BenchReport report)
     {
@@ -44,7 +47,7 @@ internal static class JsonReport
     {
         BenchOptions options = report.Options;
         json.WriteStartObject("parameters");
-        json.WriteString("workload", options.Workload.ToString().ToLowerInvariant());
+        json.WriteString("workload", options.Workload);
         json.WriteNumber("duration", options.Duration.TotalSeconds);
         json.WriteNumber("warmup", options.Warmup.TotalSeconds);
         json.WriteNumber("concurrency", options.Concurrency);
@@ -65,7 +68,7 @@ internal static class JsonReport
         json.WriteString("script", options.Script);
         json.WriteBoolean("insecure", options.IsInsecure);
         json.WriteString("connectionSource", options.Source.Text);
-        json.WriteString("target", OptionTable.NameOf(options.Target));
+        json.WriteString("target", TargetNames.Of(options.Target));
         json.WriteNumber("connections", options.Connections);
         json.WriteString("format", options.Format.ToString().ToLowerInvariant());
         json.WriteString("output", options.Output);
@@ -73,7 +76,7 @@ internal static class JsonReport
         json.WriteNumber("buckets", options.Buckets);
         json.WriteNumber("seedKeys", options.SeedKeys);
         json.WriteBoolean("verify", options.IsVerified);
-        json.WriteString("toolVersion", OptionTable.ToolVersion);
+        json.WriteString("toolVersion", ToolVersion.Text);
         json.WriteString("server", report.Description.Server);
         json.WriteString("serverVersion", report.Description.ServerVersion);
         json.WriteString("serverStore", report.Description.Store);
@@ -88,6 +91,11 @@ internal static class JsonReport
         }
 
         WriteMachine(json, report.Machine);
+        foreach ((WorkloadOption option, int value) in options.OfWorkload)
+        {
+            json.WriteNumber(option.ReportName, value);
+        }
+
         json.WriteEndObject();
     }
 
@@ -143,7 +151,11 @@ internal static class JsonReport
     {
         json.WriteStartObject("mode");
         json.WriteString("name", report.ModeName);
-        json.WriteNumber("nodes", report.Options.Source.EmbeddedNodes > 0 ? report.Options.Source.EmbeddedNodes : report.Description.Endpoints.Count);
+        json.WriteNumber(
+            "nodes",
+            report.Options.Source.EmbeddedNodes > 0
+                ? report.Options.Source.EmbeddedNodes
+                : report.Description.Endpoints.Count);
         json.WriteString("load", report.Options.Rate > 0 ? "open" : "closed");
         json.WriteBoolean("interrupted", report.Result.IsInterrupted);
         json.WriteString("startedAt", report.StartedAt.UtcDateTime);
@@ -179,7 +191,8 @@ internal static class JsonReport
         json.WriteNumber("gcCount", use.Collections);
         json.WriteNumber("gcPauseTotalMs", Round(use.PauseTotalMs));
         json.WriteNumber("gcPauseMaxMs", Round(use.PauseMaxMs));
-        json.WriteNumber("allocatedBytesPerRequest", result.Recorded == 0 ? 0 : Round((double)use.AllocatedBytes / result.Recorded));
+        json.WriteNumber(
+            "allocatedBytesPerRequest", result.Recorded == 0 ? 0 : Round((double)use.AllocatedBytes / result.Recorded));
         json.WriteStartArray("findings");
         foreach (string finding in report.Findings)
         {

@@ -1,14 +1,13 @@
 using System.Globalization;
-using Kahuna.Benchmark.Pacing;
 using Kahuna.Benchmark.Recording;
 using Kahuna.Benchmark.Running;
-using Kahuna.Benchmark.Workloads;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Reporting;
 
 /// <summary>
-/// The line that shows the load once a second on a terminal, overwritten in place. Reads the workers' counters without stopping them. Has a
-/// thread of its own; owned by the run.
+/// The line that shows the load once a second on a terminal, overwritten in place. Reads the workers' counters without
+/// stopping them. Has a thread of its own; owned by the run.
 /// </summary>
 internal sealed class LiveLine : IDisposable
 {
@@ -68,9 +67,15 @@ internal sealed class LiveLine : IDisposable
         _timeBefore = now;
         bool isWarmup = now < _run.Window.MeasureFrom;
         double elapsed = Ticks.ToSeconds(now - (isWarmup ? _run.Window.Start : _run.Window.MeasureFrom));
-        string p99 = isWarmup ? "warmup" : string.Create(CultureInfo.InvariantCulture, $"p99 {PercentileSinceLast() / 1000.0:F3} ms");
-        string backlog = _run.Backlog is var waiting and > 0 ? string.Create(CultureInfo.InvariantCulture, $"   waiting {waiting:N0}") : string.Empty;
-        return string.Create(CultureInfo.InvariantCulture, $"{elapsed,4:F0} s   in flight {started - finished:N0}{backlog}   {rate:N0} req/s   {p99}");
+        string p99 = isWarmup
+            ? "warmup"
+            : string.Create(CultureInfo.InvariantCulture, $"p99 {PercentileSinceLast() / 1000.0:F3} ms");
+        string backlog = _run.Backlog is var waiting and > 0
+            ? string.Create(CultureInfo.InvariantCulture, $"   waiting {waiting:N0}")
+            : string.Empty;
+        return string.Create(
+            CultureInfo.InvariantCulture,
+            $"{elapsed,4:F0} s   in flight {started - finished:N0}{backlog}   {rate:N0} req/s   {p99}");
     }
 
     /// <summary>The 99th percentile of what was recorded since the last call, in microseconds.</summary>
@@ -79,9 +84,9 @@ internal sealed class LiveLine : IDisposable
         long[] sums = new long[_before.Length];
         foreach (WorkerRecorder recorder in _recorders)
         {
-            foreach (Operation operation in Enum.GetValues<Operation>())
+            foreach (OperationTally tally in recorder.Tallies)
             {
-                AddTo(ref sums, recorder[operation].Latencies.Counts);
+                AddTo(ref sums, tally.Latencies.Counts);
             }
         }
 

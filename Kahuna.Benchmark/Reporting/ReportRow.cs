@@ -2,7 +2,9 @@ using Kahuna.Benchmark.Recording;
 
 namespace Kahuna.Benchmark.Reporting;
 
-/// <summary>One row of a report: successes with their rate and latencies in milliseconds, and what did not succeed. Immutable.</summary>
+/// <summary>
+/// One row of a report: successes with their rate and latencies in milliseconds, and what did not succeed. Immutable.
+/// </summary>
 internal sealed record ReportRow
 {
     public required string Operation { get; init; }

@@ -17,7 +17,9 @@ internal sealed record GeneratorUse
 
     public long AllocatedBytes { get; init; }
 
-    /// <summary>How late a thread that only sleeps was woken: what GC pauses and a busy machine add to every latency.</summary>
+    /// <summary>
+    /// How late a thread that only sleeps was woken: what GC pauses and a busy machine add to every latency.
+    /// </summary>
     public double WakeLagP99Ms { get; init; }
 
     public double WakeLagMaxMs { get; init; }

@@ -1,12 +1,13 @@
 using System.Globalization;
 using Kahuna.Benchmark.Pacing;
 using Kahuna.Benchmark.Recording;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Running;
 
 /// <summary>
-/// Watches this process during the measurement: CPU, garbage collection, and how late a thread wakes that does nothing but sleep. Has a
-/// thread of its own; owned by the load.
+/// Watches this process during the measurement: CPU, garbage collection, and how late a thread wakes that does nothing
+/// but sleep. Has a thread of its own; owned by the load.
 /// </summary>
 internal sealed class GeneratorWatch : IDisposable
 {
@@ -102,12 +103,28 @@ internal sealed class GeneratorWatch : IDisposable
     }
 
     /// <summary>The counters of the process and of the machine at one moment.</summary>
-    private readonly record struct Reading(long Time, TimeSpan ProcessCpu, TimeSpan Pauses, int Collections, long LastCollection, long Allocated, long MachineBusy, long MachineTotal)
+    private readonly record struct Reading(
+        long Time,
+        TimeSpan ProcessCpu,
+        TimeSpan Pauses,
+        int Collections,
+        long LastCollection,
+        long Allocated,
+        long MachineBusy,
+        long MachineTotal)
     {
         public static Reading Take()
         {
             (long busy, long total) = ReadMachine();
-            return new Reading(Ticks.Now, ProcessTime(), GC.GetTotalPauseDuration(), GC.CollectionCount(0), GC.GetGCMemoryInfo(GCKind.Any).Index, GC.GetTotalAllocatedBytes(), busy, total);
+            return new Reading(
+                Ticks.Now,
+                ProcessTime(),
+                GC.GetTotalPauseDuration(),
+                GC.CollectionCount(0),
+                GC.GetGCMemoryInfo(GCKind.Any).Index,
+                GC.GetTotalAllocatedBytes(),
+                busy,
+                total);
         }
 
         private static TimeSpan ProcessTime()
@@ -127,13 +144,24 @@ internal sealed class GeneratorWatch : IDisposable
             try
             {
                 string line = File.ReadLines("/proc/stat").First();
-                long[] fields = [.. line.Split(' ', StringSplitOptions.RemoveEmptyEntries).Skip(1).Select(field => long.Parse(field, CultureInfo.InvariantCulture))];
+                long[] fields =
+                [
+                    .. line
+                        .Split(' ', StringSplitOptions.RemoveEmptyEntries)
+                        .Skip(1)
+                        .Select(field => long.Parse(field, CultureInfo.InvariantCulture)),
+                ];
 
                 // user nice system idle iowait irq softirq steal: guest time is part of user time.
                 long total = fields.Take(8).Sum();
                 return (total - fields[3] - fields[4], total);
             }
-            catch (Exception failure) when (failure is IOException or UnauthorizedAccessException or FormatException or InvalidOperationException or IndexOutOfRangeException)
+            catch (Exception failure) when (
+                failure is IOException
+                    or UnauthorizedAccessException
+                    or FormatException
+                    or InvalidOperationException
+                    or IndexOutOfRangeException)
             {
                 return (0, 0);
             }

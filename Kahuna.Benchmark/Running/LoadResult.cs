@@ -5,7 +5,9 @@ namespace Kahuna.Benchmark.Running;
 /// <summary>What a load did, merged over its workers. Immutable.</summary>
 internal sealed record LoadResult
 {
-    /// <summary>From the start of the measurement to its end or, if that was later, to the last recorded answer.</summary>
+    /// <summary>
+    /// From the start of the measurement to its end or, if that was later, to the last recorded answer.
+    /// </summary>
     public required double ElapsedSec { get; init; }
 
     /// <summary>How long after the end of the measurement the last answer came.</summary>

@@ -1,15 +1,19 @@
 using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Pacing;
 using Kahuna.Benchmark.Recording;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Running;
 
 /// <summary>
-/// Warmup and measurement: one load without a gap between them, of which only what starts in the measurement is recorded. Owned by the run.
+/// Warmup and measurement: one load without a gap between them, of which only what starts in the measurement is
+/// recorded. Owned by the run.
 /// </summary>
 internal sealed class LoadRun
 {
-    /// <summary>The target's own timeout ends requests; this much more lets it say so before they are counted as unanswered.</summary>
+    /// <summary>
+    /// The target's own timeout ends requests; this much more lets it say so before they are counted as unanswered.
+    /// </summary>
     private static readonly TimeSpan s_timeoutGrace = TimeSpan.FromMilliseconds(250);
 
     /// <summary>How long answers are awaited after Ctrl+C.</summary>
@@ -50,11 +54,14 @@ internal sealed class LoadRun
     /// <summary>Requests of an open loop that are due and not sent.</summary>
     public long Backlog => _gate?.Backlog ?? 0;
 
-    /// <summary>Runs the load to its end, or to <paramref name="stop"/>, and merges what the workers recorded.</summary>
+    /// <summary>
+    /// Runs the load to its end, or to <paramref name="stop"/>, and merges what the workers recorded.
+    /// </summary>
     public async Task<LoadResult> RunAsync(CancellationToken stop)
     {
         using GeneratorWatch watch = new(Window);
-        using CancellationTokenRegistration registration = stop.UnsafeRegister(static window => ((LoadWindow)window!).StopAt(Ticks.Now), Window);
+        using CancellationTokenRegistration registration = stop.UnsafeRegister(
+            static window => ((LoadWindow)window!).StopAt(Ticks.Now), Window);
         _pacer?.Start();
         Task all = Task.WhenAll(_workers.Select(Start));
         await WaitForEndAsync(stop).ConfigureAwait(false);
@@ -106,7 +113,8 @@ internal sealed class LoadRun
             // Interrupted, now or before: answers that are nearly here are still worth a moment.
         }
 
-        await workers.WaitAsync(longest < s_interruptedDrainMax ? longest : s_interruptedDrainMax, CancellationToken.None)
+        await workers.WaitAsync(
+            longest < s_interruptedDrainMax ? longest : s_interruptedDrainMax, CancellationToken.None)
             .ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
     }
 
@@ -129,7 +137,7 @@ internal sealed class LoadRun
         {
             ElapsedSec = Ticks.ToSeconds(elapsed),
             DrainSec = elapsed == 0 ? 0 : Ticks.ToSeconds(Math.Max(0, lastAnswer - end)),
-            Rows = [.. _load.Plan.Rows.Select(operation => OperationTotal.Merge(operation, Recorders))],
+            Rows = [.. _load.Workload.Rows.Select((name, row) => OperationTotal.Merge(name, row, Recorders))],
             Use = use,
             Released = _pacer?.ReleasedInMeasurement ?? recorded + unanswered,
             Recorded = recorded,

@@ -6,4 +6,4 @@ using Kahuna.Benchmark.Workloads;
 namespace Kahuna.Benchmark.Running;
 
 /// <summary>What is sent where: all that the workers of a run share. Immutable.</summary>
-internal sealed record LoadShape(BenchOptions Options, ITarget Target, RequestPlan Plan, FailureLog Failures);
+internal sealed record LoadShape(BenchOptions Options, ITarget Target, WorkloadRun Workload, FailureLog Failures);

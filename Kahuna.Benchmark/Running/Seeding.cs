@@ -3,7 +3,10 @@ using Kahuna.Benchmark.Targets;
 
 namespace Kahuna.Benchmark.Running;
 
-/// <summary>Writes keys before the load, for reads to find or for a cluster that holds as many. All of them, or the run ends with an error. Owned by the run.</summary>
+/// <summary>
+/// Writes keys before the load, for reads to find or for a cluster that holds as many. All of them, or the run ends
+/// with an error. Owned by the run.
+/// </summary>
 internal sealed class Seeding(LoadShape load)
 {
     /// <summary>Concurrent writers at most.</summary>
@@ -21,7 +24,7 @@ internal sealed class Seeding(LoadShape load)
         Task[] writers = new Task[Writers];
         for (int i = 0; i < writers.Length; i++)
         {
-            ITargetSession session = load.Target.OpenSession(i);
+            IKeyValueSession session = (IKeyValueSession)load.Target.OpenSession(i);
             writers[i] = Task.Run(() => WriteAsync(session, failed), CancellationToken.None);
         }
 
@@ -29,7 +32,7 @@ internal sealed class Seeding(LoadShape load)
         await Task.WhenAll(writers).WaitAsync(cancellationToken).ConfigureAwait(false);
     }
 
-    private async Task WriteAsync(ITargetSession session, CancellationTokenSource failed)
+    private async Task WriteAsync(IKeyValueSession session, CancellationTokenSource failed)
     {
         while (!failed.IsCancellationRequested)
         {
@@ -39,14 +42,15 @@ internal sealed class Seeding(LoadShape load)
                 return;
             }
 
+            string key = load.Workload.Keys[number];
             try
             {
-                await session.SetAsync(load.Plan.Keys[number], load.Plan.SeedPayload(number)).ConfigureAwait(false);
+                await session.SetAsync(key, load.Workload.Payloads.OfSeededKey(number)).ConfigureAwait(false);
             }
             catch (Exception failure)
             {
                 await failed.CancelAsync().ConfigureAwait(false);
-                throw new TargetException($"Seeding failed at key {load.Plan.Keys[number]}: {FailureLog.Line(failure.Message)}", failure);
+                throw new TargetException($"Seeding failed at key {key}: {FailureLog.Line(failure.Message)}", failure);
             }
         }
     }

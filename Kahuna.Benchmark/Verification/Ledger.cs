@@ -9,7 +9,8 @@ internal interface ILedgerEntry
 }
 
 /// <summary>
-/// What all workers got, warmup included: the evidence for <c>--verify</c>. Owned by the run; any thread opens pages, each of which has one writer.
+/// What all workers got, warmup included: the evidence for <c>--verify</c>. Owned by the run; any thread opens pages,
+/// each of which has one writer.
 /// </summary>
 internal abstract class Ledger<TEntry>
     where TEntry : struct, ILedgerEntry
@@ -29,7 +30,10 @@ internal abstract class Ledger<TEntry>
         return page;
     }
 
-    /// <summary>Everything that was written down, after the load, in this order; and how many requests have not said what they got.</summary>
+    /// <summary>
+    /// Everything that was written down, after the load, in this order; and how many requests have not said what they
+    /// got.
+    /// </summary>
     protected (List<TEntry> Entries, long Unknown) Gather(Comparison<TEntry> order)
     {
         List<TEntry> all = [];

@@ -13,7 +13,10 @@ internal sealed class LockLedger : Ledger<LockLedger.Entry>
     /// <summary>Looks at everything, after the load.</summary>
     public LockFindings Check()
     {
-        (List<Entry> all, long unknown) = Gather(static (left, right) => string.CompareOrdinal(left.Name, right.Name) is var names and not 0 ? names : left.Token.CompareTo(right.Token));
+        (List<Entry> all, long unknown) = Gather(static (left, right) =>
+            string.CompareOrdinal(left.Name, right.Name) is var names and not 0
+                ? names
+                : left.Token.CompareTo(right.Token));
         long overlaps = 0;
         long duplicates = 0;
         long disorder = 0;
@@ -51,6 +54,9 @@ internal sealed class LockLedger : Ledger<LockLedger.Entry>
         return count;
     }
 
-    /// <summary>One lock that a worker had: when it was asked for, when it came, and until when the worker counted on it, in ticks.</summary>
+    /// <summary>
+    /// One lock that a worker had: when it was asked for, when it came, and until when the worker counted on it, in
+    /// ticks.
+    /// </summary>
     internal readonly record struct Entry(string Name, long Token, long Start, long Came, long Until) : ILedgerEntry;
 }

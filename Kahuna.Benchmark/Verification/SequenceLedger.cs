@@ -27,7 +27,8 @@ internal sealed class SequenceLedger : Ledger<SequenceLedger.Entry>
 
         missing += Math.Max(0, (After ?? latest) - latest);
         long excused = Math.Min(missing, unknown);
-        return new SequenceFindings(all.Count, duplicates, missing - excused, Disorder(CollectionsMarshal.AsSpan(all)), unknown, excused);
+        return new SequenceFindings(
+            all.Count, duplicates, missing - excused, Disorder(CollectionsMarshal.AsSpan(all)), unknown, excused);
     }
 
     /// <summary>One value: when it was asked for and when it came, in ticks.</summary>

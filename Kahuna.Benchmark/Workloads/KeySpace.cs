@@ -2,17 +2,24 @@ using System.Globalization;
 
 namespace Kahuna.Benchmark.Workloads;
 
-/// <summary>The keys <c>bench:{n}</c>, or <c>bench:{n modulo buckets}/{n}</c> when they are to lie in several buckets. Immutable; any thread.</summary>
+/// <summary>
+/// The keys <c>bench:{n}</c>, or <c>bench:{n modulo buckets}/{n}</c> when they are to lie in several buckets.
+/// Immutable; any thread.
+/// </summary>
 internal sealed class KeySpace
 {
-    /// <summary>Keys that are rendered beforehand; those of a larger key space are rendered when they are used, which costs less than fetching one of a million from memory.</summary>
+    /// <summary>
+    /// Keys that are rendered beforehand; those of a larger key space are rendered when they are used, which costs less
+    /// than fetching one of a million from memory.
+    /// </summary>
     private const int RenderedMax = 1 << 14;
 
     private readonly string[] _rendered;
     private readonly int _buckets;
 
     /// <param name="count">Number of keys.</param>
-    /// <param name="buckets">Buckets over which they are spread; 0: all in the one without a name, and so in one partition.</param>
+    /// <param name="buckets">Buckets over which they are spread; 0: all in the one without a name, and so in one
+    /// partition.</param>
     public KeySpace(int count, int buckets = 0)
     {
         Count = count;
@@ -27,6 +34,9 @@ internal sealed class KeySpace
     public int Count { get; }
 
     public string this[int number] => number < _rendered.Length ? _rendered[number] : Render(number);
+
+    /// <summary>The key that <paramref name="draw"/> chooses.</summary>
+    public string Choose(Draw draw) => this[SplitMix.Below(draw.Choice, Count)];
 
     private string Render(int number) => _buckets == 0
         ? string.Create(CultureInfo.InvariantCulture, $"bench:{number}")

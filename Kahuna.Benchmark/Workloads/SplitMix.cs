@@ -1,15 +1,18 @@
 namespace Kahuna.Benchmark.Workloads;
 
 /// <summary>
-/// The SplitMix64 generator (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): two multiplications per number
-/// and the same sequence on every machine. A mutable value; each worker owns its own.
+/// The SplitMix64 generator (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014): two
+/// multiplications per number and the same sequence on every machine. A mutable value; each worker owns its own.
 /// </summary>
 internal struct SplitMix
 {
     private const ulong Gamma = 0x9E3779B97F4A7C15;
     private ulong _state;
 
-    /// <summary>Starts the sequence number <paramref name="stream"/> of <paramref name="seed"/>; sequences of different numbers are unrelated.</summary>
+    /// <summary>
+    /// Starts the sequence number <paramref name="stream"/> of <paramref name="seed"/>; sequences of different numbers
+    /// are unrelated.
+    /// </summary>
     public SplitMix(long seed, long stream)
     {
         _state = Scramble((ulong)seed ^ Gamma) ^ Scramble((ulong)stream + Gamma);

@@ -4,13 +4,14 @@ using System.Net.Sockets;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Connects to the first address of a name that answers (RFC 8305): the addresses are tried in turn by family, each
-/// begins when the one before has failed or a moment has passed, and the first connection wins. So an address that
-/// leads nowhere costs a moment and not the whole connect timeout. Immutable, any thread.
+/// Connects to the first address of a name that answers (RFC 8305). Addresses are tried in turn, alternating between
+/// the families. The next attempt starts when the one before has failed or after <see cref="Delay"/>; the first
+/// connection wins. An unreachable address therefore costs a moment instead of the whole connect timeout. Immutable,
+/// any thread.
 /// </summary>
-/// <param name="resolve">The addresses of a name, the preferred first.</param>
+/// <param name="resolve">The addresses of a name, the preferred one first.</param>
 /// <param name="connect">Connects to one address.</param>
-/// <param name="time">Where the moments are counted.</param>
+/// <param name="time">The clock for the delay between two attempts.</param>
 internal sealed class AddressRace(
     Func<string, CancellationToken, Task<IPAddress[]>> resolve,
     Func<IPEndPoint, CancellationToken, Task<Stream>> connect,
@@ -19,13 +20,14 @@ internal sealed class AddressRace(
     /// <summary>RFC 8305, section 5: the recommended delay between two attempts.</summary>
     public static readonly TimeSpan Delay = TimeSpan.FromMilliseconds(250);
 
-    /// <summary>Over the system's resolver and sockets.</summary>
+    /// <summary>Uses the system's resolver and sockets.</summary>
     public static AddressRace ForNetwork(TimeProvider time) =>
         new(static (host, ct) => Dns.GetHostAddressesAsync(host, ct), ConnectAsync, time);
 
-    /// <summary>The first connection to any address of a name.</summary>
-    /// <exception cref="SocketException">The name has no address, or none answers: the failure of the
-    /// first.</exception>
+    /// <summary>Connects to any address of a name.</summary>
+    /// <exception cref="SocketException">
+    /// The name has no address, or none answers; then it is the failure of the first one.
+    /// </exception>
     /// <exception cref="OperationCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async ValueTask<Stream> ConnectAsync(DnsEndPoint target, CancellationToken ct)
     {
@@ -73,7 +75,7 @@ internal sealed class AddressRace(
         }
     }
 
-    /// <summary>The addresses with the families in turn, beginning with that of the first.</summary>
+    /// <summary>The addresses with the families alternating, starting with the family of the first.</summary>
     internal static IEnumerable<IPAddress> Alternate(IPAddress[] addresses)
     {
         AddressFamily? preferred = addresses.Length > 0 ? addresses[0].AddressFamily : null;
@@ -128,7 +130,7 @@ internal sealed class AddressRace(
         }
         catch (Exception failure) when (failure is SocketException or IOException or OperationCanceledException)
         {
-            // It lost in any case.
+            // The attempt has lost in any case.
         }
     }
 }

@@ -5,8 +5,8 @@ using System.Text;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// A file of PEM certificates that may be replaced while the client runs. Contents are compared and not times, since a mounted secret changes by moving a
-/// link. Any thread.
+/// A file of PEM certificates that may be replaced while the client runs. It compares contents and not times, because a
+/// mounted secret changes by moving a link. Any thread.
 /// </summary>
 internal sealed class CertificateFile(string path)
 {
@@ -17,10 +17,10 @@ internal sealed class CertificateFile(string path)
     public string Path => path;
 
     /// <summary>
-    /// The certificates as the file has them now: a few kilobytes are read, once for each handshake. While it cannot be read, as in the middle of a
-    /// replacement, those from before.
+    /// The certificates in the file. Reads the file, a few kilobytes, once for each handshake. While the file cannot be
+    /// read, as in the middle of a replacement, it returns the certificates read before.
     /// </summary>
-    /// <exception cref="IOException">It cannot be read, and never could.</exception>
+    /// <exception cref="IOException">The file cannot be read and never could.</exception>
     public X509Certificate2Collection Read()
     {
         lock (_lock)
@@ -36,7 +36,7 @@ internal sealed class CertificateFile(string path)
             }
             catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
             {
-                // With certificates from before it is read again at the next handshake.
+                // The file is read again at the next handshake.
                 if (_certificates is null)
                 {
                     throw new IOException($"The certificate file \"{path}\" cannot be used: {e.Message}", e);

@@ -1,18 +1,18 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Routing;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Whether the cluster serves requests: every partition, of each durability that it has, is asked whether a key exists,
-/// which its leader answers after a majority has confirmed it. Stateless, any thread.
+/// Checks that the cluster serves requests. Each partition of each durability answers one exists request, which its
+/// leader confirms with a majority. Stateless, any thread.
 /// </summary>
 internal static class ClusterCheck
 {
-    /// <summary>Ends when all have answered; fails as the first operation that does.</summary>
+    /// <summary>Completes when every partition has answered; fails as the first operation that does.</summary>
     public static async ValueTask RunAsync(ClusterConnection connection, CancellationToken ct)
     {
         int partitions = await connection.PartitionsAsync(ct).ConfigureAwait(connection.CapturesContext);
@@ -23,10 +23,10 @@ internal static class ClusterCheck
             string key = string.Create(CultureInfo.InvariantCulture, $"check{i}/");
             if (asked.Add(KeyRouting.Partition(Encoding.UTF8.GetBytes(key), partitions)))
             {
-                answers.Add(AskAsync(connection, key, CommandDurability.Persistent, ct));
+                answers.Add(AskAsync(connection, key, Durability.Persistent, ct));
                 if (connection.ServesEphemeral)
                 {
-                    answers.Add(AskAsync(connection, key, CommandDurability.Ephemeral, ct));
+                    answers.Add(AskAsync(connection, key, Durability.Ephemeral, ct));
                 }
             }
         }
@@ -35,10 +35,10 @@ internal static class ClusterCheck
     }
 
     private static async Task AskAsync(
-        ClusterConnection connection, string key, CommandDurability durability, CancellationToken ct)
+        ClusterConnection connection, string key, Durability durability, CancellationToken ct)
     {
         Operation<ExistsResult> operation = Operation<ExistsResult>.Rent();
-        operation.Begin(CommandKind.Exists, durability, key);
+        operation.Request.Begin(CommandKind.Exists, durability, key);
         await connection.Run(operation, ct).ConfigureAwait(connection.CapturesContext);
     }
 }

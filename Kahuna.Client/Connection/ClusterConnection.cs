@@ -1,25 +1,25 @@
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Brings operations to the nodes that lead their keys and back: finds the way, tries again what failed, under the number that
-/// it had, and keeps deadlines. Owned by the client; any thread. Holds no lock while operations end.
+/// Routes operations to the leaders of their keys, retries failed attempts under their session number and keeps
+/// deadlines. Owned by the client; any thread. Holds no lock while operations end.
 /// </summary>
 internal sealed class ClusterConnection : IAsyncDisposable
 {
-    // How exact deadlines and pauses are. The timer runs only while operations are under way.
+    // The precision of deadlines and pauses. The timer runs only while operations are pending.
     private static readonly TimeSpan s_tick = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>For so long disposal waits for the loops, which end within milliseconds when nothing holds them up.</summary>
+    /// <summary>How long disposal waits for the loops, which normally end within milliseconds.</summary>
     private static readonly TimeSpan s_partingTime = TimeSpan.FromSeconds(2);
 
     private readonly ConnectionSettings _settings;
     private readonly ConnectionPorts _ports;
     private readonly ClusterLinks _links;
-    private readonly Loops _loops;
+    private readonly DetachedLoops _loops;
     private readonly Backoff _backoff;
     private readonly ConnectionClock _clock;
     private readonly ParkedOperations _parked = new();
@@ -27,7 +27,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     private readonly long _requestTimeout;
     private readonly long _patience;
     private readonly Relocation _relocation;
-    private readonly Ways _ways;
+    private readonly RouteChoice _routeChoice;
     private volatile bool _isClosed;
     private int _isDisposed;
     private int _armed;
@@ -38,26 +38,33 @@ internal sealed class ClusterConnection : IAsyncDisposable
         _settings = settings;
         _ports = ports;
         _clock = new ConnectionClock(ports.Time);
-        _loops = new Loops(ports.Context);
+        _loops = new DetachedLoops(ports.Context);
         _links = new ClusterLinks(this, settings, ports, logger);
         _backoff = new Backoff(settings.BackoffMin, settings.BackoffMax, ports.Seed);
         _requestTimeout = _clock.Of(settings.RequestTimeout);
         _patience = _clock.Of(ports.Patience);
-        _ways = new Ways(_links, settings.AsksToForward, _patience);
+        _routeChoice = new RouteChoice(_links, settings.AsksToForward, _patience);
         _relocation = new Relocation(_clock, _patience, settings.AsksToForward);
         using (ExecutionContext.IsFlowSuppressed() ? default(AsyncFlowControl?) : ExecutionContext.SuppressFlow())
         {
-            _timer = ports.Time.CreateTimer(static state => ((ClusterConnection)state!).Tick(), this, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
+            _timer = ports.Time.CreateTimer(
+                static state => ((ClusterConnection)state!).Tick(),
+                this,
+                Timeout.InfiniteTimeSpan,
+                Timeout.InfiniteTimeSpan);
         }
     }
 
-    /// <summary>Starts an operation; the task ends with its result or failure, at the request timeout at the latest.</summary>
+    /// <summary>
+    /// Starts an operation. The task completes with its result or failure, at the request timeout at the latest.
+    /// </summary>
     public ValueTask<TResult> Run<TResult>(Operation<TResult> operation, CancellationToken ct)
         where TResult : struct, IOperationResult<TResult>
     {
-        ValueTask<TResult> task = operation.Start(_settings.InlineContinuations || operation.EndsInline, isHosted: !CapturesContext, ct);
+        ValueTask<TResult> task = operation.Start(
+            _settings.InlineContinuations || operation.Request.EndsInline, isHosted: !CapturesContext, ct);
         OperationRef reference = operation.Reference;
-        Exception? refusal = _isClosed ? new ObjectDisposedException(nameof(KahunaClient)) : operation.Refusal;
+        Exception? refusal = _isClosed ? OperationErrors.Closed() : operation.Request.Refusal;
         if (refusal is not null)
         {
             if (reference.TryEnd())
@@ -75,9 +82,12 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         int news = Volatile.Read(ref _news);
         long now = _clock.Now;
-        operation.HoldUntil = now + _clock.OfMs(operation.HoldMs);
-        operation.Deadline = operation.HoldUntil + (operation.Patience is { } patience ? Math.Min(_clock.Of(patience), _requestTimeout) : _requestTimeout);
-        NodeStream? stream = _ways.Choose(operation, now);
+        operation.Attempt.HoldUntil = now + _clock.OfMs(operation.Request.HoldMs);
+        long allowed = operation.Request.Patience is { } patience
+            ? Math.Min(_clock.Of(patience), _requestTimeout)
+            : _requestTimeout;
+        operation.Attempt.Deadline = operation.Attempt.HoldUntil + allowed;
+        NodeStream? stream = _routeChoice.Choose(operation, now);
         if (stream is { IsOverfull: true })
         {
             Refuse(reference);
@@ -91,27 +101,33 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return task;
     }
 
-    /// <summary>How long an operation may take altogether, in ticks of the clock.</summary>
+    /// <summary>The request timeout in ticks of the clock.</summary>
     public long RequestTimeout => _requestTimeout;
 
-    /// <summary>Code after an await goes on in the context that the ports name.</summary>
+    /// <summary>True when continuations run in the context that the ports name.</summary>
     public bool CapturesContext => _ports.Context is not null;
 
-    /// <summary>Begins something away from the caller.</summary>
+    /// <summary>Starts work that is detached from the caller.</summary>
     public Task<T> Start<T>(Func<Task<T>> work) => _loops.Start(work);
 
-    /// <summary>The cluster as the connected nodes see it; waits for the first node for at most the connect timeout.</summary>
+    /// <summary>
+    /// The cluster as the connected nodes see it. Waits for the first node for at most the connect timeout.
+    /// </summary>
     public async ValueTask<ClusterDescription> DescribeAsync(CancellationToken ct)
     {
-        ObjectDisposedException.ThrowIf(_isClosed, typeof(KahunaClient));
+        if (_isClosed)
+        {
+            throw OperationErrors.Closed();
+        }
+
         _links.Start();
         return (await _links.ConnectedAsync(ct).ConfigureAwait(_ports.Context is not null)).Describe();
     }
 
-    /// <summary>The nodes that answered serve ephemeral keys, too.</summary>
+    /// <summary>True when the connected nodes serve ephemeral keys.</summary>
     public bool ServesEphemeral => _links.Routes.Map is { } map && map.Routes > map.Partitions;
 
-    /// <summary>How many partitions there are, for an operation that asks all of them.</summary>
+    /// <summary>The number of partitions, for an operation that asks all of them.</summary>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async ValueTask<int> PartitionsAsync(CancellationToken ct)
     {
@@ -135,7 +151,8 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         _isClosed = true;
         Task ended = _links.StopAsync("the client was disposed");
-        _parked.Close().ForEach(static reference => End(reference, () => Failures.Disposed(reference.Operation.MayHaveHappened)));
+        _parked.Close().ForEach(
+            static reference => End(reference, () => OperationErrors.Disposed(reference.Operation.MayHaveHappened)));
 
         await _timer.DisposeAsync().ConfigureAwait(_ports.Context is not null);
         try
@@ -144,13 +161,14 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
         catch (TimeoutException)
         {
-            // Code of the application that runs on a stream's reader, or a starved pool, holds a loop up. Its stream is aborted; it ends when it can.
+            // Application code on a stream's reader, or a starved pool, delays a loop. Its stream is aborted; it ends
+            // when it can.
         }
 
         await _ports.Channel.DisposeAsync().ConfigureAwait(_ports.Context is not null);
     }
 
-    /// <summary>A node came or a leader changed: what waits for either is tried again.</summary>
+    /// <summary>A node connected or a leader changed: retries the operations that wait for either.</summary>
     public void OnRoutesChanged()
     {
         Interlocked.Increment(ref _news);
@@ -159,19 +177,21 @@ internal sealed class ClusterConnection : IAsyncDisposable
         Arm();
     }
 
-    /// <summary>A link could not connect. When no further attempt can succeed, nothing waits for one.</summary>
+    /// <summary>A link could not connect. Fails the waiting operations if no further attempt can succeed.</summary>
     public void OnLinkFailed()
     {
         if (_links.Objection() is { } objection)
         {
             foreach (OperationRef reference in _parked.TakeAll())
             {
-                End(reference, () => Failures.Untrusted(objection, reference.Operation.MayHaveHappened));
+                End(reference, () => OperationErrors.Untrusted(objection, reference.Operation.MayHaveHappened));
             }
         }
     }
 
-    /// <summary>An operation goes out again, under the number that it has: at once where another way is known, else after a pause.</summary>
+    /// <summary>
+    /// Sends an operation again under its session number: at once if another route is known, otherwise after a pause.
+    /// </summary>
     public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId)
     {
         if (!reference.TryHold())
@@ -186,16 +206,16 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return;
         }
 
-        operation.Attempts++;
+        operation.Attempt.Count++;
         operation.LastRefusal = status;
-        bool isElsewhere = hintedNodeId != 0 && hintedNodeId != from.NodeId && operation.Attempts <= 3;
-        operation.HintedNodeId = isElsewhere ? hintedNodeId : 0;
-        bool mayPassAtOnce = status is OutcomeStatus.Unavailable or OutcomeStatus.SessionUnknown;
-        int route = operation.Route;
+        bool isElsewhere = hintedNodeId != 0 && hintedNodeId != from.NodeId && operation.Attempt.Count <= 3;
+        operation.Attempt.HintedNodeId = isElsewhere ? hintedNodeId : 0;
+        bool mayPassAtOnce = OutcomeStatuses.RetryOf(status) is RetryRule.AnotherNode or RetryRule.AtOnce;
+        int route = operation.Attempt.Route;
         bool isFollowed = status is OutcomeStatus.Unknown or OutcomeStatus.NotLeader && IsLedElsewhere(operation, from);
-        bool atOnce = isElsewhere || isFollowed || (mayPassAtOnce && operation.Attempts == 1);
+        bool atOnce = isElsewhere || isFollowed || (mayPassAtOnce && operation.Attempt.Count == 1);
 
-        // What may have happened waits in any case: failing it would leave its end open.
+        // An operation that may have happened always waits: failing it would leave its outcome unknown.
         int waitingMax = operation.MayHaveHappened ? int.MaxValue : _settings.MaxWaiting;
         reference.Release();
         if (status == OutcomeStatus.NotLeader && route >= 0)
@@ -211,11 +231,16 @@ internal sealed class ClusterConnection : IAsyncDisposable
         Arm();
     }
 
-    /// <summary>The map names another leader by now. After three attempts only a term that is news counts, so that nodes that name each other are not asked in a circle.</summary>
+    /// <summary>
+    /// True when the map names another leader. After three attempts only a newer term counts, so that two nodes that
+    /// name each other are not asked in turn forever.
+    /// </summary>
     private bool IsLedElsewhere(Operation operation, NodeLink from)
     {
         RouteTable routes = _links.Routes;
-        return routes.Live(operation.Route) is { } leader && leader != from.Ready && (operation.Attempts <= 3 || routes.Map[operation.Route].Term > operation.Term);
+        return routes.Live(operation.Attempt.Route) is { } leader
+            && leader != from.Ready
+            && (operation.Attempt.Count <= 3 || routes.Map[operation.Attempt.Route].Term > operation.Attempt.Term);
     }
 
     private static void End(OperationRef reference, Func<Exception> failure)
@@ -233,19 +258,23 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return true;
         }
 
-        if (reference.Operation.Deadline <= now)
+        if (reference.Operation.Attempt.Deadline <= now)
         {
-            // This process may have stood still: what is sent now could arrive after everybody has forgotten the earlier attempts.
+            // The process may have been paused: an attempt sent now could arrive after the servers have forgotten the
+            // earlier ones.
             reference.Release();
             return false;
         }
 
-        NodeStream? stream = _ways.Choose(reference.Operation, now);
+        NodeStream? stream = _routeChoice.Choose(reference.Operation, now);
         reference.Release();
         return stream is not null && stream.TrySend(reference, now);
     }
 
-    /// <summary>Lets an operation wait for news of nodes and leaders, or for the end of a pause. <paramref name="news"/> is how many there were before its way was looked for: later ones did not find it here.</summary>
+    /// <summary>
+    /// Parks an operation until a node or leader changes or its pause ends. <paramref name="news"/> is the count of
+    /// changes before its route was chosen; a later change did not find the operation here.
+    /// </summary>
     private void Park(OperationRef reference, int news, int countMax = int.MaxValue)
     {
         if (TryPark(reference, news, countMax))
@@ -254,7 +283,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>As <see cref="Park"/>; true: there was news, for which what waits is to be tried again.</summary>
+    /// <summary>
+    /// As <see cref="Park"/>; true when a change came meanwhile and the parked operations must be tried again.
+    /// </summary>
     private bool TryPark(OperationRef reference, int news, int countMax = int.MaxValue)
     {
         if (!reference.TryHold())
@@ -262,7 +293,8 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return false;
         }
 
-        reference.Operation.NotBefore = _clock.Now + _clock.Of(_backoff.After(Math.Max(1, reference.Operation.Attempts)));
+        reference.Operation.Attempt.NotBefore = _clock.Now
+            + _clock.Of(_backoff.After(Math.Max(1, reference.Operation.Attempt.Count)));
         reference.Release();
         if (!_parked.TryAdd(reference, countMax))
         {
@@ -270,7 +302,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             return false;
         }
 
-        // After it is there: a link that fails from here on sees it.
+        // Only after the operation is in the list: a link that fails from here on finds it.
         OnLinkFailed();
         if (!_links.Routes.IsAnyReady)
         {
@@ -280,10 +312,11 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return Volatile.Read(ref _news) != news;
     }
 
-    /// <summary>Nothing waits any more, or nothing more does.</summary>
+    /// <summary>Fails an operation because the client is closed or too many operations wait.</summary>
     private void Refuse(OperationRef reference) => End(reference, () => _isClosed
-        ? Failures.Disposed(reference.Operation.MayHaveHappened)
-        : Failures.TooManyWaiting(_settings.MaxWaiting, _links.Routes.IsAnyReady ? null : _links.Reachability()));
+        ? OperationErrors.Disposed(reference.Operation.MayHaveHappened)
+        : OperationErrors.TooManyWaiting(
+            _settings.MaxWaiting, _links.Routes.IsAnyReady ? null : _links.Reachability()));
 
     private void Arm()
     {
@@ -293,10 +326,12 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>Ends what has passed its deadline and sends what has paused long enough; runs on while anything is under way.</summary>
+    /// <summary>
+    /// Fails operations past their deadline and sends those whose pause is over. Runs again while any are pending.
+    /// </summary>
     private void Tick()
     {
-        // Whoever starts an operation from here on sees that the timer is not set, or the operation is seen below.
+        // A caller that starts an operation from here on finds the timer unset, or its operation is found below.
         Interlocked.Exchange(ref _armed, 0);
         long now = _clock.Now;
         bool isBusy = false;
@@ -319,7 +354,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>Sends again what was under way at a node that does not lead any more, or is silent.</summary>
+    /// <summary>Sends operations again that a former leader or a silent node has not answered.</summary>
     private void SendMoved(List<OperationRef> moved, long now)
     {
         foreach (OperationRef reference in moved)
@@ -329,9 +364,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
                 continue;
             }
 
-            reference.Operation.Attempts++;
+            reference.Operation.Attempt.Count++;
             reference.Operation.LastRefusal = OutcomeStatus.Unset;
-            reference.Operation.HintedNodeId = 0;
+            reference.Operation.Attempt.HintedNodeId = 0;
             reference.Release();
             int news = Volatile.Read(ref _news);
             if (!TrySendAgain(reference, now))
@@ -354,7 +389,10 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
     }
 
-    /// <summary>Sends what has paused long enough, or everything that waits; true: meanwhile there was news, for which it is to be called again.</summary>
+    /// <summary>
+    /// Sends the operations whose pause is over, or all that wait for a route. True when a change came meanwhile, so
+    /// that it must be called again.
+    /// </summary>
     private bool TrySendDue(bool isRouteNew)
     {
         long now = _clock.Now;
@@ -364,7 +402,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         string? unreachable = expired.Count > 0 && !_links.Routes.IsAnyReady ? _links.Reachability() : null;
         foreach (OperationRef reference in expired)
         {
-            End(reference, () => Failures.GaveUp(reference.Operation, unreachable));
+            End(reference, () => OperationErrors.GaveUp(reference.Operation, unreachable));
         }
 
         bool isNews = false;
@@ -375,7 +413,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
             {
                 if (reference.TryHold())
                 {
-                    reference.Operation.Attempts++;
+                    reference.Operation.Attempt.Count++;
                     reference.Release();
                 }
 
@@ -385,7 +423,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
         if (due.Count > 0)
         {
-            // A tick that has looked at the streams just before has not seen them there.
+            // A tick that has just scanned the streams has not found these operations there.
             Arm();
         }
 

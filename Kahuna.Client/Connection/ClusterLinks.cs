@@ -1,15 +1,16 @@
 using Kahuna.Client.Connection.Sessions;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Protos;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// A link to every node of the cluster, and what the nodes say about who leads: keeps both together as the
-/// <see cref="Routes"/>. All nodes stay connected, so that the news of a new leader come also when the old one is silent.
-/// Owned by the <see cref="ClusterConnection"/>; any thread. The gate guards the set of links and the replacement of the
-/// routes; nothing foreign runs under it.
+/// The links to all nodes of the cluster, together with the leaders that the nodes report: the <see cref="Routes"/>.
+/// Every node stays connected, so that news of a new leader arrives while the old one is silent. Owned by the
+/// <see cref="ClusterConnection"/>; any thread. The gate guards the set of links and the replacement of the routes; no
+/// foreign code runs under it.
 /// </summary>
 internal sealed class ClusterLinks
 {
@@ -17,37 +18,38 @@ internal sealed class ClusterLinks
     private readonly ConnectionSettings _settings;
     private readonly ConnectionPorts _ports;
     private readonly ILogger _logger;
-    private readonly Loops _loops;
+    private readonly DetachedLoops _loops;
     private readonly Lock _gate = new();
-    private readonly List<NodeLink> _leaving = [];
+    private readonly List<NodeLink> _retiring = [];
     private volatile RouteTable _routes = new(ClusterMap.Empty, []);
     private TaskCompletionSource _changed;
     private volatile bool _isStarted;
     private volatile bool _isStopped;
     private int _made;
 
-    public ClusterLinks(ClusterConnection connection, ConnectionSettings settings, ConnectionPorts ports, ILogger logger)
+    public ClusterLinks(
+        ClusterConnection connection, ConnectionSettings settings, ConnectionPorts ports, ILogger logger)
     {
         _connection = connection;
         _settings = settings;
         _ports = ports;
         _logger = logger;
-        _loops = new Loops(ports.Context);
+        _loops = new DetachedLoops(ports.Context);
         _changed = NewChange();
         Sessions = new SessionPool(ports.NewSessionId, () => _routes.Map.Routes);
     }
 
-    /// <summary>The map and the links, as of now.</summary>
+    /// <summary>The current map and links.</summary>
     public RouteTable Routes => _routes;
 
-    /// <summary>What numbers mutations.</summary>
+    /// <summary>The sessions that number mutations.</summary>
     public SessionPool Sessions { get; }
 
     public bool IsStopped => _isStopped;
 
     public bool IsStarted => _isStarted;
 
-    /// <summary>Begins to connect to the endpoints. Once; later calls do nothing.</summary>
+    /// <summary>Starts to connect to the endpoints. Only the first call has an effect.</summary>
     public void Start()
     {
         NodeLink[] links;
@@ -69,14 +71,14 @@ internal sealed class ClusterLinks
         }
     }
 
-    /// <summary>Ends all links; the task ends with their loops.</summary>
+    /// <summary>Ends all links; the task completes with their loops.</summary>
     public Task StopAsync(string reason)
     {
         NodeLink[] links;
         lock (_gate)
         {
             _isStopped = true;
-            links = [.. _routes.Links, .. _leaving];
+            links = [.. _routes.Links, .. _retiring];
         }
 
         Task ends = Task.WhenAll(links.Select(link => link.StopAsync(reason)).ToArray());
@@ -84,12 +86,12 @@ internal sealed class ClusterLinks
         return ends;
     }
 
-    /// <summary>Every link, also those that only answer what they took.</summary>
+    /// <summary>Every link, including those that only wait for outstanding replies.</summary>
     public NodeLink[] All()
     {
         lock (_gate)
         {
-            return _leaving.Count == 0 ? _routes.Links : [.. _routes.Links, .. _leaving];
+            return _retiring.Count == 0 ? _routes.Links : [.. _routes.Links, .. _retiring];
         }
     }
 
@@ -101,7 +103,11 @@ internal sealed class ClusterLinks
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(timeout.Token, ct);
         while (true)
         {
-            ObjectDisposedException.ThrowIf(_isStopped, typeof(KahunaClient));
+            if (_isStopped)
+            {
+                throw OperationErrors.Closed();
+            }
+
             Task changed = Volatile.Read(ref _changed).Task;
             RouteTable routes = _routes;
             if (routes.IsAnyReady && routes.Map.Nodes.Count > 0)
@@ -111,7 +117,7 @@ internal sealed class ClusterLinks
 
             if (Objection() is { } objection)
             {
-                throw Failures.Untrusted(objection, mayHaveHappened: false);
+                throw OperationErrors.Untrusted(objection, mayHaveHappened: false);
             }
 
             Want();
@@ -121,19 +127,24 @@ internal sealed class ClusterLinks
             }
             catch (OperationCanceledException) when (!ct.IsCancellationRequested)
             {
-                throw Failures.Unreachable(Reachability(), _settings.ConnectTimeout);
+                throw OperationErrors.Unreachable(Reachability(), _settings.ConnectTimeout);
             }
         }
     }
 
-    /// <summary>Why no attempt can succeed: none of the nodes that are known shows a certificate that is trusted. Null while there is hope.</summary>
+    /// <summary>
+    /// Why no attempt can succeed: no known node shows a trusted certificate. Null while an attempt may succeed.
+    /// </summary>
     public string? Objection()
     {
         NodeLink[] links = _routes.Links;
-        return links.Length > 0 && Array.TrueForAll(links, static link => link.Ready is null && link.Objection is not null) ? links[0].Objection : null;
+        return links.Length > 0
+            && Array.TrueForAll(links, static link => link.Ready is null && link.Objection is not null)
+            ? links[0].Objection
+            : null;
     }
 
-    /// <summary>Operations wait for a node: those that are not connected are tried soon.</summary>
+    /// <summary>Operations wait for a node: shortens the pauses of all links that are not connected.</summary>
     public void Want()
     {
         foreach (NodeLink link in _routes.Links)
@@ -142,7 +153,7 @@ internal sealed class ClusterLinks
         }
     }
 
-    /// <summary>A link could not connect, or lost its stream.</summary>
+    /// <summary>A link could not connect or lost its stream.</summary>
     public void OnFailed()
     {
         OnChanged();
@@ -150,9 +161,11 @@ internal sealed class ClusterLinks
     }
 
     /// <summary>Why no node can be reached, node by node.</summary>
-    public string Reachability() => string.Join(", ", _routes.Links.Select(link => $"{link.Endpoint.Authority} ({link.LastFailure ?? "no answer yet"})"));
+    public string Reachability() =>
+        string.Join(
+            ", ", _routes.Links.Select(link => $"{link.Endpoint.Authority} ({link.LastFailure ?? "no answer yet"})"));
 
-    /// <summary>A node sent its view. Returns why its stream must end, or null.</summary>
+    /// <summary>A node sent its view of the cluster. Returns why its stream must end, or null.</summary>
     public string? OnMap(NodeLink from, DescribeClusterResponse view)
     {
         List<NodeLink> added = [];
@@ -180,7 +193,7 @@ internal sealed class ClusterLinks
             map = map.Merge(view);
             LogLeaders(routes.Map, map);
             List<NodeLink> links = Match(from, (int)view.NodeId, map, added, removed);
-            _leaving.AddRange(removed);
+            _retiring.AddRange(removed);
             _routes = new RouteTable(map, links);
         }
 
@@ -199,23 +212,26 @@ internal sealed class ClusterLinks
         return null;
     }
 
-    /// <summary>A link connected or failed: wakes who waits for a node.</summary>
+    /// <summary>A link connected or failed: wakes the callers that wait for a node.</summary>
     public void OnChanged() =>
         Interlocked.Exchange(ref _changed, NewChange()).TrySetResult();
 
-    /// <summary>Who waits goes on in a given context, and else nowhere inside of what wakes it.</summary>
-    private TaskCompletionSource NewChange() => new(_ports.Context is null ? TaskCreationOptions.RunContinuationsAsynchronously : TaskCreationOptions.None);
+    /// <summary>Without a context of its own, a waiter never continues on the thread that wakes it.</summary>
+    private TaskCompletionSource NewChange() =>
+        new(_ports.Context is null ? TaskCreationOptions.RunContinuationsAsynchronously : TaskCreationOptions.None);
 
-    /// <summary>A link's loop is over.</summary>
+    /// <summary>A link's loop has ended.</summary>
     public void OnEnded(NodeLink link)
     {
         lock (_gate)
         {
-            _leaving.Remove(link);
+            _retiring.Remove(link);
         }
     }
 
-    /// <summary>What a refusal says about the leader counts where the map is silent or names the very node that refused.</summary>
+    /// <summary>
+    /// Takes over the leader that a refusal names, if the map knows none or names the node that refused.
+    /// </summary>
     public void CorrectLeader(NodeLink from, int route, int hintedNodeId)
     {
         lock (_gate)
@@ -236,17 +252,19 @@ internal sealed class ClusterLinks
         }
     }
 
-    /// <summary>A refused operation goes out again.</summary>
+    /// <summary>Sends a refused operation again.</summary>
     public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId) =>
         _connection.OnRefused(from, reference, status, hintedNodeId);
 
-    private NodeLink MakeLink(Uri endpoint) => new(this, _settings, _ports, _logger, endpoint, unchecked(_ports.Seed + ++_made));
+    private NodeLink MakeLink(Uri endpoint) =>
+        new(this, _settings, _ports, _logger, endpoint, unchecked(_ports.Seed + ++_made));
 
     /// <summary>
-    /// Settles which link belongs to which member: by the id that a node itself states, then by address. Members without
-    /// a link get one; links to nodes that are no members, and second links to one node, leave.
+    /// Matches links to members, first by the id that a node states, then by address. Members without a link get one.
+    /// Links to other nodes, and second links to one node, are retired.
     /// </summary>
-    private List<NodeLink> Match(NodeLink from, int nodeId, ClusterMap map, List<NodeLink> added, List<NodeLink> removed)
+    private List<NodeLink> Match(
+        NodeLink from, int nodeId, ClusterMap map, List<NodeLink> added, List<NodeLink> removed)
     {
         List<NodeLink> links = [.. _routes.Links];
         from.NodeId = nodeId;
@@ -281,7 +299,8 @@ internal sealed class ClusterLinks
             known.NodeId = member.Id;
         }
 
-        foreach (NodeLink link in links.FindAll(link => link != from && link.NodeId != 0 && !map.Nodes.Any(member => member.Id == link.NodeId)))
+        foreach (NodeLink link in links.FindAll(
+            link => link != from && link.NodeId != 0 && !map.Nodes.Any(member => member.Id == link.NodeId)))
         {
             removed.Add(link);
             links.Remove(link);
@@ -296,7 +315,12 @@ internal sealed class ClusterLinks
         {
             if (after[i].LeaderNodeId != 0 && (i >= before.Routes || before[i] != after[i]))
             {
-                ConnectionLog.LeaderChanged(_logger, i % after.Partitions, i < after.Partitions ? "persistent" : "ephemeral", after[i].LeaderNodeId, after[i].Term);
+                ConnectionLog.LeaderChanged(
+                    _logger,
+                    i % after.Partitions,
+                    i < after.Partitions ? "persistent" : "ephemeral",
+                    after[i].LeaderNodeId,
+                    after[i].Term);
             }
         }
     }

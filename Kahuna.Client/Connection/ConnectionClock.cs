@@ -1,23 +1,26 @@
-using Kahuna.Client.Wire;
+using Kahuna.Wire;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>The time provider's timestamps, which only grow, with what the connection needs to reckon with them. Immutable, any thread.</summary>
+/// <summary>
+/// The time provider's timestamps with the conversions that the connection needs. Immutable, any thread.
+/// </summary>
 internal sealed class ConnectionClock(TimeProvider time)
 {
     private readonly long _perMs = Math.Max(1, time.TimestampFrequency / 1000);
 
-    /// <summary>This moment.</summary>
+    /// <summary>The current timestamp.</summary>
     public long Now => time.GetTimestamp();
 
-    /// <summary>A span as a difference of timestamps.</summary>
+    /// <summary>Converts a span to a difference of timestamps.</summary>
     public long Of(TimeSpan span) => (long)(span.TotalMilliseconds * _perMs);
 
-    /// <summary>The moment after a span from now on; the last one there is when it is further away.</summary>
+    /// <summary>The timestamp after a span from now; the maximum when it would overflow.</summary>
     public long After(TimeSpan span) => Later(Now, Of(span));
 
-    /// <summary>The moment so much later than another one; the last one there is when it is further away.</summary>
-    public static long Later(long moment, long difference) => difference > long.MaxValue - moment ? long.MaxValue : moment + difference;
+    /// <summary>The sum of a timestamp and a difference; the maximum when it would overflow.</summary>
+    public static long Later(long moment, long difference) =>
+        difference > long.MaxValue - moment ? long.MaxValue : moment + difference;
 
     /// <summary>A span in whole milliseconds, rounded away from zero.</summary>
     public static long WholeMs(TimeSpan span)
@@ -26,15 +29,35 @@ internal sealed class ConnectionClock(TimeProvider time)
         return wholeMs + Math.Sign(rest);
     }
 
-    /// <summary>Milliseconds as a difference of timestamps.</summary>
+    /// <summary>Converts milliseconds to a difference of timestamps.</summary>
     public long OfMs(long ms) => ms * _perMs;
 
-    /// <summary>A difference of timestamps in whole milliseconds, what is left over being dropped.</summary>
+    /// <summary>Converts a difference of timestamps to whole milliseconds, rounded towards zero.</summary>
     public long Ms(long difference) => difference / _perMs;
 
-    /// <summary>A difference of timestamps as a span.</summary>
+    /// <summary>Converts a difference of timestamps to a span.</summary>
     public TimeSpan Span(long difference) => TimeSpan.FromMilliseconds((double)difference / _perMs);
 
-    /// <summary>A remaining time as the wire's wait limit, where 0 would mean none.</summary>
+    /// <summary>Converts a remaining time to the wire's wait limit, in which 0 would mean no limit.</summary>
     public uint WaitMs(long remaining) => (uint)Math.Clamp(remaining / _perMs, 1, Limits.CommandWaitMsMax);
+}
+
+/// <summary>
+/// Exponential backoff with jitter: the pause doubles from the minimum to the maximum, and its second half is random,
+/// so that clients do not retry in step. Any thread.
+/// </summary>
+internal sealed class Backoff(TimeSpan min, TimeSpan max, int seed)
+{
+    private readonly Random _random = new(seed);
+    private readonly Lock _lock = new();
+
+    /// <summary>The pause after <paramref name="attempts"/> attempts, 1 or more.</summary>
+    public TimeSpan After(int attempts)
+    {
+        double full = Math.Min(max.TotalMilliseconds, min.TotalMilliseconds * Math.Pow(2, Math.Min(attempts - 1, 30)));
+        lock (_lock)
+        {
+            return TimeSpan.FromMilliseconds((full / 2) + (_random.NextDouble() * full / 2));
+        }
+    }
 }

@@ -17,9 +17,10 @@ internal static partial class ConnectionLog
     [LoggerMessage(4, LogLevel.Information, "Node {NodeId} at {Endpoint} stops; new operations go elsewhere")]
     public static partial void GoesAway(ILogger logger, int nodeId, Uri endpoint);
 
-    [LoggerMessage(5, LogLevel.Information, "Partition {Partition} ({Durability}) is led by node {NodeId} in term {Term}")]
+    [LoggerMessage(
+        5, LogLevel.Information, "Partition {Partition} ({Durability}) is led by node {NodeId} in term {Term}")]
     public static partial void LeaderChanged(ILogger logger, int partition, string durability, int nodeId, ulong term);
 
-    [LoggerMessage(6, LogLevel.Warning, "The cluster's identity changed from {Before} to {After}; it was made anew")]
+    [LoggerMessage(6, LogLevel.Warning, "The cluster's identity changed from {Before} to {After}; it was created anew")]
     public static partial void ClusterReplaced(ILogger logger, string before, string after);
 }

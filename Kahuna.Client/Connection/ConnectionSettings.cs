@@ -1,6 +1,9 @@
 namespace Kahuna.Client.Connection;
 
-/// <summary>What a connection takes from the client's options, copied so that later changes of them have no effect. Immutable.</summary>
+/// <summary>
+/// The client's options as the connection uses them: a copy, so that later changes of the options have no effect.
+/// Immutable.
+/// </summary>
 internal sealed record ConnectionSettings
 {
     public required IReadOnlyList<Uri> Endpoints { get; init; }
@@ -18,25 +21,30 @@ internal sealed record ConnectionSettings
 
     public required int MaxInFlight { get; init; }
 
-    /// <summary>New operations that may wait for a way, or in a stream for a place.</summary>
+    /// <summary>New operations that may wait for a route or for room in a stream.</summary>
     public required int MaxWaiting { get; init; }
 
-    /// <summary>Continuations run on the reader of a stream.</summary>
+    /// <summary>Continuations run on the thread that reads the stream.</summary>
     public required bool InlineContinuations { get; init; }
 
-    /// <summary>While the leader cannot be reached, other nodes are asked to bring operations there. Not for what nodes forward: it would go round in circles.</summary>
+    /// <summary>
+    /// While the leader is unreachable, other nodes are asked to forward operations. False for operations that nodes
+    /// forward, which would otherwise circulate.
+    /// </summary>
     public bool AsksToForward { get; init; } = true;
 
-    public static ConnectionSettings From(KahunaClientOptions options) => new()
-    {
-        Endpoints = [.. options.Endpoints.Distinct()],
-        RequestTimeout = options.RequestTimeout,
-        ConnectTimeout = options.ConnectTimeout,
-        BackoffMin = options.RetryBackoffMin,
-        BackoffMax = options.RetryBackoffMax,
-        ReconnectMax = options.ReconnectBackoffMax,
-        MaxInFlight = options.MaxInFlight,
-        MaxWaiting = options.MaxWaiting,
-        InlineContinuations = options.AllowSynchronousContinuations,
-    };
+    /// <summary>
+    /// A file of PEM certificates to trust; null for the machine's roots and the authority of a local server.
+    /// </summary>
+    public string? TrustedCaFile { get; init; }
+
+    /// <summary>Any server certificate is accepted.</summary>
+    public bool Insecure { get; init; }
+
+    public required TimeSpan KeepAliveInterval { get; init; }
+
+    public required TimeSpan KeepAliveTimeout { get; init; }
+
+    /// <summary>The clock that the application chose.</summary>
+    public required TimeProvider Time { get; init; }
 }

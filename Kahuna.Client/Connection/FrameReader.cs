@@ -1,13 +1,13 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Frames;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Frames;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Cuts the bytes that a stream delivers into frames. Owned by the reader of one <see cref="NodeStream"/>, used by it
-/// alone. A frame's payload is valid until the next call of <see cref="Space"/>.
+/// Splits the bytes of a stream into frames. Owned by the reader of one <see cref="NodeStream"/> and used by it alone.
+/// A frame's payload is valid until the next call of <see cref="Space"/>.
 /// </summary>
 internal sealed class FrameReader : IDisposable
 {
@@ -17,7 +17,7 @@ internal sealed class FrameReader : IDisposable
     private int _start;
     private int _end;
 
-    /// <summary>Where the next bytes are to be written; makes room for the rest of a frame that has begun.</summary>
+    /// <summary>The memory for the next bytes, with room for the rest of a frame that has begun.</summary>
     public Memory<byte> Space()
     {
         int held = _end - _start;
@@ -41,11 +41,11 @@ internal sealed class FrameReader : IDisposable
         return _buffer.AsMemory(_end);
     }
 
-    /// <summary>Tells how many bytes were written into the space.</summary>
+    /// <summary>Marks bytes of the space as written.</summary>
     public void Advance(int count) => _end += count;
 
-    /// <summary>Takes the next whole frame.</summary>
-    /// <exception cref="InvalidDataException">The bytes are no frames of this protocol.</exception>
+    /// <summary>Takes the next complete frame.</summary>
+    /// <exception cref="InvalidDataException">The bytes are not a frame of this protocol.</exception>
     public bool TryTake(out ReadOnlySpan<byte> payload)
     {
         payload = default;
@@ -57,7 +57,7 @@ internal sealed class FrameReader : IDisposable
         int length = BodyBytes();
         if (!Frame.TryGetPayload(_buffer.AsSpan(_start + Frame.GrpcPrefixBytes, length), out payload))
         {
-            throw new InvalidDataException("a message is no frame");
+            throw new InvalidDataException("a message is not a frame");
         }
 
         _start += Frame.GrpcPrefixBytes + length;
@@ -77,7 +77,7 @@ internal sealed class FrameReader : IDisposable
         }
     }
 
-    /// <summary>How many bytes the frame at the start still lacks.</summary>
+    /// <summary>How many bytes of the first frame are missing.</summary>
     private int MissingBytes()
     {
         int held = _end - _start;
@@ -90,10 +90,13 @@ internal sealed class FrameReader : IDisposable
         uint length = BinaryPrimitives.ReadUInt32BigEndian(prefix[1..]);
         if (prefix[0] != 0)
         {
-            throw new InvalidDataException("a message is compressed, which frames never are");
+            throw new InvalidDataException("a message is compressed, which frames must not be");
         }
 
-        return length <= Limits.FrameBytesMax ? (int)length : throw new InvalidDataException(FormattableString.Invariant($"a frame is {length:N0} bytes; the limit is {Limits.FrameBytesMax:N0}"));
+        return length <= Limits.FrameBytesMax
+            ? (int)length
+            : throw new InvalidDataException(
+                FormattableString.Invariant($"a frame is {length:N0} bytes; the limit is {Limits.FrameBytesMax:N0}"));
     }
 
     private void Replace(int capacity)

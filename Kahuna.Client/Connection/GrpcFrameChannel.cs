@@ -3,27 +3,31 @@ using System.Net;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>Opens Exchange streams over the network, with one HTTP/2 connection per node. Owned by the connection; any thread.</summary>
-internal sealed class GrpcFrameChannel(KahunaClientOptions options) : IFrameChannel
+/// <summary>
+/// Opens Exchange streams over the network, with one HTTP/2 connection per node. Owned by the connection; any thread.
+/// </summary>
+internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChannel
 {
     private const string ExchangePath = "/kahuna.v1.Cluster/Exchange";
 
-    private readonly string? _trustedCaFile = options.TrustedCaFile;
-    private readonly bool _insecure = options.Insecure;
-    private readonly TimeSpan _connectTimeout = options.ConnectTimeout;
-    private readonly TimeSpan _keepAliveInterval = options.KeepAliveInterval;
-    private readonly TimeSpan _keepAliveTimeout = options.KeepAliveTimeout;
+    private readonly string? _trustedCaFile = settings.TrustedCaFile;
+    private readonly bool _insecure = settings.Insecure;
+    private readonly TimeSpan _connectTimeout = settings.ConnectTimeout;
+    private readonly TimeSpan _keepAliveInterval = settings.KeepAliveInterval;
+    private readonly TimeSpan _keepAliveTimeout = settings.KeepAliveTimeout;
     private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
     private readonly ConcurrentDictionary<Uri, HttpMessageInvoker> _connections = new();
 
-    /// <summary>A header that streams are opened with, besides those of the protocol; null: none.</summary>
+    /// <summary>A header for new streams besides those of the protocol; null for none.</summary>
     public (string Name, string Value)? Header { get; init; }
 
     /// <inheritdoc/>
     public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
     {
-        HttpMessageInvoker connection = _connections.GetOrAdd(endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
-        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, ExchangePath), Header, ct).ConfigureAwait(false);
+        HttpMessageInvoker connection = _connections.GetOrAdd(
+            endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
+        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, ExchangePath), Header, ct)
+            .ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
@@ -37,7 +41,7 @@ internal sealed class GrpcFrameChannel(KahunaClientOptions options) : IFrameChan
         return ValueTask.CompletedTask;
     }
 
-    /// <summary>What the client's options mean for the connection to one node. The caller owns it.</summary>
+    /// <summary>The HTTP handler for one node, from the client's options. The caller owns it.</summary>
     /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
     internal SocketsHttpHandler HandlerFor(Uri endpoint) => new()
     {

@@ -4,10 +4,14 @@ using System.Runtime.CompilerServices;
 
 namespace Kahuna.Client.Connection;
 
-/// <summary>A gRPC stream of the network: one HTTP/2 request whose two bodies stay open. Owned by the <see cref="NodeLink"/> that opened it; threading as <see cref="IFrameStream"/>.</summary>
+/// <summary>
+/// A gRPC stream over the network: one HTTP/2 request whose two bodies stay open. Owned by the <see cref="NodeLink"/>
+/// that opened it; threading as <see cref="IFrameStream"/>.
+/// </summary>
 internal sealed class GrpcFrameStream : IFrameStream
 {
-    private static readonly ProductInfoHeaderValue s_userAgent = new("kahuna-dotnet", typeof(GrpcFrameStream).Assembly.GetName().Version!.ToString(3));
+    private static readonly ProductInfoHeaderValue s_userAgent = new(
+        "kahuna-dotnet", typeof(GrpcFrameStream).Assembly.GetName().Version!.ToString(3));
 
     private readonly CancellationTokenSource _end = new();
     private readonly RequestBody _body = new();
@@ -15,16 +19,22 @@ internal sealed class GrpcFrameStream : IFrameStream
     private Stream _input = Stream.Null;
     private HttpResponseMessage? _response;
 
-    /// <summary>After the end: how the node ended the stream.</summary>
+    /// <summary>How the node ended the stream; valid after the end.</summary>
     public StreamStatus Status => StreamStatus.AtEnd(_response!);
 
-    /// <summary>Opens a stream; returns when the node's headers are here, so the node must send them before it waits for a message.</summary>
-    /// <param name="connection">Where the request is sent.</param>
+    /// <summary>
+    /// Opens a stream. Returns when the node's headers have arrived, so the node must send them before it waits for a
+    /// message.
+    /// </summary>
+    /// <param name="connection">The connection that sends the request.</param>
     /// <param name="method">The node's address with <c>/package.Service/Method</c>.</param>
-    /// <param name="header">A header besides those of the protocol.</param>
-    /// <param name="ct">Ends the attempt to open, not the open stream.</param>
-    /// <exception cref="StreamRefusedException">The node ended the stream at once, or what is there does not speak gRPC.</exception>
-    public static async Task<GrpcFrameStream> OpenAsync(HttpMessageInvoker connection, Uri method, (string Name, string Value)? header, CancellationToken ct)
+    /// <param name="header">A header besides those of the protocol; null for none.</param>
+    /// <param name="ct">Cancels the attempt to open; it has no effect on the open stream.</param>
+    /// <exception cref="StreamRefusedException">
+    /// The node ended the stream at once, or the peer does not speak gRPC.
+    /// </exception>
+    public static async Task<GrpcFrameStream> OpenAsync(
+        HttpMessageInvoker connection, Uri method, (string Name, string Value)? header, CancellationToken ct)
     {
         GrpcFrameStream stream = new();
         try
@@ -53,7 +63,7 @@ internal sealed class GrpcFrameStream : IFrameStream
         await _output.FlushAsync(_end.Token).ConfigureAwait(false);
     }
 
-    /// <summary>After the last write: the node sees the end of its input and may go on to answer.</summary>
+    /// <summary>Ends the node's input after the last write; the node may still answer.</summary>
     public void CompleteWrites() => _body.Completed.TrySetResult();
 
     /// <inheritdoc/>
@@ -75,7 +85,12 @@ internal sealed class GrpcFrameStream : IFrameStream
 
     private async Task SendAsync(HttpMessageInvoker connection, Uri method, (string Name, string Value)? header)
     {
-        HttpRequestMessage request = new(HttpMethod.Post, method) { Version = HttpVersion.Version20, VersionPolicy = HttpVersionPolicy.RequestVersionExact, Content = _body };
+        HttpRequestMessage request = new(HttpMethod.Post, method)
+        {
+            Version = HttpVersion.Version20,
+            VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            Content = _body,
+        };
         _body.Headers.ContentType = new MediaTypeHeaderValue("application/grpc");
         request.Headers.UserAgent.Add(s_userAgent);
         request.Headers.TryAddWithoutValidation("te", "trailers");
@@ -94,22 +109,27 @@ internal sealed class GrpcFrameStream : IFrameStream
         _output = await _body.Opened.Task.WaitAsync(_end.Token).ConfigureAwait(false);
     }
 
-    /// <summary>What is written goes to the connection's own stream, which it hands out; lasts until the writes are complete or the stream ends. Any thread.</summary>
+    /// <summary>
+    /// A request body that hands out the connection's own stream, until the writes are complete or the stream ends. Any
+    /// thread.
+    /// </summary>
     private sealed class RequestBody : HttpContent
     {
         public TaskCompletionSource<Stream> Opened { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
         public TaskCompletionSource Completed { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
-        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) => SerializeToStreamAsync(stream, context, CancellationToken.None);
+        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
+            SerializeToStreamAsync(stream, context, CancellationToken.None);
 
-        protected override async Task SerializeToStreamAsync(Stream stream, TransportContext? context, CancellationToken cancellationToken)
+        protected override async Task SerializeToStreamAsync(
+            Stream stream, TransportContext? context, CancellationToken cancellationToken)
         {
-            // The flush sends the request's headers: a node may answer, or refuse, before it sees a message.
+            // The flush sends the request's headers: a node may answer or refuse before it receives a message.
             await stream.FlushAsync(cancellationToken).ConfigureAwait(false);
             if (!Opened.TrySetResult(stream))
             {
-                throw new IOException("The connection was lost, and a stream that was handed out cannot be sent again.");
+                throw new IOException("The connection was lost, and an open stream cannot be sent again.");
             }
 
             await Completed.Task.WaitAsync(cancellationToken).ConfigureAwait(false);

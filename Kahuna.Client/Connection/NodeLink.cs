@@ -1,12 +1,12 @@
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Protos;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// The way to one node: opens a stream, opens it again after a pause when it ended, and says which stream can be sent to.
-/// Owned by the <see cref="ClusterLinks"/>; runs one loop, its properties are read by any thread.
+/// The link to one node: opens a stream, reopens it after a pause when it has ended, and exposes the stream that
+/// accepts operations. Owned by the <see cref="ClusterLinks"/>. Runs one loop; any thread reads its properties.
 /// </summary>
 internal sealed class NodeLink : IStreamOwner
 {
@@ -30,7 +30,8 @@ internal sealed class NodeLink : IStreamOwner
     private long _unreadySince;
     private Task _loop = Task.CompletedTask;
 
-    public NodeLink(ClusterLinks links, ConnectionSettings settings, ConnectionPorts ports, ILogger logger, Uri endpoint, int seed)
+    public NodeLink(
+        ClusterLinks links, ConnectionSettings settings, ConnectionPorts ports, ILogger logger, Uri endpoint, int seed)
     {
         _links = links;
         _settings = settings;
@@ -46,29 +47,29 @@ internal sealed class NodeLink : IStreamOwner
 
     public Uri Endpoint { get; }
 
-    /// <summary>The node's id; 0 until it is known. Written by the connection under its lock.</summary>
+    /// <summary>The node's id; 0 until it is known. Written under the lock of the links.</summary>
     public int NodeId
     {
         get => _nodeId;
         set => _nodeId = value;
     }
 
-    /// <summary>The stream that takes operations; null while there is none.</summary>
+    /// <summary>The stream that accepts operations; null while there is none.</summary>
     public NodeStream? Ready => _ready;
 
-    /// <summary>Since when there is none; of no meaning while there is.</summary>
+    /// <summary>Since when <see cref="Ready"/> is null; undefined while it is not.</summary>
     public long UnreadySince => Volatile.Read(ref _unreadySince);
 
-    /// <summary>The stream that lasts, also while it greets and while it only answers what it took.</summary>
+    /// <summary>The open stream, also during the handshake and while it only waits for outstanding replies.</summary>
     public NodeStream? Current => _current;
 
-    /// <summary>Why the last attempt or stream ended; null while connected and before the first.</summary>
+    /// <summary>Why the last attempt or stream ended; null while connected and before the first attempt.</summary>
     public string? LastFailure => _lastFailure;
 
-    /// <summary>Why the node's certificate was not trusted, if the last attempt ended for that; else null.</summary>
+    /// <summary>Why the node's certificate is not trusted, if that ended the last attempt; otherwise null.</summary>
     public string? Objection => _objection;
 
-    /// <summary>Somebody waits for the node: the pause before the next attempt, or the one after that, is no longer than those of operations.</summary>
+    /// <summary>An operation waits for the node: shortens this or the next pause to that of operations.</summary>
     public void Want()
     {
         _isWanted = true;
@@ -76,9 +77,12 @@ internal sealed class NodeLink : IStreamOwner
     }
 
     /// <summary>Starts the loop. Called once.</summary>
-    public void Start(Loops loops) => _loop = loops.Start(() => RunAsync(loops));
+    public void Start(DetachedLoops loops) => _loop = loops.Start(() => RunAsync(loops));
 
-    /// <summary>Lets the stream answer what it took, and opens no other: the node is no member any more, or has another link.</summary>
+    /// <summary>
+    /// Stops reconnecting; outstanding requests are still answered. For a node that is no longer a member or has
+    /// another link.
+    /// </summary>
     public void Retire()
     {
         _isRetired = true;
@@ -87,7 +91,7 @@ internal sealed class NodeLink : IStreamOwner
         _current?.Drain();
     }
 
-    /// <summary>Ends everything; the task ends with the loop.</summary>
+    /// <summary>Ends the link; the task completes with the loop.</summary>
     public Task StopAsync(string reason)
     {
         _isRetired = true;
@@ -148,7 +152,7 @@ internal sealed class NodeLink : IStreamOwner
         }
     }
 
-    private async Task RunAsync(Loops loops)
+    private async Task RunAsync(DetachedLoops loops)
     {
         int failures = 0;
         while (!_isRetired)
@@ -164,12 +168,12 @@ internal sealed class NodeLink : IStreamOwner
             _lastFailure = reason;
             _links.OnFailed();
 
-            // A node that takes streams and drops them at once is treated like one that cannot be reached.
+            // A node that accepts streams and drops them at once is treated like an unreachable one.
             bool hasLasted = wasReady && _ports.Time.GetElapsedTime(begun) > _settings.BackoffMax;
             failures = hasLasted ? 1 : failures + 1;
             await PauseUntilWantedAsync(failures).ConfigureAwait(_captures);
 
-            // An address that is no member's is needed only while no member is there.
+            // A configured address that belongs to no member is needed only while no member is connected.
             while (_nodeId == 0 && !_isRetired && _links.Routes.IsAnyReady)
             {
                 await PauseAsync(_settings.BackoffMax).ConfigureAwait(_captures);
@@ -179,21 +183,22 @@ internal sealed class NodeLink : IStreamOwner
         _links.OnEnded(this);
     }
 
-    private async Task<(bool WasReady, string Reason)> ConnectOnceAsync(Loops loops)
+    private async Task<(bool WasReady, string Reason)> ConnectOnceAsync(DetachedLoops loops)
     {
         IFrameStream? bytes = null;
         bool wasReady = false;
         using CancellationTokenSource timeout = new(_settings.ConnectTimeout, _ports.Time);
         try
         {
-            using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(timeout.Token, _stop.Token);
+            using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(
+                timeout.Token, _stop.Token);
             bytes = await _ports.Channel.OpenAsync(Endpoint, limit.Token).ConfigureAwait(_captures);
             NodeStream stream = new(this, bytes, _clock, _settings, _links.Sessions, _ports.Context);
             _current = stream;
             Interlocked.MemoryBarrier();
             if (_isRetired)
             {
-                // Stopped at the moment when there was no stream to abort yet.
+                // Stopped before there was a stream to abort.
                 return (false, "stopped");
             }
 
@@ -201,7 +206,7 @@ internal sealed class NodeLink : IStreamOwner
             {
                 if (!stream.IsGreeted)
                 {
-                    stream.Abort("the node took the connection but did not greet in time");
+                    stream.Abort("the node accepted the connection but sent no hello in time");
                 }
             }, null);
             string reason = await stream.RunAsync(loops).ConfigureAwait(_captures);
@@ -213,7 +218,7 @@ internal sealed class NodeLink : IStreamOwner
             _objection = UntrustedServerException.Find(e);
             return (wasReady, timeout.IsCancellationRequested && e is OperationCanceledException
                 ? FormattableString.Invariant($"no connection within {_settings.ConnectTimeout.TotalSeconds:0.###} s")
-                : _objection ?? Reasons.Of(e));
+                : _objection ?? DisconnectReasons.Of(e));
         }
         finally
         {
@@ -238,7 +243,7 @@ internal sealed class NodeLink : IStreamOwner
         }
     }
 
-    /// <summary>Pauses as operations do, and for longer while none waits for the node.</summary>
+    /// <summary>Pauses as operations do, and longer while no operation waits for the node.</summary>
     private async ValueTask PauseUntilWantedAsync(int failures)
     {
         TaskCompletionSource wanted = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -248,9 +253,11 @@ internal sealed class NodeLink : IStreamOwner
         await PauseAsync(least).ConfigureAwait(_captures);
         if (rest > TimeSpan.Zero && !_isWanted && !_isRetired)
         {
-            // Awaited itself, so that in a run it goes on in the run's context, whoever completes it.
-            using ITimer timer = _ports.Time.CreateTimer(static state => ((TaskCompletionSource)state!).TrySetResult(), wanted, rest, Timeout.InfiniteTimeSpan);
-            using CancellationTokenRegistration stop = _stop.Token.UnsafeRegister(static state => ((TaskCompletionSource)state!).TrySetResult(), wanted);
+            // The task itself is awaited, so that a simulated run continues in its own context, whatever completes it.
+            using ITimer timer = _ports.Time.CreateTimer(
+                static state => ((TaskCompletionSource)state!).TrySetResult(), wanted, rest, Timeout.InfiniteTimeSpan);
+            using CancellationTokenRegistration stop = _stop.Token.UnsafeRegister(
+                static state => ((TaskCompletionSource)state!).TrySetResult(), wanted);
             await wanted.Task.ConfigureAwait(_captures);
         }
 

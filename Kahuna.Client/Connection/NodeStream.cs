@@ -1,17 +1,18 @@
 using Kahuna.Client.Connection.Sessions;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Protos;
+using Frame = Kahuna.Wire.Frames.Frame;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// One Exchange stream for as long as it lasts. Callers encode their requests straight into the open frame; one writer
-/// takes whatever has gathered and writes it, so that frames grow with the load and need no timer; the reader completes the
-/// operations and, while it does, holds the writer back so that what they send next leaves in one frame.
-/// Owned by a <see cref="NodeLink"/>. Any thread sends; <see cref="RunAsync"/> runs once. The lock guards all fields that
-/// change and is never held while foreign code runs.
+/// One Exchange stream from its handshake to its end. Callers encode requests into the open frame, and one writer sends
+/// it, so that frames grow with the load and need no timer. The reader completes operations and corks the writer
+/// meanwhile, so that their continuations fill one frame. Owned by a <see cref="NodeLink"/>. Any thread sends;
+/// <see cref="RunAsync"/> runs once. The lock guards all mutable fields and is never held while foreign code runs.
 /// </summary>
 internal sealed class NodeStream
 {
@@ -26,7 +27,9 @@ internal sealed class NodeStream
     private readonly RequestQueue _requests;
     private readonly WakeSignal _wake;
 
-    /// <summary>Code after an await goes on in the run's context; otherwise in no context and no scheduler, whoever's thread it began on.</summary>
+    /// <summary>
+    /// True when continuations run in the run's context; otherwise they run in no context and no scheduler.
+    /// </summary>
     private readonly bool _captures;
     private bool _isWriting;
     private bool _isCorked;
@@ -34,7 +37,13 @@ internal sealed class NodeStream
     private bool _isClosed;
     private string? _failure;
 
-    public NodeStream(IStreamOwner owner, IFrameStream bytes, ConnectionClock clock, ConnectionSettings settings, SessionPool sessions, SynchronizationContext? context)
+    public NodeStream(
+        IStreamOwner owner,
+        IFrameStream bytes,
+        ConnectionClock clock,
+        ConnectionSettings settings,
+        SessionPool sessions,
+        SynchronizationContext? context)
     {
         _owner = owner;
         _bytes = bytes;
@@ -46,21 +55,26 @@ internal sealed class NodeStream
         _replies = new ReplyReader(this, owner);
     }
 
-    /// <summary>Answers are due, and nothing was heard for longer than a healthy node takes. Written by <see cref="Scan"/>.</summary>
+    /// <summary>
+    /// True when answers are due and the node has been silent for longer than a healthy one. Written by
+    /// <see cref="Scan"/>.
+    /// </summary>
     public bool IsSuspect { get; private set; }
 
     /// <summary>The handshake is complete.</summary>
     public bool IsGreeted { get; set; }
 
-    /// <summary>No place is free, and as many operations wait for one as may. Read without the lock: it may be out of date by some.</summary>
+    /// <summary>
+    /// True when the stream is full and its queue is too. Read without the lock, so it may be slightly outdated.
+    /// </summary>
     public bool IsOverfull => _requests.InFlight >= _settings.MaxInFlight && _requests.Waiting >= _settings.MaxWaiting;
 
-    /// <summary>Takes nothing new.</summary>
+    /// <summary>The stream accepts no further operations.</summary>
     public bool IsDraining => _isDraining;
 
     /// <summary>
-    /// Sends an operation, or queues it while the stream has no room. False when the stream takes nothing any more; the
-    /// operation is then still the caller's.
+    /// Sends an operation, or queues it while the stream is full. False when the stream accepts none; the operation is
+    /// then still the caller's.
     /// </summary>
     public bool TrySend(OperationRef reference, long now)
     {
@@ -78,9 +92,9 @@ internal sealed class NodeStream
                 return true;
             }
 
-            // From here on a cancellation finds this stream, and waits for the lock before it looks for the request.
-            operation.RequestNumber = 0;
-            operation.Stream = this;
+            // From here on a cancellation finds this stream and waits for the lock before it looks for the request.
+            operation.Attempt.RequestNumber = 0;
+            operation.Attempt.Stream = this;
             reference.Release();
             if (!_requests.Add(reference, now) || _isWriting || (_isCorked && !_requests.IsOpenFull))
             {
@@ -88,17 +102,20 @@ internal sealed class NodeStream
             }
 
             _isWriting = true;
-            isAlone = _requests.InFlight == 1 || operation.EndsInline || (_requests.Owed == 1 && operation.HoldMs == 0);
+            isAlone = _requests.InFlight == 1
+                || operation.Request.EndsInline
+                || (_requests.Awaiting == 1 && operation.Request.HoldMs == 0);
         }
 
-        // With nothing else under way there is nothing to batch with, and the caller's own thread is the quickest writer. What the client does by itself, as renewals, must not wait for a thread of the pool.
+        // A lone request has nothing to be batched with, and the caller's thread is the fastest writer. The client's
+        // own requests, such as renewals, must not wait for a pool thread.
         _wake.Fire(isAlone);
         return true;
     }
 
     /// <summary>
-    /// For an operation that its caller has ended: takes its request back if that has not been handed to the writer. Says
-    /// what the operation may have done.
+    /// Withdraws the request of an operation that its caller has ended, if the writer has not taken it. Returns whether
+    /// the operation may have happened.
     /// </summary>
     public OperationOutcome Withdraw(Operation operation)
     {
@@ -109,8 +126,8 @@ internal sealed class NodeStream
     }
 
     /// <summary>
-    /// Ends operations whose deadline has passed: adds them to <paramref name="expired"/>, and the caller fails them.
-    /// True while operations are here.
+    /// Ends operations past their deadline and adds them to <paramref name="expired"/>, for the caller to fail. True
+    /// while the stream has operations.
     /// </summary>
     public bool Scan(long now, long patience, List<ExpiredOperation> expired)
     {
@@ -121,7 +138,9 @@ internal sealed class NodeStream
         }
     }
 
-    /// <summary>Takes away the operations that are to go another way (<see cref="RequestQueue.TakeAway"/>); the caller sends them again.</summary>
+    /// <summary>
+    /// Takes operations away for another route (<see cref="RequestQueue.TakeAway"/>); the caller sends them again.
+    /// </summary>
     public void TakeAway(Func<Operation, bool> leaves, long takenBefore, List<OperationRef> moved)
     {
         lock (_lock)
@@ -130,7 +149,7 @@ internal sealed class NodeStream
         }
     }
 
-    /// <summary>Takes nothing new: what was not written is refused, so that it goes elsewhere; what was is still answered.</summary>
+    /// <summary>Stops accepting operations. Unsent ones go elsewhere; sent ones are still answered.</summary>
     public void Drain()
     {
         List<OperationRef> unsent = [];
@@ -161,8 +180,8 @@ internal sealed class NodeStream
         _bytes.Abort();
     }
 
-    /// <summary>Runs the stream to its end: greets, then reads and writes. Never throws; returns why it ended.</summary>
-    public async Task<string> RunAsync(Loops loops)
+    /// <summary>Runs the stream from the handshake to its end. Never throws; returns why it ended.</summary>
+    public async Task<string> RunAsync(DetachedLoops loops)
     {
         Task writing = Task.CompletedTask;
         try
@@ -174,7 +193,7 @@ internal sealed class NodeStream
         }
         catch (Exception e)
         {
-            _failure ??= Reasons.Of(e);
+            _failure ??= DisconnectReasons.Of(e);
         }
 
         Close(_failure);
@@ -182,9 +201,11 @@ internal sealed class NodeStream
         return _failure;
     }
 
-    /// <summary>Begins to deliver what was received: frees the places of answered requests, lets queued ones in, and corks the writer.</summary>
-    /// <param name="replies">What came; receives the operations that are answered, default where there is none.</param>
-    /// <param name="now">The moment it came.</param>
+    /// <summary>
+    /// Starts a delivery: frees the slots of answered requests, admits queued ones and corks the writer.
+    /// </summary>
+    /// <param name="replies">The received replies; receives their operations, default where there is none.</param>
+    /// <param name="now">When they arrived.</param>
     public void Resolve(Span<ReceivedReply> replies, long now)
     {
         lock (_lock)
@@ -194,7 +215,7 @@ internal sealed class NodeStream
         }
     }
 
-    /// <summary>Everything received was delivered: what the woken callers have sent meanwhile leaves as one frame.</summary>
+    /// <summary>Ends a delivery: the requests that the woken callers have sent meanwhile leave in one frame.</summary>
     public void Uncork()
     {
         bool wake = false;
@@ -266,8 +287,8 @@ internal sealed class NodeStream
                 }
                 catch (Exception e)
                 {
-                    // The reader sees the end as well and closes the stream; until then nothing more is taken.
-                    Abort(Reasons.Of(e));
+                    // The reader sees the end as well and closes the stream; until then it accepts nothing.
+                    Abort(DisconnectReasons.Of(e));
                     Retire();
                 }
                 finally
@@ -308,7 +329,7 @@ internal sealed class NodeStream
         }
     }
 
-    /// <summary>Stops taking operations; what was not written goes elsewhere.</summary>
+    /// <summary>Stops accepting operations after a failed write; unsent ones go elsewhere.</summary>
     private void Retire()
     {
         List<OperationRef> unsent = [];
@@ -321,7 +342,7 @@ internal sealed class NodeStream
         Refuse(unsent);
     }
 
-    /// <summary>After the end: everything goes elsewhere, under the numbers that it has.</summary>
+    /// <summary>Sends every operation elsewhere under its session number.</summary>
     private void Close(string reason)
     {
         List<OperationRef> again = [];
@@ -344,4 +365,25 @@ internal sealed class NodeStream
         _owner.OnEnded(this);
         Refuse(again);
     }
+}
+
+/// <summary>
+/// Receives the events of a <see cref="NodeStream"/>. Called on the stream's loops, never under its lock.
+/// </summary>
+internal interface IStreamOwner
+{
+    /// <summary>The node sent its view of the cluster; the first one completes the handshake.</summary>
+    void OnMap(NodeStream stream, DescribeClusterResponse map);
+
+    /// <summary>The node is stopping; the stream must accept nothing new.</summary>
+    void OnGoAway(NodeStream stream);
+
+    /// <summary>The stream has ended; its operations are handed back after this call.</summary>
+    void OnEnded(NodeStream stream);
+
+    /// <summary>An operation must be sent again; <paramref name="status"/> says why.</summary>
+    void OnRefused(OperationRef reference, OutcomeStatus status, int hintedNodeId);
+
+    /// <summary>Names the node and why its stream ended, for an error message.</summary>
+    string NameLoss(string reason);
 }

@@ -1,11 +1,11 @@
 using System.Threading.Tasks.Sources;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// An operation with the type of its result: the source behind the caller's <see cref="ValueTask{TResult}"/>. Goes back to
-/// the pool when the caller has taken the result. Threading as <see cref="Operation"/>.
+/// An operation with the type of its result: the source behind the caller's <see cref="ValueTask{TResult}"/>. Returns
+/// to the pool when the caller takes the result. Threading as <see cref="Operation"/>.
 /// </summary>
 internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>, IThreadPoolWorkItem
     where TResult : struct, IOperationResult<TResult>
@@ -14,7 +14,7 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     private const int Awaited = 1;
     private const int Ended = 2;
 
-    // One idle operation per thread serves a caller that awaits one call after the other; the shared stack serves the rest.
+    // One idle operation per thread serves sequential callers; the shared stack serves the rest.
     [ThreadStatic]
     private static Operation<TResult>? s_own;
 
@@ -24,7 +24,8 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     private CancellationTokenRegistration _registration;
     private Exception? _failure;
 
-    // Handing over to a caller's context or scheduler is code of the application: it can block and throw, and the thread that ends operations serves all callers.
+    // Posting to a caller's context or scheduler runs application code. It can block or throw, and the thread that ends
+    // operations serves all callers.
     private bool _isForeign;
     private int _phase;
 
@@ -32,7 +33,7 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     {
     }
 
-    /// <summary>An operation for one call.</summary>
+    /// <summary>Takes an operation for one call from the pool.</summary>
     public static Operation<TResult> Rent()
     {
         Operation<TResult>? operation = s_own;
@@ -49,19 +50,24 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
         return operation;
     }
 
-    /// <summary>What the caller awaits. From here on the token can end the operation at any moment, also before it is handed on.</summary>
-    /// <param name="isInline">The code after the await runs where the operation ends.</param>
+    /// <summary>
+    /// The task that the caller awaits. From here on the token can end the operation at any moment, also before it is
+    /// sent.
+    /// </summary>
+    /// <param name="isInline">The code after the await runs on the thread that ends the operation.</param>
     /// <param name="isHosted">The caller is an application, which may have a context or scheduler of its own.</param>
     /// <param name="ct">The caller's token.</param>
     public ValueTask<TResult> Start(bool isInline, bool isHosted, CancellationToken ct)
     {
         _phase = Running;
-        _isForeign = isHosted && (SynchronizationContext.Current is not null || TaskScheduler.Current != TaskScheduler.Default);
+        _isForeign = isHosted
+            && (SynchronizationContext.Current is not null || TaskScheduler.Current != TaskScheduler.Default);
         _core.RunContinuationsAsynchronously = !isInline;
         if (ct.CanBeCanceled)
         {
             IsCancelable = true;
-            _registration = ct.UnsafeRegister(static (state, token) => ((Operation<TResult>)state!).OnCanceled(token), this);
+            _registration = ct.UnsafeRegister(
+                static (state, token) => ((Operation<TResult>)state!).OnCanceled(token), this);
         }
 
         return new ValueTask<TResult>(this, _core.Version);
@@ -80,7 +86,8 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     {
         if (_core.GetStatus(token) == ValueTaskSourceStatus.Pending)
         {
-            throw new InvalidOperationException("The result of an operation was taken before it had ended; await it, or turn it into a task first.");
+            throw new InvalidOperationException(
+                "The result of an operation was taken before it had ended; await it, or turn it into a task first.");
         }
 
         try
@@ -98,11 +105,12 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     public ValueTaskSourceStatus GetStatus(short token) => _core.GetStatus(token);
 
     /// <inheritdoc/>
-    public void OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags)
+    public void OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags)
     {
         if (_isForeign && Interlocked.CompareExchange(ref _phase, Awaited, Running) == Ended)
         {
-            // The result is being set: with that done, the hand-over is on this thread, the caller's own.
+            // The result is being set. Once it is, the continuation is posted on this thread, the caller's own.
             SpinWait spin = default;
             while (_core.GetStatus(token) == ValueTaskSourceStatus.Pending)
             {
@@ -125,7 +133,7 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
         }
         catch (Exception)
         {
-            // The caller's context takes nothing any more: the code behind its await cannot go on there, and belongs nowhere else.
+            // The caller's context accepts no more work, and the code after its await must not run elsewhere.
         }
     }
 
@@ -157,11 +165,11 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
 
     private void OnCanceled(CancellationToken token)
     {
-        // The registration is gone before the operation serves another call, so the generation is the registered one.
+        // The registration is disposed before the operation serves another call, so this is its generation.
         OperationRef reference = Reference;
         if (reference.TryEnd())
         {
-            OperationOutcome outcome = Stream?.Withdraw(this) ?? OperationOutcome.DidNotHappen;
+            OperationOutcome outcome = Attempt.Stream?.Withdraw(this) ?? OperationOutcome.DidNotHappen;
             outcome = MayHaveHappened ? OperationOutcome.Unknown : outcome;
             Fail(new KahunaCanceledException(outcome, token));
         }
@@ -171,7 +179,7 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     {
         if (IsCancelable)
         {
-            // Waits for a cancellation that is just running on another thread.
+            // Waits for a cancellation that is running on another thread.
             _registration.Dispose();
             _registration = default;
         }
@@ -185,6 +193,33 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
         else
         {
             s_shared.Give(this);
+        }
+    }
+}
+
+/// <summary>A bounded stack of idle objects; the garbage collector takes the surplus. Any thread.</summary>
+internal sealed class OperationPool<T>(int capacity)
+    where T : class
+{
+    private readonly Stack<T> _idle = new();
+    private readonly Lock _lock = new();
+
+    public T? TryTake()
+    {
+        lock (_lock)
+        {
+            return _idle.TryPop(out T? item) ? item : null;
+        }
+    }
+
+    public void Give(T item)
+    {
+        lock (_lock)
+        {
+            if (_idle.Count < capacity)
+            {
+                _idle.Push(item);
+            }
         }
     }
 }

@@ -1,6 +1,9 @@
 namespace Kahuna.Client.Connection;
 
-/// <summary>The operations that are in no stream: they wait for a node, a leader or the end of a pause. Owned by the <see cref="ClusterConnection"/>; any thread.</summary>
+/// <summary>
+/// The operations that no stream has: they wait for a node, a leader or the end of a pause. Owned by the
+/// <see cref="ClusterConnection"/>; any thread.
+/// </summary>
 internal sealed class ParkedOperations
 {
     private readonly Lock _lock = new();
@@ -18,7 +21,9 @@ internal sealed class ParkedOperations
         }
     }
 
-    /// <summary>Adds an operation; false after <see cref="Close"/>, and when as many are here as is said.</summary>
+    /// <summary>
+    /// Adds an operation. False after <see cref="Close"/>, and when <paramref name="countMax"/> operations wait.
+    /// </summary>
     public bool TryAdd(OperationRef reference, int countMax)
     {
         lock (_lock)
@@ -33,11 +38,13 @@ internal sealed class ParkedOperations
         }
     }
 
-    /// <summary>Takes out what is to be tried again or has passed its deadline, and forgets what its caller has ended.</summary>
-    /// <param name="now">This moment.</param>
-    /// <param name="isRouteNew">Those that wait for a node or a leader are due before their pause is over.</param>
-    /// <param name="due">Receives what is to be tried again.</param>
-    /// <param name="expired">Receives what has passed its deadline.</param>
+    /// <summary>Removes operations that are due, past their deadline or ended by their callers.</summary>
+    /// <param name="now">The current timestamp.</param>
+    /// <param name="isRouteNew">
+    /// True when operations that wait for a node or a leader are due before their pause is over.
+    /// </param>
+    /// <param name="due">Receives the operations to try again.</param>
+    /// <param name="expired">Receives the operations past their deadline.</param>
     public void TakeDue(long now, bool isRouteNew, List<OperationRef> due, List<OperationRef> expired)
     {
         lock (_lock)
@@ -52,11 +59,11 @@ internal sealed class ParkedOperations
                 }
 
                 Operation operation = reference.Operation;
-                if (operation.Deadline <= now)
+                if (operation.Attempt.Deadline <= now)
                 {
                     expired.Add(reference);
                 }
-                else if (operation.NotBefore <= now || (isRouteNew && operation.WaitsForRoute))
+                else if (operation.Attempt.NotBefore <= now || (isRouteNew && operation.WaitsForRoute))
                 {
                     due.Add(reference);
                 }
@@ -70,7 +77,7 @@ internal sealed class ParkedOperations
         }
     }
 
-    /// <summary>Takes out everything.</summary>
+    /// <summary>Removes all operations.</summary>
     public List<OperationRef> TakeAll()
     {
         lock (_lock)
@@ -81,7 +88,7 @@ internal sealed class ParkedOperations
         }
     }
 
-    /// <summary>Takes out everything; from now on nothing is added.</summary>
+    /// <summary>Removes all operations; later ones are rejected.</summary>
     public List<OperationRef> Close()
     {
         lock (_lock)

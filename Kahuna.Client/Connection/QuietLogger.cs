@@ -3,8 +3,8 @@ using Microsoft.Extensions.Logging;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// The application's logger, whose failures end nothing of the client: a line that it does not take is lost. Owned by
-/// the client; any thread.
+/// Wraps the application's logger so that its failures do not affect the client; the log line is lost. Owned by the
+/// client; any thread.
 /// </summary>
 internal sealed class QuietLogger(ILogger inner) : ILogger
 {
@@ -27,7 +27,11 @@ internal sealed class QuietLogger(ILogger inner) : ILogger
 
     /// <inheritdoc/>
     public void Log<TState>(
-        LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        LogLevel logLevel,
+        EventId eventId,
+        TState state,
+        Exception? exception,
+        Func<TState, Exception?, string> formatter)
     {
         try
         {
@@ -35,7 +39,7 @@ internal sealed class QuietLogger(ILogger inner) : ILogger
         }
         catch (Exception)
         {
-            // It is the application's own, and nobody here can tell it.
+            // The failure is the application's own, and nothing here can report it.
         }
     }
 }

@@ -1,26 +1,28 @@
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Decides which operations are sent again before their node has answered: those at a node that no longer leads their
-/// partition, those that a node forwarded before it became the leader itself, and those at a silent node. Owned by the
-/// <see cref="ClusterConnection"/>; <see cref="OnRoutesChanged"/> by any thread, <see cref="Take"/> by its timer.
+/// Decides which unanswered operations are sent again: those at a former leader, those that a node forwarded before it
+/// became leader itself, and those at a silent node. Owned by the <see cref="ClusterConnection"/>. Any thread calls
+/// <see cref="OnRoutesChanged"/>; its timer calls <see cref="Take"/>.
 /// </summary>
 /// <param name="clock">The client's clock.</param>
-/// <param name="patience">After so long a silence, in ticks of the clock, a node is given up for now.</param>
-/// <param name="leavesSilent">Operations leave a silent node although no other is known to lead: another one brings them to the leader.</param>
+/// <param name="patience">How long a node may be silent, in ticks of the clock.</param>
+/// <param name="leavesSilent">
+/// Operations leave a silent node even if no other leader is known: another node forwards them.
+/// </param>
 internal sealed class Relocation(ConnectionClock clock, long patience, bool leavesSilent)
 {
-    // A deposed leader answers what it had within a round trip: only one that does not is given up.
+    // A former leader answers its requests within a round trip; the others leave after this span.
     private static readonly TimeSpan s_grace = TimeSpan.FromMilliseconds(100);
 
     private readonly long _grace = clock.Of(s_grace);
     private long _changedAt;
     private long _lookedAt;
 
-    /// <summary>A leader changed, or a node came.</summary>
+    /// <summary>A leader changed or a node connected.</summary>
     public void OnRoutesChanged(long now) => Volatile.Write(ref _changedAt, now);
 
-    /// <summary>What is to be sent again, at this moment.</summary>
+    /// <summary>Takes the operations that must be sent again now.</summary>
     public List<OperationRef> Take(RouteTable routes, long now)
     {
         List<OperationRef> moved = [];
@@ -28,7 +30,7 @@ internal sealed class Relocation(ConnectionClock clock, long patience, bool leav
         bool isRouteNew = changed != _lookedAt;
         if (isRouteNew && now - changed >= _grace)
         {
-            // Whatever went to a wrong node before the change is old enough for this look.
+            // Every request that went to the wrong node before the change is old enough now.
             _lookedAt = changed;
         }
 
@@ -45,8 +47,13 @@ internal sealed class Relocation(ConnectionClock clock, long patience, bool leav
             }
             else if (isRouteNew)
             {
-                // A call that the new leader forwarded earlier still waits for an answer of the old leader.
-                stream.TakeAway(operation => routes.Live(operation.Route) is { } live && (live != stream || operation.IsForwarded), now - _grace, moved);
+                // A call that the new leader forwarded earlier still waits for the old leader's answer.
+                stream.TakeAway(
+                    operation =>
+                        routes.Live(operation.Attempt.Route) is { } live
+                            && (live != stream || operation.Attempt.IsForwarded),
+                    now - _grace,
+                    moved);
             }
         }
 

@@ -1,15 +1,15 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
-using Frame = Kahuna.Client.Wire.Frames.Frame;
+using Kahuna.Wire;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Protos;
+using Frame = Kahuna.Wire.Frames.Frame;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Understands what a node sends and delivers it: replies to their operations, everything else to the stream's owner.
-/// Owned by a <see cref="NodeStream"/> and used by its reader alone; <see cref="LastHeard"/> by any thread.
+/// Decodes the node's frames: delivers replies to their operations and other frames to the stream's owner. Owned by a
+/// <see cref="NodeStream"/> and used by its reader alone; any thread reads <see cref="LastHeard"/>.
 /// </summary>
 internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
 {
@@ -17,11 +17,11 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
     private long _lastHeard;
     private bool _isGreeted;
 
-    /// <summary>When bytes came last.</summary>
+    /// <summary>When bytes arrived last.</summary>
     public long LastHeard => Volatile.Read(ref _lastHeard);
 
-    /// <summary>Delivers all whole frames that were received together.</summary>
-    /// <exception cref="InvalidDataException">The node sent what the protocol does not allow.</exception>
+    /// <summary>Delivers all complete frames of one read.</summary>
+    /// <exception cref="InvalidDataException">The node violated the protocol.</exception>
     public void Deliver(FrameReader frames, long now)
     {
         Volatile.Write(ref _lastHeard, now);
@@ -51,8 +51,9 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
             if (kind != FrameKind.Hello || version != Limits.WireVersion)
             {
                 throw new InvalidDataException(kind == FrameKind.Hello
-                    ? FormattableString.Invariant($"the node speaks wire version {version}, this client {Limits.WireVersion}")
-                    : "the node did not greet");
+                    ? FormattableString.Invariant(
+                        $"the node speaks wire version {version}, this client {Limits.WireVersion}")
+                    : "the node did not send its hello first");
             }
 
             _isGreeted = true;
@@ -71,7 +72,8 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
                 owner.OnGoAway(stream);
                 break;
             default:
-                throw new InvalidDataException(FormattableString.Invariant($"a frame has the kind {(byte)kind}, which no node sends"));
+                throw new InvalidDataException(
+                    FormattableString.Invariant($"a frame has the kind {(byte)kind}, which nodes do not send"));
         }
     }
 
@@ -84,14 +86,15 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
             OperationRef reference = reply.Reference;
             if (reference.Operation is null)
             {
-                // Its caller has given up and its place serves another request, or the node answered twice.
+                // The caller has given up and the slot serves another request, or the node answered twice.
                 continue;
             }
 
             Outcome.TryRead(body.Slice(reply.Offset, reply.Length), out Outcome outcome);
             if (reply.IsRefusal)
             {
-                owner.OnRefused(reference, outcome.Status, outcome.Status == OutcomeStatus.NotLeader ? (int)outcome.Number : 0);
+                owner.OnRefused(
+                    reference, outcome.Status, outcome.Status == OutcomeStatus.NotLeader ? (int)outcome.Number : 0);
             }
             else if (reference.TryEnd())
             {
@@ -102,7 +105,10 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
         }
     }
 
-    /// <summary>Finds the replies in a frame. Checks them all before the first is delivered, so that a bad frame ends the stream and nothing else.</summary>
+    /// <summary>
+    /// Parses the replies of a frame. Checks them all before the first is delivered, so that a malformed frame ends the
+    /// stream without side effects.
+    /// </summary>
     private Span<ReceivedReply> Parse(ReadOnlySpan<byte> body, int count)
     {
         const int LeastBytes = Frame.ReplyHeaderBytes + Outcome.HeaderBytes;
@@ -125,7 +131,8 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
             }
 
             uint length = BinaryPrimitives.ReadUInt32LittleEndian(body[(at + 4)..]);
-            if (length > body.Length - at - Frame.ReplyHeaderBytes || !Outcome.TryRead(body.Slice(at + Frame.ReplyHeaderBytes, (int)length), out Outcome outcome))
+            if (length > body.Length - at - Frame.ReplyHeaderBytes
+                || !Outcome.TryRead(body.Slice(at + Frame.ReplyHeaderBytes, (int)length), out Outcome outcome))
             {
                 throw new InvalidDataException("a reply is malformed");
             }
@@ -135,14 +142,15 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
                 Number = BinaryPrimitives.ReadUInt32LittleEndian(body[at..]),
                 Offset = at + Frame.ReplyHeaderBytes,
                 Length = (int)length,
-                IsRefusal = outcome.Status is OutcomeStatus.NotLeader or OutcomeStatus.Busy or OutcomeStatus.Unavailable or OutcomeStatus.Expired
-                    or OutcomeStatus.Unknown or OutcomeStatus.SessionUnknown,
+                IsRefusal = OutcomeStatuses.RetryOf(outcome.Status) != RetryRule.Ends,
                 IsUnknown = outcome.Status == OutcomeStatus.Unknown,
             };
             at += Frame.ReplyHeaderBytes + (int)length;
         }
 
-        return at == body.Length ? _replies.AsSpan(0, count) : throw new InvalidDataException("a frame of replies is longer than its count says");
+        return at == body.Length
+            ? _replies.AsSpan(0, count)
+            : throw new InvalidDataException("a frame of replies is longer than its count says");
     }
 
     private static DescribeClusterResponse ParseMap(ReadOnlySpan<byte> body)
@@ -156,4 +164,21 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
             throw new InvalidDataException($"the cluster's description cannot be read: {e.Message}", e);
         }
     }
+}
+
+/// <summary>One reply of a received frame. A value inside the reader's array.</summary>
+internal struct ReceivedReply
+{
+    public OperationRef Reference;
+    public uint Number;
+    public int Offset;
+    public int Length;
+
+    /// <summary>
+    /// The operation is sent again: this attempt did not happen, or its session number makes a second one harmless.
+    /// </summary>
+    public bool IsRefusal;
+
+    /// <summary>It is unknown whether this attempt happened.</summary>
+    public bool IsUnknown;
 }

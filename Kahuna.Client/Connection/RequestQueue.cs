@@ -1,13 +1,17 @@
+using System.Buffers.Binary;
 using Kahuna.Client.Connection.Sessions;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Frames;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// The operations of one stream in their order: those in queue for room, those in the frame that is being filled, and those
-/// that were handed to the writer and wait for their reply. Owned by a <see cref="NodeStream"/> and guarded by its lock,
-/// which a cancellation takes before it lets an operation go: what is pending under the lock therefore stays the same call.
+/// The operations of one stream in order: queued for room, encoded in the open frame, or sent and waiting for a reply.
+/// Owned by a <see cref="NodeStream"/> and guarded by its lock. A cancellation takes the lock before it releases an
+/// operation, so a pending operation stays the same call under the lock.
 /// </summary>
 internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, SessionPool sessions)
 {
@@ -19,36 +23,36 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     private long _earliestDeadline = long.MaxValue;
     private long _latestHold;
 
-    /// <summary>Requests in the frame that is being filled.</summary>
+    /// <summary>Requests in the open frame.</summary>
     public int OpenCount => _open.Count;
 
-    /// <summary>That frame is as large as frames get.</summary>
+    /// <summary>The open frame has reached its target size.</summary>
     public bool IsOpenFull => _open.IsFull;
 
-    /// <summary>Requests without a reply, written or about to be.</summary>
+    /// <summary>Requests without a reply, written or in the open frame.</summary>
     public int InFlight => _slots.Count;
 
-    /// <summary>Those of them whose answers the node does not hold back.</summary>
-    public int Owed => _slots.Owed;
+    /// <summary>Requests in flight that are not long polls, so that a prompt answer is due.</summary>
+    public int Awaiting => _slots.Awaiting;
 
-    /// <summary>Operations that wait for a place.</summary>
+    /// <summary>Operations in the queue.</summary>
     public int Waiting => _waiting.Count;
 
-    /// <summary>Since when there is something in flight whose answer is not held back.</summary>
+    /// <summary>Since when a prompt answer is due.</summary>
     public long BusySince { get; private set; }
 
-    /// <summary>An answer is overdue: one that is not held back, or one that was held back for as long as it may be.</summary>
-    /// <param name="now">This moment.</param>
-    /// <param name="lastHeard">When the node was heard last.</param>
-    /// <param name="patience">A healthy node needs less.</param>
+    /// <summary>True when an answer is overdue: a prompt one, or one of a long poll whose hold has ended.</summary>
+    /// <param name="now">The current timestamp.</param>
+    /// <param name="lastHeard">When the node was last heard.</param>
+    /// <param name="patience">How long an answer may take.</param>
     public bool IsOverdue(long now, long lastHeard, long patience) =>
-        (_slots.Owed > 0 && now - Math.Max(BusySince, lastHeard) > patience)
-        || (_slots.Count > _slots.Owed && now - Math.Max(_latestHold, lastHeard) > patience);
+        (_slots.Awaiting > 0 && now - Math.Max(BusySince, lastHeard) > patience)
+        || (_slots.Count > _slots.Awaiting && now - Math.Max(_latestHold, lastHeard) > patience);
 
-    /// <summary>Puts an operation into the open frame; false when it has to queue.</summary>
+    /// <summary>Encodes an operation into the open frame; false when it is queued instead.</summary>
     public bool Add(OperationRef reference, long now)
     {
-        _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Deadline);
+        _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Attempt.Deadline);
         if (_waiting.Count > 0 || !_slots.HasRoom || _open.IsFull)
         {
             _waiting.Enqueue(reference);
@@ -59,7 +63,9 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         return true;
     }
 
-    /// <summary>Hands the open frame to the writer; from here on its requests count as sent. There must be one in it.</summary>
+    /// <summary>
+    /// Hands the open frame to the writer; its requests count as sent from here on. The frame must not be empty.
+    /// </summary>
     public ByteBuffer Take()
     {
         ByteBuffer frame = _open.Take();
@@ -72,15 +78,18 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         return frame;
     }
 
-    /// <summary>Frees the places of answered requests, finds their operations, and lets queued ones in.</summary>
+    /// <summary>Frees the slots of answered requests, finds their operations and admits queued ones.</summary>
     public void Resolve(Span<ReceivedReply> replies, long now)
     {
         foreach (ref ReceivedReply reply in replies)
         {
-            if (_slots.TryRelease(reply.Number, out reply.Reference) && reply.IsRefusal && reply.Reference.Operation is not null && reply.Reference.IsPending)
+            if (_slots.TryRelease(reply.Number, out reply.Reference)
+                && reply.IsRefusal
+                && reply.Reference.Operation is not null
+                && reply.Reference.IsPending)
             {
-                // From here on it counts as not sent, also for a cancellation that comes while it is passed on.
-                reply.Reference.Operation.RequestNumber = 0;
+                // From here on it counts as unsent, also for a cancellation that comes before it is sent again.
+                reply.Reference.Operation.Attempt.RequestNumber = 0;
                 reply.Reference.Operation.MayHaveHappened |= reply.IsUnknown;
             }
         }
@@ -88,16 +97,20 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         LetIn(now);
     }
 
-    /// <summary>Takes back the request of an operation that its caller has ended; says what it may have done.</summary>
+    /// <summary>
+    /// Withdraws the request of an operation that its caller has ended; returns whether it may have happened.
+    /// </summary>
     public OperationOutcome Withdraw(Operation operation)
     {
-        // Without a number it is in queue, or was refused: whoever meets it there sees that it has ended.
-        if (operation.RequestNumber == 0 || operation.IsRead)
+        // Without a number it is queued or was refused; its holder sees that it has ended.
+        if (operation.Attempt.RequestNumber == 0 || operation.IsRead)
         {
             return OperationOutcome.DidNotHappen;
         }
 
-        if (!_slots.TryFind(operation.RequestNumber, out OperationRef found, out long frame) || found.Operation != operation || WasSent(frame))
+        if (!_slots.TryFind(operation.Attempt.RequestNumber, out OperationRef found, out long frame)
+            || found.Operation != operation
+            || WasSent(frame))
         {
             return OperationOutcome.Unknown;
         }
@@ -106,7 +119,10 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         return OperationOutcome.DidNotHappen;
     }
 
-    /// <summary>Ends what has passed its deadline and adds it to <paramref name="expired"/>, whose owner fails it. True while anything is left.</summary>
+    /// <summary>
+    /// Ends operations past their deadline and adds them to <paramref name="expired"/>, for the caller to fail. True
+    /// while operations are left.
+    /// </summary>
     public bool Expire(long now, List<ExpiredOperation> expired)
     {
         if (now >= _earliestDeadline)
@@ -137,7 +153,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         return _slots.Count + _waiting.Count > 0;
     }
 
-    /// <summary>Removes what is in queue or in the open frame.</summary>
+    /// <summary>Removes the operations in the queue and in the open frame.</summary>
     public void TakeUnsent(List<OperationRef> unsent)
     {
         int place = -1;
@@ -148,7 +164,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
                 _slots.TryRelease(number, out _);
                 if (reference.IsPending)
                 {
-                    reference.Operation.RequestNumber = 0;
+                    reference.Operation.Attempt.RequestNumber = 0;
                     unsent.Add(reference);
                 }
             }
@@ -159,7 +175,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         _open.Clear();
     }
 
-    /// <summary>Removes what was sent: it goes out again, and what is a mutation may have happened by then.</summary>
+    /// <summary>Removes the sent operations, to be sent again; a mutation may have happened.</summary>
     public void TakeSent(List<OperationRef> sent, string lostWith)
     {
         int place = -1;
@@ -174,20 +190,20 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
                     reference.Operation.LostWith = lostWith;
                 }
 
-                reference.Operation.RequestNumber = 0;
+                reference.Operation.Attempt.RequestNumber = 0;
                 sent.Add(reference);
             }
         }
     }
 
     /// <summary>
-    /// Takes away what is to go another way: adds it to <paramref name="moved"/>, whose owner sends it again under the number that it has. What was sent may
-    /// have happened by then; its reply, should it still come, finds nobody. What has an idempotency key and was sent stays, because a second attempt could get
-    /// nothing and tell so before the first is carried out.
+    /// Removes operations for another route and adds them to <paramref name="moved"/>; the caller sends them again
+    /// under their session number. A sent one may have happened, and its late reply is ignored. A sent one with an
+    /// idempotency key stays: a second attempt could fail and report that before the first is applied.
     /// </summary>
-    /// <param name="leaves">Which operations.</param>
-    /// <param name="takenBefore">Of those that were sent, only what the stream had taken before this moment.</param>
-    /// <param name="moved">Receives them.</param>
+    /// <param name="leaves">Selects the operations.</param>
+    /// <param name="takenBefore">Of the sent operations, only those sent before this time are moved.</param>
+    /// <param name="moved">Receives the operations.</param>
     public void TakeAway(Func<Operation, bool> leaves, long takenBefore, List<OperationRef> moved)
     {
         int before = moved.Count;
@@ -216,7 +232,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
                 isOpenTouched = true;
             }
 
-            reference.Operation.RequestNumber = 0;
+            reference.Operation.Attempt.RequestNumber = 0;
             moved.Add(reference);
         }
 
@@ -244,7 +260,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
         }
     }
 
-    /// <summary>Nothing is added any more: another stream may go on with the session.</summary>
+    /// <summary>Returns the session to the pool after the last operation, so that another stream can use it.</summary>
     public void End()
     {
         if (_session is not null)
@@ -263,9 +279,9 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             return false;
         }
 
-        if (reference.Operation.Deadline > now)
+        if (reference.Operation.Attempt.Deadline > now)
         {
-            _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Deadline);
+            _earliestDeadline = Math.Min(_earliestDeadline, reference.Operation.Attempt.Deadline);
             return false;
         }
 
@@ -281,27 +297,31 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     private void Encode(OperationRef reference, long now)
     {
         Operation operation = reference.Operation;
-        bool isHeld = operation.HoldMs > 0;
+        bool isHeld = operation.Request.HoldMs > 0;
         if (isHeld)
         {
-            _latestHold = Math.Max(_latestHold, operation.HoldUntil);
+            _latestHold = Math.Max(_latestHold, operation.Attempt.HoldUntil);
         }
-        else if (_slots.Owed == 0)
+        else if (_slots.Awaiting == 0)
         {
             BusySince = now;
         }
 
-        if (operation.Sequence == 0 && !operation.IsRead)
+        if (operation.SessionNumber.IsNone && !operation.IsRead)
         {
             Number(operation);
         }
 
-        operation.RequestNumber = _slots.Take(reference, _framesTaken, isHeld, now);
-        uint waitMs = clock.WaitMs(operation.Deadline - now) | (operation.IsForwarded ? Frame.ForwardFlag : 0);
-        _open.Append(operation.RequestNumber, waitMs, operation.ToCommand(clock.Ms(operation.HoldUntil - now)));
+        operation.Attempt.RequestNumber = _slots.Take(reference, _framesTaken, isHeld, now);
+        uint waitMs = clock.WaitMs(operation.Attempt.Deadline - now)
+            | (operation.Attempt.IsForwarded ? Frame.ForwardFlag : 0);
+        _open.Append(
+            operation.Attempt.RequestNumber, waitMs, operation.ToCommand(clock.Ms(operation.Attempt.HoldUntil - now)));
     }
 
-    /// <summary>Gives a mutation the number that all its attempts carry. Its caller has the right to write to it.</summary>
+    /// <summary>
+    /// Gives a mutation the session number that all its attempts carry. The caller may write to the operation.
+    /// </summary>
     private void Number(Operation operation)
     {
         if (_session is null || !_session.TryTake(out ulong number))
@@ -309,9 +329,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             _session = sessions.Exchange(_session, out number);
         }
 
-        operation.Session = _session;
-        operation.SessionId = _session.Id;
-        operation.Sequence = number;
+        operation.SessionNumber.Take(_session, number);
     }
 
     private void LetIn(long now)
@@ -325,4 +343,95 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             }
         }
     }
+}
+
+/// <summary>
+/// The open frame: callers append requests to it until the writer takes it. Owned by a <see cref="RequestQueue"/> and
+/// guarded by its stream's lock.
+/// </summary>
+internal sealed class RequestFrame
+{
+    private const int FirstRequest = Frame.PrefixBytes + Frame.HeaderBytes;
+
+    private ByteBuffer? _bytes;
+
+    /// <summary>Requests in the frame.</summary>
+    public int Count { get; private set; }
+
+    /// <summary>The frame has reached its target size; further requests wait for the next one.</summary>
+    public bool IsFull => _bytes is not null && _bytes.Length >= Limits.FrameBytesTarget;
+
+    /// <summary>Appends a request.</summary>
+    public void Append(uint number, uint waitMs, scoped in Command command)
+    {
+        if (_bytes is null)
+        {
+            _bytes = ByteBuffer.Rent();
+            Frame.Begin(_bytes, FrameKind.Requests);
+        }
+
+        Frame.AppendRequest(_bytes, number, waitMs, in command);
+        Count++;
+    }
+
+    /// <summary>Hands over the finished frame and starts the next one. The frame must not be empty.</summary>
+    public ByteBuffer Take()
+    {
+        ByteBuffer taken = _bytes!;
+        Frame.End(taken, Count);
+        _bytes = null;
+        Count = 0;
+        return taken;
+    }
+
+    /// <summary>Removes the requests of ended operations and frees their slots; none of their bytes are sent.</summary>
+    public void RemoveEnded(SlotTable slots)
+    {
+        if (_bytes is null)
+        {
+            return;
+        }
+
+        Span<byte> all = _bytes.Array.AsSpan(0, _bytes.Length);
+        int to = FirstRequest;
+        int kept = 0;
+        for (int at = FirstRequest; at < all.Length;)
+        {
+            uint number = BinaryPrimitives.ReadUInt32LittleEndian(all[at..]);
+            int length = Frame.RequestHeaderBytes + (int)BinaryPrimitives.ReadUInt32LittleEndian(all[(at + 8)..]);
+            if (slots.TryFind(number, out OperationRef reference, out _) && reference.IsPending)
+            {
+                all.Slice(at, length).CopyTo(all[to..]);
+                to += length;
+                kept++;
+            }
+            else
+            {
+                slots.TryRelease(number, out _);
+            }
+
+            at += length;
+        }
+
+        _bytes.Length = to;
+        Count = kept;
+    }
+
+    /// <summary>Drops the frame.</summary>
+    public void Clear()
+    {
+        _bytes?.Return();
+        _bytes = null;
+        Count = 0;
+    }
+}
+
+/// <summary>An operation past its deadline, which the caller fails outside of the lock. A value.</summary>
+/// <param name="Operation">The operation.</param>
+/// <param name="WasSent">The writer had taken its request.</param>
+internal readonly record struct ExpiredOperation(Operation Operation, bool WasSent)
+{
+    public void Fail() =>
+        Operation.Fail(
+            WasSent || Operation.MayHaveHappened ? OperationErrors.NoReply(Operation) : OperationErrors.NotSent());
 }

@@ -1,14 +1,15 @@
 using System.Net;
 using System.Net.Security;
+using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Decides which server certificates a client accepts. A trusted CA file replaces the machine's roots; without one, an
-/// endpoint on the loopback interface is also trusted by the development authority of a local server, if there is one.
-/// Name and address are always checked by .NET. Made once per endpoint; any thread.
+/// Decides which server certificates a client accepts. A trusted CA file replaces the machine's roots. Without one, a
+/// loopback endpoint is also trusted by the development authority of a local server. .NET always checks name and
+/// address. Made once per endpoint; any thread.
 /// </summary>
 internal sealed class ServerTrust
 {
@@ -24,8 +25,8 @@ internal sealed class ServerTrust
     }
 
     /// <summary>
-    /// TLS settings for one endpoint. The trusted CA file is read at each handshake if it has changed, so that a new
-    /// authority needs no restart.
+    /// TLS settings for one endpoint. A changed CA file is read at the next handshake, so that a new authority needs no
+    /// restart.
     /// </summary>
     /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
     public static SslClientAuthenticationOptions For(Uri endpoint, string? trustedCaFile, bool insecure)
@@ -40,16 +41,18 @@ internal sealed class ServerTrust
         ServerTrust trust = new(endpoint, trustedCaFile);
         trust._named?.Read();
         tls.RemoteCertificateValidationCallback = (_, certificate, chain, errors) =>
-            trust.Objection(certificate, chain, errors) is { } objection ? throw new UntrustedServerException(objection) : true;
+            trust.Objection(certificate, chain, errors) is { } objection
+                ? throw new UntrustedServerException(objection)
+                : true;
         return tls;
     }
 
-    /// <summary>The host is this machine by name or address.</summary>
+    /// <summary>True when the host is this machine by name or address.</summary>
     public static bool IsLoopback(Uri endpoint) =>
         endpoint.IdnHost.Equals("localhost", StringComparison.OrdinalIgnoreCase)
         || (IPAddress.TryParse(endpoint.IdnHost, out IPAddress? address) && IPAddress.IsLoopback(address));
 
-    /// <summary>Why a certificate is not accepted, with the option that decides; null: it is.</summary>
+    /// <summary>Why a certificate is not accepted, with the option that decides; null when it is.</summary>
     private string? Objection(X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
     {
         if (certificate is null || (errors & SslPolicyErrors.RemoteCertificateNotAvailable) != 0)
@@ -75,8 +78,8 @@ internal sealed class ServerTrust
             return null;
         }
 
-        // The file is looked for at this moment because a local server may have made it after the client.
-        string development = DevelopmentCertificates.AuthorityPath();
+        // The file is looked up now because a local server may have made it after the client started.
+        string development = DevelopmentAuthority.AuthorityPath();
         string? untrusted = IsLoopback(_endpoint) && File.Exists(development)
             ? Build(certificate, chain, new CertificateFile(development).Read())
             : Reasons(chain);
@@ -85,7 +88,7 @@ internal sealed class ServerTrust
             : $"{named} is not trusted by this machine: {untrusted}; set TrustedCaFile to the file of its authority";
     }
 
-    /// <summary>Builds the certificate's chain to given roots; says why that fails, or null.</summary>
+    /// <summary>Builds the certificate's chain to the given roots; returns why that fails, or null.</summary>
     private static string? Build(X509Certificate certificate, X509Chain? received, X509Certificate2Collection roots)
     {
         using X509Chain own = new();
@@ -95,7 +98,7 @@ internal sealed class ServerTrust
         own.ChainPolicy.CustomTrustStore.AddRange(roots);
         if (received is not null)
         {
-            // What the server sent between its certificate and the root.
+            // The certificates that the server sent between its own and the root.
             X509Certificate2[] sent = [.. received.ChainElements.Select(static element => element.Certificate)];
             own.ChainPolicy.ExtraStore.AddRange(sent);
         }
@@ -108,4 +111,25 @@ internal sealed class ServerTrust
         chain is { ChainStatus.Length: > 0 }
             ? string.Join(", ", chain.ChainStatus.Select(static status => status.Status).Distinct())
             : "its chain cannot be built";
+}
+
+/// <summary>
+/// A server's certificate is not trusted. No further attempt can succeed until a certificate or an option changes, so
+/// calls fail at once.
+/// </summary>
+internal sealed class UntrustedServerException(string message) : AuthenticationException(message)
+{
+    /// <summary>The message of such an exception among a failure's causes; otherwise null.</summary>
+    public static string? Find(Exception? failure)
+    {
+        for (; failure is not null; failure = failure.InnerException)
+        {
+            if (failure is UntrustedServerException untrusted)
+            {
+                return untrusted.Message;
+            }
+        }
+
+        return null;
+    }
 }

@@ -1,16 +1,17 @@
-using Kahuna.Client.Wire;
+using Kahuna.Wire;
 
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// The operations that one stream has under way, by request number. A number is a place in an array plus how often that
-/// place was used: a reply that comes when its place already serves another request finds nothing. Places are released by
-/// replies only, never by a caller who gave up, so that the number of requests that the server holds stays bounded.
-/// Owned by a <see cref="NodeStream"/> and guarded by its lock.
+/// The operations in flight on one stream, by request number. A number is a slot's index and its use count, so a late
+/// reply to a reused slot finds nothing. Only replies release slots, never callers that give up, so the number of
+/// requests that the server holds stays bounded. Owned by a <see cref="RequestQueue"/> and guarded by its stream's
+/// lock.
 /// </summary>
 internal sealed class SlotTable(int capacity)
 {
-    // 14 bits for the place: Limits.InFlightPerStreamMax. 18 bits for its uses: a number comes back after 262,143 uses of one place.
+    // 14 bits for the slot (Limits.InFlightPerStreamMax) and 18 bits for its use count: a number repeats after 262,143
+    // uses of one slot.
     private const int PlaceBits = 14;
     private const uint PlaceMask = (1u << PlaceBits) - 1;
     private const uint UseStep = 1u << PlaceBits;
@@ -20,19 +21,19 @@ internal sealed class SlotTable(int capacity)
     private int _made;
     private int _free = -1;
 
-    /// <summary>Operations under way.</summary>
+    /// <summary>Operations in flight.</summary>
     public int Count { get; private set; }
 
-    /// <summary>Those of them whose answers the node does not hold back.</summary>
-    public int Owed { get; private set; }
+    /// <summary>Operations in flight that are not long polls, so that a prompt answer is due.</summary>
+    public int Awaiting { get; private set; }
 
     public bool HasRoom => Count < _capacity;
 
-    /// <summary>Takes a place for an operation and gives its number, which is never 0. There must be room.</summary>
+    /// <summary>Takes a slot for an operation and returns its number, which is never 0. There must be room.</summary>
     /// <param name="reference">The operation.</param>
     /// <param name="frame">The frame that carries the request.</param>
-    /// <param name="isHeld">The node may hold the answer back.</param>
-    /// <param name="now">This moment, on the clock's timestamp scale.</param>
+    /// <param name="isHeld">The node may delay its answer (long poll).</param>
+    /// <param name="now">The current timestamp.</param>
     public uint Take(OperationRef reference, long frame, bool isHeld = false, long now = 0)
     {
         int place = _free;
@@ -64,12 +65,13 @@ internal sealed class SlotTable(int capacity)
         }
 
         Count++;
-        Owed += isHeld ? 0 : 1;
+        Awaiting += isHeld ? 0 : 1;
         return slot.Number;
     }
 
     /// <summary>
-    /// The operation behind a number goes another way: its place stays taken, without it, until the node replies, because the node still holds the request.
+    /// Removes the operation of a number from its slot because it takes another route. The slot stays taken until the
+    /// node replies, because the node still holds the request.
     /// </summary>
     public void Disown(uint number)
     {
@@ -79,10 +81,12 @@ internal sealed class SlotTable(int capacity)
         }
     }
 
-    /// <summary>When the place of a number, which is in use, was taken.</summary>
+    /// <summary>When the slot of a number in use was taken.</summary>
     public long TakenAt(uint number) => _slots[(int)(number & PlaceMask)].TakenAt;
 
-    /// <summary>Finds the operation behind a number and the frame that carried it. False when the number is not in use.</summary>
+    /// <summary>
+    /// Finds the operation of a number and the frame that carried it. False when the number is not in use.
+    /// </summary>
     public bool TryFind(uint number, out OperationRef reference, out long frame)
     {
         uint place = number & PlaceMask;
@@ -98,7 +102,7 @@ internal sealed class SlotTable(int capacity)
         return false;
     }
 
-    /// <summary>Frees the place of a number and gives what it held. False when the number is not in use.</summary>
+    /// <summary>Frees the slot of a number and returns its operation. False when the number is not in use.</summary>
     public bool TryRelease(uint number, out OperationRef reference)
     {
         if (!TryFind(number, out reference, out _))
@@ -113,11 +117,14 @@ internal sealed class SlotTable(int capacity)
         slot.NextFree = _free;
         _free = place;
         Count--;
-        Owed -= slot.IsHeld ? 0 : 1;
+        Awaiting -= slot.IsHeld ? 0 : 1;
         return true;
     }
 
-    /// <summary>Steps through the places that hold an operation: start with -1; false after the last one. The current place may be released in between.</summary>
+    /// <summary>
+    /// Steps through the slots that hold an operation: start with -1; false after the last one. The current slot may be
+    /// released in between.
+    /// </summary>
     public bool Next(ref int place, out uint number, out OperationRef reference, out long frame)
     {
         while (++place < _made)

@@ -3,9 +3,9 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// The system's clock with timestamps that go on while the machine is suspended, from Linux's CLOCK_BOOTTIME: .NET's
-/// own stand still there, so that a holder would take a lease for its own that the cluster has long given to others.
-/// Timers are the system's. Immutable, any thread.
+/// The system's clock with timestamps that advance while the machine is suspended, from Linux's CLOCK_BOOTTIME. .NET's
+/// timestamps stop there, so a holder would believe in a lease that the cluster has long given to another. Timers are
+/// the system's. Immutable, any thread.
 /// </summary>
 internal sealed partial class SuspendAwareTime : TimeProvider
 {
@@ -16,16 +16,13 @@ internal sealed partial class SuspendAwareTime : TimeProvider
     {
     }
 
-    /// <summary>The one there is; null where the system has no such clock, or .NET's own goes on as well.</summary>
+    /// <summary>The clock; null where the system has none, or where .NET's own timestamps advance as well.</summary>
     public static SuspendAwareTime? Instance { get; } = IsServed() ? new SuspendAwareTime() : null;
 
     /// <inheritdoc/>
     public override long TimestampFrequency => NsPerSecond;
 
-    /// <summary>
-    /// What to use where a client was given this clock: the suspend-aware one in place of the system's, and any other
-    /// as it is.
-    /// </summary>
+    /// <summary>The clock for a client: this one instead of the system's, and any other clock unchanged.</summary>
     public static TimeProvider InPlaceOf(TimeProvider given) =>
         ReferenceEquals(given, System) && Instance is { } aware ? aware : given;
 

@@ -3,8 +3,8 @@ using System.Threading.Tasks.Sources;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Wakes one waiting loop again and again without an allocation. Exactly one <see cref="Fire"/> for each wait; the owner
-/// guards that with a flag of its own. Owned by a <see cref="NodeStream"/>.
+/// Wakes one waiting loop without an allocation, any number of times. Exactly one <see cref="Fire"/> per wait; the
+/// owner ensures that with a flag. Owned by a <see cref="NodeStream"/>.
 /// </summary>
 internal sealed class WakeSignal(SynchronizationContext? context) : IValueTaskSource, IThreadPoolWorkItem
 {
@@ -14,9 +14,8 @@ internal sealed class WakeSignal(SynchronizationContext? context) : IValueTaskSo
     public ValueTask WaitAsync() => new(this, _core.Version);
 
     /// <summary>
-    /// Wakes the loop: on this thread before the call returns, or behind everything that waits for a pool thread already.
-    /// The latter lets callers that were woken together fill one frame before it is taken. A loop with a context of its own
-    /// always runs there.
+    /// Wakes the loop: on this thread before the call returns, or on the pool behind the work already queued there. The
+    /// latter lets callers that were woken together fill one frame. A loop with a context always runs there.
     /// </summary>
     public void Fire(bool inline)
     {
@@ -44,6 +43,7 @@ internal sealed class WakeSignal(SynchronizationContext? context) : IValueTaskSo
     ValueTaskSourceStatus IValueTaskSource.GetStatus(short token) => _core.GetStatus(token);
 
     /// <inheritdoc/>
-    void IValueTaskSource.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _core.OnCompleted(continuation, state, token, flags);
 }

@@ -2,7 +2,9 @@ using Microsoft.Extensions.Options;
 
 namespace Kahuna.Client.DependencyInjection;
 
-/// <summary>Hands the options' own check to the options framework, with all errors at once. Owned by the container; stateless.</summary>
+/// <summary>
+/// Validates the options for the options framework and reports all errors at once. Owned by the container; stateless.
+/// </summary>
 internal sealed class KahunaClientOptionsValidation : IValidateOptions<KahunaClientOptions>
 {
     /// <inheritdoc/>

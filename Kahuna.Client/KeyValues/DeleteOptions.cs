@@ -1,36 +1,44 @@
 using Kahuna.Client.Connection;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.KeyValues;
 
-/// <summary>Conditions and options of a delete. Conditions combine with AND. Immutable, so one instance may serve many calls at a time.</summary>
+/// <summary>
+/// Conditions and options of a delete; conditions combine with AND. Immutable, so one instance may serve many
+/// concurrent calls.
+/// </summary>
 public sealed record DeleteOptions
 {
-    /// <summary>Durability level, which is part of the key's name; null takes that of the client's options.</summary>
+    /// <summary>The durability, which is part of the key's name; null for the client's.</summary>
     public Durability? Durability { get; init; }
 
-    /// <summary>Delete only while this token's holder has its lock, which is in the same bucket as the key and of the same durability; otherwise the call fails with <see cref="KahunaErrorCode.LockLost"/>. Null: no such demand.</summary>
+    /// <summary>
+    /// Delete only while the token's holder has the lock; otherwise the call fails with
+    /// <see cref="KahunaErrorCode.LockLost"/>. The lock must have the key's bucket and durability. Null for no fence.
+    /// </summary>
     public Fence? Fence { get; init; }
 
-    /// <summary>Delete only if the key holds exactly this value; <see cref="KahunaValue.Null"/> asks for the null value. Null: no such condition.</summary>
+    /// <summary>
+    /// Delete only if the key holds exactly this value; <see cref="KahunaValue.Null"/> compares with the null value.
+    /// Null for no condition.
+    /// </summary>
     public KahunaValue? OnlyIfValue { get; init; }
 
-    /// <summary>Delete only if the key is at exactly this revision, 1 or greater. Null: no such condition.</summary>
-    public long? OnlyIfRevision { get; init; }
+    /// <summary>Delete only if the key is at exactly this revision, 1 or greater. Null for no condition.</summary>
+    public Revision? OnlyIfRevision { get; init; }
 
-    /// <summary>The revision that is deleted is not kept in the key's history.</summary>
+    /// <summary>Do not keep the deleted revision in the key's history.</summary>
     public bool WithoutHistory { get; init; }
 
-    /// <summary>The result carries the value that was there before.</summary>
+    /// <summary>Return the previous value in the result.</summary>
     public bool ReturnPrevious { get; init; }
 
-    internal void ApplyTo(Operation operation)
+    internal void ApplyTo(ref OperationRequest request)
     {
-        operation.AddFlag(CommandFlags.WithoutHistory, WithoutHistory);
-        operation.AddFlag(CommandFlags.ReturnPrevious, ReturnPrevious);
-        operation.AddComparison(OnlyIfValue, OnlyIfRevision);
-        Fence?.ApplyTo(operation);
+        request.AddFlag(CommandFlags.WithoutHistory, WithoutHistory);
+        request.AddFlag(CommandFlags.ReturnPrevious, ReturnPrevious);
+        request.AddComparison(OnlyIfValue, OnlyIfRevision);
+        Fence?.ApplyTo(ref request);
     }
 }

@@ -2,12 +2,15 @@ using Kahuna.Client.Locks;
 
 namespace Kahuna.Client.KeyValues;
 
-/// <summary>Options of an increment. Immutable, so one instance may serve many calls at a time.</summary>
+/// <summary>Options of an increment. Immutable, so one instance may serve many concurrent calls.</summary>
 public sealed record IncrementOptions
 {
-    /// <summary>Durability level, which is part of the key's name; null takes that of the client's options.</summary>
+    /// <summary>The durability, which is part of the key's name; null for the client's.</summary>
     public Durability? Durability { get; init; }
 
-    /// <summary>Increment only while this token's holder has its lock, which is in the same bucket as the key and of the same durability; otherwise the call fails with <see cref="KahunaErrorCode.LockLost"/>. Null: no such demand.</summary>
+    /// <summary>
+    /// Increment only while the token's holder has the lock; otherwise the call fails with
+    /// <see cref="KahunaErrorCode.LockLost"/>. The lock must have the key's bucket and durability. Null for no fence.
+    /// </summary>
     public Fence? Fence { get; init; }
 }

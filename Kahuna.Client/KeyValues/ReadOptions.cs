@@ -1,11 +1,14 @@
 namespace Kahuna.Client.KeyValues;
 
-/// <summary>Options of a get or exists. Immutable, so one instance may serve many calls at a time.</summary>
+/// <summary>Options of a get or an exists. Immutable, so one instance may serve many concurrent calls.</summary>
 public sealed record ReadOptions
 {
-    /// <summary>Durability level, which is part of the key's name; null takes that of the client's options.</summary>
+    /// <summary>The durability, which is part of the key's name; null for the client's.</summary>
     public Durability? Durability { get; init; }
 
-    /// <summary>Read what this revision wrote, 1 or greater. Null: the latest. A revision that the key's history no longer holds is answered with <see cref="KahunaErrorCode.RevisionCompacted"/>.</summary>
-    public long? AtRevision { get; init; }
+    /// <summary>
+    /// The revision to read, 1 or greater; null for the latest. A revision that history no longer holds fails with
+    /// <see cref="KahunaErrorCode.RevisionCompacted"/>.
+    /// </summary>
+    public Revision? AtRevision { get; init; }
 }

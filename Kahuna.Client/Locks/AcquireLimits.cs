@@ -2,15 +2,15 @@ using Kahuna.Client.Connection;
 
 namespace Kahuna.Client.Locks;
 
-/// <summary>When an acquire has to be over; in ticks of the connection's clock.</summary>
+/// <summary>The deadlines of one acquire, in ticks of the connection's clock. A value.</summary>
 internal readonly struct AcquireLimits
 {
     private readonly ConnectionClock _clock;
     private readonly long _limit;
 
-    /// <param name="clock">The connection's clock; the acquire begins now.</param>
-    /// <param name="wait">For how long the caller waits for the lock; null: not at all.</param>
-    /// <param name="requestTimeout">How long a request may take.</param>
+    /// <param name="clock">The connection's clock; the acquire starts now.</param>
+    /// <param name="wait">How long the caller waits for the lock; null not to wait.</param>
+    /// <param name="requestTimeout">The duration limit of one request.</param>
     public AcquireLimits(ConnectionClock clock, TimeSpan? wait, long requestTimeout)
     {
         _clock = clock;
@@ -21,12 +21,12 @@ internal readonly struct AcquireLimits
 
     public long Begun { get; }
 
-    /// <summary>Until then the caller waits for the lock.</summary>
+    /// <summary>Until when the caller waits for the lock.</summary>
     public long Until { get; }
 
-    /// <summary>What is left of the wait and of the one request timeout after it; never negative.</summary>
+    /// <summary>The rest of the wait plus one request timeout; never negative.</summary>
     public TimeSpan Left => _clock.Span(Math.Max(0, _limit - _clock.Now));
 
-    /// <summary>Nothing is left.</summary>
+    /// <summary>True when nothing is left.</summary>
     public bool IsOver => _limit <= _clock.Now;
 }

@@ -1,48 +1,60 @@
 using System.Collections.Concurrent;
 using System.Runtime.CompilerServices;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// Brings a claim to its grant: asks for the lock, waits in the queue, makes sure that a grant that comes late still lasts, and gives up what its caller does not wait for any more. Part of a
-/// <see cref="KahunaClient"/>; any thread.
+/// The acquire protocol: claims the lock, waits in the queue, verifies that a late grant is still usable, and abandons
+/// claims whose callers no longer wait. Part of a <see cref="KahunaClient"/>; any thread.
 /// </summary>
-internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
+internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
 {
-    /// <summary>Grants that were over before they could be used, after which a caller who does not wait is told.</summary>
+    /// <summary>
+    /// A caller that does not wait gives up after this many grants that ended before they could be used.
+    /// </summary>
     private const int DeadGrantsMax = 3;
 
-    /// <summary>For so long an answer may be held back however short the lease is: asking more often would be polling.</summary>
+    /// <summary>The shortest hold of a long poll, however short the lease: a shorter one would be polling.</summary>
     private const long HoldMsMin = 500;
 
-    /// <summary>Far longer than anything takes to be given back; a wait that no server accepts is refused afterwards.</summary>
-    private static readonly TimeSpan s_leavingTimeMax = TimeSpan.FromHours(1);
+    /// <summary>The longest wait for an earlier call's claim to be abandoned; far longer than that takes.</summary>
+    private static readonly TimeSpan s_abandonTimeMax = TimeSpan.FromHours(1);
 
-    /// <summary>For so long the disposal of the client waits for what is being given back.</summary>
-    private static readonly TimeSpan s_partingTime = TimeSpan.FromSeconds(1);
+    /// <summary>How long the disposal of the client waits for claims to be abandoned.</summary>
+    private static readonly TimeSpan s_closeTimeMax = TimeSpan.FromSeconds(1);
 
-    private readonly ConcurrentDictionary<(string Resource, Durability Durability, string Owner), Task> _leaving = new();
+    private readonly ConcurrentDictionary<(string Resource, Durability Durability, string Owner), Task> _abandoning =
+        new();
     private readonly ConcurrentDictionary<Task, bool> _running = new();
     private readonly ConcurrentDictionary<WaitingClaim, bool> _waiting = new();
     private readonly SharedClaims _shared = new();
     private volatile bool _isClosing;
 
-    public LockCalls Calls => calls;
+    public LockOperations Calls => calls;
 
-    /// <summary>Gets the lock.</summary>
-    /// <param name="wish">Which lock, and how.</param>
-    /// <param name="wait">For how long it may take, and, while no node answers, for longer by up to the request timeout; null: if the lock is free.</param>
-    /// <param name="options">Who asks, and what the handle does afterwards; null for the defaults.</param>
-    /// <param name="ct">Ends the wait; what was asked for is then given back in the background.</param>
+    /// <summary>Acquires the lock.</summary>
+    /// <param name="request">The lock and its mode.</param>
+    /// <param name="wait">
+    /// How long to wait for the lock; up to one request timeout more while no node answers. Null: only if the lock is
+    /// free.
+    /// </param>
+    /// <param name="options">Owner, note and renewal; null for the defaults.</param>
+    /// <param name="ct">Ends the wait; the claim is then abandoned in the background.</param>
     /// <returns>The handle; null when the lock is not free and the caller does not wait.</returns>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    public async ValueTask<LockHandle?> AcquireAsync(LockWish wish, TimeSpan? wait, LockOptions? options, CancellationToken ct)
+    public async ValueTask<LockHandle?> AcquireAsync(
+        LockRequest request, TimeSpan? wait, LockOptions? options, CancellationToken ct)
     {
-        ObjectDisposedException.ThrowIf(_isClosing, typeof(KahunaClient));
+        if (_isClosing)
+        {
+            throw OperationErrors.Closed();
+        }
+
         options ??= LockOptions.Default;
-        LockClaim claim = LockClaim.Of(in wish, options, calls.Owners);
+        OwnerClaim claim = OwnerClaim.Of(in request, options, calls.Owners);
         if (ct.IsCancellationRequested)
         {
             throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
@@ -54,34 +66,41 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             return await AcquireAsync(claim, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
         }
 
-        if (_leaving.TryGetValue(KeyOf(in claim), out Task? leaving) && !await HasLeftAsync(leaving, limits, ct).ConfigureAwait(calls.CapturesContext))
+        if (_abandoning.TryGetValue(KeyOf(in claim), out Task? abandoning)
+            && !await IsAbandonedAsync(abandoning, limits, ct).ConfigureAwait(calls.CapturesContext))
         {
-            return wait is null ? null : throw Failures.LockBusy(claim.Resource, wait.Value);
+            return wait is null ? null : throw OperationErrors.LockBusy(claim.Resource, wait.Value);
         }
 
         using SharedClaims.Call sharing = _shared.Enter(KeyOf(in claim), waits: wait is not null);
-        using NamedLeases.Ask ask = calls.Named.Enter(claim.Key);
-        return await AcquireAsync(claim with { Sharing = sharing, Ask = ask }, wait, limits, options, ct).ConfigureAwait(calls.CapturesContext);
+        using NamedLeases.PendingAcquire pending = calls.Named.BeginAcquire(claim.Key);
+        return await AcquireAsync(
+            claim with { Sharing = sharing, Pending = pending }, wait, limits, options, ct)
+            .ConfigureAwait(calls.CapturesContext);
     }
 
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<LockHandle?> AcquireAsync(LockClaim claim, TimeSpan? wait, AcquireLimits limits, LockOptions options, CancellationToken ct)
+    private async ValueTask<LockHandle?> AcquireAsync(
+        OwnerClaim claim, TimeSpan? wait, AcquireLimits limits, LockOptions options, CancellationToken ct)
     {
         long? waitMs = wait is { } whole ? ConnectionClock.WholeMs(whole) : null;
-        long known = 0;
+        FencingToken known = default;
         for (int dead = 1; ; dead++)
         {
-            claim.Ask?.Begin();
+            claim.Pending?.Begin();
             long sent = calls.Clock.Now;
             LockReply reply;
             try
             {
                 ValueTask<LockReply> call = calls.AcquireAsync(in claim, waitMs, limits.Left);
-                reply = await (ct.CanBeCanceled && !call.IsCompleted ? UnlessCanceledAsync(claim, AsTaskAsync(call), ct) : call).ConfigureAwait(calls.CapturesContext);
+                ValueTask<LockReply> answer = ct.CanBeCanceled && !call.IsCompleted
+                    ? UnlessCanceledAsync(claim, AsTaskAsync(call), ct)
+                    : call;
+                reply = await answer.ConfigureAwait(calls.CapturesContext);
             }
-            catch (KahunaException failure) when (failure.Outcome != OperationOutcome.DidNotHappen || known != 0)
+            catch (KahunaException failure) when (failure.Outcome != OperationOutcome.DidNotHappen || !known.IsNone)
             {
-                Leave(in claim, failure.Outcome == OperationOutcome.DidNotHappen ? known : 0, null);
+                Abandon(in claim, failure.Outcome == OperationOutcome.DidNotHappen ? known : default, null);
                 throw;
             }
 
@@ -90,10 +109,10 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 return null;
             }
 
-            (long Token, long Begun) grant = reply.Status == OutcomeStatus.Applied
-                ? (reply.Revision, sent)
+            (FencingToken Token, long Begun) grant = reply.Status == OutcomeStatus.Applied
+                ? (reply.Token, sent)
                 : await WaitAsync(claim, reply, sent, limits, ct).ConfigureAwait(calls.CapturesContext);
-            LockHandle? handle = grant.Token == 0 ? null
+            LockHandle? handle = grant.Token.IsNone ? null
                 : IsFresh(in claim, grant.Begun) ? LockHandle.Begin(calls, keeper, in claim, grant, options)
                 : await TakeLateAsync(claim, grant, options, limits, ct).ConfigureAwait(calls.CapturesContext);
             if (handle is not null)
@@ -101,49 +120,62 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 return handle;
             }
 
-            // The claim was given up, its lease was over before it could be used, or another call of its owner has given it back: the same owner asks again.
-            bool isGivenBack = grant.Token != 0 && claim.Ask?.IsOver(grant.Token) == true;
-            known = isGivenBack ? 0 : grant.Token;
+            // The claim was given up, its lease ended before it could be used, or another call of its owner released
+            // it: the same owner claims again.
+            bool isGivenBack = !grant.Token.IsNone && claim.Pending?.IsEnded(grant.Token) == true;
+            known = isGivenBack ? default : grant.Token;
             if (_isClosing)
             {
-                throw Failures.Disposed(mayHaveHappened: known != 0);
+                throw OperationErrors.Disposed(mayHaveHappened: !known.IsNone);
             }
 
             waitMs = wait is null ? null : calls.Clock.Ms(limits.Until - calls.Clock.Now);
             if (waitMs <= 0 || (wait is null && (dead == DeadGrantsMax || limits.IsOver)))
             {
-                return isGivenBack && wait is null ? null : throw (known == 0 ? Failures.LockBusy(claim.Resource, wait ?? default) : TooShort(in claim, grant.Token));
+                return isGivenBack && wait is null ? null
+                    : throw (known.IsNone
+                        ? OperationErrors.LockBusy(claim.Resource, wait ?? default)
+                        : TooShort(in claim, grant.Token));
             }
         }
     }
 
-    /// <summary>The client is about to be disposed: places in queues are given back, and what is on its way has a moment to get there.</summary>
+    /// <summary>
+    /// Before the client's disposal: gives up places in queues and waits a moment for pending releases.
+    /// </summary>
     public async ValueTask CloseAsync()
     {
         _isClosing = true;
         foreach (WaitingClaim waiting in _waiting.Keys)
         {
-            LeaveQueue(waiting);
+            AbandonPlace(waiting);
         }
 
         try
         {
-            await Task.WhenAll(_running.Keys).WaitAsync(s_partingTime, calls.Time).ConfigureAwait(calls.CapturesContext);
+            await Task.WhenAll(_running.Keys)
+                .WaitAsync(s_closeTimeMax, calls.Time).ConfigureAwait(calls.CapturesContext);
         }
         catch (TimeoutException)
         {
-            // The leader gives up a claim that nobody asks about, and a lease ends by itself.
+            // The leader drops a claim that is no longer polled, and a lease expires.
         }
     }
 
-    private static (string Resource, Durability Durability, string Owner) KeyOf(in LockClaim claim) => (claim.Resource, (Durability)(byte)claim.Durability, claim.OwnerText);
+    private static (string Resource, Durability Durability, string Owner) KeyOf(in OwnerClaim claim) =>
+        (claim.Resource, claim.Durability, claim.OwnerText);
 
-    /// <summary>What an earlier call of this owner gives back must not be what this one gets. False: it could not give it back in time.</summary>
-    private async ValueTask<bool> HasLeftAsync(Task leaving, AcquireLimits limits, CancellationToken ct)
+    /// <summary>
+    /// Waits until an earlier claim of this owner is abandoned, so that its release cannot hit the new one. False when
+    /// time runs out.
+    /// </summary>
+    private async ValueTask<bool> IsAbandonedAsync(Task abandoning, AcquireLimits limits, CancellationToken ct)
     {
         try
         {
-            await leaving.WaitAsync(limits.Left < s_leavingTimeMax ? limits.Left : s_leavingTimeMax, calls.Time, ct).ConfigureAwait(calls.CapturesContext);
+            await abandoning.WaitAsync(
+                limits.Left < s_abandonTimeMax ? limits.Left : s_abandonTimeMax, calls.Time, ct)
+                .ConfigureAwait(calls.CapturesContext);
             return true;
         }
         catch (TimeoutException)
@@ -156,8 +188,9 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
     }
 
-    /// <summary>The answer to a claim, unless the caller gives up first: the claim then goes on in the background, and what it gets is given back.</summary>
-    private async ValueTask<LockReply> UnlessCanceledAsync(LockClaim claim, Task<LockReply> answer, CancellationToken ct)
+    /// <summary>The answer to a claim. If the caller cancels first, the claim is abandoned in the background.</summary>
+    private async ValueTask<LockReply> UnlessCanceledAsync(
+        OwnerClaim claim, Task<LockReply> answer, CancellationToken ct)
     {
         try
         {
@@ -165,26 +198,32 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
         catch (OperationCanceledException)
         {
-            Leave(in claim, 0, answer);
+            Abandon(in claim, default, answer);
             throw new KahunaCanceledException(OperationOutcome.Unknown, ct);
         }
     }
 
-    /// <summary>As <see cref="ValueTask{TResult}.AsTask"/>, and goes on where the client does.</summary>
-    private async Task<LockReply> AsTaskAsync(ValueTask<LockReply> call) => await call.ConfigureAwait(calls.CapturesContext);
+    /// <summary>As <see cref="ValueTask{TResult}.AsTask"/>, but continues in the client's context.</summary>
+    private async Task<LockReply> AsTaskAsync(ValueTask<LockReply> call) =>
+        await call.ConfigureAwait(calls.CapturesContext);
 
-    /// <summary>Waits in the queue until the claim is granted; a token of 0 says that there is no such claim any more. What fails leaves the queue.</summary>
-    private async ValueTask<(long Token, long Begun)> WaitAsync(LockClaim claim, LockReply queued, long sent, AcquireLimits limits, CancellationToken ct)
+    /// <summary>
+    /// Waits in the queue until the claim is granted; token 0 when the claim no longer exists. A failure abandons the
+    /// place.
+    /// </summary>
+    private async ValueTask<(FencingToken Token, long Begun)> WaitAsync(
+        OwnerClaim claim, LockReply queued, long sent, AcquireLimits limits, CancellationToken ct)
     {
         LeaseClock clock = new(calls.Clock);
         clock.Heard(sent, queued.Number);
-        WaitingClaim waiting = new(claim, queued.Revision);
+        WaitingClaim waiting = new(claim, queued.Token);
         _waiting.TryAdd(waiting, true);
         try
         {
             while (true)
             {
-                (LockReply? answer, long asked) = await AskAsync(claim, queued.Revision, limits, ct).ConfigureAwait(calls.CapturesContext);
+                (LockReply? answer, long asked) = await AskAsync(claim, queued.Token, limits, ct)
+                    .ConfigureAwait(calls.CapturesContext);
                 if (answer is not { } reply)
                 {
                     continue;
@@ -198,28 +237,28 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
                 clock.Heard(asked, reply.ClusterMs ?? reply.Number);
                 if (reply.Status == OutcomeStatus.Found)
                 {
-                    return (queued.Revision, BegunAt(clock, reply.Number, claim.Lease));
+                    return (queued.Token, BegunAt(clock, reply.Number, claim.Lease));
                 }
             }
         }
         catch (OperationCanceledException)
         {
-            LeaveQueue(waiting);
+            AbandonPlace(waiting);
             throw new KahunaCanceledException(OperationOutcome.Unknown, ct);
         }
         catch (TimeoutException)
         {
-            LeaveQueue(waiting);
-            throw Failures.LockBusy(claim.Resource, calls.Clock.Span(limits.Until - limits.Begun));
+            AbandonPlace(waiting);
+            throw OperationErrors.LockBusy(claim.Resource, calls.Clock.Span(limits.Until - limits.Begun));
         }
         catch (KahunaException failure)
         {
-            LeaveQueue(waiting);
-            throw Failures.ClaimIsMade(failure);
+            AbandonPlace(waiting);
+            throw OperationErrors.ClaimIsMade(failure);
         }
         catch
         {
-            LeaveQueue(waiting);
+            AbandonPlace(waiting);
             throw;
         }
         finally
@@ -229,21 +268,26 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
     }
 
     /// <summary>
-    /// When a lease that ends at a moment of cluster time began, or earlier. It began before it was told of, whatever the clocks say; from then on the margin of the lease covers them.
+    /// The start of a lease that ends at a given cluster time, or an earlier moment. It never returns a later moment
+    /// than now, because the lease began before the reply was sent.
     /// </summary>
-    private long BegunAt(LeaseClock clock, long endMs, TimeSpan lease) => Math.Min(clock.At(endMs - ConnectionClock.WholeMs(lease)), calls.Clock.Now);
+    private long BegunAt(LeaseClock clock, long endMs, TimeSpan lease) =>
+        Math.Min(clock.At(endMs - ConnectionClock.WholeMs(lease)), calls.Clock.Now);
 
-    /// <summary>Gives a place in the queue back, unless that was done.</summary>
-    private void LeaveQueue(WaitingClaim waiting)
+    /// <summary>Abandons a place in the queue, once.</summary>
+    private void AbandonPlace(WaitingClaim waiting)
     {
         if (_waiting.TryRemove(waiting, out _))
         {
-            Leave(waiting.Claim, waiting.Token, null);
+            Abandon(waiting.Claim, waiting.Token, null);
         }
     }
 
-    /// <summary>Asks once how the claim stands; also says when it asked. Null: nobody answered, and there is time to ask again.</summary>
-    private async ValueTask<(LockReply? Reply, long Asked)> AskAsync(LockClaim claim, long token, AcquireLimits limits, CancellationToken ct)
+    /// <summary>
+    /// Polls the claim once; also returns when it asked. Null when nobody answered and there is time to ask again.
+    /// </summary>
+    private async ValueTask<(LockReply? Reply, long Asked)> AskAsync(
+        OwnerClaim claim, FencingToken token, AcquireLimits limits, CancellationToken ct)
     {
         long left = limits.Until - calls.Clock.Now;
         if (left <= 0)
@@ -251,38 +295,57 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
             throw new TimeoutException();
         }
 
-        await calls.Gate.EnterAsync(calls.Clock.Span(left), ct).ConfigureAwait(calls.CapturesContext);
+        await calls.Waits.EnterAsync(calls.Clock.Span(left), ct).ConfigureAwait(calls.CapturesContext);
         try
         {
             long asked = calls.Clock.Now;
-            long holdMs = Math.Clamp(calls.Clock.Ms(limits.Until - asked), 0, Math.Min(calls.Gate.NextHoldMs, HoldMsOf(in claim)));
-            return (await calls.AwaitAsync(in claim, token, holdMs, limits.Left - TimeSpan.FromMilliseconds(holdMs), ct).ConfigureAwait(calls.CapturesContext), asked);
+            long holdMs = Math.Clamp(
+                calls.Clock.Ms(limits.Until - asked), 0, Math.Min(calls.Waits.NextHoldMs, HoldMsOf(in claim)));
+            return (
+                await calls.AwaitAsync(
+                    in claim, token, holdMs, limits.Left - TimeSpan.FromMilliseconds(holdMs), ct)
+                    .ConfigureAwait(calls.CapturesContext),
+                asked);
         }
-        catch (KahunaException failure) when (failure.Code is KahunaErrorCode.DeadlineExceeded or KahunaErrorCode.Unavailable or KahunaErrorCode.Overloaded && calls.Clock.Now < limits.Until)
+        catch (KahunaException failure) when (calls.Clock.Now < limits.Until
+            && failure.Code is KahunaErrorCode.DeadlineExceeded
+                or KahunaErrorCode.Unavailable
+                or KahunaErrorCode.Overloaded)
         {
-            // Each of these has taken a whole request timeout.
+            // Each of these took a whole request timeout.
             return default;
         }
         finally
         {
-            calls.Gate.Leave();
+            calls.Waits.Exit();
         }
     }
 
-    /// <summary>A third of the lease: when the leader does not answer by then, and another node has to be asked, the lease of a grant still lasts.</summary>
-    private static long HoldMsOf(in LockClaim claim) => Math.Max(HoldMsMin, (long)claim.Lease.TotalMilliseconds / 3);
+    /// <summary>
+    /// A third of the lease: if the leader does not answer by then and another node is asked, a granted lease still
+    /// lasts.
+    /// </summary>
+    private static long HoldMsOf(in OwnerClaim claim) => Math.Max(HoldMsMin, (long)claim.Lease.TotalMilliseconds / 3);
 
-    /// <summary>Enough of the lease is left for the handle's own renewals.</summary>
-    private bool IsFresh(in LockClaim claim, long begun) => LockHandle.UsableUntil(calls.Clock, begun, claim.Lease) - calls.Clock.Now > calls.Clock.Of(claim.Lease / 3);
+    /// <summary>True when enough of the lease is left for the handle's own renewals.</summary>
+    private bool IsFresh(in OwnerClaim claim, long begun) =>
+        LockHandle.UsableUntil(calls.Clock, begun, claim.Lease) - calls.Clock.Now > calls.Clock.Of(claim.Lease / 3);
 
-    /// <summary>By this clock the grant is over, or nearly: it counts if it can be renewed.</summary>
-    private async ValueTask<LockHandle?> TakeLateAsync(LockClaim claim, (long Token, long Begun) grant, LockOptions options, AcquireLimits limits, CancellationToken ct)
+    /// <summary>The lease has ended or nearly so by this clock: the grant counts only if it can be renewed.</summary>
+    private async ValueTask<LockHandle?> TakeLateAsync(
+        OwnerClaim claim,
+        (FencingToken Token, long Begun) grant,
+        LockOptions options,
+        AcquireLimits limits,
+        CancellationToken ct)
     {
         try
         {
             long sent = calls.Clock.Now;
-            LockReply reply = await calls.ExtendSoonAsync(in claim, grant.Token, limits.Left, ct).ConfigureAwait(calls.CapturesContext);
-            return reply.Status == OutcomeStatus.Applied && LockHandle.UsableUntil(calls.Clock, sent, claim.Lease) > calls.Clock.Now
+            LockReply reply = await calls.ExtendSoonAsync(in claim, grant.Token, limits.Left, ct)
+                .ConfigureAwait(calls.CapturesContext);
+            return reply.Status == OutcomeStatus.Applied
+                && LockHandle.UsableUntil(calls.Clock, sent, claim.Lease) > calls.Clock.Now
                 ? LockHandle.Begin(calls, keeper, in claim, (grant.Token, sent), options)
                 : null;
         }
@@ -290,83 +353,87 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         {
             if (!claim.IsNamed)
             {
-                Leave(in claim, grant.Token, null);
+                Abandon(in claim, grant.Token, null);
             }
 
             throw failure switch
             {
-                KahunaException { Outcome: OperationOutcome.DidNotHappen } unsent => Failures.ClaimIsMade(unsent),
+                KahunaException { Outcome: OperationOutcome.DidNotHappen } unsent =>
+                    OperationErrors.ClaimIsMade(unsent),
                 KahunaCanceledException => new KahunaCanceledException(OperationOutcome.Unknown, ct),
                 _ => failure,
             };
         }
     }
 
-    /// <summary>No grant came in time to be used; what the cluster may still have is given back.</summary>
-    private KahunaException TooShort(in LockClaim claim, long token)
+    /// <summary>No grant arrived in time to be used; releases what the cluster may still have.</summary>
+    private KahunaException TooShort(in OwnerClaim claim, FencingToken token)
     {
         if (!claim.IsNamed)
         {
-            Leave(in claim, token, null);
+            Abandon(in claim, token, null);
         }
 
-        return Failures.LeaseTooShort(claim.Resource, claim.Lease);
+        return OperationErrors.LeaseTooShort(claim.Resource, claim.Lease);
     }
 
-    /// <summary>Gives up in the background what is not waited for any more.</summary>
-    /// <param name="claim">Who asked for which lock.</param>
-    /// <param name="token">The token of the claim; 0: not known.</param>
-    /// <param name="answer">The answer to the claim, which is still to come; null: it was lost.</param>
-    private void Leave(in LockClaim claim, long token, Task<LockReply>? answer)
+    /// <summary>Abandons a claim in the background.</summary>
+    /// <param name="claim">The claim.</param>
+    /// <param name="token">The claim's token; 0 when unknown.</param>
+    /// <param name="answer">The pending answer to the claim; null when it was lost.</param>
+    private void Abandon(in OwnerClaim claim, FencingToken token, Task<LockReply>? answer)
     {
-        LockClaim left = claim;
+        OwnerClaim abandoned = claim;
         if (claim.Sharing is { } sharing && !sharing.ExitAsLast())
         {
             // Other calls of this owner wait with the same claim.
             return;
         }
 
-        Task leaving = calls.Start(() => LeaveAsync(left, token, answer));
-        _running.TryAdd(leaving, true);
-        _ = EndAsync(leaving);
+        Task abandoning = calls.Start(() => AbandonAsync(abandoned, token, answer));
+        _running.TryAdd(abandoning, true);
+        _ = EndAsync(abandoning);
         if (claim.IsNamed)
         {
             (string Resource, Durability Durability, string Owner) key = KeyOf(in claim);
-            _ = ForgetAsync(key, _leaving.AddOrUpdate(key, leaving, (_, before) => Task.WhenAll(before, leaving)));
+            _ = ForgetAsync(
+                key, _abandoning.AddOrUpdate(key, abandoning, (_, before) => Task.WhenAll(before, abandoning)));
         }
     }
 
-    private async Task EndAsync(Task leaving)
+    private async Task EndAsync(Task abandoning)
     {
-        await leaving.ConfigureAwait(calls.CapturesContext);
-        _running.TryRemove(leaving, out _);
+        await abandoning.ConfigureAwait(calls.CapturesContext);
+        _running.TryRemove(abandoning, out _);
     }
 
-    private async Task ForgetAsync((string Resource, Durability Durability, string Owner) key, Task leaving)
+    private async Task ForgetAsync((string Resource, Durability Durability, string Owner) key, Task abandoning)
     {
-        await leaving.ConfigureAwait(calls.CapturesContext);
-        _leaving.TryRemove(KeyValuePair.Create(key, leaving));
+        await abandoning.ConfigureAwait(calls.CapturesContext);
+        _abandoning.TryRemove(KeyValuePair.Create(key, abandoning));
     }
 
-    private async Task LeaveAsync(LockClaim claim, long token, Task<LockReply>? answer)
+    private async Task AbandonAsync(OwnerClaim claim, FencingToken token, Task<LockReply>? answer)
     {
         try
         {
-            token = token != 0 ? token : await FindAsync(claim, answer).ConfigureAwait(calls.CapturesContext);
-            if (token != 0)
+            token = !token.IsNone ? token : await FindAsync(claim, answer).ConfigureAwait(calls.CapturesContext);
+            if (!token.IsNone)
             {
-                // Another call of an owner that the caller has named may have been granted the lock by now.
-                await calls.ReleaseAsync(in claim, token, onlyPlace: claim.IsNamed, CancellationToken.None).ConfigureAwait(calls.CapturesContext);
+                // Another call of a named owner may have been granted the lock by now.
+                await calls.ReleaseAsync(
+                    in claim, token, onlyPlace: claim.IsNamed, CancellationToken.None)
+                    .ConfigureAwait(calls.CapturesContext);
             }
         }
         catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
         {
-            // The leader gives up a claim that nobody asks about, and a lease ends by itself.
+            // The leader drops a claim that is no longer polled, and a lease expires.
         }
     }
 
-    /// <summary>The token under which the claim is to be given up; 0: there is nothing to give up.</summary>
-    private async ValueTask<long> FindAsync(LockClaim claim, Task<LockReply>? answer)
+    /// <summary>The token under which to abandon the claim; 0 when there is nothing to abandon.</summary>
+    private async ValueTask<FencingToken> FindAsync(OwnerClaim claim, Task<LockReply>? answer)
     {
         LockReply? reply = null;
         try
@@ -375,22 +442,27 @@ internal sealed class Acquirer(LockCalls calls, LeaseKeeper keeper)
         }
         catch (KahunaException failure) when (failure.Outcome != OperationOutcome.DidNotHappen)
         {
-            // As if there had been no answer.
+            // Handled as a lost answer.
         }
 
-        // Who asks again as the same owner learns the token; for a lease and a wait so short that they leave nothing behind.
+        // Claiming again as the same owner returns the token. Lease and wait are so short that they leave nothing
+        // behind.
         TimeSpan shortest = TimeSpan.FromMilliseconds(1);
-        LockReply found = reply ?? await calls.AcquireAsync(claim with { Lease = shortest }, waitMs: 1, patience: null).ConfigureAwait(calls.CapturesContext);
+        LockReply found = reply
+            ?? await calls.AcquireAsync(claim with { Lease = shortest }, waitMs: 1, patience: null)
+                .ConfigureAwait(calls.CapturesContext);
 
-        // An owner that the caller has named may have had the lock before, and other handles rely on it: its lease goes on as it is.
-        return found.Status == OutcomeStatus.Queued || (found.Status == OutcomeStatus.Applied && !claim.IsNamed) ? found.Revision : 0;
+        // A named owner may have held the lock before, and other handles rely on it: its lease stays.
+        return found.Status == OutcomeStatus.Queued || (found.Status == OutcomeStatus.Applied && !claim.IsNamed)
+            ? found.Token
+            : default;
     }
 
     /// <summary>A claim that waits in the queue.</summary>
-    private sealed class WaitingClaim(in LockClaim claim, long token)
+    private sealed class WaitingClaim(in OwnerClaim claim, FencingToken token)
     {
-        public LockClaim Claim { get; } = claim;
+        public OwnerClaim Claim { get; } = claim;
 
-        public long Token => token;
+        public FencingToken Token => token;
     }
 }

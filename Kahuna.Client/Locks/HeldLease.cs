@@ -1,31 +1,31 @@
 using System.Runtime.CompilerServices;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// The lease behind a <see cref="LockHandle"/>: renews itself, knows until when the lock is surely held, and tells the
-/// holder when it is lost. Held by the <see cref="LeaseKeeper"/> until it is over. It knows its handle weakly: a handle
-/// that the application has forgotten can neither be given back nor used, so its lease is renewed no more. Any thread.
+/// The lease behind a <see cref="LockHandle"/>: renews itself, knows until when the lock is certainly held, and signals
+/// its loss. Kept by the <see cref="LeaseKeeper"/> until it ends. It references its handle weakly: a handle that the
+/// application has dropped can be neither used nor released, so its lease is no longer renewed. Any thread.
 /// </summary>
 internal sealed class HeldLease
 {
     /// <summary>
-    /// Alarms that are late and what lies between reading a clock and acting on it. Clocks come on top.
+    /// Allowance for late alarms and for the time between reading a clock and acting on it. Clock drift comes on top.
     /// </summary>
     private static readonly TimeSpan s_latenessMax = TimeSpan.FromMilliseconds(500);
 
-    /// <summary>Of a lease that is too short for all of that, the margin takes one part in so many.</summary>
+    /// <summary>The margin takes at most this fraction of a short lease.</summary>
     private const long MarginPartsMax = 10;
 
     private static readonly TimeSpan s_retryPauseMax = TimeSpan.FromSeconds(1);
 
     private const long Never = long.MaxValue;
 
-    private readonly LockCalls _calls;
+    private readonly LockOperations _calls;
     private readonly LeaseKeeper _keeper;
-    private readonly LockClaim _claim;
+    private readonly OwnerClaim _claim;
     private readonly long _renewUntil;
     private readonly WeakReference<LockHandle> _handle = new(null!);
     private LockHandle? _keptHandle;
@@ -34,7 +34,8 @@ internal sealed class HeldLease
     private long _renewAt;
     private volatile bool _isReleased;
 
-    private HeldLease(LockCalls calls, LeaseKeeper keeper, in LockClaim claim, long token, LockOptions options)
+    private HeldLease(
+        LockOperations calls, LeaseKeeper keeper, in OwnerClaim claim, FencingToken token, LockOptions options)
     {
         _calls = calls;
         _keeper = keeper;
@@ -44,20 +45,20 @@ internal sealed class HeldLease
             : options.RenewFor is { } ceiling ? calls.Clock.After(ceiling) : Never;
     }
 
-    /// <summary>Who holds which lock.</summary>
-    public LockClaim Claim => _claim;
+    /// <summary>The claim that was granted.</summary>
+    public OwnerClaim Claim => _claim;
 
     /// <summary>The fencing token.</summary>
-    public long Token { get; }
+    public FencingToken Token { get; }
 
-    /// <summary>Code after an await goes on in the context that the ports name.</summary>
+    /// <summary>True when continuations run in the context that the ports name.</summary>
     public bool CapturesContext => _calls.CapturesContext;
 
-    /// <summary>Gave the lock back, and the cluster has answered.</summary>
+    /// <summary>The lock was released and the cluster has confirmed it.</summary>
     public bool IsReleased => _isReleased;
 
     /// <summary>
-    /// For how long the lock is surely held, if no renewal succeeds; zero when it is lost or was given back.
+    /// How long the lock is certainly held without a further renewal; zero when it is lost or released.
     /// </summary>
     public TimeSpan Remaining => TryStillHeld(out long left) ? _calls.Clock.Span(left) : TimeSpan.Zero;
 
@@ -71,7 +72,7 @@ internal sealed class HeldLease
                 Interlocked.CompareExchange(ref _lost, new CancellationTokenSource(), null);
             }
 
-            // After it is there, so that whoever loses the lock meanwhile sees it or is seen here.
+            // Checked after the source exists, so that a concurrent loss either finds it or is found here.
             if (!TryStillHeld(out _))
             {
                 Cancel(_lost);
@@ -81,25 +82,29 @@ internal sealed class HeldLease
         }
     }
 
-    /// <summary>Its moment in the <see cref="LeaseKeeper"/>, which guards it.</summary>
+    /// <summary>When the lease is due in the <see cref="LeaseKeeper"/>, which guards it.</summary>
     public long Due { get; set; }
 
-    /// <summary>Its place there; 0: none.</summary>
+    /// <summary>Its index in the keeper's heap; 0 for none.</summary>
     public int Place { get; set; }
 
-    /// <summary>A lease that began at a moment is relied on until this one.</summary>
+    /// <summary>Until when a lease that began at a given moment is relied on.</summary>
     public static long UsableUntil(ConnectionClock clock, long begun, TimeSpan lease) =>
         begun + clock.Of(lease - Margin(lease));
 
-    /// <summary>Hands a grant out; null when another call of its owner has given it back meanwhile.</summary>
+    /// <summary>Creates the handle of a grant; null when another call of its owner has released it meanwhile.</summary>
     public static LockHandle? Begin(
-        LockCalls calls, LeaseKeeper keeper, in LockClaim claim, (long Token, long Begun) grant, LockOptions options)
+        LockOperations calls,
+        LeaseKeeper keeper,
+        in OwnerClaim claim,
+        (FencingToken Token, long Begun) grant,
+        LockOptions options)
     {
         HeldLease lease = new(calls, keeper, in claim, grant.Token, options);
         LockHandle handle = new(lease);
         lease._handle.SetTarget(handle);
 
-        // When the collector looks is not part of a simulated run.
+        // The timing of garbage collection is not part of a simulated run.
         lease._keptHandle = calls.CapturesContext ? handle : null;
         lease._heldUntil = UsableUntil(calls.Clock, grant.Begun, claim.Lease);
         lease._renewAt = lease.NextRenewal(lease._heldUntil);
@@ -128,25 +133,25 @@ internal sealed class HeldLease
         TimeSpan asked = lease ?? _claim.Lease;
         long sent = _calls.Clock.Now;
         LockReply reply = await _calls.ExtendAsync(in _claim, Token, asked, ct).ConfigureAwait(_calls.CapturesContext);
-        return TryTakeOn(reply, UsableUntil(_calls.Clock, sent, asked), isLast: false);
+        return TryAdopt(reply, UsableUntil(_calls.Clock, sent, asked), isLast: false);
     }
 
     /// <summary>
-    /// As <see cref="LockHandle.ReleaseAsync"/>. Handles of the same grant lose it before the request leaves, and no call
-    /// that is under way gets one.
+    /// As <see cref="LockHandle.ReleaseAsync"/>. Other handles of the grant lose it before the request is sent, and no
+    /// pending call of the owner gets it.
     /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
     public async ValueTask<bool> ReleaseAsync(CancellationToken ct)
     {
         Lose(isGivenBack: true);
-        using NamedLeases.Parting parting = _calls.Named.GiveBack(in _claim, Token);
+        using NamedLeases.PendingRelease release = _calls.Named.BeginRelease(in _claim, Token);
         LockReply reply = await _calls.ReleaseAsync(in _claim, Token, onlyPlace: false, ct)
             .ConfigureAwait(_calls.CapturesContext);
         _isReleased = true;
         return reply.Status == OutcomeStatus.Applied;
     }
 
-    /// <summary>The keeper's alarm says that the moment has come.</summary>
+    /// <summary>The keeper's alarm: the lease is due.</summary>
     public void OnDue(long now)
     {
         if (!TryStillHeld(out _))
@@ -159,7 +164,7 @@ internal sealed class HeldLease
         {
             if (_handle.TryGetTarget(out _))
             {
-                // On the keeper's own thread it begins there: it needs no thread of the pool before it is written.
+                // On the keeper's own thread the renewal starts there, and needs no pool thread before it is written.
                 _ = _keeper.HasThread ? RenewAsync() : _calls.Start(RenewAsync);
             }
             else
@@ -171,8 +176,8 @@ internal sealed class HeldLease
         Reschedule();
     }
 
-    /// <summary>It is not held any more, or is not known to be.</summary>
-    /// <param name="isGivenBack">The holder itself gives it back and waits for no news of that.</param>
+    /// <summary>The lock is no longer held, or no longer known to be.</summary>
+    /// <param name="isGivenBack">The holder itself releases the lock and waits for no notice.</param>
     public void Lose(bool isGivenBack = false)
     {
         Volatile.Write(ref _heldUntil, long.MinValue);
@@ -185,7 +190,9 @@ internal sealed class HeldLease
         }
     }
 
-    /// <summary>A logger is code of the application: it may block, and the keeper's thread serves other leases.</summary>
+    /// <summary>
+    /// Logs a dropped handle. A logger is application code: it may block, and the keeper's thread serves other leases.
+    /// </summary>
     private void WarnOfForgetting()
     {
         if (_keeper.HasThread)
@@ -198,7 +205,7 @@ internal sealed class HeldLease
         }
     }
 
-    /// <summary>Writes that the handle was collected without being disposed.</summary>
+    /// <summary>Logs that the handle was collected without being disposed.</summary>
     internal void LogForgotten() => LockLog.Forgotten(_calls.Logger, _claim.Resource, Token);
 
     private async Task RenewAsync()
@@ -212,7 +219,7 @@ internal sealed class HeldLease
             long heldUntil = Volatile.Read(ref _heldUntil);
             if (lease == _claim.Lease && UsableUntil(_calls.Clock, sent, lease) <= heldUntil)
             {
-                // The caller has extended it by more meanwhile.
+                // The caller has extended it further meanwhile.
                 Volatile.Write(ref _renewAt, NextRenewal(heldUntil));
                 Reschedule();
             }
@@ -220,20 +227,20 @@ internal sealed class HeldLease
             {
                 LockReply reply = await _calls.RenewAsync(in _claim, Token, lease)
                     .ConfigureAwait(_calls.CapturesContext);
-                TryTakeOn(reply, UsableUntil(_calls.Clock, sent, lease), isLast: lease < _claim.Lease);
+                TryAdopt(reply, UsableUntil(_calls.Clock, sent, lease), isLast: lease < _claim.Lease);
             }
         }
         catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
         {
-            // As long as the lease lasts it is tried again; its end comes by the clock.
+            // The renewal is repeated while the lease lasts; its end comes by the clock.
             TimeSpan pause = TimeSpan.FromTicks(Math.Min(_claim.Lease.Ticks / 10, s_retryPauseMax.Ticks));
             Volatile.Write(ref _renewAt, _calls.Clock.Now + _calls.Clock.Of(pause));
             Reschedule();
         }
     }
 
-    /// <summary>An extension was answered.</summary>
-    private bool TryTakeOn(LockReply reply, long usableUntil, bool isLast)
+    /// <summary>Takes over the reply to an extension: a later end, or the loss of the lock.</summary>
+    private bool TryAdopt(LockReply reply, long usableUntil, bool isLast)
     {
         if (reply.Status != OutcomeStatus.Applied)
         {
@@ -261,7 +268,7 @@ internal sealed class HeldLease
         return false;
     }
 
-    /// <summary>When a third of the lease is over; never past the ceiling.</summary>
+    /// <summary>When a third of the lease has passed; never after the limit of renewals.</summary>
     private long NextRenewal(long heldUntil)
     {
         long full = UsableUntil(_calls.Clock, 0, _claim.Lease);
@@ -269,12 +276,12 @@ internal sealed class HeldLease
         return at >= _renewUntil || heldUntil >= _renewUntil ? Never : at;
     }
 
-    /// <summary>The next moment at which there is something to do.</summary>
+    /// <summary>When the lease needs attention next.</summary>
     public long NextDue => Math.Min(Volatile.Read(ref _renewAt), Volatile.Read(ref _heldUntil));
 
     private void Reschedule() => _keeper.Move(this);
 
-    /// <summary>Looks at the clock, at every use: timers of a process that stood still come late.</summary>
+    /// <summary>Checks the clock at every use, because timers of a paused process fire late.</summary>
     private bool TryStillHeld(out long left)
     {
         while (true)
@@ -301,10 +308,12 @@ internal sealed class HeldLease
     }
 
     /// <summary>
-    /// What is left out of a lease, so that the holder is told before the cluster can give the lock to anybody else.
+    /// The part of a lease that is not relied on, so that the holder learns of a loss before anybody else can get the
+    /// lock.
     /// </summary>
     private static TimeSpan Margin(TimeSpan lease) =>
-        TimeSpan.FromTicks(Math.Min(lease.Ticks / MarginPartsMax, s_latenessMax.Ticks + (lease.Ticks / LeaseClock.RateParts)));
+        TimeSpan.FromTicks(
+            Math.Min(lease.Ticks / MarginPartsMax, s_latenessMax.Ticks + (lease.Ticks / LeaseClock.RateParts)));
 
     private void Cancel(CancellationTokenSource lost, bool isGivenBack = false)
     {
@@ -315,8 +324,8 @@ internal sealed class HeldLease
 
         if (!_calls.CapturesContext)
         {
-            // It is cancelled when this returns; what the application has registered runs elsewhere, and keeps no other
-            // holder from being told.
+            // The token is cancelled when this returns. The application's callbacks run elsewhere and delay no other
+            // holder's notice.
             if (_calls.Losses is { } losses && !isGivenBack)
             {
                 losses.Cancel(lost);
@@ -335,7 +344,7 @@ internal sealed class HeldLease
         }
         catch (AggregateException)
         {
-            // What the application has registered is its own.
+            // The callbacks are the application's own.
         }
     }
 }

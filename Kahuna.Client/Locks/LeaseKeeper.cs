@@ -3,10 +3,10 @@ using Kahuna.Client.Connection;
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// The leases that one client holds, and one alarm for all of them: when the next one has to be renewed, or its holder
-/// is to be told that it is about to end. A heap by that moment, in which a lease knows its place, so that those that
-/// are soon given back leave nothing behind. Any thread; holds no lock while holders are told. With the real clock the
-/// alarm is a thread of its own, so that holders are told in time also when every thread of the pool is blocked.
+/// The leases that one client holds, with one alarm for all: it fires when the next lease must be renewed or is about
+/// to end. A heap by that moment in which each lease knows its index, so that short leases leave nothing behind. Any
+/// thread; holds no lock while holders are told. With the real clock the alarm is a thread of its own, so that holders
+/// are told in time even when every pool thread is blocked.
 /// </summary>
 internal sealed class LeaseKeeper : IDisposable
 {
@@ -18,17 +18,17 @@ internal sealed class LeaseKeeper : IDisposable
     private long _armedFor = long.MaxValue;
     private bool _isClosed;
 
-    public LeaseKeeper(LockCalls calls)
+    public LeaseKeeper(LockOperations calls)
     {
         _clock = calls.Clock;
         HasThread = calls.HasThreads;
         _alarm = HasThread ? new LeaseThread(_clock, Tick) : new LeaseTimer(_clock, calls.Time, Tick);
     }
 
-    /// <summary>Leases fall due on a thread of the keeper's own.</summary>
+    /// <summary>Leases fall due on the keeper's own thread.</summary>
     public bool HasThread { get; }
 
-    /// <summary>Takes a lease on until it is removed; false when the client is disposed.</summary>
+    /// <summary>Adds a lease until it is removed; false when the client is disposed.</summary>
     public bool TryAdd(HeldLease lease, long due)
     {
         lock (_lock)
@@ -51,8 +51,8 @@ internal sealed class LeaseKeeper : IDisposable
     }
 
     /// <summary>
-    /// The lease has another moment, which is read here, so that of several the newest counts; without effect when it
-    /// is not here any more.
+    /// The lease's due time changed. Reads it under the lock, so that the latest value wins; no effect when the lease
+    /// was removed.
     /// </summary>
     public void Move(HeldLease lease)
     {
@@ -89,7 +89,7 @@ internal sealed class LeaseKeeper : IDisposable
         }
     }
 
-    /// <summary>The client is disposed and renews nothing any more: every holder is told.</summary>
+    /// <summary>The client is disposed and renews nothing more: every holder is told.</summary>
     public void Dispose()
     {
         HeldLease[] held;
@@ -133,7 +133,7 @@ internal sealed class LeaseKeeper : IDisposable
         }
     }
 
-    /// <summary>Sets the alarm for the earliest lease, unless it comes before that anyway.</summary>
+    /// <summary>Sets the alarm for the earliest lease, unless it fires before that anyway.</summary>
     private void Arm()
     {
         if (_count > 0 && !_isClosed && _heap[1].Due < _armedFor)

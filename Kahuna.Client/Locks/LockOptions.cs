@@ -1,30 +1,43 @@
 namespace Kahuna.Client.Locks;
 
-/// <summary>How a lock is to be acquired. Immutable, so one instance may serve many calls at a time.</summary>
+/// <summary>Options of an acquire. Immutable, so one instance may serve many concurrent calls.</summary>
 public sealed record LockOptions
 {
     internal static LockOptions Default { get; } = new();
 
-    /// <summary>Durability level, which is part of the lock's name; null takes that of the client's options, which is <see cref="Client.Durability.Persistent"/> unless it was changed.</summary>
+    /// <summary>
+    /// Durability of the lock, which is part of its name. Null takes the client's, by default
+    /// <see cref="Kahuna.Durability.Persistent"/>.
+    /// </summary>
     public Durability? Durability { get; init; }
 
     /// <summary>
-    /// Names the owner, 1 to 256 bytes of text, which makes the lock re-entrant: whoever asks again under the same name,
-    /// from whatever process, has the same claim. A lock that it holds is renewed under the same token, and giving it back by one handle gives it
-    /// back for all: the other handles of this client are lost at once, those of other processes learn it at their next renewal.
-    /// A name takes part in one mode at a time. Null: each call is an owner of its own, under a name that nobody else has.
+    /// Names the owner with 1 to 256 bytes of UTF-8, which makes the lock re-entrant. Every call under the same name,
+    /// from any process, shares one claim. Acquiring a held lock renews it under the same token. Releasing one handle
+    /// releases the lock for all: other handles of this client are lost at once, those of other processes at their next
+    /// renewal. An owner uses one mode at a time. Null: each call is an owner of its own, with a unique name.
     /// </summary>
     public string? ReentrantOwner { get; init; }
 
-    /// <summary>At most 1,024 bytes of text that everybody can read with <see cref="Locks.GetAsync"/> while the lock is held. Null: none.</summary>
+    /// <summary>
+    /// A note of at most 1,024 bytes of UTF-8 that every client can read with <see cref="LockClient.GetAsync"/> while
+    /// the lock is held. Null for none.
+    /// </summary>
     public string? Note { get; init; }
 
-    /// <summary>Alone, or shared with others: the writing and the reading side of a reader/writer lock. A semaphore does not look at it.</summary>
+    /// <summary>
+    /// Exclusive, or shared with others: the writing and the reading side of a reader/writer lock. Ignored for
+    /// semaphores.
+    /// </summary>
     public LockMode Mode { get; init; } = LockMode.Exclusive;
 
-    /// <summary>The handle renews the lease by itself whenever a third of it is over. Default true.</summary>
+    /// <summary>The handle renews the lease whenever a third of it has passed. Default true.</summary>
     public bool AutoRenew { get; init; } = true;
 
-    /// <summary>For how long after the grant the handle renews; the last renewal ends there, so that the lock is held for the longer of this and one lease. Longer than 0. Null: until the handle is disposed, or its process ends; the lease is what bounds a holder that is gone, and this one that forgot to give back.</summary>
+    /// <summary>
+    /// How long after the grant the handle renews; longer than 0. The last renewal ends there, so the lock is held for
+    /// this span or one lease, whichever is longer. Null: until the handle is disposed or its process ends. The lease
+    /// bounds a holder that crashed; this limit bounds one that forgot to release.
+    /// </summary>
     public TimeSpan? RenewFor { get; init; }
 }

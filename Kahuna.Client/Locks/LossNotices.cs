@@ -1,15 +1,13 @@
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// Cancels the tokens of lost leases. What an application has registered with them runs on threads of its own here, so
-/// that it runs also when every thread of the pool is blocked. There are a few, which end when they have nothing to do;
-/// where all of them are held up by such code, the pool takes over. Part of a <see cref="KahunaClient"/>; any thread.
+/// Cancels the tokens of lost leases. The application's callbacks run on a few dedicated threads here, so that they run
+/// even when every pool thread is blocked. Idle threads end; when callbacks block all of them, the pool takes over.
+/// Part of a <see cref="KahunaClient"/>; any thread.
 /// </summary>
 internal sealed class LossNotices
 {
-    /// <summary>
-    /// Registered code that blocks holds up one thread; so many may do that before the pool is needed.
-    /// </summary>
+    /// <summary>Each blocking callback occupies one thread; this many may block before the pool is needed.</summary>
     private const int ThreadsMax = 8;
 
     private static readonly TimeSpan s_idleMax = TimeSpan.FromSeconds(5);
@@ -19,9 +17,7 @@ internal sealed class LossNotices
     private int _threads;
     private int _idle;
 
-    /// <summary>
-    /// Cancels a token. It is cancelled when this returns; what is registered with it runs on another thread.
-    /// </summary>
+    /// <summary>Cancels a token. It is cancelled when this returns; its callbacks run on another thread.</summary>
     public void Cancel(CancellationTokenSource lost)
     {
         if (!TryHandOver(lost))
@@ -37,10 +33,11 @@ internal sealed class LossNotices
         }
     }
 
-    /// <summary>Writes of a forgotten lease to the application's logger on a thread of the pool: it may block.</summary>
-    public static void LogOnPool(HeldLease lease) => ThreadPool.UnsafeQueueUserWorkItem(static forgotten => forgotten.LogForgotten(), lease, preferLocal: false);
+    /// <summary>Logs a dropped handle on a pool thread, because the application's logger may block.</summary>
+    public static void LogOnPool(HeldLease lease) =>
+        ThreadPool.UnsafeQueueUserWorkItem(static forgotten => forgotten.LogForgotten(), lease, preferLocal: false);
 
-    /// <summary>False when no thread is free and there may be no more.</summary>
+    /// <summary>False when no thread is free and the limit is reached.</summary>
     private bool TryHandOver(CancellationTokenSource lost)
     {
         lock (_monitor)
@@ -75,7 +72,7 @@ internal sealed class LossNotices
             }
             catch (AggregateException)
             {
-                // What the application has registered is its own.
+                // The callbacks are the application's own.
             }
         }
     }

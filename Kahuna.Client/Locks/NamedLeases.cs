@@ -3,29 +3,29 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// The leases of one client whose owners were named: handles of the same owner and lock share one grant, which ends for
-/// all of them when one gives it back or hears that it is gone; also for a call of that owner that was answered, or will
-/// be, with the same grant. Part of a <see cref="KahunaClient"/>; any thread. Holds no lock while leases are lost.
+/// The leases of one client that have named owners. All handles of one owner and lock share a grant, which ends for all
+/// when one releases it or learns that it is lost. It ends also for pending calls of that owner that get the same
+/// grant. Part of a <see cref="KahunaClient"/>; any thread. Holds no lock while leases are lost.
 /// </summary>
 internal sealed class NamedLeases
 {
     private readonly Lock _lock = new();
     private readonly Dictionary<(string Resource, Durability Durability, string Owner), Grants> _grants = [];
 
-    /// <summary>A call of an owner asks for a lock, until it is disposed.</summary>
-    public Ask Enter((string Resource, Durability Durability, string Owner) key)
+    /// <summary>Registers a call that acquires a lock, until the result is disposed.</summary>
+    public PendingAcquire BeginAcquire((string Resource, Durability Durability, string Owner) key)
     {
-        Ask ask = new(this, key);
+        PendingAcquire acquire = new(this, key);
         lock (_lock)
         {
-            Of(key).Asks.Add(ask);
+            Of(key).Acquires.Add(acquire);
         }
 
-        return ask;
+        return acquire;
     }
 
     /// <summary>
-    /// Takes a lease on, if its owner is named. False: its grant is over, or being given back, since it was asked for.
+    /// Adds a lease if its owner is named. False when its grant has ended or is being released since it was asked for.
     /// </summary>
     public bool TryAdd(HeldLease lease)
     {
@@ -36,7 +36,7 @@ internal sealed class NamedLeases
 
         lock (_lock)
         {
-            if (lease.Claim.Ask is { } ask && lease.Token <= ask.OverToken)
+            if (lease.Claim.Pending is { } acquire && lease.Token <= acquire.EndedToken)
             {
                 return false;
             }
@@ -62,47 +62,48 @@ internal sealed class NamedLeases
         }
     }
 
-    /// <summary>Tells every lease of a grant that it is over, and every call that may be about to get it.</summary>
-    public void Lose(in LockClaim claim, long token)
+    /// <summary>Ends a grant for all its leases and for pending calls that may get it.</summary>
+    public void Lose(in OwnerClaim claim, FencingToken token)
     {
         if (claim.IsNamed)
         {
-            Lose(claim.Key, token, isLeaving: false);
+            Lose(claim.Key, token, isReleasing: false);
         }
     }
 
     /// <summary>
-    /// As <see cref="Lose(in LockClaim, long)"/>, for a grant that is about to be given back. The caller disposes the
-    /// result when the request has ended.
+    /// As <see cref="Lose(in OwnerClaim, FencingToken)"/>, for a grant that is about to be released. The caller
+    /// disposes the result when the request has ended.
     /// </summary>
-    public Parting GiveBack(in LockClaim claim, long token) => claim.IsNamed ? GiveBack(claim.Key, token) : default;
+    public PendingRelease BeginRelease(in OwnerClaim claim, FencingToken token) =>
+        claim.IsNamed ? BeginRelease(claim.Key, token) : default;
 
-    /// <inheritdoc cref="GiveBack(in LockClaim, long)"/>
-    public Parting GiveBack((string Resource, Durability Durability, string Owner) key, long token)
+    /// <inheritdoc cref="BeginRelease(in OwnerClaim, FencingToken)"/>
+    public PendingRelease BeginRelease((string Resource, Durability Durability, string Owner) key, FencingToken token)
     {
-        Lose(key, token, isLeaving: true);
-        return new Parting(this, key, token);
+        Lose(key, token, isReleasing: true);
+        return new PendingRelease(this, key, token);
     }
 
-    private void Lose((string Resource, Durability Durability, string Owner) key, long token, bool isLeaving)
+    private void Lose((string Resource, Durability Durability, string Owner) key, FencingToken token, bool isReleasing)
     {
         HeldLease[] lost;
         lock (_lock)
         {
-            if (!isLeaving && !_grants.ContainsKey(key))
+            if (!isReleasing && !_grants.ContainsKey(key))
             {
                 return;
             }
 
             Grants grants = Of(key);
-            if (isLeaving)
+            if (isReleasing)
             {
-                grants.Leaving.Add(token);
+                grants.Releasing.Add(token);
             }
 
-            foreach (Ask ask in grants.Asks)
+            foreach (PendingAcquire acquire in grants.Acquires)
             {
-                ask.OverToken = Math.Max(ask.OverToken, token);
+                acquire.EndedToken = acquire.EndedToken >= token ? acquire.EndedToken : token;
             }
 
             lost = [.. grants.Leases.Where(lease => lease.Token == token)];
@@ -119,34 +120,39 @@ internal sealed class NamedLeases
 
     private void Forget((string Resource, Durability Durability, string Owner) key, Grants grants)
     {
-        if (grants is { Leases.Count: 0, Asks.Count: 0, Leaving.Count: 0 })
+        if (grants is { Leases.Count: 0, Acquires.Count: 0, Releasing.Count: 0 })
         {
             _grants.Remove(key);
         }
     }
 
-    /// <summary>A call that asks for a lock. Its answer may be older than what others of its owner know.</summary>
-    internal sealed class Ask(NamedLeases all, (string Resource, Durability Durability, string Owner) key) : IDisposable
+    /// <summary>
+    /// A call that acquires a lock. Its answer may be older than the news that other calls of its owner have.
+    /// </summary>
+    internal sealed class PendingAcquire(NamedLeases all, (string Resource, Durability Durability, string Owner) key)
+        : IDisposable
     {
-        /// <summary>The newest grant that is over since the call has asked; 0: none. Guarded by its owner.</summary>
-        public long OverToken { get; set; }
+        /// <summary>
+        /// The newest grant that has ended since the call asked; 0 for none. Guarded by the lock of its owner.
+        /// </summary>
+        public FencingToken EndedToken { get; set; }
 
-        /// <summary>The call asks, or asks again: what was over before that is not what it gets.</summary>
+        /// <summary>The call asks, or asks again: it cannot get a grant that ended before.</summary>
         public void Begin()
         {
             lock (all._lock)
             {
-                // What is only about to be given back may still be.
-                OverToken = all._grants[key].Leaving.DefaultIfEmpty().Max();
+                // A release that is still pending may be applied later.
+                EndedToken = all._grants[key].Releasing.DefaultIfEmpty().Max();
             }
         }
 
-        /// <summary>A grant is over, or being given back, since the call has asked.</summary>
-        public bool IsOver(long token)
+        /// <summary>True when a grant has ended or is being released since the call asked.</summary>
+        public bool IsEnded(FencingToken token)
         {
             lock (all._lock)
             {
-                return token <= OverToken;
+                return token <= EndedToken;
             }
         }
 
@@ -154,7 +160,7 @@ internal sealed class NamedLeases
         {
             lock (all._lock)
             {
-                if (all._grants.TryGetValue(key, out Grants? grants) && grants.Asks.Remove(this))
+                if (all._grants.TryGetValue(key, out Grants? grants) && grants.Acquires.Remove(this))
                 {
                     all.Forget(key, grants);
                 }
@@ -163,10 +169,12 @@ internal sealed class NamedLeases
     }
 
     /// <summary>
-    /// A grant that is being given back, until the cluster has answered or the attempt has failed. A value; the default
-    /// one is of an owner without a name.
+    /// A grant that is being released, until the cluster has answered or the attempt has failed. A value; the default
+    /// is that of an unnamed owner.
     /// </summary>
-    internal readonly struct Parting(NamedLeases all, (string Resource, Durability Durability, string Owner) key, long token) : IDisposable
+    internal readonly struct PendingRelease(
+        NamedLeases all, (string Resource, Durability Durability, string Owner) key, FencingToken token)
+        : IDisposable
     {
         public void Dispose()
         {
@@ -177,7 +185,7 @@ internal sealed class NamedLeases
 
             lock (all._lock)
             {
-                if (all._grants.TryGetValue(key, out Grants? grants) && grants.Leaving.Remove(token))
+                if (all._grants.TryGetValue(key, out Grants? grants) && grants.Releasing.Remove(token))
                 {
                     all.Forget(key, grants);
                 }
@@ -185,14 +193,14 @@ internal sealed class NamedLeases
         }
     }
 
-    /// <summary>What there is of one owner and lock. Guarded by the lock of its owner.</summary>
+    /// <summary>The leases and pending calls of one owner and lock. Guarded by the lock of its owner.</summary>
     private sealed class Grants
     {
         public List<HeldLease> Leases { get; } = [];
 
-        public List<Ask> Asks { get; } = [];
+        public List<PendingAcquire> Acquires { get; } = [];
 
-        /// <summary>Tokens that are being given back.</summary>
-        public List<long> Leaving { get; } = [];
+        /// <summary>Tokens that are being released.</summary>
+        public List<FencingToken> Releasing { get; } = [];
     }
 }

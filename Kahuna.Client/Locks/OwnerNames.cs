@@ -1,10 +1,10 @@
 namespace Kahuna.Client.Locks;
 
-/// <summary>Names for owners of locks, no two alike in the world: a random number of this client, and a count. Any thread.</summary>
-/// <param name="newId">Gives the random number, at the first use.</param>
+/// <summary>Generates globally unique owner names: a random number of this client and a counter. Any thread.</summary>
+/// <param name="newId">Returns the random number, at the first use.</param>
 internal sealed class OwnerNames(Func<ulong> newId)
 {
-    /// <summary>Length of a name, in characters of ASCII.</summary>
+    /// <summary>Length of a name in ASCII characters.</summary>
     public const int Bytes = 32;
 
     private ulong _id;

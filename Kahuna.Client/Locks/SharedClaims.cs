@@ -1,15 +1,15 @@
 namespace Kahuna.Client.Locks;
 
 /// <summary>
-/// Counts the calls of one named owner that wait for one lock at a time. They have one claim together, so that only the last of them that goes without the lock gives its place back. Part of a
-/// <see cref="KahunaClient"/>; any thread.
+/// Counts the calls of one named owner that wait for one lock. They share one claim, so only the last of them that ends
+/// without the lock abandons the place. Part of a <see cref="KahunaClient"/>; any thread.
 /// </summary>
 internal sealed class SharedClaims
 {
     private readonly Lock _lock = new();
     private readonly Dictionary<(string Resource, Durability Durability, string Owner), int> _calls = [];
 
-    /// <summary>A call begins. One that does not wait for the lock only has to know of those that do.</summary>
+    /// <summary>Starts a call. One that does not wait is not counted.</summary>
     public Call Enter((string Resource, Durability Durability, string Owner) key, bool waits)
     {
         if (waits)
@@ -24,11 +24,12 @@ internal sealed class SharedClaims
     }
 
     /// <summary>One of the calls, until it ends.</summary>
-    internal sealed class Call(SharedClaims all, (string Resource, Durability Durability, string Owner) key, bool waits) : IDisposable
+    internal sealed class Call(SharedClaims all, (string Resource, Durability Durability, string Owner) key, bool waits)
+        : IDisposable
     {
         private bool _isOver = !waits;
 
-        /// <summary>The call ends; true when no other one waits.</summary>
+        /// <summary>Ends the call; true when no other one waits.</summary>
         public bool ExitAsLast()
         {
             lock (all._lock)

@@ -1,50 +1,36 @@
-using System.Buffers.Binary;
 using System.Text;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Client.Sequences;
 
-/// <summary>A sequence as it is. Immutable.</summary>
-/// <param name="Name">Its name.</param>
+/// <summary>The definition and the latest value of a sequence. Immutable.</summary>
+/// <param name="Name">Name of the sequence.</param>
 /// <param name="Initial">The first value.</param>
-/// <param name="Increment">From one value to the next.</param>
+/// <param name="Increment">The step from one value to the next.</param>
 /// <param name="Min">The least value.</param>
 /// <param name="Max">The greatest value.</param>
-/// <param name="Cycle">It begins again past its last value.</param>
-/// <param name="Latest">The value that was taken last; null when none was.</param>
-public sealed record SequenceDescription(string Name, long Initial, long Increment, long Min, long Max, bool Cycle, long? Latest)
+/// <param name="Cycle">True when the sequence restarts after its last value.</param>
+/// <param name="Latest">The value taken last; null when none was.</param>
+public sealed record SequenceDescription(
+    string Name, long Initial, long Increment, long Min, long Max, bool Cycle, long? Latest)
 {
-    /// <summary>Bytes that are told of a sequence: its form, its latest value, and whether there is one.</summary>
-    internal const int Bytes = SequenceForm.Bytes + sizeof(long) + 1;
+    internal static SequenceDescription Read(string name, ReadOnlySpan<byte> told) =>
+        SequenceSnapshot.TryRead(told, out SequenceSnapshot read)
+            ? Of(name, in read)
+            : throw OperationErrors.UnknownDescription("a sequence");
 
-    internal static SequenceDescription Read(string name, ReadOnlySpan<byte> told)
-    {
-        if (told.Length < Bytes || !SequenceForm.TryRead(told, out SequenceForm form))
-        {
-            throw new KahunaException(KahunaErrorCode.Protocol, OperationOutcome.DidNotHappen, "The server described a sequence in a way that this client does not know.");
-        }
-
-        long? latest = told[Bytes - 1] != 0 ? BinaryPrimitives.ReadInt64LittleEndian(told[SequenceForm.Bytes..]) : null;
-        return new SequenceDescription(name, form.Initial, form.Increment, form.Min, form.Max, form.Cycles, latest);
-    }
-
-    /// <summary>Reads a page of a list: <c>u16 length of the name, name, what is told</c> for each sequence.</summary>
     internal static List<SequenceDescription> ReadPage(ReadOnlySpan<byte> page)
     {
         List<SequenceDescription> sequences = [];
-        while (page.Length > sizeof(ushort))
+        while (SequenceSnapshot.TryNext(ref page, out ReadOnlySpan<byte> name, out SequenceSnapshot read))
         {
-            int length = BinaryPrimitives.ReadUInt16LittleEndian(page);
-            page = page[sizeof(ushort)..];
-            if (page.Length < length + Bytes)
-            {
-                break;
-            }
-
-            sequences.Add(Read(Encoding.UTF8.GetString(page[..length]), page.Slice(length, Bytes)));
-            page = page[(length + Bytes)..];
+            sequences.Add(Of(Encoding.UTF8.GetString(name), in read));
         }
 
         return sequences;
     }
+
+    private static SequenceDescription Of(string name, in SequenceSnapshot read) =>
+        new(name, read.Body.Initial, read.Body.Increment, read.Body.Min, read.Body.Max, read.Body.Cycles, read.Latest);
 }

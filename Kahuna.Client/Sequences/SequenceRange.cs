@@ -1,22 +1,21 @@
-using Kahuna.Client.Connection;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Client.Sequences;
 
-/// <summary>Values that were taken from a sequence: from the first to the last, both included. Immutable.</summary>
+/// <summary>Consecutive values that were taken from a sequence, both ends included. Immutable.</summary>
 public readonly record struct SequenceRange : IOperationResult<SequenceRange>
 {
     /// <summary>The first value.</summary>
     public long First { get; init; }
 
-    /// <summary>The last value; below <see cref="First"/> when the sequence counts down.</summary>
+    /// <summary>The last value; below <see cref="First"/> in a descending sequence.</summary>
     public long Last { get; init; }
 
-    /// <summary>How many values there are; 1 or more.</summary>
+    /// <summary>The number of values; 1 or more.</summary>
     public long Count { get; init; }
 
-    /// <summary>The values in their order.</summary>
+    /// <summary>The values in order.</summary>
     public IEnumerable<long> Values
     {
         get
@@ -28,16 +27,17 @@ public readonly record struct SequenceRange : IOperationResult<SequenceRange>
         }
     }
 
-    /// <summary>From one value to the next; 0 where there is only one.</summary>
+    /// <summary>The step from one value to the next; 0 if there is only one.</summary>
     internal long Step => Count > 1 ? (long)(((Int128)Last - First) / (Count - 1)) : 0;
 
-    static SequenceRange IOperationResult<SequenceRange>.From(Operation answered) => Of(answered);
+    static SequenceRange IOperationResult<SequenceRange>.From(Answer answer) => Of(answer);
 
-    internal static SequenceRange Of(Operation answered) => answered.ReplyStatus switch
+    internal static SequenceRange Of(Answer answer) => answer.Status switch
     {
-        OutcomeStatus.Applied => new SequenceRange { First = answered.ReplyNumber, Last = answered.ReplyRevision, Count = answered.Number },
-        OutcomeStatus.NotFound => throw Failures.NoSequence(answered),
-        OutcomeStatus.Exhausted => throw Failures.Exhausted(answered),
-        _ => throw Failures.UnexpectedStatus(answered),
+        OutcomeStatus.Applied =>
+            new SequenceRange { First = answer.ReplyNumber, Last = answer.Revision.Value, Count = answer.Number },
+        OutcomeStatus.NotFound => throw OperationErrors.NoSequence(answer),
+        OutcomeStatus.Exhausted => throw OperationErrors.Exhausted(answer),
+        _ => throw OperationErrors.UnexpectedStatus(answer),
     };
 }

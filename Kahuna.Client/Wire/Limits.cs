@@ -1,6 +1,6 @@
-namespace Kahuna.Client.Wire;
+namespace Kahuna.Wire;
 
-/// <summary>Every limit of the wire and of the data model, each with its reason. Constants only; no owner, any thread.</summary>
+/// <summary>The limits of the wire and of the data model, each with its reason. Constants only; any thread.</summary>
 internal static class Limits
 {
     /// <summary>Longest name in bytes of UTF-8 (docs/guarantees.md).</summary>
@@ -15,45 +15,65 @@ internal static class Limits
     /// <summary>100 years: far above any use, far below overflow when added to a timestamp.</summary>
     public const long TtlMsMax = 100L * 365 * 24 * 3600 * 1000;
 
-    /// <summary>Names with this prefix belong to the system.</summary>
+    /// <summary>The prefix of names that are reserved for the system.</summary>
     public static ReadOnlySpan<byte> ReservedPrefix => "__kahuna"u8;
 
-    /// <summary>Version of the frame, command and outcome layouts; stated by both sides in the stream's handshake.</summary>
+    /// <summary>
+    /// Version of the frame, command and outcome layouts; both sides state it in the stream's handshake.
+    /// </summary>
     public const int WireVersion = 3;
 
-    /// <summary>A writer closes a frame at this size: large enough that headers vanish, small enough that a frame does not hold up its successor.</summary>
+    /// <summary>
+    /// A writer closes a frame at this size: large enough that headers do not matter, small enough not to delay the
+    /// next frame.
+    /// </summary>
     public const int FrameBytesTarget = 256 * 1024;
 
-    /// <summary>Largest frame that a reader accepts: the target plus one command that carries the largest value twice (value and compared value).</summary>
+    /// <summary>
+    /// Largest frame that a reader accepts: the target plus one command that carries the largest value twice (value and
+    /// compared value).
+    /// </summary>
     public const int FrameBytesMax = FrameBytesTarget + (2 * ValueBytesCeiling) + (64 * 1024);
 
-    /// <summary>Operations that one stream may have in flight; more wait in the client. A frame with more of them is malformed: it bounds the work, and the refusals, of one frame.</summary>
+    /// <summary>
+    /// The most operations in flight on one stream; further ones wait in the client. A frame with more is malformed,
+    /// which bounds the work and the refusals per frame.
+    /// </summary>
     public const int InFlightPerStreamMax = 16 * 1024;
 
-    /// <summary>Longest life of a command, from the call to the last attempt, and so also the longest that an attempt may wait on its way to the log: five minutes. Sessions are remembered for longer.</summary>
+    /// <summary>
+    /// Longest life of a command from the call to the last attempt, and so the longest wait of an attempt before the
+    /// log: five minutes. Sessions are remembered for longer.
+    /// </summary>
     public const int CommandWaitMsMax = 300_000;
 
     /// <summary>Longest name of a lock's owner in bytes of UTF-8.</summary>
     public const int OwnerBytesMax = 256;
 
-    /// <summary>Longest note that a lock's owner leaves with it.</summary>
+    /// <summary>Longest note of a lock's owner, in bytes.</summary>
     public const int NoteBytesMax = 1024;
 
-    /// <summary>Longest lease, an hour: who wants more renews it. It bounds how long an ephemeral group that lost its data grants nothing.</summary>
+    /// <summary>
+    /// Longest lease, an hour; a longer hold needs renewals. It bounds how long an ephemeral group that lost its data
+    /// grants no locks.
+    /// </summary>
     public const long LeaseMsMax = 3_600_000;
 
     /// <summary>Longest wait for a lock: a day.</summary>
     public const long LockWaitMsMax = 86_400_000;
 
-    /// <summary>Permits of a semaphore.</summary>
+    /// <summary>The most permits of a semaphore.</summary>
     public const int PermitsMax = 10_000;
 
-    /// <summary>Claims of one lock, held and waiting together: more than there are processes that share one, and some 45 MB of state.</summary>
+    /// <summary>
+    /// The most claims of one lock, held and waiting together: more than the processes that share one, and some 45 MB
+    /// of state.
+    /// </summary>
     public const int ClaimsPerLockMax = 131_072;
 
-    /// <summary>For so long an answer about a lock may be held back until there is something to say.</summary>
+    /// <summary>The longest hold of a long poll.</summary>
     public const int LockHoldMsMax = 30_000;
 
-    /// <summary>Numbers of one session that may be without an answer at a time: the width of its window.</summary>
+    /// <summary>The most unanswered numbers of one session: the width of its window.</summary>
     public const int SessionWindow = 4096;
 }

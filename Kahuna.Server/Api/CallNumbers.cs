@@ -1,14 +1,14 @@
 using System.Globalization;
 using Grpc.Core;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.Api.Calls;
-using Kahuna.Server.Api.Openings;
+using Kahuna.Server.Api.RateLimits;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// What makes a unary call happen once however often it is sent: headers with a session of the caller's own and the call's number in it, or an idempotency key, which is a session of one
-/// number. Reads ignore them. Stateless.
+/// Reads the headers that make a unary call idempotent: the caller's session and the call's number in it, or an
+/// idempotency key, which is a session with one number. Reads ignore them. Stateless.
 /// </summary>
 internal static class CallNumbers
 {
@@ -17,10 +17,9 @@ internal static class CallNumbers
     public const string ConfirmedHeader = "x-kahuna-confirmed";
     public const string IdempotencyHeader = "x-kahuna-idempotency-key";
 
-    /// <summary>Adds the number that the headers give, if they do.</summary>
-    /// <exception cref="RpcException">
-    /// INVALID_ARGUMENT: they contradict each other or cannot be read; RESOURCE_EXHAUSTED: the caller begins sessions or keys faster than it may.
-    /// </exception>
+    /// <summary>Adds the session and number from the headers, if there are any.</summary>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: the headers contradict each other or are malformed.
+    /// RESOURCE_EXHAUSTED: the caller exceeds the rate limit for new sessions or keys.</exception>
     public static void AddTo(ref Command command, ServerCallContext call)
     {
         string? session = call.Header(SessionHeader);
@@ -38,14 +37,20 @@ internal static class CallNumbers
         }
         else if (session is not null && sequence is not null)
         {
-            AddSession(ref command, Read(SessionHeader, session), Read(SequenceHeader, sequence), confirmed is null ? null : Read(ConfirmedHeader, confirmed, least: 0));
+            AddSession(
+                ref command,
+                Read(SessionHeader, session),
+                Read(SequenceHeader, sequence),
+                confirmed is null ? null : Read(ConfirmedHeader, confirmed, least: 0));
         }
         else if ((session ?? sequence ?? confirmed) is not null)
         {
-            throw Invalid($"{(session is null ? SessionHeader : SequenceHeader)} is missing; a numbered call has {SessionHeader} and {SequenceHeader}.");
+            throw Invalid(
+                $"{(session is null ? SessionHeader : SequenceHeader)} is missing; a numbered call needs "
+                    + $"{SessionHeader} and {SequenceHeader}.");
         }
 
-        if (call.GetHttpContext().Features.Get<ConnectionOpenings>()?.Refusal(in command) is { } refusal)
+        if (call.GetHttpContext().Features.Get<ConnectionRateLimiter>()?.Refusal(in command) is { } refusal)
         {
             throw OutcomeErrors.Build(StatusCode.ResourceExhausted, refusal, OutcomeErrors.DidNotHappen);
         }
@@ -53,13 +58,18 @@ internal static class CallNumbers
 
     private static void AddSession(ref Command command, ulong session, ulong sequence, ulong? confirmed)
     {
-        // Without a word about it, everything that leaves the window counts as confirmed.
-        ulong low = confirmed is { } given ? given + 1 : sequence < Client.Wire.Limits.SessionWindow ? 1 : sequence - Client.Wire.Limits.SessionWindow + 1;
-        if (low > sequence || sequence - low >= Client.Wire.Limits.SessionWindow)
+        // Without the header, every number below the window counts as confirmed.
+        ulong low = confirmed is { } given
+            ? given + 1
+            : sequence < Wire.Limits.SessionWindow
+            ? 1
+            : sequence - Wire.Limits.SessionWindow + 1;
+        if (low > sequence || sequence - low >= Wire.Limits.SessionWindow)
         {
             throw Invalid(string.Create(
                 CultureInfo.InvariantCulture,
-                $"{SequenceHeader} is {sequence}; it must be 1 to {Client.Wire.Limits.SessionWindow:N0} above {ConfirmedHeader}, which is {low - 1}."));
+                $"{SequenceHeader} is {sequence}; it must be 1 to {Wire.Limits.SessionWindow:N0} above "
+                    + $"{ConfirmedHeader}, which is {low - 1}."));
         }
 
         command.Flags |= CommandFlags.Session | CommandFlags.Opening;
@@ -75,14 +85,18 @@ internal static class CallNumbers
             throw Invalid($"{IdempotencyHeader}: {sentence}.");
         }
 
-        command.Flags |= CommandFlags.Session | CommandFlags.Opening | (command.Kind == CommandKind.SequenceNext ? CommandFlags.Keyed : 0);
+        command.Flags |= CommandFlags.Session
+            | CommandFlags.Opening
+            | (CommandKinds.Of(command.Kind).Flags & CommandFlags.Keyed);
         command.SessionId = session;
         command.Sequence = 1;
         command.Lag = 0;
     }
 
     private static ulong Read(string header, string text, ulong least = 1) =>
-        ulong.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out ulong number) && number >= least && number < long.MaxValue
+        ulong.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out ulong number)
+            && number >= least
+            && number < long.MaxValue
             ? number
             : throw Invalid($"{header} is \"{text}\"; it must be a whole number from {least} to {long.MaxValue - 1}.");
 

@@ -1,25 +1,34 @@
 using Grpc.Core;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Calls;
-using Kahuna.Server.Api.Openings;
+using Kahuna.Server.Api.RateLimits;
 using Kahuna.Server.Cluster;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>Tells callers of the cluster's members and leaders, and serves their streams. Any thread.</summary>
-/// <param name="view">What is known of the cluster.</param>
-/// <param name="door">Takes what streams bring.</param>
-/// <param name="pass">By which streams of other nodes are known.</param>
-/// <param name="stop">The node stops.</param>
-internal sealed class ClusterService(ClusterView view, RequestDoor door, NodePass pass, CancellationToken stop) : Protos.Cluster.ClusterBase
+/// <summary>The cluster service: describes members and leaders, and serves framed streams. Any thread.</summary>
+/// <param name="view">The cluster as this node knows it.</param>
+/// <param name="admission">Accepts the requests of streams.</param>
+/// <param name="credential">Identifies streams of other nodes.</param>
+/// <param name="stop">Cancelled when the node stops.</param>
+internal sealed class ClusterService(
+    ClusterView view, RequestAdmission admission, NodeCredential credential, CancellationToken stop)
+    : Protos.Cluster.ClusterBase
 {
-    public override Task<DescribeClusterResponse> DescribeCluster(DescribeClusterRequest request, ServerCallContext context) =>
+    public override Task<DescribeClusterResponse> DescribeCluster(
+        DescribeClusterRequest request, ServerCallContext context) =>
         Task.FromResult(view.Describe());
 
-    /// <summary>Sends the description at once and after each change; changes that come faster than the caller reads are sent as one.</summary>
-    public override async Task WatchCluster(DescribeClusterRequest request, IServerStreamWriter<DescribeClusterResponse> responseStream, ServerCallContext context)
+    /// <summary>
+    /// Sends the description at once and after each change. Changes that are faster than the caller's reads are merged.
+    /// </summary>
+    public override async Task WatchCluster(
+        DescribeClusterRequest request,
+        IServerStreamWriter<DescribeClusterResponse> responseStream,
+        ServerCallContext context)
     {
-        // Not disposed: a change that is being told at this moment may come after the watch has ended, on the thread of a turn.
+        // Not disposed: a notification that is in progress may arrive after the watch has ended, on the thread of a
+        // turn.
         SemaphoreSlim changed = new(1, 1);
         using IDisposable watch = view.Watch(() =>
         {
@@ -31,7 +40,7 @@ internal sealed class ClusterService(ClusterView view, RequestDoor door, NodePas
                 }
                 catch (SemaphoreFullException)
                 {
-                    // Another change has already woken the writer.
+                    // A concurrent change has already woken the writer.
                 }
             }
         });
@@ -42,10 +51,16 @@ internal sealed class ClusterService(ClusterView view, RequestDoor door, NodePas
         }
     }
 
-    /// <summary>A stream of frames, read and written as bytes. What another node's brings has passed that node's door, where it was counted for those who sent it.</summary>
-    public override Task Exchange(IAsyncStreamReader<Frame> requestStream, IServerStreamWriter<Frame> responseStream, ServerCallContext context)
+    /// <summary>
+    /// Serves a stream of frames, as raw bytes. Streams of other nodes are not rate-limited here: the node that
+    /// received those requests has applied the limits of their callers.
+    /// </summary>
+    public override Task Exchange(
+        IAsyncStreamReader<Frame> requestStream, IServerStreamWriter<Frame> responseStream, ServerCallContext context)
     {
-        ConnectionOpenings? openings = pass.Fits(context.Header(NodePass.Header)) ? null : context.GetHttpContext().Features.Get<ConnectionOpenings>();
-        return new ExchangeStream(door, new RawStream(context), openings, stop).RunAsync();
+        ConnectionRateLimiter? rateLimiter = credential.Matches(context.Header(NodeCredential.Header))
+            ? null
+            : context.GetHttpContext().Features.Get<ConnectionRateLimiter>();
+        return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop).RunAsync();
     }
 }

@@ -1,17 +1,20 @@
 using System.Globalization;
 using System.Text;
 using Grpc.Core;
-using Kahuna.Client.Wire;
+using Kahuna.Wire;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>Text of a unary call as commands have it. Stateless.</summary>
+/// <summary>Encodes the text fields of a unary call for a command. Stateless.</summary>
 internal static class CommandText
 {
-    /// <summary>The bytes of a key or a name. Whether the partition takes one of that length is checked with the command; here, that a command can hold it.</summary>
-    /// <param name="field">What the message calls it.</param>
+    /// <summary>
+    /// Encodes a key or a name in UTF-8. Checks only that the length fits the command's field; the command's own check
+    /// applies the real limit.
+    /// </summary>
+    /// <param name="field">Name of the field in the message.</param>
     /// <param name="text">The text.</param>
-    /// <exception cref="RpcException">INVALID_ARGUMENT: it is longer than a command can say.</exception>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: the text does not fit into a command.</exception>
     public static byte[] Encode(string field, string text)
     {
         int bytes = Encoding.UTF8.GetByteCount(text);
@@ -19,7 +22,9 @@ internal static class CommandText
             ? Encoding.UTF8.GetBytes(text)
             : throw OutcomeErrors.Build(
                 StatusCode.InvalidArgument,
-                string.Create(CultureInfo.InvariantCulture, $"{field} is {bytes:N0} bytes; the limit is {Limits.KeyBytesMax:N0}."),
+                string.Create(
+                    CultureInfo.InvariantCulture,
+                    $"{field} is {bytes:N0} bytes; the limit is {Limits.KeyBytesMax:N0}."),
                 OutcomeErrors.DidNotHappen);
     }
 }

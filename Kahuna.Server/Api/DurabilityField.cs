@@ -1,15 +1,17 @@
 using Grpc.Core;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>The durability of a unary call as commands have it. Stateless.</summary>
+/// <summary>Converts the durability of a unary call for a command. Stateless.</summary>
 internal static class DurabilityField
 {
-    /// <summary>One that was not set, or that nobody knows, is refused with the command; here, one that a command cannot say.</summary>
-    /// <exception cref="RpcException">INVALID_ARGUMENT: it is none that a command can say.</exception>
-    public static CommandDurability Read(Durability durability) => durability is >= 0 and <= (Durability)byte.MaxValue
-        ? (CommandDurability)durability
-        : throw OutcomeErrors.Build(StatusCode.InvalidArgument, $"durability {(int)durability} is unknown.", OutcomeErrors.DidNotHappen);
+    /// <summary>
+    /// Converts the value if it fits into one byte. The command's own check refuses missing and unknown values.
+    /// </summary>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: the value does not fit into a command.</exception>
+    public static Durability Read(Protos.Durability durability) =>
+        durability is >= 0 and <= (Protos.Durability)byte.MaxValue
+        ? (Durability)durability
+        : throw OutcomeErrors.Build(
+            StatusCode.InvalidArgument, $"durability {(int)durability} is unknown.", OutcomeErrors.DidNotHappen);
 }

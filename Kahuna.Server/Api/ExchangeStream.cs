@@ -2,40 +2,45 @@ using System.Buffers;
 using System.IO.Pipelines;
 using Google.Protobuf;
 using Grpc.Core;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
 using Kahuna.Server.Api.Calls;
-using Kahuna.Server.Api.Openings;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Api.RateLimits;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// One client's framed stream: reads frames of requests and hands them to the door, writes the frames of replies that
-/// the loops deliver. The reader is one asynchronous method; replies come from any thread and are written by whoever
-/// finds no write under way.
+/// The framed stream of one client: passes request frames to the admission and writes the reply frames that the loops
+/// deliver. One asynchronous method reads. Any thread delivers replies; it also writes them unless another thread is
+/// writing.
 /// </summary>
-/// <param name="door">Takes the frames in.</param>
-/// <param name="stream">The stream of bytes.</param>
-/// <param name="openings">What the connection may begin; null: what it likes.</param>
-/// <param name="stop">The node stops.</param>
-internal sealed class ExchangeStream(RequestDoor door, RawStream stream, ConnectionOpenings? openings, CancellationToken stop) : ReplySink(door.Router.Loops, door.Room)
+/// <param name="admission">Accepts the frames.</param>
+/// <param name="stream">The bytes of the stream.</param>
+/// <param name="rateLimiter">Limits the sessions that the connection opens; null: no limit.</param>
+/// <param name="stop">Cancelled when the node stops.</param>
+internal sealed class ExchangeStream(
+    RequestAdmission admission, RawStream stream, ConnectionRateLimiter? rateLimiter, CancellationToken stop)
+    : ReplySink(admission.Router.Loops, admission.Room)
 {
-    /// <summary>Bytes that are copied into the pipe before it is flushed: a frame or so, because what is in the pipe is in memory twice for a moment.</summary>
+    /// <summary>
+    /// Bytes to copy into the pipe before a flush. About one frame, because bytes in the pipe are in memory twice until
+    /// the flush.
+    /// </summary>
     private const int FlushBytes = Limits.FrameBytesTarget;
 
-    private readonly RequestHold _hold = stream.Hold;
+    private readonly RequestReservation _reservation = stream.Reservation;
     private readonly Lock _lock = new();
     private readonly Queue<(ByteBuffer? Frame, int Replies)> _frames = new();
-    private readonly SemaphoreSlim _room = new(0, 1);
+    private readonly SemaphoreSlim _repliesLeft = new(0, 1);
     private bool _writing;
     private bool _ended;
     private TaskCompletionSource? _idle;
     private int _mapDue;
     private int _inFlight;
-    private bool _waitsForRoom;
+    private bool _waitsForReplies;
     private int _flushingBytes;
     private int _flushingReplies;
 
@@ -43,8 +48,9 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
     public async Task RunAsync()
     {
         await stream.FlushHeadersAsync().ConfigureAwait(false);
-        using IDisposable watch = door.Router.View.WatchRoutes(SendMap);
-        using CancellationTokenRegistration stopping = stop.UnsafeRegister(static self => ((ExchangeStream)self!).SendGoAway(), this);
+        using IDisposable watch = admission.Router.View.WatchRoutes(SendMap);
+        using CancellationTokenRegistration stopping = stop.UnsafeRegister(
+            static self => ((ExchangeStream)self!).SendGoAway(), this);
         try
         {
             await ReadFramesAsync().ConfigureAwait(false);
@@ -58,11 +64,11 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
 
     public override bool IsClosed => Volatile.Read(ref _ended);
 
-    public override string? RefuseOpening(scoped in Command command) => openings?.Refusal(in command);
+    public override string? RefuseOpening(scoped in Command command) => rateLimiter?.Refusal(in command);
 
-    public override void HoldRequests(long bytes) => _hold.Add(bytes);
+    public override void HoldRequests(long bytes) => _reservation.Add(bytes);
 
-    public override bool HasRoomToHold(long bytes) => _hold.HasRoom(bytes);
+    public override bool HasRoomToHold(long bytes) => _reservation.Fits(bytes);
 
     public override void Deliver(ByteBuffer frame, int count)
     {
@@ -73,7 +79,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
     private async Task ReadFramesAsync()
     {
         bool greeted = false;
-        stream.Wait.Begin(0);
+        stream.Incomplete.Begin(0);
         while (true)
         {
             ReadResult result = await stream.Input.ReadAsync().ConfigureAwait(false);
@@ -86,30 +92,32 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
 
             while (RawStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
             {
-                if (!_hold.HasRoom(message.Length))
+                if (!_reservation.Fits(message.Length))
                 {
-                    // A message that waits still counts as incomplete.
-                    stream.Wait.Rest();
-                    await _hold.WaitForRoomAsync(message.Length, stream.Ended).ConfigureAwait(false);
+                    // The bytes of a message that waits for budget still count as incomplete.
+                    stream.Incomplete.StopTimer();
+                    await _reservation.WaitUntilFitsAsync(message.Length, stream.Ended).ConfigureAwait(false);
                 }
 
-                stream.Wait.End();
+                stream.Incomplete.End();
                 if (!greeted)
                 {
-                    Greet(message);
+                    ReadHello(message);
                     greeted = true;
                     continue;
                 }
 
-                int count = door.Accept(message, this);
+                int count = admission.Accept(message, this);
                 if (count < 0)
                 {
-                    throw new RpcException(new Status(StatusCode.InvalidArgument, "A frame is malformed; the stream ends. Nothing of that frame was done."));
+                    throw new RpcException(new Status(
+                        StatusCode.InvalidArgument,
+                        "A frame is malformed, so the stream ends; none of the frame's requests was executed."));
                 }
 
                 if (Interlocked.Add(ref _inFlight, count) > Limits.InFlightPerStreamMax)
                 {
-                    await WaitForRoomAsync(Limits.InFlightPerStreamMax).ConfigureAwait(false);
+                    await WaitForRepliesAsync(Limits.InFlightPerStreamMax).ConfigureAwait(false);
                 }
             }
 
@@ -118,17 +126,19 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
             {
                 if (!buffer.IsEmpty)
                 {
-                    throw new RpcException(new Status(StatusCode.Internal, "The stream ended inside a frame; nothing of that frame was done."));
+                    throw new RpcException(new Status(
+                        StatusCode.Internal,
+                        "The stream ended inside a frame; none of the frame's requests was executed."));
                 }
 
                 return;
             }
 
-            stream.Wait.Begin(buffer.Length);
+            stream.Incomplete.Begin(buffer.Length);
         }
     }
 
-    private void Greet(ReadOnlySequence<byte> message)
+    private void ReadHello(ReadOnlySequence<byte> message)
     {
         byte[] bytes = message.ToArray();
         if (!Frame.TryGetPayload(bytes, out ReadOnlySpan<byte> payload)
@@ -140,7 +150,9 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
 
         if (version != Limits.WireVersion)
         {
-            throw new RpcException(new Status(StatusCode.FailedPrecondition, $"The client speaks wire version {version}; this server speaks {Limits.WireVersion}."));
+            throw new RpcException(new Status(
+                StatusCode.FailedPrecondition,
+                $"The client speaks wire version {version}; this server speaks {Limits.WireVersion}."));
         }
 
         ByteBuffer hello = ByteBuffer.Rent();
@@ -154,10 +166,10 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
         }
     }
 
-    /// <summary>Waits until everything that was accepted is answered and written.</summary>
-    private Task DrainAsync() => WaitForRoomAsync(0);
+    /// <summary>Waits until every accepted request is answered and its reply is written.</summary>
+    private Task DrainAsync() => WaitForRepliesAsync(0);
 
-    private async Task WaitForRoomAsync(int inFlightMax)
+    private async Task WaitForRepliesAsync(int inFlightMax)
     {
         while (true)
         {
@@ -168,16 +180,16 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
                     return;
                 }
 
-                _waitsForRoom = true;
+                _waitsForReplies = true;
             }
 
-            await _room.WaitAsync().ConfigureAwait(false);
+            await _repliesLeft.WaitAsync().ConfigureAwait(false);
         }
     }
 
     private void SendMap()
     {
-        // The map is written by the sender when its turn comes, so that a burst of changes is one frame.
+        // The writer encodes the map when it gets there, so that a burst of changes costs one frame.
         if (Interlocked.Exchange(ref _mapDue, 1) == 0)
         {
             Send(null, 0);
@@ -196,7 +208,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
     {
         ByteBuffer frame = ByteBuffer.Rent();
         Frame.Begin(frame, FrameKind.Map);
-        door.Router.View.Describe().WriteTo((IBufferWriter<byte>)frame);
+        admission.Router.View.Describe().WriteTo((IBufferWriter<byte>)frame);
         Frame.End(frame, 1);
         return frame;
     }
@@ -228,7 +240,9 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
         WriteQueued();
     }
 
-    /// <summary>Writes what waits. Runs on the sender's thread while the pipe takes it, and goes on by itself when the pipe was full.</summary>
+    /// <summary>
+    /// Writes the queued frames. Runs on the sender's thread, and continues asynchronously when the pipe is full.
+    /// </summary>
     private async void WriteQueued()
     {
         bool holds = true;
@@ -247,7 +261,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
         }
         catch (Exception error) when (error is not OutOfMemoryException)
         {
-            // The connection is gone, in whichever way the host puts it; the reader finds out by itself and ends the call.
+            // The connection is gone. The reader notices by itself and ends the call.
             End();
         }
 
@@ -262,7 +276,10 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
         }
     }
 
-    /// <summary>What was written is out of this process's hands, or lost with the connection: requests may follow, and reads that waited are answered.</summary>
+    /// <summary>
+    /// Releases the flushed bytes: they have left this process or are lost with the connection. The reader may
+    /// continue, and reads that waited for reply budget are answered.
+    /// </summary>
     private void Flushed()
     {
         int bytes = _flushingBytes;
@@ -275,13 +292,16 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
         (_flushingBytes, _flushingReplies) = (0, 0);
         lock (_lock)
         {
-            SignalRoom();
+            SignalReplies();
         }
 
         Left(bytes);
     }
 
-    /// <summary>Copies what waits into the pipe, a part of it at a time. False when there was nothing, and the writer is no longer held, or when the stream has ended.</summary>
+    /// <summary>
+    /// Copies a part of the queued frames into the pipe. False if the queue was empty, which ends this writer, or if
+    /// the stream has ended.
+    /// </summary>
     private bool TakeQueued(ref bool holds)
     {
         bool any = false;
@@ -301,7 +321,7 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
                     {
                         _writing = false;
                         holds = false;
-                        SignalRoom();
+                        SignalReplies();
                     }
 
                     return any;
@@ -325,12 +345,12 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
         return true;
     }
 
-    private void SignalRoom()
+    private void SignalReplies()
     {
-        if (_waitsForRoom)
+        if (_waitsForReplies)
         {
-            _waitsForRoom = false;
-            _room.Release();
+            _waitsForReplies = false;
+            _repliesLeft.Release();
         }
     }
 
@@ -346,14 +366,14 @@ internal sealed class ExchangeStream(RequestDoor door, RawStream stream, Connect
                 next.Frame.Return();
             }
 
-            SignalRoom();
+            SignalReplies();
         }
 
-        // Also with nothing to drop: reads may wait for this stream that nobody needs any more.
+        // Needed even when nothing was dropped: reads that this stream no longer needs may wait for reply budget.
         Left(bytes);
     }
 
-    /// <summary>Ends the stream and waits until nobody writes any more: the pipe is not ours after the call.</summary>
+    /// <summary>Ends the stream and waits for the writer: the pipe must not be used after the call.</summary>
     private Task EndAsync()
     {
         End();

@@ -1,10 +1,12 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>A request of a stream whose client does not reach the leader: this node brings it there. A value.</summary>
+/// <summary>
+/// A stream's request that this node forwards to the leader because the client cannot reach it. A value.
+/// </summary>
 /// <param name="Command">The checked command.</param>
 /// <param name="Number">The request's number on its stream.</param>
-/// <param name="WaitMs">How long it may wait; 0: no limit.</param>
-/// <param name="Sink">Gets the one reply.</param>
+/// <param name="WaitMs">The longest wait in ms; 0: no limit.</param>
+/// <param name="Sink">Receives the reply.</param>
 internal readonly record struct ForwardedRequest(byte[] Command, uint Number, uint WaitMs, ReplySink Sink);

@@ -1,15 +1,18 @@
 using Google.Protobuf;
 using Grpc.Core;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>The unary key/value methods for any gRPC client: each turns its message into the one command encoding and the outcome into its reply. Stateless, any thread.</summary>
-internal sealed class KeyValuesService(UnaryCalls calls) : Protos.KeyValues.KeyValuesBase
+/// <summary>
+/// The unary key/value methods for any gRPC client. Each encodes its message as a command and decodes the outcome.
+/// Stateless, any thread.
+/// </summary>
+internal sealed class KeyValuesService(UnaryExecutor calls) : Protos.KeyValues.KeyValuesBase
 {
     public override async Task<SetKeyValueResponse> SetKeyValue(SetKeyValueRequest request, ServerCallContext context)
     {
@@ -25,20 +28,28 @@ internal sealed class KeyValuesService(UnaryCalls calls) : Protos.KeyValues.KeyV
             TtlMs = request.TtlMs,
         };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(
+            Encode(ref command, request.Key, request.Durability, request.Conditions, context),
+            context.TimeLeft(),
+            context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new SetKeyValueResponse
         {
             Set = outcome.Status == OutcomeStatus.Applied,
             Revision = outcome.Revision,
             Previous = ToValue(outcome),
-            PreviousRevision = outcome.Number,
+            PreviousRevision = KeyOutcome.PreviousOf(in outcome).Value,
         };
     }
 
     public override async Task<GetKeyValueResponse> GetKeyValue(GetKeyValueRequest request, ServerCallContext context)
     {
-        byte[] bytes = await ReadAsync(CommandKind.Get, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null, context).ConfigureAwait(false);
+        byte[] bytes = await ReadAsync(
+            CommandKind.Get,
+            request.Key,
+            request.Durability,
+            request.HasAtRevision ? request.AtRevision : null,
+            context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         GetKeyValueResponse response = new()
         {
@@ -46,74 +57,103 @@ internal sealed class KeyValuesService(UnaryCalls calls) : Protos.KeyValues.KeyV
             Value = ToValue(outcome),
             Revision = outcome.Revision,
         };
-        if (response.Found && outcome.Number >= 0)
+        if (response.Found && KeyOutcome.RemainingMsOf(in outcome) is var remainingMs and >= 0)
         {
-            response.RemainingTtlMs = outcome.Number;
+            response.RemainingTtlMs = remainingMs;
         }
 
         return response;
     }
 
-    public override async Task<ExistsKeyValueResponse> ExistsKeyValue(ExistsKeyValueRequest request, ServerCallContext context)
+    public override async Task<ExistsKeyValueResponse> ExistsKeyValue(
+        ExistsKeyValueRequest request, ServerCallContext context)
     {
-        byte[] bytes = await ReadAsync(CommandKind.Exists, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null, context).ConfigureAwait(false);
+        byte[] bytes = await ReadAsync(
+            CommandKind.Exists,
+            request.Key,
+            request.Durability,
+            request.HasAtRevision ? request.AtRevision : null,
+            context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
-        ExistsKeyValueResponse response = new() { Found = outcome.Status == OutcomeStatus.Found, Revision = outcome.Revision };
-        if (response.Found && outcome.Number >= 0)
+        ExistsKeyValueResponse response =
+            new() { Found = outcome.Status == OutcomeStatus.Found, Revision = outcome.Revision };
+        if (response.Found && KeyOutcome.RemainingMsOf(in outcome) is var remainingMs and >= 0)
         {
-            response.RemainingTtlMs = outcome.Number;
+            response.RemainingTtlMs = remainingMs;
         }
 
         return response;
     }
 
-    public override async Task<DeleteKeyValueResponse> DeleteKeyValue(DeleteKeyValueRequest request, ServerCallContext context)
+    public override async Task<DeleteKeyValueResponse> DeleteKeyValue(
+        DeleteKeyValueRequest request, ServerCallContext context)
     {
         Command command = new()
         {
             Kind = CommandKind.Delete,
-            Flags = (request.WithoutHistory ? CommandFlags.WithoutHistory : 0) | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0),
+            Flags = (request.WithoutHistory ? CommandFlags.WithoutHistory : 0)
+                | (request.ReturnPrevious ? CommandFlags.ReturnPrevious : 0),
         };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(
+            Encode(ref command, request.Key, request.Durability, request.Conditions, context),
+            context.TimeLeft(),
+            context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new DeleteKeyValueResponse
         {
             Deleted = outcome.Status == OutcomeStatus.Applied,
-            Found = outcome.Status == OutcomeStatus.Applied || (outcome.Status == OutcomeStatus.ConditionFailed && outcome.Revision > 0),
+            Found = outcome.Status == OutcomeStatus.Applied
+                || (outcome.Status == OutcomeStatus.ConditionFailed && outcome.Revision > 0),
             Revision = outcome.Status == OutcomeStatus.NotFound ? 0 : outcome.Revision,
             Previous = ToValue(outcome),
-            PreviousRevision = outcome.Number,
+            PreviousRevision = KeyOutcome.PreviousOf(in outcome).Value,
         };
     }
 
-    public override async Task<ExtendKeyValueResponse> ExtendKeyValue(ExtendKeyValueRequest request, ServerCallContext context)
+    public override async Task<ExtendKeyValueResponse> ExtendKeyValue(
+        ExtendKeyValueRequest request, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.Extend, Flags = CommandFlags.Ttl, TtlMs = request.TtlMs };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, request.Conditions, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(
+            Encode(ref command, request.Key, request.Durability, request.Conditions, context),
+            context.TimeLeft(),
+            context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return new ExtendKeyValueResponse
         {
             Extended = outcome.Status == OutcomeStatus.Applied,
-            Found = outcome.Status == OutcomeStatus.Applied || (outcome.Status == OutcomeStatus.ConditionFailed && outcome.Revision > 0),
+            Found = outcome.Status == OutcomeStatus.Applied
+                || (outcome.Status == OutcomeStatus.ConditionFailed && outcome.Revision > 0),
             Revision = outcome.Status == OutcomeStatus.NotFound ? 0 : outcome.Revision,
         };
     }
 
-    public override async Task<IncrementKeyValueResponse> IncrementKeyValue(IncrementKeyValueRequest request, ServerCallContext context)
+    public override async Task<IncrementKeyValueResponse> IncrementKeyValue(
+        IncrementKeyValueRequest request, ServerCallContext context)
     {
         Command command = new() { Kind = CommandKind.Increment, Flags = CommandFlags.Number, Number = request.Amount };
         AddFence(ref command, request.Fence);
-        byte[] bytes = await calls.ExecuteAsync(Encode(ref command, request.Key, request.Durability, null, context), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
+        byte[] bytes = await calls.ExecuteAsync(
+            Encode(ref command, request.Key, request.Durability, null, context),
+            context.TimeLeft(),
+            context.CancellationToken).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
-        return new IncrementKeyValueResponse { Value = outcome.Number, Revision = outcome.Revision };
+        return new IncrementKeyValueResponse { Value = KeyOutcome.SumOf(in outcome), Revision = outcome.Revision };
     }
 
-    private Task<byte[]> ReadAsync(CommandKind kind, string key, Durability durability, long? atRevision, ServerCallContext context)
+    private Task<byte[]> ReadAsync(
+        CommandKind kind, string key, Protos.Durability durability, long? atRevision, ServerCallContext context)
     {
-        Command command = new() { Kind = kind, Flags = atRevision is null ? 0 : CommandFlags.AtRevision, AtRevision = atRevision ?? 0 };
-        return calls.ExecuteAsync(Encode(ref command, key, durability, null, null), context.TimeLeft(), context.CancellationToken);
+        Command command = new()
+        {
+            Kind = kind,
+            Flags = atRevision is null ? 0 : CommandFlags.AtRevision,
+            AtRevision = atRevision ?? 0,
+        };
+        return calls.ExecuteAsync(
+            Encode(ref command, key, durability, null, null), context.TimeLeft(), context.CancellationToken);
     }
 
     private static void AddFence(ref Command command, Fence? fence)
@@ -126,7 +166,12 @@ internal sealed class KeyValuesService(UnaryCalls calls) : Protos.KeyValues.KeyV
         }
     }
 
-    private static ByteBuffer Encode(ref Command command, string key, Durability durability, Conditions? conditions, ServerCallContext? numbered)
+    private static ByteBuffer Encode(
+        ref Command command,
+        string key,
+        Protos.Durability durability,
+        Conditions? conditions,
+        ServerCallContext? numbered)
     {
         command.Key = CommandText.Encode("key", key);
         command.Durability = DurabilityField.Read(durability);

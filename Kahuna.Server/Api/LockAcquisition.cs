@@ -1,44 +1,57 @@
 using Grpc.Core;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// Acquires a lock for one unary call: makes the claim, asks how it stands for as long as the caller waits, and reckons what is left of the lease when the answer leaves. Used once, by one flow; goes on
-/// where its caller runs. All times are those of <see cref="LockCalls.NowMs"/>.
+/// Acquires a lock for one unary call: sends the claim, polls it while the caller waits, and computes the remaining
+/// lease when the reply leaves. Used once, by one flow; continuations run in the caller's context. All times are those
+/// of <see cref="LockExecutor.NowMs"/>.
 /// </summary>
-/// <param name="calls">Carries commands out.</param>
-/// <param name="claim">What is wanted.</param>
-/// <param name="isNumbered">The call has a number: its command may be a repetition, and no other claim is made when this one is gone.</param>
-/// <param name="timeLeft">Until the caller's deadline; null without one.</param>
-/// <param name="caller">Ends when nobody waits for the answer any longer.</param>
-/// <param name="stopping">Ends when the node stops.</param>
-internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isNumbered, TimeSpan? timeLeft, CancellationToken caller, CancellationToken stopping)
+/// <param name="calls">Executes commands.</param>
+/// <param name="commands">Builds the commands of this request.</param>
+/// <param name="isNumbered">Whether the call has a number. Its command may then be a retry, and a lost claim is not
+/// replaced by a new one.</param>
+/// <param name="timeLeft">Time until the caller's deadline; null: no deadline.</param>
+/// <param name="caller">Cancelled when the caller no longer waits.</param>
+/// <param name="stopping">Cancelled when the node stops.</param>
+internal sealed class LockAcquisition(
+    LockExecutor calls,
+    LockCommandBuilder commands,
+    bool isNumbered,
+    TimeSpan? timeLeft,
+    CancellationToken caller,
+    CancellationToken stopping)
 {
-    /// <summary>Longest time for which one question is held back: half of the time after which a leader gives up a claim that nobody asks about.</summary>
+    /// <summary>
+    /// Longest hold time of one poll: half of the time after which a leader abandons a claim that is not polled.
+    /// </summary>
     private const int HoldMsMax = 10_000;
 
-    /// <summary>Shortest such time, for the moment at which the wait ends.</summary>
+    /// <summary>Shortest hold time of one poll, for the end of the wait.</summary>
     private const int HoldMsMin = 250;
 
-    /// <summary>Cluster time may lag behind; after this, a wait that is over is ended from here.</summary>
+    /// <summary>Allowance for cluster time, which may lag. After it, this call ends a wait that is over.</summary>
     private const int GraceMs = 1000;
 
-    /// <summary>Between two attempts at what did not go at once.</summary>
+    /// <summary>Pause between two attempts.</summary>
     private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(500);
 
     private readonly long _beganMs = calls.NowMs;
 
-    // This node's time less cluster time, at the least, as far as the present claim has told; it belongs to one epoch of the partition, as the claim does.
-    private long _aheadMs;
+    // Lower bound of this node's time minus cluster time, learned from the present claim. Valid for one epoch of the
+    // partition, as the claim is.
+    private long _clockOffsetMs;
 
-    private long LeftMs => _beganMs + (claim.WaitMs ?? 0) - calls.NowMs;
+    private long LeftMs => _beganMs + (commands.WaitMs ?? 0) - calls.NowMs;
 
-    private long DeadlineLeftMs => timeLeft is { } left ? _beganMs + (long)left.TotalMilliseconds - calls.NowMs : long.MaxValue;
+    private long DeadlineLeftMs =>
+        timeLeft is { } left ? _beganMs + (long)left.TotalMilliseconds - calls.NowMs : long.MaxValue;
 
+    /// <summary>Acquires the lock.</summary>
     /// <param name="command">The encoded command that makes the claim.</param>
-    /// <exception cref="RpcException">It was refused, or ended while it waited.</exception>
+    /// <exception cref="RpcException">The claim was refused, or ended while it waited.</exception>
     public async Task<AcquireLockResponse> RunAsync(byte[] command)
     {
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(caller, stopping);
@@ -46,20 +59,28 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         while (true)
         {
             long sentMs = calls.NowMs;
-            (OutcomeStatus status, long token, long clusterMs) = Read(await MakeAsync(command, ct));
+            (OutcomeStatus status, long token, long clusterMs) = Read(await SendClaimAsync(command, ct));
             if (status == OutcomeStatus.ConditionFailed)
             {
                 return new AcquireLockResponse { HolderToken = token };
             }
 
-            // What a number remembers may be of an attempt that was sent before this call.
-            _aheadMs = status == OutcomeStatus.Queued && !isNumbered ? sentMs - clusterMs : long.MinValue;
-            long? endMs = status == OutcomeStatus.Applied && !isNumbered ? sentMs + claim.LeaseMs : await WaitAsync(token, ct);
+            // The outcome of a numbered command may be that of an attempt sent before this call.
+            _clockOffsetMs = status == OutcomeStatus.Queued && !isNumbered ? sentMs - clusterMs : long.MinValue;
+            long? endMs = status == OutcomeStatus.Applied && !isNumbered
+                ? sentMs + commands.LeaseMs
+                : await WaitAsync(token, ct);
             endMs = await RefreshAsync(token, endMs, ct);
             if (endMs is { } end && end - calls.NowMs > 1)
             {
-                // Rounding may have made up one millisecond.
-                return new AcquireLockResponse { Granted = true, Token = token, RemainingLeaseMs = end - calls.NowMs - 1, LeaseMsFromCall = end - _beganMs - 1 };
+                // Rounding may have added one millisecond.
+                return new AcquireLockResponse
+                {
+                    Granted = true,
+                    Token = token,
+                    RemainingLeaseMs = end - calls.NowMs - 1,
+                    LeaseMsFromCall = end - _beganMs - 1,
+                };
             }
 
             if (isNumbered || LeftMs <= s_pause.TotalMilliseconds)
@@ -67,49 +88,54 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
                 return new AcquireLockResponse { HolderToken = await HolderAsync(ct) };
             }
 
-            await StepAsync(PauseAsync(ct), token, ct);
-            command = LockCalls.Encode(claim.Acquire(Math.Max(1, LeftMs)));
+            await GuardAsync(PauseAsync(ct), token, ct);
+            command = LockExecutor.Encode(commands.Acquire(Math.Max(1, LeftMs)));
         }
     }
 
-    private static (OutcomeStatus Status, long Token, long Number) Read(byte[] bytes)
+    private static (OutcomeStatus Status, long Token, long TimeMs) Read(byte[] bytes)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
-        return (outcome.Status, outcome.Revision, outcome.Number);
+        return (outcome.Status, LockOutcome.TokenOf(in outcome).Value, LockOutcome.TimeMsOf(in outcome));
     }
 
-    /// <summary>Makes the claim. When nobody waits for it any longer before it is known whether it is in the queue, that is seen to later.</summary>
-    private async Task<byte[]> MakeAsync(byte[] command, CancellationToken ct)
+    /// <summary>
+    /// Sends the claim. If the caller leaves before the outcome is known, a background task abandons the place in the
+    /// queue.
+    /// </summary>
+    private async Task<byte[]> SendClaimAsync(byte[] command, CancellationToken ct)
     {
-        Task<byte[]> making = calls.LeaseAsync(command, timeLeft, claim.WaitMs is null ? ct : CancellationToken.None);
+        Task<byte[]> sending = calls.ExecuteLeaseAsync(
+            command, timeLeft, commands.WaitMs is null ? ct : CancellationToken.None);
         try
         {
-            return await making.WaitAsync(ct);
+            return await sending.WaitAsync(ct);
         }
         catch (OperationCanceledException)
         {
             if (caller.IsCancellationRequested)
             {
-                _ = LeaveAsync(making);
+                _ = AbandonAsync(sending);
             }
 
             throw Ended();
         }
     }
 
-    /// <summary>The moment until which the lease surely lasts; null: the claim is gone.</summary>
+    /// <summary>Waits for the grant. Returns a lower bound of the end of the lease; null: the claim is gone.</summary>
     private async Task<long?> WaitAsync(long token, CancellationToken ct)
     {
         while (true)
         {
-            if (LeftMs < -GraceMs && claim.WaitMs is not null && await StepAsync(TryLeaveAsync(token), token, ct))
+            if (LeftMs < -GraceMs && commands.WaitMs is not null && await GuardAsync(TryAbandonAsync(token), token, ct))
             {
                 return null;
             }
 
-            long holdMs = Math.Clamp(Math.Min(LeftMs, DeadlineLeftMs), HoldMsMin, Math.Clamp(claim.LeaseMs / 2, GraceMs, HoldMsMax));
+            long holdMs = Math.Clamp(
+                Math.Min(LeftMs, DeadlineLeftMs), HoldMsMin, Math.Clamp(commands.LeaseMs / 2, GraceMs, HoldMsMax));
             long sentMs = calls.NowMs;
-            byte[]? bytes = await StepAsync(AskAsync(token, holdMs, ct), token, ct);
+            byte[]? bytes = await GuardAsync(PollAsync(token, holdMs, ct), token, ct);
             if (bytes is not null && Learn(bytes, sentMs, out long? endMs) != OutcomeStatus.Queued)
             {
                 return endMs;
@@ -117,8 +143,8 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
 
             if (bytes is null || calls.NowMs - sentMs < holdMs / 2)
             {
-                // The leader holds back as many answers as it may, or has just changed.
-                await StepAsync(PauseAsync(ct), token, ct);
+                // The leader holds its maximum of long polls, or has just changed.
+                await GuardAsync(PauseAsync(ct), token, ct);
             }
         }
     }
@@ -128,19 +154,19 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         Outcome.TryRead(bytes, out Outcome outcome);
         if (outcome.Status is OutcomeStatus.Found or OutcomeStatus.Queued)
         {
-            _aheadMs = Math.Max(_aheadMs, sentMs - LockCalls.ClusterMs(in outcome));
+            _clockOffsetMs = Math.Max(_clockOffsetMs, sentMs - LockExecutor.ClusterMs(in outcome));
         }
 
-        endMs = outcome.Status == OutcomeStatus.Found ? _aheadMs + outcome.Number : null;
+        endMs = outcome.Status == OutcomeStatus.Found ? _clockOffsetMs + LockOutcome.TimeMsOf(in outcome) : null;
         return outcome.Status;
     }
 
-    /// <summary>How the claim stands; null when nobody could be asked, and there is time to ask again.</summary>
-    private async Task<byte[]?> AskAsync(long token, long holdMs, CancellationToken ct)
+    /// <summary>Polls the claim. Null if no node could be asked and time remains to ask again.</summary>
+    private async Task<byte[]?> PollAsync(long token, long holdMs, CancellationToken ct)
     {
         try
         {
-            return await calls.ExecuteAsync(LockCalls.Encode(claim.Await(token, holdMs)), null, ct);
+            return await calls.ExecuteAsync(LockExecutor.Encode(commands.Await(token, holdMs)), null, ct);
         }
         catch (RpcException failure) when (IsPassing(failure.StatusCode) && LeftMs > 0 && !ct.IsCancellationRequested)
         {
@@ -148,27 +174,31 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         }
     }
 
-    private static bool IsPassing(StatusCode code) => code is StatusCode.Unavailable or StatusCode.ResourceExhausted or StatusCode.DeadlineExceeded;
+    private static bool IsPassing(StatusCode code) =>
+        code is StatusCode.Unavailable or StatusCode.ResourceExhausted or StatusCode.DeadlineExceeded;
 
-    /// <summary>A grant of which little is left, because it was held up on its way, is renewed before it is passed on; null: it is lost.</summary>
+    /// <summary>
+    /// Renews a grant whose lease is more than half over, because it was delayed on its way. Null: the lock is lost.
+    /// </summary>
     private async Task<long?> RefreshAsync(long token, long? endMs, CancellationToken ct)
     {
-        if (endMs is not { } end || end - calls.NowMs >= claim.LeaseMs / 2)
+        if (endMs is not { } end || end - calls.NowMs >= commands.LeaseMs / 2)
         {
             return endMs;
         }
 
         long sentMs = calls.NowMs;
-        byte[] bytes = await StepAsync(calls.LeaseAsync(LockCalls.Encode(claim.Extend(token)), timeLeft, ct), token, ct);
-        return (OutcomeStatus)bytes[0] == OutcomeStatus.Applied ? sentMs + claim.LeaseMs : null;
+        byte[] bytes = await GuardAsync(
+            calls.ExecuteLeaseAsync(LockExecutor.Encode(commands.Extend(token)), timeLeft, ct), token, ct);
+        return (OutcomeStatus)bytes[0] == OutcomeStatus.Applied ? sentMs + commands.LeaseMs : null;
     }
 
-    /// <summary>Who has the lock, by its token; 0 when nobody does, or nobody could be asked.</summary>
+    /// <summary>The token of the present holder; 0 if there is none or no node could be asked.</summary>
     private async Task<long> HolderAsync(CancellationToken ct)
     {
         try
         {
-            return Read(await calls.ExecuteAsync(LockCalls.Encode(claim.Get()), timeLeft, ct)).Token;
+            return Read(await calls.ExecuteAsync(LockExecutor.Encode(commands.Get()), timeLeft, ct)).Token;
         }
         catch (RpcException)
         {
@@ -182,41 +212,49 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         return true;
     }
 
-    /// <summary>Gives the place in the queue back. False when there is none: the claim has the lock, or is gone.</summary>
-    private async Task<bool> TryLeaveAsync(long token) =>
-        Read(await calls.ExecuteAsync(LockCalls.Encode(claim.Release(token, onlyPlace: true)), null, CancellationToken.None)).Status == OutcomeStatus.Applied;
+    /// <summary>Abandons the place in the queue. False if there is none: the claim holds the lock or is gone.</summary>
+    private async Task<bool> TryAbandonAsync(long token) =>
+        Read(await calls.ExecuteAsync(
+            LockExecutor.Encode(commands.Release(token, onlyPlace: true)), null, CancellationToken.None)).Status
+            == OutcomeStatus.Applied;
 
-    /// <summary>In the background: gives back the place that a claim gets in the queue. A lock that it gets instead stays: its owner may have asked again, and count on it.</summary>
-    private async Task LeaveAsync(Task<byte[]> making)
+    /// <summary>
+    /// In the background: abandons the claim if it is queued. A granted lock is kept, because its owner may have called
+    /// again and rely on it.
+    /// </summary>
+    private async Task AbandonAsync(Task<byte[]> sending)
     {
         try
         {
-            (OutcomeStatus status, long token, _) = Read(await making);
+            (OutcomeStatus status, long token, _) = Read(await sending);
             if (status == OutcomeStatus.Queued)
             {
-                await TryLeaveAsync(token);
+                await TryAbandonAsync(token);
             }
         }
         catch (Exception failure) when (failure is RpcException or ObjectDisposedException)
         {
-            // The leader gives up by itself what nobody asks about.
+            // The leader abandons claims that are not polled.
         }
     }
 
-    private async Task LeaveAsync(long token)
+    private async Task AbandonAsync(long token)
     {
         try
         {
-            await TryLeaveAsync(token);
+            await TryAbandonAsync(token);
         }
         catch (Exception failure) when (failure is RpcException or ObjectDisposedException)
         {
-            // The leader gives up by itself what nobody asks about.
+            // The leader abandons claims that are not polled.
         }
     }
 
-    /// <summary>Awaits what is done about a claim that was made: however that fails, it is said that there is one, and a caller who went away leaves the queue.</summary>
-    private async Task<T> StepAsync<T>(Task<T> step, long token, CancellationToken ct)
+    /// <summary>
+    /// Awaits a step that follows the claim. Any error reports that the claim exists, and a caller that has left is
+    /// removed from the queue.
+    /// </summary>
+    private async Task<T> GuardAsync<T>(Task<T> step, long token, CancellationToken ct)
     {
         try
         {
@@ -226,16 +264,27 @@ internal sealed class LockAcquisition(LockCalls calls, LockClaim claim, bool isN
         {
             if (caller.IsCancellationRequested)
             {
-                _ = LeaveAsync(token);
+                _ = AbandonAsync(token);
             }
 
             throw ct.IsCancellationRequested || failure is not RpcException refusal
                 ? Ended()
-                : OutcomeErrors.Build(refusal.StatusCode, $"{refusal.Status.Detail} The claim may still wait, or have the lock; call again with the same owner.", OutcomeErrors.Unknown);
+                : OutcomeErrors.Build(
+                    refusal.StatusCode,
+                    $"{refusal.Status.Detail} The claim may still wait or hold the lock; "
+                        + $"call again with the same owner.",
+                    OutcomeErrors.Unknown);
         }
     }
 
     private RpcException Ended() => caller.IsCancellationRequested
-        ? OutcomeErrors.Build(StatusCode.DeadlineExceeded, "The deadline passed before the answer came. A place in the queue is given back; a lock that was granted in this moment lasts for its lease.", OutcomeErrors.Unknown)
-        : OutcomeErrors.Build(StatusCode.Unavailable, "The node stops; the claim may still wait, or have the lock. Call again with the same owner.", OutcomeErrors.Unknown);
+        ? OutcomeErrors.Build(
+            StatusCode.DeadlineExceeded,
+            "The deadline passed before the reply arrived. The place in the queue is abandoned; a lock granted at "
+                + "this moment is held until its lease ends.",
+            OutcomeErrors.Unknown)
+        : OutcomeErrors.Build(
+            StatusCode.Unavailable,
+            "The node is stopping; the claim may still wait or hold the lock. Call again with the same owner.",
+            OutcomeErrors.Unknown);
 }

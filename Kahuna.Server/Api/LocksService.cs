@@ -2,81 +2,106 @@ using System.Buffers.Binary;
 using System.Text;
 using Google.Protobuf;
 using Grpc.Core;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
 
-/// <summary>The unary methods of locks for any gRPC client: each turns its message into the one command encoding and the outcome into its reply. Stateless, any thread.</summary>
-/// <param name="calls">Carries commands out.</param>
+/// <summary>
+/// The unary lock methods for any gRPC client. Each encodes its message as a command and decodes the outcome.
+/// Stateless, any thread.
+/// </summary>
+/// <param name="calls">Executes commands.</param>
 /// <param name="partitions">Number of partitions.</param>
-/// <param name="stopping">Ends calls that wait when the node stops.</param>
-internal sealed class LocksService(LockCalls calls, int partitions, CancellationToken stopping) : Protos.Locks.LocksBase
+/// <param name="stopping">Cancelled when the node stops; ends waiting calls.</param>
+internal sealed class LocksService(LockExecutor calls, int partitions, CancellationToken stopping)
+    : Protos.Locks.LocksBase
 {
     public override Task<AcquireLockResponse> AcquireLock(AcquireLockRequest request, ServerCallContext context)
     {
-        LockClaim claim = LockClaim.Of(request);
-        Command command = claim.Acquire(claim.WaitMs);
+        LockCommandBuilder commands = LockCommandBuilder.Of(request);
+        Command command = commands.Acquire(commands.WaitMs);
         CallNumbers.AddTo(ref command, context);
-        LockAcquisition acquisition = new(calls, claim, command.Has(CommandFlags.Session), context.TimeLeft(), context.CancellationToken, stopping);
-        return acquisition.RunAsync(LockCalls.Encode(in command));
+        LockAcquisition acquisition = new(
+            calls,
+            commands,
+            command.Has(CommandFlags.Session),
+            context.TimeLeft(),
+            context.CancellationToken,
+            stopping);
+        return acquisition.RunAsync(LockExecutor.Encode(in command));
     }
 
     public override async Task<ExtendLockResponse> ExtendLock(ExtendLockRequest request, ServerCallContext context)
     {
-        LockClaim claim = LockClaim.Of(request.Resource, request.Durability, request.Owner, request.LeaseMs);
-        Command command = claim.Extend(request.Token);
+        LockCommandBuilder commands = LockCommandBuilder.Of(
+            request.Resource, request.Durability, request.Owner, request.LeaseMs);
+        Command command = commands.Extend(request.Token);
         CallNumbers.AddTo(ref command, context);
         bool isNumbered = command.Has(CommandFlags.Session);
         long beganMs = calls.NowMs;
-        (OutcomeStatus status, long holder) = Read(await calls.LeaseAsync(LockCalls.Encode(in command), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false));
+        (OutcomeStatus status, long holder) = Read(
+            await calls.ExecuteLeaseAsync(
+                LockExecutor.Encode(in command), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false));
         long? endMs = status != OutcomeStatus.Applied ? null
-            : isNumbered ? await EndAsync(claim, request.Token, context).ConfigureAwait(false)
+            : isNumbered ? await EndAsync(commands, request.Token, context).ConfigureAwait(false)
             : beganMs + request.LeaseMs;
         if (endMs is { } end)
         {
-            return new ExtendLockResponse { Extended = true, RemainingLeaseMs = Math.Max(0, end - calls.NowMs - 1), LeaseMsFromCall = end - beganMs - 1 };
+            return new ExtendLockResponse
+            {
+                Extended = true,
+                RemainingLeaseMs = Math.Max(0, end - calls.NowMs - 1),
+                LeaseMsFromCall = end - beganMs - 1,
+            };
         }
 
-        return new ExtendLockResponse { HolderToken = status == OutcomeStatus.Applied ? Read(await ExecuteAsync(claim.Get(), context).ConfigureAwait(false)).Token : holder };
+        return new ExtendLockResponse
+        {
+            HolderToken = status == OutcomeStatus.Applied
+                ? Read(await ExecuteAsync(commands.Get(), context).ConfigureAwait(false)).Token
+                : holder,
+        };
     }
 
     public override async Task<ReleaseLockResponse> ReleaseLock(ReleaseLockRequest request, ServerCallContext context)
     {
-        Command command = LockClaim.Of(request.Resource, request.Durability, request.Owner).Release(request.Token, onlyPlace: false);
+        Command command = LockCommandBuilder.Of(request.Resource, request.Durability, request.Owner)
+            .Release(request.Token, onlyPlace: false);
         CallNumbers.AddTo(ref command, context);
         (OutcomeStatus status, long token) = Read(await ExecuteAsync(command, context).ConfigureAwait(false));
-        return status == OutcomeStatus.Applied ? new ReleaseLockResponse { Released = true } : new ReleaseLockResponse { HolderToken = token };
+        return status == OutcomeStatus.Applied
+            ? new ReleaseLockResponse { Released = true }
+            : new ReleaseLockResponse { HolderToken = token };
     }
 
     public override async Task<GetLockResponse> GetLock(GetLockRequest request, ServerCallContext context)
     {
-        byte[] bytes = await ExecuteAsync(LockClaim.Of(request.Resource, request.Durability, "").Get(), context).ConfigureAwait(false);
+        byte[] bytes = await ExecuteAsync(
+            LockCommandBuilder.Of(request.Resource, request.Durability, "").Get(), context).ConfigureAwait(false);
         return new GetLockResponse { Lock = ToDescription(request.Resource, bytes) };
     }
 
-    /// <summary>Pages go through one partition after the other; a page may be empty and not be the last.</summary>
+    /// <summary>
+    /// Lists one page. Pages read one partition after another, so that a page may be empty without being the last.
+    /// </summary>
     public override async Task<ListLocksResponse> ListLocks(ListLocksRequest request, ServerCallContext context)
     {
-        ListPlace place = ListPlace.Read(request.PageToken, partitions);
-        Command command = new()
-        {
-            Kind = CommandKind.LockList,
-            Durability = DurabilityField.Read(request.Durability),
-            Flags = CommandFlags.Number | CommandFlags.AtRevision,
-            Key = CommandText.Encode("prefix", request.Prefix),
-            Number = place.Partition,
-            AtRevision = place.Row,
-        };
-        return ToPage(await ExecuteAsync(command, context).ConfigureAwait(false), place);
+        ListCursor cursor = ListCursor.Read(request.PageToken, partitions);
+        byte[] prefix = CommandText.Encode("prefix", request.Prefix);
+        Command command = PageRequest.ToCommand(CommandKind.LockList, prefix, cursor.Partition, cursor.Row);
+        command.Durability = DurabilityField.Read(request.Durability);
+        return ToPage(await ExecuteAsync(command, context).ConfigureAwait(false), cursor);
     }
 
     public override async Task<ObserveLockResponse> ObserveLock(ObserveLockRequest request, ServerCallContext context)
     {
-        byte[] command = LockCalls.Encode(LockClaim.Of(request.Resource, request.Durability, "").Observe(request.KnownToken, request.HoldMs));
-        using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(context.CancellationToken, stopping);
+        byte[] command = LockExecutor.Encode(LockCommandBuilder.Of(request.Resource, request.Durability, "").Observe(
+            request.KnownToken, request.HoldMs));
+        using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(
+            context.CancellationToken, stopping);
         try
         {
             byte[] bytes = await calls.ExecuteAsync(command, context.TimeLeft(), either.Token).ConfigureAwait(false);
@@ -88,33 +113,40 @@ internal sealed class LocksService(LockCalls calls, int partitions, Cancellation
         }
     }
 
-    private Task<byte[]> ExecuteAsync(scoped in Command command, ServerCallContext context) => calls.ExecuteAsync(LockCalls.Encode(in command), context.TimeLeft(), context.CancellationToken);
+    private Task<byte[]> ExecuteAsync(scoped in Command command, ServerCallContext context) =>
+        calls.ExecuteAsync(LockExecutor.Encode(in command), context.TimeLeft(), context.CancellationToken);
 
-    /// <summary>The moment until which a lease surely lasts; null when it is over. A repeated command is answered as its first attempt was, and says nothing of that.</summary>
-    private async Task<long?> EndAsync(LockClaim claim, long token, ServerCallContext context)
+    /// <summary>
+    /// A lower bound of the end of a lease; null if it is over. Needed because a retried command returns the outcome of
+    /// its first attempt.
+    /// </summary>
+    private async Task<long?> EndAsync(LockCommandBuilder commands, long token, ServerCallContext context)
     {
         long sentMs = calls.NowMs;
-        byte[] bytes = await ExecuteAsync(claim.Await(token, 0), context).ConfigureAwait(false);
+        byte[] bytes = await ExecuteAsync(commands.Await(token, 0), context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
-        return outcome.Status == OutcomeStatus.Found ? sentMs + outcome.Number - LockCalls.ClusterMs(in outcome) : null;
+        return outcome.Status == OutcomeStatus.Found
+            ? sentMs + LockOutcome.TimeMsOf(in outcome) - LockExecutor.ClusterMs(in outcome)
+            : null;
     }
 
     private static (OutcomeStatus Status, long Token) Read(byte[] bytes)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
-        return (outcome.Status, outcome.Revision);
+        return (outcome.Status, LockOutcome.TokenOf(in outcome).Value);
     }
 
-    private ListLocksResponse ToPage(byte[] bytes, ListPlace place)
+    private ListLocksResponse ToPage(byte[] bytes, ListCursor cursor)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
-        ListLocksResponse page = new() { NextPageToken = place.TokenOfNext(outcome.Number, partitions) };
+        string next = cursor.NextToken(PageOutcome.CursorOf(in outcome), partitions);
+        ListLocksResponse page = new() { NextPageToken = next };
         ReadOnlySpan<byte> rest = outcome.Value;
         while (!rest.IsEmpty)
         {
             int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
             string name = Encoding.UTF8.GetString(rest.Slice(sizeof(ushort), length));
-            LockPicture.TryRead(rest[(sizeof(ushort) + length)..], out LockPicture picture);
+            LockSnapshot.TryRead(rest[(sizeof(ushort) + length)..], out LockSnapshot picture);
             page.Locks.Add(ToDescription(name, ref picture));
             rest = picture.Rest;
         }
@@ -122,16 +154,24 @@ internal sealed class LocksService(LockCalls calls, int partitions, Cancellation
         return page;
     }
 
-    /// <summary>Null when nobody has the lock.</summary>
+    /// <summary>Null if the lock has no holder.</summary>
     private static LockDescription? ToDescription(string resource, byte[] bytes)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
-        return outcome.Status == OutcomeStatus.Found && LockPicture.TryRead(outcome.Value, out LockPicture picture) ? ToDescription(resource, ref picture) : null;
+        return outcome.Status == OutcomeStatus.Found && LockSnapshot.TryRead(outcome.Value, out LockSnapshot picture)
+            ? ToDescription(resource, ref picture)
+            : null;
     }
 
-    private static LockDescription ToDescription(string resource, ref LockPicture picture)
+    private static LockDescription ToDescription(string resource, ref LockSnapshot picture)
     {
-        LockDescription description = new() { Resource = resource, HolderCount = picture.Holders, Waiting = picture.Waiters, Permits = picture.Permits };
+        LockDescription description = new()
+        {
+            Resource = resource,
+            HolderCount = picture.Holders,
+            Waiting = picture.Waiters,
+            Permits = picture.Permits,
+        };
         while (picture.TryNext())
         {
             description.Holders.Add(new LockHolder

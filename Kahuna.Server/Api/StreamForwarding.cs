@@ -1,25 +1,26 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// Carries out requests of streams whose clients do not reach the leader, as a unary call is carried out: here, or at the node that leads. Every request gets one
-/// reply, after <see cref="TripMsMax"/> at the latest (and after the time for which an answer may be held back): the client then looks for another way. Any thread.
+/// Executes stream requests whose clients cannot reach the leader, like unary calls: here or at the leader. Every
+/// request gets one reply within <see cref="ForwardMsMax"/> plus its hold time; the client then tries another way. Any
+/// thread.
 /// </summary>
-internal sealed class StreamForwarding(UnaryCalls calls)
+internal sealed class StreamForwarding(UnaryExecutor calls)
 {
     /// <summary>Longer than an election takes, and half of the SDK's request timeout.</summary>
-    private const uint TripMsMax = 5_000;
+    private const uint ForwardMsMax = 5_000;
 
-    /// <summary>Begins to carry out one request; never throws.</summary>
+    /// <summary>Starts to execute one request; never throws.</summary>
     public void Begin(ForwardedRequest request) => _ = RunAsync(request);
 
     private async Task RunAsync(ForwardedRequest request)
     {
-        uint tripMs = TripMsMax + HoldMs(request.Command);
+        uint forwardMs = ForwardMsMax + HoldMs(request.Command);
         request.Sink.HoldRequests(request.Command.Length);
         ByteBuffer command = ByteBuffer.Rent(request.Command.Length);
         command.Append(request.Command);
@@ -29,7 +30,10 @@ internal sealed class StreamForwarding(UnaryCalls calls)
         Frame.BeginReply(replies, request.Number);
         try
         {
-            replies.Append(await calls.OutcomeAsync(command, request.WaitMs == 0 ? tripMs : Math.Min(request.WaitMs, tripMs), CancellationToken.None));
+            replies.Append(await calls.OutcomeAsync(
+                command,
+                request.WaitMs == 0 ? forwardMs : Math.Min(request.WaitMs, forwardMs),
+                CancellationToken.None));
         }
         catch (Exception end) when (end is OperationCanceledException or ObjectDisposedException)
         {
@@ -44,6 +48,8 @@ internal sealed class StreamForwarding(UnaryCalls calls)
     private static uint HoldMs(byte[] bytes)
     {
         Command.TryRead(bytes, out Command command);
-        return command.Kind is CommandKind.LockAwait or CommandKind.LockObserve ? (uint)Math.Clamp(command.Number, 0, Client.Wire.Limits.LockHoldMsMax) : 0;
+        return CommandKinds.Has(command.Kind, CommandTraits.MayBeHeld)
+            ? (uint)Math.Clamp(command.Number, 0, Wire.Limits.LockHoldMsMax)
+            : 0;
     }
 }

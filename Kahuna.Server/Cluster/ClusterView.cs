@@ -1,13 +1,12 @@
-using Kahuna.Client.Wire.Protos;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Server.Cluster;
 
 /// <summary>
-/// What this node knows of the cluster: members, and who leads which partition. The loops write it, everybody reads it.
-/// Any thread.
+/// The cluster as this node knows it: its members, and the leader of each partition. The loops write it. Any thread.
 /// </summary>
 internal sealed class ClusterView : ILeadershipSink
 {
@@ -28,20 +27,20 @@ internal sealed class ClusterView : ILeadershipSink
         _failures = new string?[Layout.Slots];
     }
 
-    /// <summary>A group has broken a rule; told once each.</summary>
+    /// <summary>Raised once for each group that stops on a broken invariant.</summary>
     public event Action<GroupId, Exception>? Failed;
 
-    /// <summary>The log or the stored state is dead; told once.</summary>
+    /// <summary>Raised once when the log or the stored state has failed.</summary>
     public event Action<Exception>? StorageDead;
 
     public ClusterIdentity Identity => _identity;
 
     public int Partitions => _identity.Partitions;
 
-    /// <summary>Which groups there are, and in which slot.</summary>
+    /// <summary>The groups and their slots.</summary>
     public GroupLayout Layout { get; }
 
-    /// <summary>Where the groups' commit indexes are read from, by slot; set once, when the loops exist.</summary>
+    /// <summary>Sets the source of the groups' commit indexes, by slot. Set once, when the loops exist.</summary>
     public void ReadCommitIndexFrom(Func<int, ulong> commitIndex) => _commitIndex = commitIndex;
 
     public PartitionStatus Status(int slot)
@@ -53,8 +52,8 @@ internal sealed class ClusterView : ILeadershipSink
     }
 
     /// <summary>
-    /// True when every partition can be served from here, by this node or through its leader, and this node has caught up with each leader, so that another
-    /// node may be stopped; else why not.
+    /// True if another node may be stopped: every partition can be served here or through its leader, and this node has
+    /// caught up with each leader. Otherwise the reason.
     /// </summary>
     public bool IsReady(out string reason)
     {
@@ -68,7 +67,9 @@ internal sealed class ClusterView : ILeadershipSink
 
             if (!_votes)
             {
-                reason = "the node does not vote yet: its data directory is new or was rebuilt, and the other nodes have not all answered, or have not restored it yet";
+                reason =
+                    "the node does not vote yet: its data directory is new or rebuilt, and the other nodes have not "
+                        + "yet confirmed or restored it";
                 return false;
             }
 
@@ -82,7 +83,9 @@ internal sealed class ClusterView : ILeadershipSink
 
                 if (!_groups[i].Serving)
                 {
-                    reason = $"{Layout.GroupOf(i).Name} has no leader that serves{(Layout.GroupOf(i).IsEphemeral ? ", or this node waits to be restored" : "")}";
+                    reason =
+                        $"{Layout.GroupOf(i).Name} has no serving "
+                            + $"leader{(Layout.GroupOf(i).IsEphemeral ? ", or this node has not been restored" : "")}";
                     return false;
                 }
 
@@ -98,7 +101,10 @@ internal sealed class ClusterView : ILeadershipSink
         return true;
     }
 
-    /// <summary>Whether this node takes part in elections. One that does not is no help when another one is stopped, and so is not ready.</summary>
+    /// <summary>
+    /// Sets whether this node takes part in elections. A node that does not vote is not ready, because it cannot
+    /// replace a stopped one.
+    /// </summary>
     public void SetVoting(bool votes)
     {
         lock (_lock)
@@ -106,10 +112,10 @@ internal sealed class ClusterView : ILeadershipSink
             _votes = votes;
         }
 
-        Tell();
+        Notify();
     }
 
-    /// <summary>The node takes no new operations from now on.</summary>
+    /// <summary>Marks the node as stopping: it accepts no new operations.</summary>
     public void BeginStop()
     {
         lock (_lock)
@@ -117,10 +123,10 @@ internal sealed class ClusterView : ILeadershipSink
             _stopping = true;
         }
 
-        Tell();
+        Notify();
     }
 
-    /// <summary>Why a group has stopped on this node; null while it has not.</summary>
+    /// <summary>Why a group has stopped on this node; null while it runs.</summary>
     public string? FailureOf(int slot)
     {
         lock (_lock)
@@ -129,7 +135,7 @@ internal sealed class ClusterView : ILeadershipSink
         }
     }
 
-    /// <summary>Why the first of the groups that have stopped on this node did; null while none has.</summary>
+    /// <summary>Why the first stopped group of this node has stopped; null while all run.</summary>
     public string? FirstFailure
     {
         get
@@ -161,7 +167,8 @@ internal sealed class ClusterView : ILeadershipSink
             {
                 if (!Layout.GroupOf(slot).IsMeta)
                 {
-                    (Layout.GroupOf(slot).IsEphemeral ? response.EphemeralPartitions : response.Partitions).Add(Leader(slot));
+                    (Layout.GroupOf(slot).IsEphemeral ? response.EphemeralPartitions : response.Partitions).Add(
+                        Leader(slot));
                 }
             }
         }
@@ -169,10 +176,16 @@ internal sealed class ClusterView : ILeadershipSink
         return response;
     }
 
-    /// <summary>Calls <paramref name="changed"/> after every change, from the thread that made it; it must neither block nor throw. Dispose to end; a change that is being told then may still come.</summary>
+    /// <summary>
+    /// Calls <paramref name="changed"/> after every change, on the thread that made it; it must neither block nor
+    /// throw. Dispose the result to end the watch; a notification in progress may still arrive.
+    /// </summary>
     public IDisposable Watch(Action changed) => Add(new Watcher(this, changed, routesOnly: false));
 
-    /// <summary>As <see cref="Watch"/>, but only after changes by which a client finds its way (<see cref="PartitionStatus.RoutesAs"/>).</summary>
+    /// <summary>
+    /// Like <see cref="Watch"/>, but only for changes that affect the routes of clients
+    /// (<see cref="PartitionStatus.RoutesAs"/>).
+    /// </summary>
     public IDisposable WatchRoutes(Action changed) => Add(new Watcher(this, changed, routesOnly: true));
 
     void ILeadershipSink.LeadershipChanged(int slot, PartitionStatus status)
@@ -184,7 +197,7 @@ internal sealed class ClusterView : ILeadershipSink
             _groups[slot] = status;
         }
 
-        Tell(isRoute);
+        Notify(isRoute);
     }
 
     void ILeadershipSink.PartitionFailed(int slot, Exception error)
@@ -195,7 +208,7 @@ internal sealed class ClusterView : ILeadershipSink
         }
 
         Failed?.Invoke(Layout.GroupOf(slot), error);
-        Tell();
+        Notify();
     }
 
     void ILeadershipSink.StorageFailed(Exception error) => StorageDead?.Invoke(error);
@@ -228,7 +241,7 @@ internal sealed class ClusterView : ILeadershipSink
         return watcher;
     }
 
-    private void Tell(bool isRoute = true)
+    private void Notify(bool isRoute = true)
     {
         Watcher[] watchers;
         lock (_lock)
@@ -238,13 +251,13 @@ internal sealed class ClusterView : ILeadershipSink
 
         foreach (Watcher watcher in watchers)
         {
-            watcher.Tell(isRoute);
+            watcher.Notify(isRoute);
         }
     }
 
     private sealed class Watcher(ClusterView view, Action changed, bool routesOnly) : IDisposable
     {
-        public void Tell(bool isRoute)
+        public void Notify(bool isRoute)
         {
             if (isRoute || !routesOnly)
             {

@@ -1,17 +1,16 @@
-using Kahuna.Client.Connection;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Cluster;
 
-/// <summary>The answer to a forwarded command, in the bytes that the leader sent. Immutable.</summary>
+/// <summary>The reply to a forwarded command, in the leader's bytes. Immutable.</summary>
 internal readonly record struct ForwardedOutcome(byte[] Bytes) : IOperationResult<ForwardedOutcome>
 {
-    static ForwardedOutcome IOperationResult<ForwardedOutcome>.From(Operation answered)
+    static ForwardedOutcome IOperationResult<ForwardedOutcome>.From(Answer answer)
     {
-        Outcome outcome = new(answered.ReplyStatus, answered.ReplyRevision, answered.ReplyNumber);
-        if (answered.ReplyValue is { } value)
+        Outcome outcome = new(answer.Status, answer.Revision.Value, answer.ReplyNumber);
+        if (answer.Value is { } value)
         {
             outcome.HasValue = true;
             outcome.ValueIsNull = value.IsNull;

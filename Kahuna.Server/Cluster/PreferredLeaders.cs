@@ -2,10 +2,10 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Cluster;
 
-/// <summary>Which node should lead which partition. Stateless.</summary>
+/// <summary>Chooses the preferred leader of each partition. Stateless.</summary>
 internal static class PreferredLeaders
 {
-    /// <summary>Together: the first node leads everything. Spread: partition p prefers node p modulo n.</summary>
+    /// <summary>Together: the first node leads all partitions. Spread: partition p prefers node p modulo n.</summary>
     public static Func<int, NodeId> For(bool together, IReadOnlyList<NodeId> nodes)
     {
         NodeId[] ordered = [.. nodes.Order()];

@@ -1,10 +1,12 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Requests;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Server.Cluster;
 
-/// <summary>Hop 4: key and durability → group → the loop that owns it here. Any thread.</summary>
+/// <summary>Hop 4: key and durability → group → the loop that owns it. Any thread.</summary>
 internal sealed class Router(LoopSet loops, ClusterView view)
 {
     public long NowMs => loops.NowMs;
@@ -13,14 +15,19 @@ internal sealed class Router(LoopSet loops, ClusterView view)
 
     public ClusterView View => view;
 
-    /// <summary>The slot of the group that a command is for (<see cref="GroupLayout"/>).</summary>
+    /// <summary>The slot of the command's group (<see cref="GroupLayout"/>).</summary>
     public ushort SlotOf(scoped in Command command) =>
-        (ushort)loops.Layout.SlotOf(PartitionOf(in command), command.Durability == CommandDurability.Ephemeral);
+        (ushort)loops.Layout.SlotOf(PartitionOf(in command), command.Durability == Durability.Ephemeral);
 
-    /// <summary>A page of a list is of the partition that it names, counted anew from the last one on.</summary>
+    /// <summary>A list names its partition; a number past the last one wraps around.</summary>
     private int PartitionOf(scoped in Command command) =>
-        command.Kind is CommandKind.SequenceList or CommandKind.LockList ? (int)(command.Number % view.Partitions) : KeyRouting.Partition(command.Key, view.Partitions);
+        CommandKinds.Has(command.Kind, CommandTraits.IsList)
+            ? (int)(new PageRequest(in command).Partition % view.Partitions)
+            : KeyRouting.Partition(command.Key, view.Partitions);
 
-    /// <summary>Hands the batch, which it takes over, to the loops of its partitions. Every operation gets exactly one reply; NotLeader names whom to ask instead.</summary>
+    /// <summary>
+    /// Passes the batch to the loops of its partitions, which take ownership. Every operation gets exactly one reply;
+    /// NotLeader names the leader.
+    /// </summary>
     public void Route(ClientBatch batch) => loops.Post(batch);
 }

@@ -2,14 +2,15 @@ using System.Net;
 using System.Net.Sockets;
 using System.Security.Cryptography;
 using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// A cluster inside this process, for benchmarks and tests: real nodes on loopback TLS endpoints with free ports, their
-/// data in a directory of their own, every sync done. Owned by whoever started it; dispose to stop it and to remove a temporary directory.
+/// A cluster inside this process, for benchmarks and tests: real nodes on loopback TLS endpoints with free ports, and
+/// their data in a directory of their own, with every sync done. Owned by its caller; dispose it to stop the nodes and
+/// remove a temporary directory.
 /// </summary>
 internal sealed class EmbeddedCluster : IAsyncDisposable
 {
@@ -25,14 +26,15 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
     }
 
     /// <summary>Comma-separated endpoints of all nodes.</summary>
-    public string Endpoints => string.Join(',', _nodes.Select(node => node.Options.Advertise.GetLeftPart(UriPartial.Authority)));
+    public string Endpoints =>
+        string.Join(',', _nodes.Select(node => node.Options.Advertise.GetLeftPart(UriPartial.Authority)));
 
     public IReadOnlyList<KahunaNode> Nodes => _nodes;
 
     /// <summary>
-    /// Starts <paramref name="nodes"/> nodes and returns when all of them are ready. <paramref name="configure"/> may change each node's options.
-    /// Throws when a node cannot start; what was started is stopped again. A node that cannot go on later ends the process (<see cref="ProcessEnd"/>), unless
-    /// <paramref name="fatalErrors"/> does something else.
+    /// Starts <paramref name="nodes"/> nodes and returns when all are ready. <paramref name="configure"/> may change
+    /// each node's options. If a node cannot start, it stops the started ones and throws. A node that fails later ends
+    /// the process (<see cref="ProcessEnd"/>), unless <paramref name="fatalErrors"/> handles it.
     /// </summary>
     public static async Task<EmbeddedCluster> StartAsync(
         int nodes,
@@ -47,7 +49,9 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
         string secretFile = Path.Combine(directory, "cluster-secret");
         if (!File.Exists(secretFile))
         {
-            await File.WriteAllTextAsync(secretFile, Convert.ToHexString(RandomNumberGenerator.GetBytes(32)), cancellationToken).ConfigureAwait(false);
+            await File.WriteAllTextAsync(
+                secretFile, Convert.ToHexString(RandomNumberGenerator.GetBytes(32)), cancellationToken).ConfigureAwait(
+                false);
         }
 
         List<PeerNode> peers = [];
@@ -71,7 +75,9 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
                     ClusterSecretFile = nodes > 1 ? secretFile : null,
                     LogLevel = LogLevel.Error,
                 };
-                KahunaNode node = await KahunaNode.StartAsync(configure is null ? options : configure(options), fatalErrors, cancellationToken).ConfigureAwait(false);
+                KahunaNode node = await KahunaNode.StartAsync(
+                    configure is null ? options : configure(options), fatalErrors, cancellationToken).ConfigureAwait(
+                    false);
                 cluster._nodes.Add(node);
                 _ = EndWithAsync(node);
             }
@@ -92,7 +98,7 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
 
     public async ValueTask DisposeAsync()
     {
-        // All at once: handing leadership from one to the next would serve nobody.
+        // All at once: handing leadership from one to the next would be useless work.
         await Task.WhenAll(_nodes.Select(node => node.DisposeAsync().AsTask())).ConfigureAwait(false);
         _nodes.Clear();
         if (_temporary)
@@ -101,7 +107,7 @@ internal sealed class EmbeddedCluster : IAsyncDisposable
         }
     }
 
-    /// <summary>In a process of its own such a node ends it; here nobody else would notice.</summary>
+    /// <summary>Ends the process when a node fails, as kahuna-server does.</summary>
     private static async Task EndWithAsync(KahunaNode node) => node.EndProcess(await node.Fatal.ConfigureAwait(false));
 
     private static List<int> FreePorts(int count)

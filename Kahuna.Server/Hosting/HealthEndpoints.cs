@@ -1,14 +1,14 @@
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// <c>/healthz</c>: 200 as long as the process answers. <c>/readyz</c>: 200 when the node can serve, else 503 with the reason. Plain text, GET and
-/// HEAD, over HTTP/1.1 and 2. Stateless.
+/// <c>/healthz</c>: 200 while the process answers. <c>/readyz</c>: 200 if the node can serve, else 503 with the reason.
+/// Plain text, GET and HEAD, over HTTP/1.1 and 2. Stateless.
 /// </summary>
 internal static class HealthEndpoints
 {
     private static readonly string[] s_methods = [HttpMethods.Get, HttpMethods.Head];
 
-    /// <summary>Adds both; <paramref name="readiness"/> is asked at each request, from any thread.</summary>
+    /// <summary>Adds both; <paramref name="readiness"/> is called for each request, on any thread.</summary>
     public static void Map(IEndpointRouteBuilder app, Func<(bool Ready, string Reason)> readiness)
     {
         app.MapMethods("/healthz", s_methods, context => Answer(context, StatusCodes.Status200OK, "ok"));
@@ -26,6 +26,8 @@ internal static class HealthEndpoints
         context.Response.StatusCode = status;
         context.Response.ContentType = "text/plain; charset=utf-8";
         context.Response.Headers.CacheControl = "no-store";
-        return HttpMethods.IsHead(context.Request.Method) ? Task.CompletedTask : context.Response.WriteAsync(text + "\n", context.RequestAborted);
+        return HttpMethods.IsHead(context.Request.Method)
+            ? Task.CompletedTask
+            : context.Response.WriteAsync(text + "\n", context.RequestAborted);
     }
 }

@@ -4,12 +4,13 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// Writes down who leads, and whether this node reaches a majority, when that changes. Changes between two looks are one line for each leader, since a
-/// node may have hundreds of groups. Owned by the node, whose timer calls <see cref="Look"/>; a call that finds another one under way does nothing.
+/// Logs changes of leaders, and whether this node reaches a majority. A node may have hundreds of groups, so that the
+/// changes between two checks make one line per leader. Owned by the node, whose timer calls <see cref="Check"/>;
+/// concurrent calls return at once.
 /// </summary>
 internal sealed class LeadershipLog : IDisposable
 {
-    /// <summary>Groups that one line names; the count tells of the rest.</summary>
+    /// <summary>Groups named in one line, which also has their count.</summary>
     private const int NamesMax = 8;
 
     private readonly ClusterView _view;
@@ -23,10 +24,10 @@ internal sealed class LeadershipLog : IDisposable
     private int _changed = 1;
     private bool? _hasMajority;
 
-    /// <param name="view">What this node knows of its groups.</param>
-    /// <param name="reached">How many nodes this node reaches, itself included; called at each look.</param>
-    /// <param name="log">Gets the lines.</param>
-    /// <param name="patience">After so many looks a node that starts says that it has no majority.</param>
+    /// <param name="view">The cluster as this node knows it.</param>
+    /// <param name="reached">Number of nodes that this node reaches, itself included; called at each check.</param>
+    /// <param name="log">Receives the lines.</param>
+    /// <param name="patience">Checks after which a starting node reports that it has no majority.</param>
     public LeadershipLog(ClusterView view, Func<int> reached, ILogger log, int patience)
     {
         _patience = patience;
@@ -37,8 +38,8 @@ internal sealed class LeadershipLog : IDisposable
         _watch = view.Watch(() => Volatile.Write(ref _changed, 1));
     }
 
-    /// <summary>Writes what has changed since the last look.</summary>
-    public void Look()
+    /// <summary>Logs the changes since the last check.</summary>
+    public void Check()
     {
         if (!_gate.TryEnter())
         {
@@ -69,7 +70,7 @@ internal sealed class LeadershipLog : IDisposable
         bool has = reached >= needed;
         if (nodes == 1 || has == _hasMajority || (!has && _hasMajority is null && ++_looks < _patience))
         {
-            // A node that starts has not lost what it never had, until that lasts.
+            // A starting node has not lost a majority; it reports a missing one only if that lasts.
             return;
         }
 
@@ -99,7 +100,8 @@ internal sealed class LeadershipLog : IDisposable
 
         foreach ((NodeId leader, List<int> slots) in changed)
         {
-            string names = string.Join(", ", slots.Take(NamesMax).Select(slot => _view.Layout.GroupOf(slot).Name)) + (slots.Count > NamesMax ? ", …" : "");
+            string names = string.Join(", ", slots.Take(NamesMax).Select(slot => _view.Layout.GroupOf(slot).Name))
+                + (slots.Count > NamesMax ? ", …" : "");
             ulong term = slots.Max(slot => _view.Status(slot).Term.Value);
             if (leader == NodeId.None)
             {

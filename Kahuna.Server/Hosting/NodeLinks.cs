@@ -1,28 +1,39 @@
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Transport;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>What a node's options say of its links to the others. Stateless.</summary>
+/// <summary>Derives the options of a node's links to its peers, and its identity there. Stateless.</summary>
 internal static class NodeLinks
 {
-    public static PeerLinksOptions OptionsOf(NodeOptions options, TlsSource tls, KnownMembers members, IFatalErrors fatalErrors) => new()
-    {
-        Self = options.NodeId,
-        ClusterId = options.ClusterId,
-        Partitions = options.Partitions,
-        Secret = SecretOf(options),
-        Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
-        Tls = tls,
-        Directory = members,
-        FatalErrors = fatalErrors,
-    };
+    /// <summary>The identity of the cluster and of this node in it.</summary>
+    public static ClusterIdentity IdentityOf(NodeOptions options) => new(
+        options.ClusterId,
+        options.NodeId,
+        ProductVersion.Text,
+        options.Partitions,
+        [.. options.Peers.Select(peer => (peer.Id, peer.Address))]);
 
-    /// <summary>By which nodes of the cluster know each other's forwarded calls.</summary>
-    public static NodePass PassOf(NodeOptions options) => new(SecretOf(options).Span);
+    public static PeerLinksOptions OptionsOf(
+        NodeOptions options, TlsSource tls, MemberRegistry members, IFatalErrors fatalErrors) =>
+        new()
+        {
+            Self = options.NodeId,
+            ClusterId = options.ClusterId,
+            Partitions = options.Partitions,
+            Secret = SecretOf(options),
+            Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
+            Tls = tls,
+            Directory = members,
+            FatalErrors = fatalErrors,
+        };
 
-    private static ReadOnlyMemory<byte> SecretOf(NodeOptions options) => options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty;
+    /// <summary>The credential by which nodes recognize each other's forwarded calls.</summary>
+    public static NodeCredential CredentialOf(NodeOptions options) => new(SecretOf(options).Span);
+
+    private static ReadOnlyMemory<byte> SecretOf(NodeOptions options) =>
+        options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty;
 }

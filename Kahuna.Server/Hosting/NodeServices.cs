@@ -11,10 +11,10 @@ using ServiceDescriptor = Google.Protobuf.Reflection.ServiceDescriptor;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>The gRPC services that a node serves, and what runs around their calls. Stateless.</summary>
+/// <summary>The gRPC services of a node and the middleware around their calls. Stateless.</summary>
 internal static class NodeServices
 {
-    /// <summary>What the health service speaks of: the node as a whole (the empty name) and its services.</summary>
+    /// <summary>The names in the health service: the node as a whole (the empty name), and its services.</summary>
     private static readonly string[] s_names = ["", .. Described().Select(static service => service.FullName)];
 
     /// <summary>Kahuna's own services.</summary>
@@ -35,12 +35,14 @@ internal static class NodeServices
             options.MaxReceiveMessageSize = limits.MessageBytesMax;
             options.MaxSendMessageSize = null;
             options.Interceptors.Add<CallInterceptor>();
-        }).AddJsonTranscoding(static json => (json.TypeRegistry, json.JsonSettings.WriteInt64sAsStrings) = (JsonError.Types, true));
+        }).AddJsonTranscoding(
+            static json => (json.TypeRegistry, json.JsonSettings.WriteInt64sAsStrings) = (JsonError.Types, true));
         services.AddGrpcReflection();
     }
 
-    /// <summary>Puts the services of a node, health and reflection behind the guard. Instances come from the application's services.</summary>
-    public static void MapKahunaGrpc(this WebApplication app, CallLimits limits, IEnumerable<ServiceDescriptor> checkedServices, ILogger log)
+    /// <summary>Adds the call guard and reflection. Service instances come from the application's services.</summary>
+    public static void MapKahunaGrpc(
+        this WebApplication app, CallLimits limits, IEnumerable<ServiceDescriptor> checkedServices, ILogger log)
     {
         CallGuard guard = new(app.Services, limits, [.. checkedServices, HealthReflection.Descriptor.Services[0]], log);
         app.UseRouting();
@@ -50,11 +52,13 @@ internal static class NodeServices
     }
 
     /// <summary>
-    /// Maps the services once for nobody. The gRPC package compiles code for each method that it maps, which takes as long as opening a node's data, beside which this can be done.
+    /// Maps the services once without serving them. The gRPC package compiles code for each method it maps; that takes
+    /// as long as opening a node's data, and this lets both run in parallel.
     /// </summary>
     public static void Warm()
     {
-        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions { ContentRootPath = AppContext.BaseDirectory });
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(
+            new WebApplicationOptions { ContentRootPath = AppContext.BaseDirectory });
         builder.Services.AddLogging();
         builder.WebHost.UseKestrelCore();
         CallLimits limits = new();
@@ -64,12 +68,16 @@ internal static class NodeServices
         app.MapNodeServices();
     }
 
-    /// <summary>Tells health checks whether the node serves.</summary>
-    public static void TellHealth(HealthServiceImpl health, bool serves)
+    /// <summary>Sets the serving status of all names.</summary>
+    public static void SetHealth(HealthServiceImpl health, bool serves)
     {
         foreach (string name in s_names)
         {
-            health.SetStatus(name, serves ? HealthCheckResponse.Types.ServingStatus.Serving : HealthCheckResponse.Types.ServingStatus.NotServing);
+            health.SetStatus(
+                name,
+                serves
+                    ? HealthCheckResponse.Types.ServingStatus.Serving
+                    : HealthCheckResponse.Types.ServingStatus.NotServing);
         }
     }
 
@@ -81,7 +89,8 @@ internal static class NodeServices
         app.MapGrpcService<LocksService>();
         app.MapGrpcService<ClusterService>();
         app.MapGrpcService<HealthServiceImpl>();
-        Lazy<byte[]> document = new(static () => Encoding.UTF8.GetBytes(OpenApiDocument.Of(Described(), ProductVersion.Text)));
+        Lazy<byte[]> document = new(
+            static () => Encoding.UTF8.GetBytes(OpenApiDocument.Of(Described(), ProductVersion.Text)));
         app.MapGet("/openapi.json", http =>
         {
             http.Response.ContentType = "application/json; charset=utf-8";

@@ -1,17 +1,19 @@
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Hosting.Tracing;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
+using Kahuna.Server.Storage.Checkpoints;
 using Kahuna.Server.Storage.Disk;
-using Kahuna.Server.Storage.States;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>What a node keeps on disk: its log and its stored states, and the trace of it if there is to be one. Owned by the node.</summary>
+/// <summary>
+/// A node's data on disk: the log, the checkpoints, and the trace if there is one. Owned by the node.
+/// </summary>
 internal sealed class NodeStorage : IAsyncDisposable
 {
-    /// <summary>The log is cut by whole segments, so they are small against what is kept of it.</summary>
+    /// <summary>The log is cut by whole segments, so each must be small relative to the kept log.</summary>
     private const int SegmentsPerKeptLog = 8;
 
     private NodeStorage(ThreadedLog log, IStateStore states, StateStoreChoice kind, NodeTrace? trace)
@@ -30,9 +32,11 @@ internal sealed class NodeStorage : IAsyncDisposable
 
     public NodeTrace? Trace { get; }
 
-    /// <summary>Opens them; when one cannot be opened, nothing stays open.</summary>
-    /// <exception cref="IOException">Something is damaged, in use or refused by the disk; one clear sentence.</exception>
-    public static async Task<NodeStorage> OpenAsync(NodeOptions options, DataDirectoryIdentity identity, IFatalErrors fatal, Action<ReportLine> report)
+    /// <summary>Opens them. If one cannot be opened, the others are closed.</summary>
+    /// <exception cref="IOException">Something is damaged, in use or refused by the disk; the message is one
+    /// line.</exception>
+    public static async Task<NodeStorage> OpenAsync(
+        NodeOptions options, DataDirectoryIdentity identity, IFatalErrors fatal, Action<ReportLine> report)
     {
         StateStoreChoice kind = identity.StateStore!.Value;
         SegmentedLogOptions sizes = new();
@@ -42,7 +46,8 @@ internal sealed class NodeStorage : IAsyncDisposable
             {
                 LogLimitBytes = options.LogLimitBytes,
                 KeepBytes = options.LogKeepBytes,
-                SegmentBytes = Math.Clamp(options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
+                SegmentBytes = Math.Clamp(
+                    options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
                 LogId = identity.LogId,
                 LogMade = identity.LogMade,
             },

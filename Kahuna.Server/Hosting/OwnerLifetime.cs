@@ -1,6 +1,6 @@
 namespace Kahuna.Server.Hosting;
 
-/// <summary>The node's owner decides when it stops; signals are the process's business. Stateless.</summary>
+/// <summary>A host lifetime without signal handling: the node's owner stops it. Stateless.</summary>
 internal sealed class OwnerLifetime : IHostLifetime
 {
     public Task WaitForStartAsync(CancellationToken cancellationToken) => Task.CompletedTask;

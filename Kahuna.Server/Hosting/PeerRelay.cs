@@ -1,9 +1,12 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>Breaks the circle of construction: links need a receiver, loops need the links. Any thread.</summary>
+/// <summary>
+/// Passes frames and link changes on to a receiver that is set later. Links are built before the loops, which need
+/// them. Any thread.
+/// </summary>
 internal sealed class PeerRelay : IPeerReceiver
 {
     public IPeerReceiver? Receiver { get; set; }

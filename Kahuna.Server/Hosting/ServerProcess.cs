@@ -5,15 +5,20 @@ using Kahuna.Server.Hosting.Options;
 
 namespace Kahuna.Server.Hosting;
 
-/// <summary>The life of the <c>kahuna-server</c> process around its one node: start, signals, exit code. One per process.</summary>
+/// <summary>
+/// Runs the one node of the <c>kahuna-server</c> process: start, signals, exit code. One per process.
+/// </summary>
 internal static class ServerProcess
 {
-    /// <summary>Ends the process after an exception on a thread that belongs to no node's part: the stack trace is the only trace of it.</summary>
+    /// <summary>
+    /// Handles exceptions on threads that belong to no part of the node. Without a log, the stack trace goes to
+    /// standard error.
+    /// </summary>
     private static readonly ProcessEnd s_withoutLog = new(loggers: null);
 
     /// <summary>
-    /// Runs until SIGTERM or SIGINT (exit code 0 after a graceful stop, 1 when a group had stopped before) or until the node cannot go on (1). Reasons are on
-    /// standard error.
+    /// Runs until SIGTERM or SIGINT, or until the node fails. Exit code 0 after a graceful stop; 1 if the node failed
+    /// or one of its groups had stopped. Reasons go to standard error.
     /// </summary>
     public static async Task<int> RunAsync(NodeOptions options)
     {
@@ -34,13 +39,16 @@ internal static class ServerProcess
         KahunaNode node;
         try
         {
-            Console.WriteLine($"kahuna-server {ProductVersion.Text}: node {options.NodeId}, {options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
+            Console.WriteLine(
+                $"kahuna-server {ProductVersion.Text}: node {options.NodeId}, "
+                    + $"{options.Advertise.GetLeftPart(UriPartial.Authority)}, data in {options.DataDirectory}");
             ProcessEnd.Prepare();
-            AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => s_withoutLog.Raise("a thread", (Exception)unhandled.ExceptionObject);
+            AppDomain.CurrentDomain.UnhandledException += static (_, unhandled) => s_withoutLog.Raise(
+                "a thread", (Exception)unhandled.ExceptionObject);
             Task warmed = Task.Run(NodeServices.Warm);
             node = await KahunaNode.StartAsync(options).ConfigureAwait(false);
             await warmed.ConfigureAwait(false);
-            IdleMemory.Compact();
+            ProcessMemory.Compact();
         }
         catch (Exception error) when (error is not OutOfMemoryException)
         {
@@ -55,13 +63,16 @@ internal static class ServerProcess
             return CodeAfterStop(node.View, Console.Error);
         }
 
-        // The log is dead, or the others do not take this node's directory: nothing can be acknowledged, and a graceful stop could only wait for it.
+        // The log is dead, or the other nodes refuse this node's directory: nothing can be acknowledged, so a graceful
+        // stop could only wait.
         Exception reason = await node.Fatal.ConfigureAwait(false);
         Console.Error.WriteLine("kahuna-server: the node stops: " + reason.Message);
         return 1;
     }
 
-    /// <summary>Exit code after a graceful stop; the reason for one that is not 0 goes to <paramref name="errors"/>.</summary>
+    /// <summary>
+    /// The exit code after a graceful stop; the reason for a code other than 0 goes to <paramref name="errors"/>.
+    /// </summary>
     internal static int CodeAfterStop(ClusterView view, TextWriter errors)
     {
         if (view.FirstFailure is not { } failure)
@@ -73,12 +84,15 @@ internal static class ServerProcess
         return 1;
     }
 
-    /// <summary>False, with the reason on standard error, when the node must not start.</summary>
+    /// <summary>
+    /// Rebuilds the data directory. False, with the reason on standard error, if the node must not start.
+    /// </summary>
     private static bool Rebuild(NodeOptions options)
     {
         try
         {
-            DirectoryRebuild.Run(options, Console.IsInputRedirected || Console.IsOutputRedirected ? null : Console.In, Console.Out);
+            DirectoryRebuild.Run(
+                options, Console.IsInputRedirected || Console.IsOutputRedirected ? null : Console.In, Console.Out);
             return true;
         }
         catch (DataDirectoryException refusal)

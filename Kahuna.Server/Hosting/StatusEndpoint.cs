@@ -1,27 +1,32 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Observability;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// <c>GET /status</c>: the node as operators and scripts want to see it, as JSON: identity, readiness, each partition's
-/// role, term, leader, commit index and state, the sizes of its log, and what the process weighs. Stateless.
+/// <c>GET /status</c>: the node's state as JSON for operators and scripts. It has identity, readiness, each partition's
+/// role, term, leader, indexes and state, the sizes of the log, and the memory of the process. Stateless.
 /// </summary>
 internal static class StatusEndpoint
 {
-    /// <summary>How long a caller may take for the answer, as for replies of calls.</summary>
+    /// <summary>How long a caller may take to read the reply, as for calls.</summary>
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
 
     /// <summary>Names of the heap's generations, in the runtime's order.</summary>
     private static readonly string[] s_generations = ["0", "1", "2", "large", "pinned"];
 
-    public static void Map(IEndpointRouteBuilder app, ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, Func<(long Persistent, long Ephemeral)> memory) =>
+    public static void Map(
+        IEndpointRouteBuilder app,
+        ClusterView view,
+        Func<int, PartitionMetrics> figures,
+        NodeStorage storage,
+        Func<(long Persistent, long Ephemeral)> memory) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
@@ -30,7 +35,8 @@ internal static class StatusEndpoint
 
     private static async Task SendAsync(HttpContext context, byte[] answer)
     {
-        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(context.RequestAborted);
+        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(
+            context.RequestAborted);
         patience.CancelAfter(s_patience);
         try
         {
@@ -38,12 +44,16 @@ internal static class StatusEndpoint
         }
         catch (OperationCanceledException)
         {
-            // The caller does not read, or went away; the web server has reset the response.
+            // The caller does not read or has disconnected; the web server has reset the response.
         }
     }
 
-    /// <summary>The answer as of now.</summary>
-    internal static byte[] Render(ClusterView view, Func<int, PartitionFigures> figures, NodeStorage storage, (long Persistent, long Ephemeral) memory)
+    /// <summary>Renders the present state.</summary>
+    internal static byte[] Render(
+        ClusterView view,
+        Func<int, PartitionMetrics> figures,
+        NodeStorage storage,
+        (long Persistent, long Ephemeral) memory)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);
@@ -61,7 +71,8 @@ internal static class StatusEndpoint
             foreach (PartitionLeader partition in cluster.Partitions)
             {
                 json.WriteStartObject();
-                WriteGroup(json, partition, figures((int)partition.Partition), view.FailureOf((int)partition.Partition));
+                WriteGroup(
+                    json, partition, figures((int)partition.Partition), view.FailureOf((int)partition.Partition));
                 json.WriteEndObject();
             }
 
@@ -124,14 +135,16 @@ internal static class StatusEndpoint
         json.WriteEndObject();
     }
 
-    private static void WriteEphemeralGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures, string? failure)
+    private static void WriteEphemeralGroup(
+        Utf8JsonWriter json, PartitionLeader partition, PartitionMetrics figures, string? failure)
     {
         WriteGroup(json, partition, figures, failure);
         json.WriteNumber("epoch", partition.Epoch);
         json.WriteNumber("evicted", figures.Evicted);
     }
 
-    private static void WriteGroup(Utf8JsonWriter json, PartitionLeader partition, PartitionFigures figures, string? failure)
+    private static void WriteGroup(
+        Utf8JsonWriter json, PartitionLeader partition, PartitionMetrics figures, string? failure)
     {
         json.WriteNumber("partition", partition.Partition);
         json.WriteString("role", partition.Role);

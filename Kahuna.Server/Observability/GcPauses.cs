@@ -2,14 +2,17 @@ using System.Diagnostics.Tracing;
 
 namespace Kahuna.Server.Observability;
 
-/// <summary>Counts the garbage collector's pauses, keeps the longest and the latest ones, from the runtime's own events. Any thread; one per process.</summary>
+/// <summary>
+/// Counts the pauses of the garbage collector and keeps the longest and the latest ones. Reads the runtime's events.
+/// Any thread; one per process.
+/// </summary>
 internal sealed class GcPauses : EventListener
 {
     private const int SuspendBegin = 9;
     private const int RestartEnd = 3;
     private const EventKeywords GcKeyword = (EventKeywords)0x1;
 
-    /// <summary>How many of the latest pauses are kept: enough for whoever looks once in a while to see each of them.</summary>
+    /// <summary>Number of latest pauses kept, enough for an occasional reader to see each of them.</summary>
     private const int LatestMax = 256;
 
     private readonly long[] _latestTicks = new long[LatestMax];
@@ -17,12 +20,12 @@ internal sealed class GcPauses : EventListener
     private long _count;
     private long _longestTicks;
 
-    /// <summary>The process's own.</summary>
+    /// <summary>The instance of this process.</summary>
     public static GcPauses Shared { get; } = new();
 
     public long Count => Volatile.Read(ref _count);
 
-    /// <summary>Longest time that all threads stood still since the start.</summary>
+    /// <summary>Longest pause of all threads since the start.</summary>
     public TimeSpan Longest => TimeSpan.FromTicks(Volatile.Read(ref _longestTicks));
 
     /// <summary>The latest pauses, oldest first, at most 256.</summary>

@@ -3,24 +3,26 @@ using System.Runtime.Intrinsics.X86;
 
 namespace Kahuna.Server.Primitives;
 
-/// <summary>Asks the processor for memory that will be read soon, without waiting for it. Changes nothing that a program can see. Stateless, any thread.</summary>
+/// <summary>
+/// Prefetches memory into the processor's cache. Never waits and has no visible effect. Stateless; any thread.
+/// </summary>
 internal static class CacheLines
 {
     private const int LineBytes = 64;
 
-    /// <summary>The line of a row or field.</summary>
+    /// <summary>Prefetches the cache line of a row or field.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static unsafe void Prefetch<T>(ref readonly T place)
         where T : unmanaged
     {
-        // The address may be a stale one when the collector moves the object just now: a prefetch of it is wasted, not wrong.
+        // The address may be stale if the collector just moves the object: the prefetch is wasted then, not wrong.
         if (Sse.IsSupported)
         {
             Sse.Prefetch0(Unsafe.AsPointer(ref Unsafe.AsRef(in place)));
         }
     }
 
-    /// <summary>The first lines of a span, at most <paramref name="linesMax"/>.</summary>
+    /// <summary>Prefetches the first lines of a span, at most <paramref name="linesMax"/>.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public static void Prefetch(ReadOnlySpan<byte> bytes, int linesMax)
     {

@@ -1,11 +1,11 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Primitives;
 
 /// <summary>
-/// The one encoding of consecutive log entries: in appends between nodes and in log records. The first entry's index is
-/// carried beside it; each further entry has the next index.
+/// Encoding of consecutive log entries, in appends between nodes and in log records. The first entry's index is carried
+/// beside them; each further entry has the next index. Stateless.
 /// <code>
 /// entry:  u64 term, u8 kind, u8[3] zero, u32 payload length, payload
 /// </code>
@@ -23,8 +23,12 @@ internal static class EntryCodec
         payload.CopyTo(span[HeaderBytes..]);
     }
 
-    /// <summary>Takes the next entry off <paramref name="rest"/>. False at the end (<paramref name="rest"/> is empty then) or when what is left is no entry.</summary>
-    public static bool TryRead(ref ReadOnlySpan<byte> rest, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload)
+    /// <summary>
+    /// Takes the next entry off <paramref name="rest"/>. False at the end, when <paramref name="rest"/> is empty, or
+    /// when the rest is no entry.
+    /// </summary>
+    public static bool TryRead(
+        ref ReadOnlySpan<byte> rest, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload)
     {
         term = default;
         kind = default;

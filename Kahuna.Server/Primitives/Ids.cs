@@ -1,6 +1,6 @@
 namespace Kahuna.Server.Primitives;
 
-/// <summary>A node of the cluster, 1 or greater; 0 means none.</summary>
+/// <summary>Id of a node, 1 or greater; 0 means none.</summary>
 internal readonly record struct NodeId(ushort Value) : IComparable<NodeId>
 {
     public static readonly NodeId None;
@@ -12,7 +12,10 @@ internal readonly record struct NodeId(ushort Value) : IComparable<NodeId>
     public override string ToString() => Value.ToString(System.Globalization.CultureInfo.InvariantCulture);
 }
 
-/// <summary>A Raft group: 0 is the meta group; a partition has a group for its persistent keys, number + 1, and one for its ephemeral keys, the same with <see cref="EphemeralBit"/>.</summary>
+/// <summary>
+/// Id of a Raft group. 0 is the meta group. Partition n has group n + 1 for persistent keys, and the same number with
+/// <see cref="EphemeralBit"/> for ephemeral keys.
+/// </summary>
 internal readonly record struct GroupId(uint Value) : IComparable<GroupId>
 {
     public const uint EphemeralBit = 1u << 30;
@@ -20,7 +23,7 @@ internal readonly record struct GroupId(uint Value) : IComparable<GroupId>
     /// <summary>The group of the cluster's own records.</summary>
     public static readonly GroupId Meta;
 
-    /// <summary>No group: under this number the log keeps what belongs to the node itself.</summary>
+    /// <summary>Not a group: the log keeps the node's own records under this number.</summary>
     public static readonly GroupId Node = new(uint.MaxValue);
 
     public bool IsMeta => Value == 0;
@@ -30,13 +33,18 @@ internal readonly record struct GroupId(uint Value) : IComparable<GroupId>
     /// <summary>Number of the partition; -1 for the meta group.</summary>
     public int Partition => (int)(Value & ~EphemeralBit) - 1;
 
-    /// <summary>As operators read it, in a sentence.</summary>
-    public string Name => IsMeta ? "the meta group" : string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{(IsEphemeral ? "ephemeral partition" : "partition")} {Partition}");
+    /// <summary>Name for operators, within a sentence.</summary>
+    public string Name => IsMeta
+        ? "the meta group"
+        : string.Create(
+            System.Globalization.CultureInfo.InvariantCulture,
+            $"{(IsEphemeral ? "ephemeral partition" : "partition")} {Partition}");
 
-    /// <summary>As operators read it, at the beginning of a line.</summary>
+    /// <summary>Name for operators, at the beginning of a line.</summary>
     public string Title => IsMeta ? "Meta group" : char.ToUpperInvariant(Name[0]) + Name[1..];
 
-    public static GroupId Of(int partition, bool isEphemeral) => new(((uint)partition + 1) | (isEphemeral ? EphemeralBit : 0));
+    public static GroupId Of(int partition, bool isEphemeral) =>
+        new(((uint)partition + 1) | (isEphemeral ? EphemeralBit : 0));
 
     public int CompareTo(GroupId other) => Value.CompareTo(other.Value);
 
@@ -61,7 +69,7 @@ internal readonly record struct Term(ulong Value) : IComparable<Term>
     public override string ToString() => Value.ToString(System.Globalization.CultureInfo.InvariantCulture);
 }
 
-/// <summary>Position in one group's log; the first entry is 1, 0 means before the first.</summary>
+/// <summary>Position in a group's log. The first entry has 1; 0 means before the first.</summary>
 internal readonly record struct LogIndex(ulong Value) : IComparable<LogIndex>
 {
     public static bool operator <(LogIndex a, LogIndex b) => a.Value < b.Value;

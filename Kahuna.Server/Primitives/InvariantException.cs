@@ -3,11 +3,17 @@ using System.Runtime.CompilerServices;
 
 namespace Kahuna.Server.Primitives;
 
-/// <summary>A rule of the program itself is broken: a bug of ours. It stops the group; nothing catches it to go on.</summary>
+/// <summary>
+/// A broken invariant: a bug in this program. It stops the group; no caller catches it to continue. Immutable.
+/// </summary>
 internal sealed class InvariantException(string message) : Exception(message)
 {
     /// <summary>Throws when <paramref name="holds"/> is false; also in release builds.</summary>
-    public static void Require([DoesNotReturnIf(false)] bool holds, string rule, [CallerFilePath] string file = "", [CallerLineNumber] int line = 0)
+    public static void Require(
+        [DoesNotReturnIf(false)] bool holds,
+        string rule,
+        [CallerFilePath] string file = "",
+        [CallerLineNumber] int line = 0)
     {
         if (!holds)
         {

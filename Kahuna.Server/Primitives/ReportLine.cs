@@ -6,13 +6,14 @@ using System.Text;
 namespace Kahuna.Server.Primitives;
 
 /// <summary>
-/// A line for the operator that keeps its fields: an interpolated string becomes the text and, by the names of its expressions, the fields of a log
-/// event (<c>{group.Title}</c> is the field <c>GroupTitle</c>). A string is none, because its fields are lost. Invariant culture. Immutable once it is passed on; any thread.
+/// A line for the operator with structured fields. An interpolated string becomes the text and, named after its
+/// expressions, the fields of a log event (<c>{group.Title}</c> becomes the field <c>GroupTitle</c>). A plain string
+/// does not convert, because its fields would be lost. Invariant culture. Immutable once passed on; any thread.
 /// </summary>
 [InterpolatedStringHandler]
 internal sealed class ReportLine : IReadOnlyList<KeyValuePair<string, object?>>
 {
-    /// <summary>The name under which a log event carries its text with the fields' names in place of their values.</summary>
+    /// <summary>Name of the field with the message template.</summary>
     private const string TemplateField = "{OriginalFormat}";
 
     private readonly StringBuilder _text;
@@ -31,22 +32,31 @@ internal sealed class ReportLine : IReadOnlyList<KeyValuePair<string, object?>>
     /// <summary>Fields and, last, the template.</summary>
     public int Count => _fields.Count + 1;
 
-    public KeyValuePair<string, object?> this[int index] => index < _fields.Count ? _fields[index] : new(TemplateField, _template.ToString());
+    public KeyValuePair<string, object?> this[int index] =>
+        index < _fields.Count ? _fields[index] : new(TemplateField, _template.ToString());
 
     public void AppendLiteral(string text)
     {
         _text.Append(text);
-        _template.Append(text.Replace("{", "{{", StringComparison.Ordinal).Replace("}", "}}", StringComparison.Ordinal));
+        _template.Append(
+            text.Replace("{", "{{", StringComparison.Ordinal).Replace("}", "}}", StringComparison.Ordinal));
     }
 
-    public void AppendFormatted<T>(T value, [CallerArgumentExpression(nameof(value))] string expression = "") => AppendFormatted(value, null, expression);
+    public void AppendFormatted<T>(T value, [CallerArgumentExpression(nameof(value))] string expression = "") =>
+        AppendFormatted(value, null, expression);
 
-    public void AppendFormatted<T>(T value, string? format, [CallerArgumentExpression(nameof(value))] string expression = "")
+    public void AppendFormatted<T>(
+        T value, string? format, [CallerArgumentExpression(nameof(value))] string expression = "")
     {
         string name = NameOf(expression);
-        _text.Append(value is IFormattable formattable ? formattable.ToString(format, CultureInfo.InvariantCulture) : value?.ToString());
+        _text.Append(
+            value is IFormattable formattable
+                ? formattable.ToString(format, CultureInfo.InvariantCulture)
+                : value?.ToString());
         _template.Append('{').Append(name).Append('}');
-        _fields.Add(new(name, value is null or string or bool or int or long or uint or ulong or double ? value : value.ToString()));
+        _fields.Add(new(
+            name,
+            value is null or string or bool or int or long or uint or ulong or double ? value : value.ToString()));
     }
 
     public override string ToString() => _text.ToString();
@@ -61,7 +71,9 @@ internal sealed class ReportLine : IReadOnlyList<KeyValuePair<string, object?>>
 
     IEnumerator IEnumerable.GetEnumerator() => GetEnumerator();
 
-    /// <summary>The words of a path of names, each with a capital; of any other expression <c>Value</c> and its place.</summary>
+    /// <summary>
+    /// Field name of an expression: the capitalized words of a member path, otherwise <c>Value</c> and its number.
+    /// </summary>
     private string NameOf(string expression)
     {
         if (!expression.All(character => char.IsAsciiLetterOrDigit(character) || character is '.' or '_'))
@@ -69,7 +81,10 @@ internal sealed class ReportLine : IReadOnlyList<KeyValuePair<string, object?>>
             return "Value" + (_fields.Count + 1).ToString(CultureInfo.InvariantCulture);
         }
 
-        string name = string.Concat(expression.Split('.', '_').Where(word => word.Length > 0).Select(word => char.ToUpperInvariant(word[0]) + word[1..]));
-        return _fields.Exists(field => field.Key == name) ? name + (_fields.Count + 1).ToString(CultureInfo.InvariantCulture) : name;
+        IEnumerable<string> words = expression.Split('.', '_').Where(word => word.Length > 0);
+        string name = string.Concat(words.Select(word => char.ToUpperInvariant(word[0]) + word[1..]));
+        return _fields.Exists(field => field.Key == name)
+            ? name + (_fields.Count + 1).ToString(CultureInfo.InvariantCulture)
+            : name;
     }
 }

@@ -1,4 +1,7 @@
 namespace Kahuna.Server.Primitives;
 
-/// <summary>A run of log entries of one term, beginning at <paramref name="First"/> and ending before the next run. A log's terms are a short list of these.</summary>
+/// <summary>
+/// A run of log entries of one term, from <paramref name="First"/> up to the next run. A log's terms are a short list
+/// of runs. Immutable.
+/// </summary>
 internal readonly record struct TermRun(LogIndex First, Term Term);

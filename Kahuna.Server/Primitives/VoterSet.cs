@@ -1,6 +1,6 @@
 namespace Kahuna.Server.Primitives;
 
-/// <summary>The nodes that vote in every group of a cluster, by ascending id. Equal when they are the same nodes. Immutable.</summary>
+/// <summary>The voters of every group of a cluster, by ascending id. Compared by value. Immutable.</summary>
 internal sealed class VoterSet : IEquatable<VoterSet>
 {
     private readonly NodeId[] _ids;

@@ -2,9 +2,17 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Raft;
 
+/// <summary>The result of counting an election's votes so far.</summary>
+internal enum VoteOutcome : byte
+{
+    Open,
+    Won,
+    Lost,
+}
+
 /// <summary>
-/// The clock of a node without leadership and the count of the votes it gets. Election timeouts are drawn anew for every
-/// attempt, so that rivals drift apart (Raft §5.2). Owned by one core; not thread-safe.
+/// The election timeout of a node that does not lead, and the count of its votes. Each attempt draws a new random
+/// timeout, so that rivals drift apart (Raft §5.2). Owned by one core; not thread-safe.
 /// </summary>
 internal sealed class Election
 {
@@ -20,7 +28,9 @@ internal sealed class Election
 
     public Election(RaftConfig config, Members members)
     {
-        InvariantException.Require(config.HeartbeatTicks > 0 && config.ElectionTicks > config.HeartbeatTicks, "heartbeats are more frequent than elections");
+        InvariantException.Require(
+            config.HeartbeatTicks > 0 && config.ElectionTicks > config.HeartbeatTicks,
+            "heartbeats are more frequent than elections");
         _electionTicks = config.ElectionTicks;
         _members = members;
         _random = new TickRandom(config.Seed);
@@ -29,24 +39,29 @@ internal sealed class Election
         RestartClock();
     }
 
-    /// <summary>A leader was heard so lately that a majority may still follow it: no vote against it (thesis 4.2.3).</summary>
+    /// <summary>
+    /// The leader was heard within the shortest election timeout. A majority may still follow it, so this node grants
+    /// no vote against it (thesis 4.2.3).
+    /// </summary>
     public bool IsWithinLease => _elapsed < _electionTicks;
 
-    /// <summary>The shortest election timeout; none is twice as long.</summary>
+    /// <summary>The shortest election timeout. Every timeout is less than twice as long.</summary>
     public int TimeoutTicks => _electionTicks;
 
-    /// <summary>True when the time without a leader is over.</summary>
+    /// <summary>Counts one tick. True when the election timeout has expired.</summary>
     public bool Tick() => ++_elapsed >= _timeout;
 
-    /// <summary>The leader was heard, or a vote was given: wait again.</summary>
+    /// <summary>Restarts the timeout without a new draw: the leader was heard, or a vote was granted.</summary>
     public void Wait() => _elapsed = 0;
 
+    /// <summary>Restarts the timeout with a new random length.</summary>
     public void RestartClock()
     {
         _elapsed = 0;
         _timeout = _electionTicks + _random.Below(_electionTicks);
     }
 
+    /// <summary>Starts to count the votes of a new campaign.</summary>
     public void BeginCount()
     {
         Array.Clear(_votes);
@@ -54,9 +69,11 @@ internal sealed class Election
     }
 
     /// <summary>
-    /// A vote was refused while the others could still elect this node: a rival campaigns too, and it is likely that neither wins. After the first split vote in a
-    /// row the next attempt follows in a part of an election timeout that no other voter uses, after the second in a random part of the later half of one. From
-    /// the third on the timeout stays as it is, since something other than chance keeps candidates from winning. Timing only: a campaign begins with a pre-vote as ever.
+    /// Shortens the timeout after a split vote. A voter refused while the rest could still elect this node, so a rival
+    /// campaigns too and probably neither wins. After the first split in a row, each voter retries in its own part of
+    /// an election timeout. After the second, it retries at a random moment in the later half of one. From the third on
+    /// the timeout stays as it is, because something other than chance keeps candidates from winning. Only the timing
+    /// changes: every campaign begins with a pre-vote.
     /// </summary>
     public void RetryAfterSplit()
     {
@@ -71,7 +88,8 @@ internal sealed class Election
         int half = Math.Max(1, _electionTicks / 2);
         int retry = _splits switch
         {
-            // With 16 ticks: 4 or 5 for the first voter, 8 or 9 for the second, and so on, so that rivals are three ticks or more apart.
+            // With 16 ticks: 4 or 5 for the first voter, 8 or 9 for the second, and so on. Rivals are at least three
+            // ticks apart.
             1 => (quarter * (1 + _place)) + _random.Below(Math.Max(1, quarter / 2)),
             2 => half + _random.Below(half),
             _ => int.MaxValue,
@@ -83,10 +101,10 @@ internal sealed class Election
         }
     }
 
-    /// <summary>A leader is known: votes that are split from now on are the first ones.</summary>
+    /// <summary>A leader is known: the next split vote counts as the first one.</summary>
     public void ForgetSplits() => _splits = 0;
 
-    /// <summary>Counts a vote; a second one of the same voter changes nothing.</summary>
+    /// <summary>Counts a vote. A repeated vote of the same voter has no effect.</summary>
     public VoteOutcome Count(NodeId voter, bool granted)
     {
         int number = _members.VoterNumber(voter);
@@ -106,5 +124,25 @@ internal sealed class Election
         return grants >= _members.Majority ? VoteOutcome.Won
             : _votes.Length - refusals < _members.Majority ? VoteOutcome.Lost
             : VoteOutcome.Open;
+    }
+}
+
+/// <summary>
+/// Seeded splitmix64 generator for election timeouts. The same seed produces the same run. Owned by one core; not
+/// thread-safe.
+/// </summary>
+internal sealed class TickRandom(ulong seed)
+{
+    private ulong _state = seed;
+
+    /// <summary>A number in [0, <paramref name="bound"/>).</summary>
+    public int Below(int bound)
+    {
+        _state += 0x9E3779B97F4A7C15;
+        ulong mixed = _state;
+        mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94D049BB133111EB;
+        mixed ^= mixed >> 31;
+        return (int)(mixed % (ulong)bound);
     }
 }

@@ -1,12 +1,13 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// One group's log as the core sees it: the terms of all indexes from its start on, the entries that are in memory, and the
-/// four marks applied ≤ commit, durable ≤ handed out, none below the start or above the last index. Owned by one core; not thread-safe.
+/// One group's log as the core sees it: the terms of all its indexes, the entries in memory, and four positions.
+/// Applied ≤ commit and durable ≤ handed out; all four lie between the start and the last index. Owned by one core; not
+/// thread-safe.
 /// </summary>
 internal sealed class EntryLog
 {
@@ -18,18 +19,20 @@ internal sealed class EntryLog
     private readonly bool _isVolatile;
     private int _ticks;
 
-    // How much had been appended when this span of the cache began, and the one before.
+    // Bytes appended when the current span of the cache began, and when the previous one did.
     private long _atSpan;
     private long _atSpanBefore;
 
     public EntryLog(RaftConfig config, RaftStart start)
     {
         _terms = new TermRuns(start);
-        InvariantException.Require(start.Terms.Count == 0 ? start.LastIndex == start.Start : start.LastIndex >= _terms.LastFirst, "the recovered terms fit the recovered log");
+        InvariantException.Require(
+            start.Terms.Count == 0 ? start.LastIndex == start.Start : start.LastIndex >= _terms.LastFirst,
+            "the recovered terms fit the recovered log");
         InvariantException.Require(start.Applied <= start.LastIndex, "what is applied is in the log");
         InvariantException.Require(start.Applied >= start.Start, "what the log no longer holds is applied");
 
-        // The commit mark is a hint that may have been written ahead of entries that a crash tore off.
+        // The stored commit index is a hint. It may exceed the log when a crash tore off the last entries.
         LogIndex commit = start.HardState.Commit < start.LastIndex ? start.HardState.Commit : start.LastIndex;
         CommitIndex = commit > start.Applied ? commit : start.Applied;
         AppliedIndex = start.Applied;
@@ -44,7 +47,7 @@ internal sealed class EntryLog
         _memory = new EntryMemory(start.Applied.Next());
     }
 
-    /// <summary>The index before the first entry that storage holds; its term stays known.</summary>
+    /// <summary>The index before the first entry that storage holds. Its term stays known.</summary>
     public LogIndex Start => _terms.Start;
 
     public LogIndex LastIndex { get; private set; }
@@ -56,7 +59,8 @@ internal sealed class EntryLog
     public LogIndex AppliedIndex { get; private set; }
 
     /// <summary>
-    /// The last entry that the next Ready asks to apply. It stops short of the commit index where <see cref="RaftLimits.ApplyBytesMax"/> ends; one entry always fits.
+    /// The last entry that the next Ready asks to apply: the commit index, or as far as
+    /// <see cref="RaftLimits.ApplyBytesMax"/> allows. At least one entry always fits.
     /// </summary>
     public LogIndex ApplicableIndex
     {
@@ -78,25 +82,30 @@ internal sealed class EntryLog
     /// <summary>Last index that was handed out to be persisted.</summary>
     public LogIndex HandedOutIndex { get; private set; }
 
-    /// <summary>While a Ready is open: the last index that it may name; 0 when none is open.</summary>
+    /// <summary>While a Ready is open: the last index that it may contain. 0 when none is open.</summary>
     public LogIndex OpenThrough { get; set; }
 
-    /// <summary>Bytes of entries that are kept at the most for a member that is behind.</summary>
+    /// <summary>Most bytes of entries that memory keeps for a member that lags.</summary>
     public long MemoryBytesMax { get; set; }
 
-    /// <summary>So much of the cache stays in any case, within <see cref="RaftLimits.CacheBytes"/>: without it a member of a volatile group that was away for long needs a whole state.</summary>
+    /// <summary>
+    /// Bytes of the cache that never age, up to <see cref="RaftLimits.CacheBytes"/>. Without them, a member of a
+    /// volatile group that was away for long needs a snapshot.
+    /// </summary>
     public long CacheBytesMin { get; set; }
 
     /// <summary>Bytes of the entries in memory.</summary>
     public long MemoryBytes => _memory.Bytes;
 
-    /// <summary>What the cache may hold now. Cut entries count as never appended, so that the difference may be negative.</summary>
+    /// <summary>
+    /// Most bytes that the cache may hold now. Cut entries count as never appended, so the difference may be negative.
+    /// </summary>
     private long CacheBytes => Math.Min(Math.Max(_memory.AddedBytes - _atSpanBefore, CacheBytesMin), _cacheBytes);
 
     /// <summary>First index whose entry is in memory.</summary>
     public LogIndex FirstInMemory => _memory.First;
 
-    /// <summary>All entries above the applied index are in memory, as they must be before the first input.</summary>
+    /// <summary>All entries above the applied index are in memory, as the first input requires.</summary>
     public bool IsRestored => _memory.End == LastIndex.Next();
 
     public Term TermAt(LogIndex index)
@@ -105,17 +114,18 @@ internal sealed class EntryLog
         return _terms.At(index);
     }
 
-    /// <summary>The log holds this entry, or begins behind it. False also for what lies below the start.</summary>
+    /// <summary>The log holds this entry, or starts right after it. False for entries below the start.</summary>
     public bool Matches(LogIndex index, Term term) => index >= Start && index <= LastIndex && _terms.At(index) == term;
 
     /// <summary>See <see cref="TermRuns.LastAtMost"/>.</summary>
-    public LogIndex LastAtMost(LogIndex index, Term term) => _terms.LastAtMost(index < LastIndex ? index : LastIndex, term);
+    public LogIndex LastAtMost(LogIndex index, Term term) =>
+        _terms.LastAtMost(index < LastIndex ? index : LastIndex, term);
 
-    /// <summary>A log that ends so is at least as complete as this one (Raft §5.4.1).</summary>
+    /// <summary>A log that ends with this entry is at least as complete as this one (Raft §5.4.1).</summary>
     public bool IsUpToDate(LogIndex lastIndex, Term lastTerm) =>
         lastTerm > LastTerm || (lastTerm == LastTerm && lastIndex >= LastIndex);
 
-    /// <summary>Recovered entries come back into memory.</summary>
+    /// <summary>Puts recovered entries back into memory.</summary>
     public void Restore(LogIndex first, ReadOnlySpan<byte> entries)
     {
         InvariantException.Require(first == _memory.End, "recovered entries follow one another");
@@ -123,32 +133,35 @@ internal sealed class EntryLog
         while (!rest.IsEmpty)
         {
             ReadOnlySpan<byte> encoded = rest;
-            InvariantException.Require(EntryCodec.TryRead(ref rest, out Term term, out _, out _), "recovered entries decode");
-            InvariantException.Require(_memory.End <= LastIndex && term == _terms.At(_memory.End), "recovered entries have the recovered terms");
+            InvariantException.Require(
+                EntryCodec.TryRead(ref rest, out Term term, out _, out _), "recovered entries decode");
+            InvariantException.Require(
+                _memory.End <= LastIndex && term == _terms.At(_memory.End),
+                "recovered entries have the recovered terms");
             encoded = encoded[..^rest.Length];
             encoded.CopyTo(_memory.Add(encoded.Length));
         }
     }
 
-    /// <summary>Appends a new entry at the end.</summary>
-    public LogIndex Append(Term term, EntryKind kind, ReadOnlySpan<byte> payload)
+    /// <summary>Appends a new entry at the end; the caller fills its payload.</summary>
+    public LogIndex Append(Term term, EntryKind kind, int payloadBytes, out Span<byte> payload)
     {
-        Span<byte> target = _memory.Add(EntryCodec.HeaderBytes + payload.Length);
+        Span<byte> target = _memory.Add(EntryCodec.HeaderBytes + payloadBytes);
         BinaryPrimitives.WriteUInt64LittleEndian(target, term.Value);
         BinaryPrimitives.WriteUInt32LittleEndian(target[8..], (byte)kind);
-        BinaryPrimitives.WriteUInt32LittleEndian(target[12..], (uint)payload.Length);
-        payload.CopyTo(target[EntryCodec.HeaderBytes..]);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[12..], (uint)payloadBytes);
+        payload = target[EntryCodec.HeaderBytes..];
         return Appended(term);
     }
 
-    /// <summary>Appends an entry that is encoded already.</summary>
+    /// <summary>Appends an encoded entry.</summary>
     public void AppendEncoded(Term term, ReadOnlySpan<byte> encoded)
     {
         encoded.CopyTo(_memory.Add(encoded.Length));
         Appended(term);
     }
 
-    /// <summary>Removes entries from <paramref name="from"/> on: another leader's log goes on differently.</summary>
+    /// <summary>Removes the entries from <paramref name="from"/> on, which conflict with the leader's log.</summary>
     public void Cut(LogIndex from)
     {
         InvariantException.Require(from > CommitIndex, "a committed entry is never cut");
@@ -160,17 +173,20 @@ internal sealed class EntryLog
         DurableIndex = DurableIndex < LastIndex ? DurableIndex : LastIndex;
     }
 
-    /// <summary>Storage no longer holds entries up to <paramref name="index"/>; their terms are forgotten but for the last.</summary>
+    /// <summary>
+    /// Storage no longer holds entries up to <paramref name="index"/>. Forgets their terms except the last.
+    /// </summary>
     public void CutThrough(LogIndex index)
     {
-        InvariantException.Require(index <= AppliedIndex && index <= DurableIndex, "only what is applied and durable is cut from the front");
+        InvariantException.Require(
+            index <= AppliedIndex && index <= DurableIndex, "only what is applied and durable is cut from the front");
         if (index > Start)
         {
             _terms.CutThrough(index);
         }
     }
 
-    /// <summary>A state that ends with this entry replaces the log, of which nothing is left.</summary>
+    /// <summary>A snapshot up to this entry replaces the whole log.</summary>
     public void Restart(LogIndex index, Term term)
     {
         InvariantException.Require(index > CommitIndex, "a state replaces the log only ahead of what is committed");
@@ -190,7 +206,10 @@ internal sealed class EntryLog
         CommitIndex = index;
     }
 
-    /// <summary>Storage confirmed this position. False when the confirmation is stale: the log was cut since, or it is known already.</summary>
+    /// <summary>
+    /// Storage confirmed this position. False when the confirmation is stale: the log was cut since, or the position is
+    /// known already.
+    /// </summary>
     public bool Persisted(LogIndex index, Term term)
     {
         if (index <= DurableIndex || index > HandedOutIndex || _terms.At(index) != term)
@@ -204,7 +223,8 @@ internal sealed class EntryLog
 
     public void MarkHandedOut(LogIndex first, LogIndex last)
     {
-        InvariantException.Require(first == HandedOutIndex.Next() && last <= LastIndex, "entries are handed out once and in order");
+        InvariantException.Require(
+            first == HandedOutIndex.Next() && last <= LastIndex, "entries are handed out once and in order");
         HandedOutIndex = last;
     }
 
@@ -215,7 +235,10 @@ internal sealed class EntryLog
         AppliedIndex = last;
     }
 
-    /// <summary>A tick of the owner's clock: at the end of a span, what was appended before the one that has ended is no longer kept for a member that falls behind.</summary>
+    /// <summary>
+    /// Counts one tick. At the end of a span, the cache stops keeping entries that were appended before that span
+    /// began.
+    /// </summary>
     public void Tick()
     {
         if (++_ticks >= _cacheTicks)
@@ -228,8 +251,8 @@ internal sealed class EntryLog
     }
 
     /// <summary>
-    /// Drops from memory what is applied and durable here: entries up to <paramref name="held"/>, which no active follower
-    /// needs, except for a cache of the last of them; and more when memory is over its limit.
+    /// Drops applied and durable entries from memory: those up to <paramref name="held"/>, which no active follower
+    /// needs, except for a cache of the last of them. Drops more when memory exceeds its limit.
     /// </summary>
     public void Trim(LogIndex held)
     {
@@ -255,7 +278,7 @@ internal sealed class EntryLog
             return;
         }
 
-        // Memory goes back in chunks, so dropping waits until a chunk's worth has gathered.
+        // Memory is freed in chunks, so dropping waits until one chunk's worth of entries can go.
         if (excess >= EntryMemory.ChunkBytes || excess >= cacheBytes)
         {
             LogIndex through = first + (ulong)(_memory.CountWithin(first, (int)Math.Min(excess, int.MaxValue)) - 1);
@@ -282,6 +305,8 @@ internal sealed class EntryLog
             _memory.CopyTo(first, count, target);
         }
     }
+
+    public void CopyEntries(LogIndex first, int count, Span<byte> target) => _memory.CopyTo(first, count, target);
 
     /// <summary>See <see cref="EntryMemory.CountWithin"/>.</summary>
     public int CountWithin(LogIndex from, int bytesMax) => _memory.CountWithin(from, bytesMax);

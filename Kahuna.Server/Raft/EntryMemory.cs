@@ -1,53 +1,54 @@
 using System.Numerics;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// The part of a log that is in memory: consecutive encoded entries in recycled chunks, with a ring of small structs over
-/// them. Entries are added at the end, dropped from the front, cut from the end. Nothing is allocated once chunks and ring have grown
-/// to their size, as long as about as much is dropped as is added; a burst of more than the idle chunks allocates. Owned by one <see cref="EntryLog"/>; not thread-safe.
+/// The part of a log that is in memory: consecutive encoded entries in recycled chunks, indexed by a ring of small
+/// structs. Entries are added at the end, dropped from the front and cut from the end. In steady state nothing is
+/// allocated; only a burst that exceeds the idle chunks allocates. Owned by one <see cref="EntryLog"/>; not
+/// thread-safe.
 /// </summary>
 internal sealed class EntryMemory(LogIndex first)
 {
-    /// <summary>Some hundred entries of a busy group; small enough that a node with a hundred idle groups does not notice.</summary>
+    /// <summary>Some hundred entries of a busy group, yet small enough for a node with a hundred idle groups.</summary>
     public const int ChunkBytes = 256 << 10;
 
-    /// <summary>Idle chunks that are kept. Usually as much is dropped as is added; the memory of a burst is not kept.</summary>
+    /// <summary>Idle chunks to keep. Usually as much is dropped as is added; the chunks of a burst are freed.</summary>
     private const int IdleChunksMax = 4;
 
     private const int SlotsMin = 256;
 
-    private readonly Stack<EntryChunk> _idle = new();
+    private readonly Stack<Chunk> _idle = new();
     private Slot[] _slots = new Slot[SlotsMin];
 
-    // The most entries, and the fewest idle chunks, since what lay idle was let go.
+    // The most entries, and the fewest idle chunks, since the last call of LetGo.
     private int _countMost;
     private int _idleFewest;
     private int _head;
     private int _count;
-    private EntryChunk? _current;
+    private Chunk? _current;
     private ulong _droppedBytes;
 
-    /// <summary>First index in memory; the next index to add when memory is empty.</summary>
+    /// <summary>First index in memory. When memory is empty: the next index to add.</summary>
     public LogIndex First { get; private set; } = first;
 
-    /// <summary>The index that the next entry gets.</summary>
+    /// <summary>Index of the next entry to add.</summary>
     public LogIndex End => First + (ulong)_count;
 
     /// <summary>Bytes of all entries in memory, encoded.</summary>
     public long Bytes => (long)(EndPosition - _droppedBytes);
 
-    /// <summary>Bytes of all entries added since the start, without those that were cut off at the end.</summary>
+    /// <summary>Bytes of all entries added since the start, minus those cut off at the end.</summary>
     public long AddedBytes => (long)EndPosition;
 
     private ulong EndPosition => _count == 0 ? _droppedBytes : SlotAt(_count - 1).End;
 
-    /// <summary>Room for the next entry, which the caller fills with exactly its encoded bytes.</summary>
+    /// <summary>Reserves space for the next entry. The caller fills all of it with the encoded entry.</summary>
     public Span<byte> Add(int bytes)
     {
-        EntryChunk chunk = ChunkFor(bytes);
+        Chunk chunk = ChunkFor(bytes);
         if (_count == _slots.Length)
         {
             Resize(_slots.Length * 2);
@@ -70,8 +71,15 @@ internal sealed class EntryMemory(LogIndex first)
         return slot.Chunk.Bytes.AsSpan(slot.Offset, slot.Length);
     }
 
-    /// <summary>Appends <paramref name="count"/> encoded entries to <paramref name="target"/>; neighbours in one chunk are copied at once.</summary>
-    public void CopyTo(LogIndex from, int count, ByteBuffer target)
+    /// <summary>Appends <paramref name="count"/> encoded entries to <paramref name="target"/>.</summary>
+    public void CopyTo(LogIndex from, int count, ByteBuffer target) =>
+        CopyTo(from, count, target.Take(checked((int)BytesBetween(from, from + (ulong)(count - 1)))));
+
+    /// <summary>
+    /// Copies <paramref name="count"/> encoded entries, which fill <paramref name="target"/>. Neighbours in one chunk
+    /// are copied together.
+    /// </summary>
+    public void CopyTo(LogIndex from, int count, Span<byte> target)
     {
         int position = Position(from);
         InvariantException.Require(count >= 0 && position + count <= _count, "copied entries are in memory");
@@ -80,14 +88,20 @@ internal sealed class EntryMemory(LogIndex first)
         {
             Slot slot = SlotAt(position++);
             int length = slot.Length;
-            while (position < end && SlotAt(position) is var next && next.Chunk == slot.Chunk && next.Offset == slot.Offset + length)
+            while (position < end
+                && SlotAt(position) is var next
+                && next.Chunk == slot.Chunk
+                && next.Offset == slot.Offset + length)
             {
                 length += next.Length;
                 position++;
             }
 
-            target.Append(slot.Chunk.Bytes.AsSpan(slot.Offset, length));
+            slot.Chunk.Bytes.AsSpan(slot.Offset, length).CopyTo(target);
+            target = target[length..];
         }
+
+        InvariantException.Require(target.IsEmpty, "copied entries fill their room");
     }
 
     /// <summary>Encoded bytes of entries [from, through]; 0 when the range is empty.</summary>
@@ -103,7 +117,9 @@ internal sealed class EntryMemory(LogIndex first)
         return (long)(SlotAt(Position(through)).End - before);
     }
 
-    /// <summary>How many entries from <paramref name="from"/> on fit into <paramref name="bytesMax"/>; at least one.</summary>
+    /// <summary>
+    /// Number of entries from <paramref name="from"/> on that fit into <paramref name="bytesMax"/>; at least one.
+    /// </summary>
     public int CountWithin(LogIndex from, int bytesMax)
     {
         int position = Position(from);
@@ -147,7 +163,7 @@ internal sealed class EntryMemory(LogIndex first)
         }
     }
 
-    /// <summary>Drops everything; the next entry to add is <paramref name="first"/>.</summary>
+    /// <summary>Drops all entries. The next entry to add is <paramref name="first"/>.</summary>
     public void Restart(LogIndex first)
     {
         if (_count > 0)
@@ -172,7 +188,9 @@ internal sealed class EntryMemory(LogIndex first)
         }
     }
 
-    /// <summary>Lets go of idle chunks that were not needed since the last call, and of a ring that was never a quarter full.</summary>
+    /// <summary>
+    /// Frees idle chunks that were not needed since the last call, and shrinks a ring that was never a quarter full.
+    /// </summary>
     public void LetGo()
     {
         for (; _idleFewest > 0; _idleFewest--)
@@ -197,11 +215,11 @@ internal sealed class EntryMemory(LogIndex first)
 
     private ref readonly Slot SlotAt(int position) => ref _slots[(_head + position) & (_slots.Length - 1)];
 
-    private EntryChunk ChunkFor(int bytes)
+    private Chunk ChunkFor(int bytes)
     {
         if (bytes > ChunkBytes)
         {
-            return new EntryChunk(BufferArrays.Rent(bytes), single: true);
+            return new Chunk(BufferArrays.Rent(bytes), single: true);
         }
 
         if (_current is null || ChunkBytes - _current.Used < bytes)
@@ -212,7 +230,9 @@ internal sealed class EntryMemory(LogIndex first)
             }
             else
             {
-                _current = _idle.TryPop(out EntryChunk? idle) ? idle : new EntryChunk(StillMemory.Take<byte>(ChunkBytes), single: false);
+                _current = _idle.TryPop(out Chunk? idle)
+                    ? idle
+                    : new Chunk(PinnedMemory.Allocate<byte>(ChunkBytes), single: false);
                 _idleFewest = Math.Min(_idleFewest, _idle.Count);
             }
         }
@@ -220,7 +240,7 @@ internal sealed class EntryMemory(LogIndex first)
         return _current;
     }
 
-    private void Release(EntryChunk chunk)
+    private void Release(Chunk chunk)
     {
         if (--chunk.Entries > 0 || chunk == _current)
         {
@@ -250,6 +270,24 @@ internal sealed class EntryMemory(LogIndex first)
         _head = 0;
     }
 
-    /// <summary>Where an entry lies. End is the sum of all bytes ever added up to and with it, so that sizes of ranges are differences.</summary>
-    private readonly record struct Slot(EntryChunk Chunk, ulong End, int Offset, int Length);
+    /// <summary>
+    /// Position of an entry. End is the sum of all bytes ever added up to and including it, so that the size of a range
+    /// is a difference.
+    /// </summary>
+    private readonly record struct Slot(Chunk Chunk, ulong End, int Offset, int Length);
+
+    /// <summary>A block of consecutive encoded entries.</summary>
+    private sealed class Chunk(byte[] bytes, bool single)
+    {
+        public byte[] Bytes { get; } = bytes;
+
+        /// <summary>The block holds one large entry and belongs to the array pool.</summary>
+        public bool Single { get; } = single;
+
+        /// <summary>Bytes used, from the start.</summary>
+        public int Used { get; set; }
+
+        /// <summary>Entries of this block that memory still holds.</summary>
+        public int Entries { get; set; }
+    }
 }

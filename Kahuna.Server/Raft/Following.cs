@@ -3,11 +3,12 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// What a follower or learner does with its leader's appends and heartbeats (Raft §5.3). Answers wait for the Ready, so that
-/// one acknowledgement stands for all appends of a turn. Owned by one core; not thread-safe.
+/// How a follower or learner handles its leader's appends and heartbeats (Raft §5.3). Answers wait for the Ready, so
+/// that one acknowledgement covers all appends of a turn. Owned by one core; not thread-safe.
 /// </summary>
-/// <param name="log">The own log.</param>
-/// <param name="isForgetful">This node may have acknowledged entries, to the leader that it follows now, that its log does not hold.</param>
+/// <param name="log">This node's log.</param>
+/// <param name="isForgetful">This node may have acknowledged entries to its present leader that its log no longer
+/// holds.</param>
 internal sealed class Following(EntryLog log, bool isForgetful)
 {
     private LogIndex _matched;
@@ -18,13 +19,17 @@ internal sealed class Following(EntryLog log, bool isForgetful)
     private bool _answerHeartbeat;
     private RaftMessage _heartbeatReply;
 
-    /// <summary>Up to here the log, durable or not, is known to agree with that of the current term's leader.</summary>
+    /// <summary>
+    /// Up to this index the log, durable or not, is known to match the log of the current term's leader.
+    /// </summary>
     public LogIndex Matched => _matched;
 
-    /// <summary>How far the group has committed, as its leaders have told. What is committed stays so, in every later term.</summary>
+    /// <summary>
+    /// The highest commit index that a leader has reported. Committed entries stay committed in every later term.
+    /// </summary>
     public LogIndex HeardCommit { get; private set; }
 
-    /// <summary>A new term: nothing is known to match its leader's log, and nobody waits for the old answers.</summary>
+    /// <summary>Starts a new term: nothing is known to match its leader's log, and pending answers are void.</summary>
     public void EnterTerm()
     {
         _matched = default;
@@ -33,7 +38,7 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         _answerHeartbeat = false;
     }
 
-    /// <summary>Takes an append of the current leader. False, with nothing changed, when it is malformed.</summary>
+    /// <summary>Handles an append of the current leader. False, with nothing changed, when it is malformed.</summary>
     public bool Append(in RaftMessage message, ReadOnlySpan<byte> entries)
     {
         if (!IsWellFormed(message, entries))
@@ -43,7 +48,7 @@ internal sealed class Following(EntryLog log, bool isForgetful)
 
         Hear(message.Commit);
 
-        // Below the own start everything is committed, so that the leader has it too; its terms are forgotten here.
+        // Entries below the start are committed, so the leader has them too. Their terms are no longer known here.
         if (message.Index >= log.Start && !log.Matches(message.Index, message.LogTerm))
         {
             InvariantException.Require(message.Index > log.CommitIndex, "a leader holds every committed entry");
@@ -69,11 +74,12 @@ internal sealed class Following(EntryLog log, bool isForgetful)
     {
         Hear(message.Hint);
 
-        // What the leader takes for acknowledged may have been acknowledged by a log that is lost.
+        // The leader may count an acknowledgement of a log that was lost since.
         LogIndex held = isForgetful ? _matched : log.LastIndex;
         TakeCommit(message.Commit < held ? message.Commit : held);
 
-        // Of several heartbeats the newest round is answered, which confirms the older ones, and the one that says most was sent: it shows what is lost.
+        // One reply answers several heartbeats: with the newest round, which confirms the older ones, and with the
+        // highest index sent, which shows what was lost.
         ulong round = _answerHeartbeat ? Math.Max(_heartbeatReply.Round, message.Round) : message.Round;
         LogIndex sent = _answerHeartbeat && _heartbeatReply.Hint > message.Index ? _heartbeatReply.Hint : message.Index;
         _heartbeatReply = new RaftMessage
@@ -87,7 +93,10 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         _answerHeartbeat = true;
     }
 
-    /// <summary>A state that ends with <paramref name="index"/> replaced the log. It is committed, so that every later leader holds it.</summary>
+    /// <summary>
+    /// A snapshot up to <paramref name="index"/> replaced the log. It is committed, so every later leader holds those
+    /// entries.
+    /// </summary>
     public void Restarted(LogIndex index, NodeId leader)
     {
         _matched = index;
@@ -96,7 +105,7 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         _acknowledgeTo = leader;
     }
 
-    /// <summary>Queues the answers that gathered.</summary>
+    /// <summary>Queues the pending answers.</summary>
     public void Prepare(Outbox outbox)
     {
         if (_answerHeartbeat)
@@ -123,7 +132,9 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         }
     }
 
-    /// <summary>Skips what the log has, cuts what contradicts the leader, appends the rest.</summary>
+    /// <summary>
+    /// Skips entries that the log has, cuts those that conflict with the leader's, and appends the rest.
+    /// </summary>
     private void Store(in RaftMessage message, ReadOnlySpan<byte> entries)
     {
         LogIndex index = message.Index;
@@ -132,7 +143,8 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         {
             index = index.Next();
             ReadOnlySpan<byte> encoded = rest;
-            InvariantException.Require(EntryCodec.TryRead(ref rest, out Term term, out _, out _), "checked entries decode");
+            InvariantException.Require(
+                EntryCodec.TryRead(ref rest, out Term term, out _, out _), "checked entries decode");
             if (index < log.Start || log.Matches(index, term))
             {
                 continue;
@@ -149,7 +161,8 @@ internal sealed class Following(EntryLog log, bool isForgetful)
 
     private void Refuse(in RaftMessage message)
     {
-        // The last own index at which the leader's log can agree: everything of later terms is skipped at once. It agrees at the commit index for sure.
+        // The last index of this log at which the leader's can match. Whole later terms are skipped. The logs always
+        // match at the commit index.
         LogIndex hint = log.LastAtMost(message.Index, message.LogTerm);
         hint = hint > log.CommitIndex ? hint : log.CommitIndex;
         _refusal = new RaftMessage
@@ -186,7 +199,10 @@ internal sealed class Following(EntryLog log, bool isForgetful)
         ReadOnlySpan<byte> rest = entries;
         while (!rest.IsEmpty)
         {
-            if (!EntryCodec.TryRead(ref rest, out Term next, out _, out _) || next < term || next > message.Term || next.Value == 0)
+            if (!EntryCodec.TryRead(ref rest, out Term next, out _, out _)
+                || next < term
+                || next > message.Term
+                || next.Value == 0)
             {
                 return false;
             }

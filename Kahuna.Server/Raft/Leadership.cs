@@ -3,14 +3,14 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// What only a leader does: replication, heartbeats, check-quorum, read rounds and the transfer of leadership.
-/// Between two leaderships it is idle. Owned by one core; not thread-safe.
+/// A leader's duties: replication, heartbeats, check-quorum, read rounds and leadership transfer. Idle while this node
+/// does not lead. Owned by one core; not thread-safe.
 /// </summary>
-internal sealed class Leadership(RaftConfig config, Members members, EntryLog log, Standing standing)
+internal sealed class Leadership(RaftConfig config, Members members, EntryLog log, RoleState state)
 {
-    private readonly Replication _replication = new(config, members, log, standing);
+    private readonly Replication _replication = new(config, members, log, state);
     private readonly ReadRounds _reads = new();
-    private readonly Handover<ReadState> _readStates = new();
+    private readonly DoubleBuffer<ReadState> _readStates = new();
     private NodeId _transferTarget;
     private NodeId _refusedBy;
     private int _transferTicks;
@@ -18,22 +18,24 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     private int _heartbeatTicks;
     private bool _heartbeatDue;
 
-    /// <summary>Leadership is being handed over: nothing new may be proposed.</summary>
+    /// <summary>Leadership is being transferred: proposals are refused.</summary>
     public bool IsTransferring => !_transferTarget.IsNone;
 
-    /// <summary>Who is to lead next; none while nothing is handed over.</summary>
+    /// <summary>The member that leadership is being transferred to, or none.</summary>
     public NodeId TransferTarget => _transferTarget;
 
-    public Handover<ReadState> ReadStates => _readStates;
+    public DoubleBuffer<ReadState> ReadStates => _readStates;
 
-    public Handover<LogFetch> Fetches => _replication.Fetches;
+    public DoubleBuffer<LogFetch> Fetches => _replication.Fetches;
 
-    public Handover<NodeId> SnapshotsWanted => _replication.SnapshotsWanted;
+    public DoubleBuffer<NodeId> SnapshotsWanted => _replication.SnapshotsWanted;
 
     public LogIndex HeldByActive => _replication.HeldByActive;
 
-    /// <summary>An entry of the own term is committed, and with it everything of earlier terms (§5.4.2, thesis 6.4).</summary>
-    private bool OwnTermCommitted => log.TermAt(log.CommitIndex) == standing.Term;
+    /// <summary>
+    /// An entry of this leader's term is committed, and with it all entries of earlier terms (§5.4.2, thesis 6.4).
+    /// </summary>
+    private bool OwnTermCommitted => log.TermAt(log.CommitIndex) == state.Term;
 
     public void Begin()
     {
@@ -42,7 +44,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         _heartbeatDue = false;
         _refusedBy = NodeId.None;
         EndTransfer();
-        log.Append(standing.Term, EntryKind.Empty, []);
+        log.Append(state.Term, EntryKind.Empty, payloadBytes: 0, out _);
     }
 
     public void End(Outbox outbox)
@@ -55,7 +57,10 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         _replication.SnapshotsWanted.RemoveGathered(static _ => true);
     }
 
-    /// <summary>False when a majority has not answered for an election timeout: this leader steps down (thesis 6.2).</summary>
+    /// <summary>
+    /// Counts one tick. False when no majority answered within an election timeout: this leader must step down (thesis
+    /// 6.2).
+    /// </summary>
     public bool Tick()
     {
         _replication.Tick();
@@ -99,7 +104,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         }
 
         follower.Heard();
-        follower.DiskSaid(reply.Stalled);
+        follower.ReportDisk(reply.Stalled);
         if (reply.Uncounted)
         {
             follower.StopCounting();
@@ -119,15 +124,21 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     public ulong Read() => _reads.Register();
 
-    /// <summary>Leadership could go to this member: it votes, counts, is fed with entries, and its disk moves.</summary>
-    public bool CanTransfer(NodeId target) => target != members.Self && _replication.Find(target) is { Votes: true, Counts: true, AwaitsSnapshot: false, IsStalled: false, IsRested: true };
+    /// <summary>
+    /// Leadership may go to this member: it votes, its answers count, it replicates entries, its disk works, and it has
+    /// not paused lately.
+    /// </summary>
+    public bool CanTransfer(NodeId target) =>
+        target != members.Self
+        && _replication.Find(target)
+            is { Votes: true, Counts: true, AwaitsSnapshot: false, IsStalled: false, IsRested: true };
 
-    /// <summary>This member's disk has moved for as long as anybody remembers.</summary>
+    /// <summary>This member has not reported a stalled disk for a long while.</summary>
     public bool IsSteady(NodeId member) => member == members.Self || _replication.Find(member) is { IsSteady: true };
 
     /// <summary>
-    /// Who should lead in this node's place: of those that answer and could, the one that has most of the log. Another one than the last that did not
-    /// take leadership, when there is one.
+    /// The best member to lead in this node's place: of the active members that may take leadership, the one with the
+    /// longest matching log. Avoids the last member that did not take leadership, if there is another.
     /// </summary>
     public NodeId Successor()
     {
@@ -135,7 +146,9 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         foreach (Progress other in _replication.Others)
         {
             if (other.IsActive && CanTransfer(other.Member)
-                && (best is null || best.Member == _refusedBy || (other.Member != _refusedBy && other.Match > best.Match)))
+                && (best is null
+                    || best.Member == _refusedBy
+                    || (other.Member != _refusedBy && other.Match > best.Match)))
             {
                 best = other;
             }
@@ -144,7 +157,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         return best?.Member ?? NodeId.None;
     }
 
-    /// <summary>Begins to hand leadership to <paramref name="target"/>, in place of an earlier target.</summary>
+    /// <summary>Starts to transfer leadership to <paramref name="target"/>, replacing an earlier target.</summary>
     public bool TryTransfer(NodeId target)
     {
         if (!CanTransfer(target))
@@ -163,13 +176,13 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     public void Unreachable(NodeId follower) => _replication.Find(follower)?.Unreachable();
 
-    /// <summary>A snapshot transfer has ended: see <see cref="RaftCore.SnapshotEnded"/>.</summary>
+    /// <summary>See <see cref="RaftCore.SnapshotEnded"/>.</summary>
     public void SnapshotEnded(NodeId follower, LogIndex index, bool installed) =>
         _replication.Find(follower)?.SnapshotEnded(index < log.LastIndex ? index : log.LastIndex, installed);
 
     public bool AwaitsSnapshot(NodeId member) => _replication.Find(member) is { AwaitsSnapshot: true };
 
-    /// <summary>The member came back without its log.</summary>
+    /// <summary>The member has lost its log: its earlier acknowledgements are void.</summary>
     public void Forget(NodeId member)
     {
         _replication.Find(member)?.Forget(log.LastIndex);
@@ -179,7 +192,8 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     public bool CompleteFetch(NodeId follower, LogIndex first, ReadOnlySpan<byte> entries, out RaftMessage append)
     {
         append = default;
-        return _replication.Find(follower) is { } progress && _replication.CompleteFetch(progress, first, entries, out append);
+        return _replication.Find(follower) is { } progress
+            && _replication.CompleteFetch(progress, first, entries, out append);
     }
 
     public LogIndex MatchIndex(NodeId member) =>
@@ -187,7 +201,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     public bool IsActive(NodeId member) => member == members.Self || _replication.Find(member) is { IsActive: true };
 
-    /// <summary>Queues what is to be said now. Saying it changes what is left to say, so that calling again adds nothing.</summary>
+    /// <summary>Queues the messages that are due. A second call adds nothing.</summary>
     public void Prepare(Outbox outbox)
     {
         bool roundOpened = false;
@@ -198,7 +212,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
             roundOpened = _reads.AnyInFlight;
         }
 
-        // In order, heartbeats say what was sent before them, so they are written before the appends of the same Ready.
+        // An in-order heartbeat names what was sent before it, so it precedes the appends of the same Ready.
         foreach (Progress follower in _replication.Others)
         {
             if (_heartbeatDue || (roundOpened && follower.Votes))
@@ -216,7 +230,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         _replication.Send(outbox);
         if (IsTransferring && AwaitsSnapshot(_transferTarget))
         {
-            // It will not catch up soon: proposals need not wait for it.
+            // The target will not catch up soon, so proposals must not wait for it.
             EndTransfer();
         }
 
@@ -229,7 +243,8 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     private void SendHeartbeat(Progress follower, LogIndex sent, bool isInOrder, Outbox outbox)
     {
-        // A follower may take this commit index without knowing that its log matches: it is never above what it acknowledged.
+        // A follower adopts this commit index without checking that its log matches, so it never exceeds what the
+        // follower acknowledged.
         LogIndex commit = follower.Match < log.CommitIndex ? follower.Match : log.CommitIndex;
         outbox.SendNow(new RaftMessage
         {

@@ -2,7 +2,9 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Raft;
 
-/// <summary>The members of a group: voters and learners, and what counts as a majority. Immutable; owned by one core.</summary>
+/// <summary>
+/// The members of a group, voters and learners, and the size of a majority. Immutable; owned by one core.
+/// </summary>
 internal sealed class Members
 {
     private readonly NodeId[] _voters;
@@ -15,7 +17,9 @@ internal sealed class Members
         _learners = [.. config.Learners];
         InvariantException.Require(_voters.Length > 0, "a group has at least one voter");
         InvariantException.Require(!Self.IsNone, "a member has an id");
-        InvariantException.Require(_voters.Concat(_learners).Distinct().Count() == _voters.Length + _learners.Length, "a node is listed once among voters and learners");
+        InvariantException.Require(
+            _voters.Concat(_learners).Distinct().Count() == _voters.Length + _learners.Length,
+            "a node is listed once among voters and learners");
         SelfVotes = IsVoter(Self);
     }
 
@@ -37,7 +41,10 @@ internal sealed class Members
     /// <summary>Position among the voters, or -1.</summary>
     public int VoterNumber(NodeId node) => Array.IndexOf(_voters, node);
 
-    /// <summary>The greatest value that a majority of <paramref name="values"/>, one per voter, reaches. Sorts them.</summary>
+    /// <summary>
+    /// The greatest value that a majority of the voters reaches. <paramref name="values"/> holds one value per voter
+    /// and is sorted.
+    /// </summary>
     public ulong ReachedByMajority(Span<ulong> values)
     {
         InvariantException.Require(values.Length == _voters.Length, "one value per voter");

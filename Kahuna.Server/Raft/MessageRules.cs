@@ -2,13 +2,17 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Raft;
 
-/// <summary>Which messages the members of a group can mean for this node at all. Immutable; owned by one core.</summary>
+/// <summary>Decides which messages this node accepts at all. Immutable; owned by one core.</summary>
 internal sealed class MessageRules(Members members)
 {
-    /// <summary>Terms and indexes of peers above this are garbage: no log reaches it, and sums stay in range.</summary>
+    /// <summary>
+    /// Upper bound of terms and indexes from peers. No log reaches it, and sums below it cannot overflow.
+    /// </summary>
     private const ulong ValueMax = 1UL << 62;
 
-    /// <summary>False for garbage, for a message that its sender may not send, and for one that is not for this node.</summary>
+    /// <summary>
+    /// False for a malformed message, for one that its sender may not send, and for one addressed to another node.
+    /// </summary>
     public bool IsAcceptable(in RaftMessage message, Term ownTerm)
     {
         bool isTermQuestion = message.Kind is RaftMessageKind.TermQuery or RaftMessageKind.TermReply;

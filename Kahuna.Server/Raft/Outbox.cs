@@ -1,41 +1,53 @@
 namespace Kahuna.Server.Raft;
 
 /// <summary>The messages of the next Ready. Owned by one core; not thread-safe.</summary>
-internal sealed class Outbox(Members members, Standing standing)
+internal sealed class Outbox(Members members, RoleState state)
 {
-    private readonly Handover<OutgoingMessage> _messages = new();
+    private readonly DoubleBuffer<OutgoingMessage> _messages = new();
 
-    public Handover<OutgoingMessage> Messages => _messages;
+    public DoubleBuffer<OutgoingMessage> Messages => _messages;
 
-    /// <summary>A message that promises nothing about this node's disk.</summary>
-    public void SendNow(RaftMessage message) => _messages.Add(new OutgoingMessage(Complete(message), AfterDurable: false));
+    /// <summary>Queues a message that promises nothing about this node's disk.</summary>
+    public void SendNow(RaftMessage message) =>
+        _messages.Add(new OutgoingMessage(Complete(message), AfterDurable: false));
 
-    /// <summary>A message that is a promise: only after all that it rests on is on stable storage.</summary>
-    public void SendAfterDurable(RaftMessage message) => _messages.Add(new OutgoingMessage(Complete(message), AfterDurable: true));
+    /// <summary>Queues a promise: it leaves only after everything it relies on is on stable storage.</summary>
+    public void SendAfterDurable(RaftMessage message) =>
+        _messages.Add(new OutgoingMessage(Complete(message), AfterDurable: true));
 
-    /// <summary>A refusal: it promises nothing, but it may show a term that is not yet on stable storage.</summary>
-    public void SendRefusal(RaftMessage message) => _messages.Add(new OutgoingMessage(Complete(message), standing.PromisesUnsaved));
+    /// <summary>
+    /// Queues a refusal. It promises nothing, but waits when it would reveal a term that is not on stable storage yet.
+    /// </summary>
+    public void SendRefusal(RaftMessage message) =>
+        _messages.Add(new OutgoingMessage(Complete(message), state.PromisesUnsaved));
 
-    /// <summary>Leadership ended: what a leader wanted to say is void, and its appends name a log that may be cut.</summary>
+    /// <summary>
+    /// Drops a leader's messages after leadership ended: they are void, and their appends refer to a log that may be
+    /// cut.
+    /// </summary>
     public void DropLeaderMessages() => _messages.RemoveGathered(static outgoing =>
         outgoing.Message.Kind is RaftMessageKind.Append or RaftMessageKind.Heartbeat or RaftMessageKind.TimeoutNow);
 
-    /// <summary>A state replaced the log: acknowledgements of what it held are void.</summary>
+    /// <summary>
+    /// Drops acknowledgements after a snapshot replaced the log: they refer to entries that are gone.
+    /// </summary>
     public void DropAcknowledgements() => _messages.RemoveGathered(static outgoing =>
         outgoing.Message is { Kind: RaftMessageKind.AppendReply, Reject: false });
 
     private RaftMessage Complete(RaftMessage message)
     {
         message.From = members.Self;
-        if (message.Kind is RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply or RaftMessageKind.PreVoteReply)
+        if (message.Kind is RaftMessageKind.AppendReply
+            or RaftMessageKind.HeartbeatReply
+            or RaftMessageKind.PreVoteReply)
         {
-            message.Uncounted = !standing.IsCounted;
-            message.Stalled = message.Kind == RaftMessageKind.HeartbeatReply && standing.IsStalled;
+            message.Uncounted = !state.IsCounted;
+            message.Stalled = message.Kind == RaftMessageKind.HeartbeatReply && state.IsStalled;
         }
 
         if (message.Term.Value == 0)
         {
-            message.Term = standing.Term;
+            message.Term = state.Term;
         }
 
         return message;

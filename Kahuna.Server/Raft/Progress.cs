@@ -2,13 +2,31 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Raft;
 
+/// <summary>How a leader replicates to a follower.</summary>
+internal enum ProgressState : byte
+{
+    /// <summary>One append at a time, until the follower confirms where the logs match.</summary>
+    Probing,
+
+    /// <summary>Appends are pipelined: they leave before earlier ones are acknowledged.</summary>
+    Replicating,
+
+    /// <summary>
+    /// The log no longer holds the follower's next entry: nothing is appended until the follower has a snapshot or
+    /// catches up another way.
+    /// </summary>
+    Snapshot,
+}
+
 /// <summary>
-/// What a leader knows of one other member's log, and which <see cref="ProgressState"/> follows from it. Owned by one
+/// What a leader knows about one other member's log, and the <see cref="ProgressState"/> that follows. Owned by one
 /// <see cref="Replication"/>; not thread-safe.
 /// </summary>
 internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 {
-    /// <summary>Election timeouts without a word of a standing disk until a member counts as steady: about half a minute.</summary>
+    /// <summary>
+    /// Election timeouts without a report of a stalled disk until a member counts as steady: about half a minute.
+    /// </summary>
     private const int SteadyElections = 32;
 
     private LogIndex _probePrevious;
@@ -18,7 +36,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     private int _ticksSinceProgress;
     private int _fetchTicks;
     private int _snapshotPauseTicks;
-    private bool _snapshotTold;
+    private bool _snapshotRequested;
     private int _ticksSinceStalled;
 
     public NodeId Member { get; } = member;
@@ -29,63 +47,69 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     public ProgressState State { get; private set; }
 
     /// <summary>
-    /// What the follower says is counted for commits and reads. Not while it may have forgotten a promise, and not
-    /// between its return without a log and its next acknowledgement.
+    /// The follower's answers count for commits and reads. They do not while it may have forgotten a promise, nor
+    /// between the loss of its log and its next acknowledgement.
     /// </summary>
     public bool Counts { get; private set; }
 
-    /// <summary>The follower holds the log up to here durably, in this term of leadership.</summary>
+    /// <summary>The follower has durably acknowledged the log up to this index in this leader's term.</summary>
     public LogIndex Match { get; private set; }
 
-    /// <summary>The next entry to send; everything between match and it has been sent and not acknowledged.</summary>
+    /// <summary>The next entry to send. Entries between match and this one are sent but not acknowledged.</summary>
     public LogIndex Next { get; private set; }
 
     public bool IsProbing => State == ProgressState.Probing;
 
     public bool AwaitsSnapshot => State == ProgressState.Snapshot;
 
-    /// <summary>The probe has been sent, or the link is lost: nothing leaves until an answer comes.</summary>
+    /// <summary>A probe was sent, or the link was lost: nothing leaves until an answer arrives.</summary>
     public bool IsPaused { get; private set; }
 
     /// <summary>The newest read round that the follower has confirmed.</summary>
     public ulong ConfirmedRound { get; private set; }
 
-    /// <summary>Where to send an empty append that only asks for a lost acknowledgement again; 0: nowhere.</summary>
+    /// <summary>
+    /// Index at which to send an empty append that asks for a lost acknowledgement again; 0 for none.
+    /// </summary>
     public LogIndex AskAgainAt { get; set; }
 
-    /// <summary>The follower needs a snapshot, it has not been told yet, and the follower is there to take it.</summary>
-    public bool SnapshotDue => AwaitsSnapshot && !_snapshotTold && _snapshotPauseTicks == 0 && IsActive;
+    /// <summary>The follower needs a snapshot, is active, and no transfer was requested yet.</summary>
+    public bool SnapshotDue => AwaitsSnapshot && !_snapshotRequested && _snapshotPauseTicks == 0 && IsActive;
 
     public bool IsFetching => _fetchTicks > 0;
 
     public InFlightWindow InFlight { get; } = new(config.Limits.InFlightAppendsMax, config.Limits.InFlightBytesMax);
 
-    /// <summary>Its disk stands still, as it said last.</summary>
+    /// <summary>The member's last heartbeat reply reported a stalled disk.</summary>
     public bool IsStalled { get; private set; }
 
     public bool IsActive => _ticksSinceHeard < config.ElectionTicks;
 
     /// <summary>
-    /// It may be given leadership: it has not said for a while that its disk stands still. A disk that hangs once hangs again, and each change of leaders
-    /// costs its callers a moment.
+    /// The member has not reported a stalled disk for a while, so it may take leadership. A disk that stalls once tends
+    /// to stall again, and each change of leaders interrupts clients.
     /// </summary>
     public bool IsSteady => _ticksSinceStalled >= SteadyElections * config.ElectionTicks;
 
     /// <summary>
-    /// It may be given leadership: it has not stood still lately, as far as this leadership has seen. Its silence is counted from the last word on, which may
-    /// be a heartbeat interval older than its standstill, and its rest from the first word afterwards.
+    /// The member has not paused lately, as far as this leader has seen, so it may take leadership. Silence counts from
+    /// its last message, which may be a heartbeat interval older than the pause; the rest counts from its first message
+    /// afterwards.
     /// </summary>
     public bool IsRested => _restTicks == 0;
 
-    /// <summary>Heartbeat intervals without progress after which an acknowledgement counts as lost.</summary>
+    /// <summary>Ticks without progress after which an acknowledgement counts as lost.</summary>
     private int StallTicks => (2 * config.HeartbeatTicks) + 1;
 
-    private bool HasStoodStill => config.StandstillTicks > 0 && _ticksSinceHeard >= config.StandstillTicks - StallTicks;
+    private bool HasPaused => config.PauseTicks > 0 && _ticksSinceHeard >= config.PauseTicks - StallTicks;
 
-    /// <summary>Its own count of the rest begins when it goes on, and this one when it is heard: one election timeout more covers clocks that differ.</summary>
-    private int RestTicks => config.StandstillTicks + config.ElectionTicks;
+    /// <summary>
+    /// The member counts its own rest from the end of its pause, this leader from its next message. One extra election
+    /// timeout covers the difference of their clocks.
+    /// </summary>
+    private int RestTicks => config.PauseTicks + config.ElectionTicks;
 
-    /// <summary>A new leadership begins: nothing is known but the own last index.</summary>
+    /// <summary>Resets at the beginning of a leadership, when only the leader's last index is known.</summary>
     public void Begin(LogIndex lastIndex)
     {
         Match = default;
@@ -101,7 +125,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         Probe(lastIndex.Next());
     }
 
-    /// <summary>The member came back without its log: what it said before is void.</summary>
+    /// <summary>The member has lost its log: its earlier answers are void.</summary>
     public void Forget(LogIndex lastIndex)
     {
         int ticksSinceHeard = _ticksSinceHeard;
@@ -114,7 +138,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public void StopCounting() => Counts = false;
 
-    /// <summary>An acknowledgement that may be counted has come. True when that is news.</summary>
+    /// <summary>A counted acknowledgement has arrived. True when answers did not count before.</summary>
     public bool StartCounting()
     {
         bool news = !Counts;
@@ -126,11 +150,11 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     {
         _ticksSinceHeard++;
         _ticksSinceStalled = IsStalled ? 0 : Math.Min(_ticksSinceStalled + 1, int.MaxValue / 2);
-        _restTicks = HasStoodStill ? RestTicks : Math.Max(0, _restTicks - 1);
+        _restTicks = HasPaused ? RestTicks : Math.Max(0, _restTicks - 1);
         _ticksSinceProgress = Next.Previous() > Match ? _ticksSinceProgress + 1 : 0;
         if (_fetchTicks > 0)
         {
-            // At 0 the answer is overdue, or the pause after a failure is over: the next Ready asks again.
+            // At 0 the answer is overdue, or the pause after a failure has ended: the next Ready asks again.
             _fetchTicks--;
         }
 
@@ -142,8 +166,8 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public void Heard() => _ticksSinceHeard = 0;
 
-    /// <summary>What the member says of its disk.</summary>
-    public void DiskSaid(bool isStalled)
+    /// <summary>Records the disk's state from a heartbeat reply.</summary>
+    public void ReportDisk(bool isStalled)
     {
         IsStalled = isStalled;
         _ticksSinceStalled = isStalled ? 0 : _ticksSinceStalled;
@@ -166,8 +190,8 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     }
 
     /// <summary>
-    /// The follower acknowledged everything up to <paramref name="index"/>; the own log begins behind <paramref name="start"/>.
-    /// True when that is more than was known.
+    /// The follower acknowledged all entries up to <paramref name="index"/>. This log starts after
+    /// <paramref name="start"/>. True when match advanced.
     /// </summary>
     public bool Acknowledged(LogIndex index, LogIndex start)
     {
@@ -182,7 +206,8 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
         if ((IsProbing && index >= Match) || (AwaitsSnapshot && index >= start))
         {
-            // The logs agree here, by a snapshot or without: pipeline from the confirmed position on. What an older probe may still carry arrives twice at worst.
+            // The logs match here, with or without a snapshot: pipeline from the confirmed position on. At worst,
+            // entries of an older probe arrive twice.
             State = ProgressState.Replicating;
             IsPaused = false;
             _linkLost = false;
@@ -193,7 +218,10 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         return advanced;
     }
 
-    /// <summary>The follower's log does not match at <paramref name="rejected"/>; <paramref name="retry"/> is the index to try before it.</summary>
+    /// <summary>
+    /// The follower's log does not match at <paramref name="rejected"/>. <paramref name="retry"/> is the next index to
+    /// probe.
+    /// </summary>
     public void Rejected(LogIndex rejected, LogIndex retry)
     {
         bool stale = IsProbing ? !IsPaused || rejected != _probePrevious : rejected <= Match;
@@ -207,15 +235,16 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     }
 
     /// <summary>
-    /// The follower answered a heartbeat that had been sent when everything up to <paramref name="sent"/> was on its
-    /// way; <paramref name="received"/> is how far its log agrees with the leader's, durable or not. Frames keep their order, so
-    /// what lies between is lost. <paramref name="counted"/>: the answer may be counted.
+    /// The follower answered a heartbeat. Before that heartbeat, everything up to <paramref name="sent"/> had been
+    /// sent; the follower's log, durable or not, matches up to <paramref name="received"/>. Frames keep their order, so
+    /// the entries in between are lost. <paramref name="counted"/>: the answer counts.
     /// </summary>
     public void HeartbeatAnswered(LogIndex sent, LogIndex received, bool counted)
     {
         if (AwaitsSnapshot)
         {
-            // It may have got there by what was under way, or by a snapshot whose acknowledgement is lost: ask for one. It is not sent where the log is cut.
+            // It may have caught up with entries in flight, or with a snapshot whose acknowledgement was lost: ask for
+            // an acknowledgement. Not sent below the log's start.
             AskAgainAt = received > Match ? received : default;
         }
         else if (_linkLost)
@@ -229,19 +258,23 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         }
         else if (received > Match && _ticksSinceProgress >= StallTicks)
         {
-            // Everything arrived but the acknowledgement did not, or the follower's disk is slow: ask, without sending anything again.
+            // The entries arrived, but the acknowledgement was lost or the follower's disk is slow: ask again without
+            // resending.
             AskAgainAt = received;
             _ticksSinceProgress = 0;
         }
         else if (!IsPaused && (received < Match || (!Counts && counted)))
         {
-            // It was restarted and does not know how far its log agrees, which one that rejoins must before it votes; or its acknowledgements count from
-            // now on, but it has none to give without an append.
+            // It was restarted and does not know how far its log matches, which it must know before it may vote again.
+            // Or its acknowledgements count from now on, but it sends none without an append.
             AskAgainAt = received > Match ? received : Match;
         }
     }
 
-    /// <summary>The log was cut above <see cref="AskAgainAt"/>. What is in flight answers for itself; a probe that lies below as well gets no answer that helps.</summary>
+    /// <summary>
+    /// The log was cut above <see cref="AskAgainAt"/>. Appends in flight bring their own acknowledgement; a probe below
+    /// the cut brings no useful one, so probe again.
+    /// </summary>
     public void CannotAsk()
     {
         if (IsProbing)
@@ -254,7 +287,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     {
         if (AwaitsSnapshot)
         {
-            // The transfer has a resumption of its own.
+            // A snapshot transfer resumes by itself.
             return;
         }
 
@@ -263,7 +296,10 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         _linkLost = true;
     }
 
-    /// <summary>What the follower needs next lies at or below <paramref name="start"/>: only a snapshot can bring it there. Not while an answer is awaited.</summary>
+    /// <summary>
+    /// Switches to a snapshot when the follower's next entry lies at or below <paramref name="start"/>, where the log
+    /// no longer reaches. Not while an answer is awaited.
+    /// </summary>
     public void FallBackBehind(LogIndex start)
     {
         if (!AwaitsSnapshot && !IsPaused && Next.Previous() < start)
@@ -272,13 +308,13 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
             State = ProgressState.Snapshot;
             _fetchTicks = 0;
             _snapshotPauseTicks = 0;
-            _snapshotTold = false;
+            _snapshotRequested = false;
         }
     }
 
-    public void SnapshotTold() => _snapshotTold = true;
+    public void SnapshotRequested() => _snapshotRequested = true;
 
-    /// <summary>The transfer that was asked for has ended. Without effect when the follower no longer needs it.</summary>
+    /// <summary>The requested snapshot transfer has ended. No effect when the follower no longer needs it.</summary>
     public void SnapshotEnded(LogIndex index, bool installed)
     {
         if (!AwaitsSnapshot)
@@ -290,9 +326,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         {
             Probe((index > Match ? index : Match).Next());
         }
-        else if (_snapshotTold)
+        else if (_snapshotRequested)
         {
-            _snapshotTold = false;
+            _snapshotRequested = false;
             _snapshotPauseTicks = config.ElectionTicks;
         }
     }
@@ -301,7 +337,7 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public void FetchBegun() => _fetchTicks = 2 * config.ElectionTicks;
 
-    /// <summary>Storage has answered. After a failure it is asked again at a later tick.</summary>
+    /// <summary>Storage has answered a fetch. After a failure the leader retries at a later tick.</summary>
     public void FetchEnded(bool failed) => _fetchTicks = failed ? config.HeartbeatTicks : 0;
 
     private void Resend(LogIndex received)
@@ -319,4 +355,65 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
         _ticksSinceProgress = 0;
         InFlight.Clear();
     }
+}
+
+/// <summary>
+/// The unacknowledged appends to one follower, bounded in number and bytes. Owned by one <see cref="Progress"/>; not
+/// thread-safe.
+/// </summary>
+internal sealed class InFlightWindow(int appendsMax, long bytesMax)
+{
+    private Sent[] _ring = new Sent[Math.Min(16, appendsMax)];
+    private int _head;
+    private int _count;
+    private long _bytes;
+
+    /// <summary>
+    /// No further append may leave. One append may exceed the byte limit; otherwise a large entry could never leave.
+    /// </summary>
+    public bool IsFull => _count >= appendsMax || _bytes >= bytesMax;
+
+    public void Add(LogIndex last, long bytes)
+    {
+        if (_count == _ring.Length)
+        {
+            Grow();
+        }
+
+        _ring[(_head + _count) % _ring.Length] = new Sent(last, bytes);
+        _count++;
+        _bytes += bytes;
+    }
+
+    /// <summary>Frees all appends up to <paramref name="match"/>, which are acknowledged.</summary>
+    public void FreeThrough(LogIndex match)
+    {
+        while (_count > 0 && _ring[_head].Last <= match)
+        {
+            _bytes -= _ring[_head].Bytes;
+            _head = (_head + 1) % _ring.Length;
+            _count--;
+        }
+    }
+
+    public void Clear()
+    {
+        _head = 0;
+        _count = 0;
+        _bytes = 0;
+    }
+
+    private void Grow()
+    {
+        var larger = new Sent[Math.Min(_ring.Length * 2, appendsMax)];
+        for (int i = 0; i < _count; i++)
+        {
+            larger[i] = _ring[(_head + i) % _ring.Length];
+        }
+
+        _ring = larger;
+        _head = 0;
+    }
+
+    private readonly record struct Sent(LogIndex Last, long Bytes);
 }

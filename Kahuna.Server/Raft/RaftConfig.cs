@@ -2,7 +2,7 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Raft;
 
-/// <summary>What one group's core needs to know. Immutable.</summary>
+/// <summary>Configuration of one group's core. Immutable.</summary>
 internal sealed record RaftConfig
 {
     public required NodeId Self { get; init; }
@@ -15,26 +15,65 @@ internal sealed record RaftConfig
     /// <summary>Members that receive the log and neither vote nor count.</summary>
     public IReadOnlyList<NodeId> Learners { get; init; } = [];
 
-    /// <summary>An election starts after a random number of ticks in [this, 2 × this) without a leader.</summary>
+    /// <summary>Shortest election timeout. Each timeout is a random number of ticks in [this, 2 × this).</summary>
     public int ElectionTicks { get; init; } = 10;
 
     /// <summary>Ticks between heartbeats; less than <see cref="ElectionTicks"/>.</summary>
     public int HeartbeatTicks { get; init; } = 1;
 
     /// <summary>
-    /// A member that was silent for so many ticks may have stood still, and its owner then refuses for as long as this again what begins a session.
-    /// Leadership is not handed to it meanwhile. 0: members do not stand still.
+    /// Ticks of silence after which a member may have been paused. A paused member refuses new sessions for the same
+    /// time again, so leadership is not transferred to it meanwhile. 0 turns the check off.
     /// </summary>
-    public int StandstillTicks { get; init; }
+    public int PauseTicks { get; init; }
 
     public RaftLimits Limits { get; init; } = new();
 
-    /// <summary>The log is in memory only: what memory lets go is gone, and whoever still needs it gets a snapshot.</summary>
+    /// <summary>
+    /// The log is in memory only. Entries dropped from memory are gone; a member that still needs them gets a snapshot.
+    /// </summary>
     public bool IsVolatile { get; init; }
 
     /// <summary>
-    /// Seed of the core's own generator for election timeouts; differs per node, group and start. A rejoining node's questions carry it,
-    /// so that an answer to an earlier start is not taken for one to this.
+    /// Seed of the election timeouts; differs per node, group and start. A rejoining node's queries carry it, so that
+    /// replies to an earlier start are told apart.
     /// </summary>
     public required ulong Seed { get; init; }
+}
+
+/// <summary>How much a group sends at a time and keeps in memory. Immutable.</summary>
+internal sealed record RaftLimits
+{
+    /// <summary>Most entry bytes of one append. A larger entry travels alone.</summary>
+    public int AppendBytesMax { get; init; } = 1 << 20;
+
+    /// <summary>
+    /// Most entry bytes that one Ready asks to apply; a larger entry comes alone. About 10,000 small commands, which
+    /// take about 10 ms, so that ticks and heartbeats proceed while a backlog is applied.
+    /// </summary>
+    public int ApplyBytesMax { get; init; } = 1 << 20;
+
+    /// <summary>Most entry bytes in flight to one follower before the leader waits for acknowledgements.</summary>
+    public int InFlightBytesMax { get; init; } = 8 << 20;
+
+    /// <summary>Most appends in flight to one follower.</summary>
+    public int InFlightAppendsMax { get; init; } = 256;
+
+    /// <summary>
+    /// Bytes of entries that stay in memory for followers that fall behind, although they are applied, durable, and
+    /// held by every active follower.
+    /// </summary>
+    public int CacheBytes { get; init; } = 4 << 20;
+
+    /// <summary>
+    /// Shortest time that the cache keeps an entry, in ticks; the longest is twice that (15 to 30 s). A quiet group
+    /// thus frees the entries of a busy time.
+    /// </summary>
+    public int CacheTicks { get; init; } = 300;
+
+    /// <summary>
+    /// Most bytes of entries in memory for a slow follower. Beyond it they are dropped, and the follower is served from
+    /// storage.
+    /// </summary>
+    public int CacheBytesMax { get; init; } = 32 << 20;
 }

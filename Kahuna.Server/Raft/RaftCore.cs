@@ -1,18 +1,19 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// Raft for one group: it computes and never waits. Inputs are <see cref="Step"/>, <see cref="Tick"/>,
-/// <see cref="TryPropose"/>, <see cref="TryRead"/>, <see cref="Persisted"/>; after any number of them the owner carries
-/// out the <i>Ready</i> (the properties below) and calls <see cref="Advance"/>. Owned by one loop; not thread-safe.
+/// Raft for one group. It computes and never waits. Inputs are <see cref="Step"/>, <see cref="Tick"/>,
+/// <see cref="TryPropose(EntryKind, int, out LogIndex, out Span{byte})"/>, <see cref="TryRead"/>,
+/// <see cref="Persisted"/>; after any number of inputs the owner carries out the <i>Ready</i>
+/// (<see cref="TakeReady"/>) and calls <see cref="Advance"/>. Owned by one loop; not thread-safe.
 /// </summary>
 internal sealed class RaftCore
 {
     private readonly Members _members;
     private readonly MessageRules _rules;
-    private readonly Standing _standing;
+    private readonly RoleState _state;
     private readonly EntryLog _log;
     private readonly Outbox _outbox;
     private readonly Roles _roles;
@@ -26,77 +27,91 @@ internal sealed class RaftCore
         _members = new Members(config);
         _rules = new MessageRules(_members);
         bool canMislead = _members.SelfVotes && _members.Voters.Length > 1;
-        _standing = new Standing(start.HardState, canMislead || start.Voting == VotingRight.Amnesiac ? start.Voting : VotingRight.Full);
+        _state = new RoleState(
+            start.HardState, canMislead || start.Voting == VotingRight.Amnesiac ? start.Voting : VotingRight.Full);
         _log = new EntryLog(config, start);
-        InvariantException.Require(_log.LastTerm <= _standing.Term, "the recovered term is not behind the recovered log");
-        _outbox = new Outbox(_members, _standing);
+        InvariantException.Require(_log.LastTerm <= _state.Term, "the recovered term is not behind the recovered log");
+        _outbox = new Outbox(_members, _state);
         _following = new Following(_log, isForgetful: start.Voting != VotingRight.Full);
-        _leadership = new Leadership(config, _members, _log, _standing);
+        _leadership = new Leadership(config, _members, _log, _state);
         var parts = new RoleParts(_outbox, _following, _leadership);
-        _roles = new Roles(config, _members, _standing, _log, parts);
-        _turns = new ReadyTurns(_standing, _log, parts);
-        _rejoining = _standing.Voting is VotingRight.Rejoining or VotingRight.Amnesiac ? new Rejoining(config, _members, _standing, _log) : null;
+        _roles = new Roles(config, _members, _state, _log, parts);
+        _turns = new ReadyTurns(_state, _log, parts);
+        _rejoining = _state.Voting is VotingRight.Rejoining or VotingRight.Amnesiac
+            ? new Rejoining(config, _members, _state, _log)
+            : null;
     }
 
-    // ---- Where it stands
-    public RaftRole Role => _standing.Role;
+    // ---- State
+    public RaftRole Role => _state.Role;
 
-    public Term Term => _standing.Term;
+    public Term Term => _state.Term;
 
-    /// <summary>The leader of the current term as far as known.</summary>
-    public NodeId Leader => _standing.Leader;
+    /// <summary>The leader of the current term, as far as known.</summary>
+    public NodeId Leader => _state.Leader;
 
-    /// <summary>Whom to send callers to: the leader as far as known, or who is to lead next while this node hands leadership over.</summary>
+    /// <summary>
+    /// The node to redirect clients to: the known leader, or the transfer target while this node transfers leadership.
+    /// </summary>
     public NodeId LeaderToAsk => IsTransferring ? _leadership.TransferTarget : Leader;
 
     /// <summary>
-    /// This node would lead badly for now: others go first. It campaigns when none of them has taken leadership for <see cref="Roles.ReluctantElections"/> election timeouts, and votes as
-    /// ever. After a split vote it waits for a whole timeout. Set by the owner.
+    /// This node should not lead for now. It campaigns only after <see cref="Roles.ReluctantElections"/> election
+    /// timeouts without a leader, and waits a whole timeout after a split vote. It votes normally. Set by the owner.
     /// </summary>
     public bool IsReluctant
     {
-        get => _standing.IsReluctant;
-        set => _standing.IsReluctant = value;
+        get => _state.IsReluctant;
+        set => _state.IsReluctant = value;
     }
 
-    /// <summary>Set by the owner: its log has waited for its disk for an election timeout. This node does not campaign meanwhile, and says so to its leader.</summary>
+    /// <summary>
+    /// The log has waited for its disk for an election timeout. This node then does not campaign, and reports it to its
+    /// leader. Set by the owner.
+    /// </summary>
     public bool IsStalled
     {
-        get => _standing.IsStalled;
-        set => _standing.IsStalled = value;
+        get => _state.IsStalled;
+        set => _state.IsStalled = value;
     }
 
     public LogIndex CommitIndex => _log.CommitIndex;
 
     public LogIndex LastIndex => _log.LastIndex;
 
-    /// <summary>Last index that is on this node's stable storage.</summary>
+    /// <summary>Last index on this node's stable storage.</summary>
     public LogIndex DurableIndex => _log.DurableIndex;
 
-    /// <summary>The index before the first entry that may still be sent from the log.</summary>
+    /// <summary>The index before the first entry that the log still holds.</summary>
     public LogIndex LogStart => _log.Start;
 
     /// <summary>This node grants votes and campaigns.</summary>
-    public bool IsVoting => _standing.IsVoting;
+    public bool IsVoting => _state.IsVoting;
 
-    /// <summary>Term, vote and commit index as they stand now, handed out or not.</summary>
-    public HardState Promises => new(_standing.Term, _standing.Vote, _log.CommitIndex);
+    /// <summary>Current term, vote and commit index, handed out or not.</summary>
+    public HardState Promises => new(_state.Term, _state.Vote, _log.CommitIndex);
 
     /// <summary>Term and vote differ from what was last handed out to be persisted.</summary>
-    public bool PromisesUnsaved => _standing.PromisesUnsaved;
+    public bool PromisesUnsaved => _state.PromisesUnsaved;
 
     /// <summary>Ticks since this node last heard the leader of its term, or led itself.</summary>
     public int TicksWithoutLeader => _roles.TicksWithoutLeader;
 
-    /// <summary>Rejoining: the lost promises are made good and the vote of their terms is spent, as the hard state last handed out says. Once that is durable, <see cref="AllowVoting"/>.</summary>
-    public bool CanRejoin => !IsVoting && _rejoining is { IsRestored: true } && !_standing.PromisesUnsaved;
+    /// <summary>
+    /// Rejoining: the log is restored, and the last hard state handed out spends the vote of every term with a lost
+    /// promise. Once it is durable, call <see cref="AllowVoting"/>.
+    /// </summary>
+    public bool CanRejoin => !IsVoting && _rejoining is { IsRestored: true } && !_state.PromisesUnsaved;
 
     // ---- Inputs
 
-    /// <summary>Start only: hands over the recovered entries above the applied index, first index given, in EntryCodec; they count as durable.</summary>
+    /// <summary>
+    /// Restores the recovered entries above the applied index, in EntryCodec. They count as durable. Before the first
+    /// input only.
+    /// </summary>
     public void Restore(LogIndex first, ReadOnlySpan<byte> entries) => _log.Restore(first, entries);
 
-    /// <summary>One tick of the owner's clock has passed.</summary>
+    /// <summary>Counts one tick of the owner's clock.</summary>
     public void Tick()
     {
         RequireRestored();
@@ -110,13 +125,16 @@ internal sealed class RaftCore
                 _roles.LeaveLeadership();
             }
         }
-        else if (_roles.ElectionTick() && !(IsReluctant && _roles.IsSomebodyElsesTurn))
+        else if (_roles.ElectionTick() && !(IsReluctant && _roles.ShouldYield))
         {
             Campaign();
         }
     }
 
-    /// <summary>A message has arrived; <paramref name="entries"/> (EntryCodec) only with an append. Both are read during the call only.</summary>
+    /// <summary>
+    /// Handles a message. <paramref name="entries"/> (EntryCodec) come with appends only. Neither is kept after the
+    /// call.
+    /// </summary>
     public void Step(in RaftMessage message, ReadOnlySpan<byte> entries)
     {
         RequireRestored();
@@ -131,7 +149,7 @@ internal sealed class RaftCore
         }
         else if (message.Kind == RaftMessageKind.TermReply)
         {
-            TakeTerm(message);
+            RecordTerm(message);
         }
         else if (message.Term < Term)
         {
@@ -153,7 +171,8 @@ internal sealed class RaftCore
             case RaftMessageKind.Vote:
                 _roles.AnswerVote(message);
                 break;
-            case RaftMessageKind.PreVoteReply when Role == RaftRole.PreCandidate && (message.Reject || message.Term > Term):
+            case RaftMessageKind.PreVoteReply when Role == RaftRole.PreCandidate
+                && (message.Reject || message.Term > Term):
                 _roles.CountPreVote(message.From, granted: !message.Reject);
                 break;
             case RaftMessageKind.VoteReply when Role == RaftRole.Candidate && message.Term == Term:
@@ -162,7 +181,7 @@ internal sealed class RaftCore
             case RaftMessageKind.Append:
                 _roles.AcceptLeader(message.From);
                 _following.Append(message, entries);
-                LookWhetherRestored();
+                CheckRestored();
                 break;
             case RaftMessageKind.Heartbeat:
                 _roles.AcceptLeader(message.From);
@@ -179,27 +198,47 @@ internal sealed class RaftCore
                 _leadership.HeartbeatAnswered(message);
                 break;
             default:
-                // An answer to a question that this node no longer asks.
+                // A reply to a request that is no longer pending.
                 break;
         }
     }
 
-    /// <summary>Leader: appends one entry (the payload is copied). False when not leader or leadership is being transferred; nothing was done then.</summary>
+    /// <summary>
+    /// Leader: appends one entry and copies its payload. False, with nothing done, when not leader or while leadership
+    /// is being transferred.
+    /// </summary>
     public bool TryPropose(EntryKind kind, ReadOnlySpan<byte> payload, out LogIndex index)
+    {
+        bool isProposed = TryPropose(kind, payload.Length, out index, out Span<byte> room);
+        if (isProposed)
+        {
+            payload.CopyTo(room);
+        }
+
+        return isProposed;
+    }
+
+    /// <summary>
+    /// As above, for a payload that the caller writes where the entry lies. It fills <paramref name="payload"/> before
+    /// any other call.
+    /// </summary>
+    public bool TryPropose(EntryKind kind, int payloadBytes, out LogIndex index, out Span<byte> payload)
     {
         if (Role != RaftRole.Leader || _leadership.IsTransferring)
         {
             index = default;
+            payload = default;
             return false;
         }
 
-        index = _log.Append(Term, kind, payload);
+        index = _log.Append(Term, kind, payloadBytes, out payload);
         return true;
     }
 
     /// <summary>
-    /// Leader: registers a linearizable read. Reads registered before the next Ready share a ticket, and asking for
-    /// <see cref="HasReady"/> ends it: a ticket must not be given to a read that came later. A ticket is confirmed by a later <see cref="ReadStates"/> or, when leadership is lost, never. False when not leader.
+    /// Leader: registers a linearizable read. Reads registered before the next Ready share a ticket;
+    /// <see cref="PrepareReady"/> closes it, and later reads need a new one. A later entry of
+    /// <see cref="Ready.ReadStates"/> confirms the ticket; lost leadership never does. False when not leader.
     /// </summary>
     public bool TryRead(out ulong ticket)
     {
@@ -207,22 +246,27 @@ internal sealed class RaftCore
         return ticket != 0;
     }
 
-    /// <summary>Leader: hands leadership to a caught-up voter; gives up after an election timeout. False when not leader, or the target is no other voter or may have stood still lately.</summary>
+    /// <summary>
+    /// Leader: transfers leadership to another voter once it has caught up; gives up after an election timeout. False
+    /// when not leader, or when <see cref="CanTransfer"/> is false.
+    /// </summary>
     public bool TryTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.TryTransfer(target);
 
-    /// <summary>Leader: the member that leadership is best given to; none when nobody could take it.</summary>
+    /// <summary>Leader: the best member to transfer leadership to, or none.</summary>
     public NodeId Successor() => Role == RaftRole.Leader ? _leadership.Successor() : NodeId.None;
 
-    /// <summary>Leader: a transfer to this member would begin.</summary>
+    /// <summary>Leader: leadership may be transferred to this member now.</summary>
     public bool CanTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.CanTransfer(target);
 
-    /// <summary>Leader: this member has not said for about half a minute that its disk stands still.</summary>
+    /// <summary>Leader: this member has not reported a stalled disk for about half a minute.</summary>
     public bool IsSteady(NodeId member) => Role == RaftRole.Leader && _leadership.IsSteady(member);
 
-    /// <summary>Leadership is being handed over: nothing new may be proposed.</summary>
+    /// <summary>Leadership is being transferred: proposals are refused.</summary>
     public bool IsTransferring => Role == RaftRole.Leader && _leadership.IsTransferring;
 
-    /// <summary>Any role: campaign now (single node start, tests). A leader, a learner and a node without a vote stay what they are.</summary>
+    /// <summary>
+    /// Campaigns now (start of a single node, tests). No effect on a leader, a learner or a node that may not vote.
+    /// </summary>
     public void Campaign()
     {
         RequireRestored();
@@ -232,7 +276,10 @@ internal sealed class RaftCore
         }
     }
 
-    /// <summary>Entries up to <paramref name="index"/>, whose last has term <paramref name="term"/>, and every hard state handed out with or before them, are on this node's stable storage.</summary>
+    /// <summary>
+    /// Reports that entries up to <paramref name="index"/>, the last of <paramref name="term"/>, are on stable storage,
+    /// with every hard state handed out until then.
+    /// </summary>
     public void Persisted(LogIndex index, Term term)
     {
         if (_log.Persisted(index, term) && Role == RaftRole.Leader)
@@ -240,10 +287,12 @@ internal sealed class RaftCore
             _leadership.OwnLogPersisted();
         }
 
-        LookWhetherRestored();
+        CheckRestored();
     }
 
-    /// <summary>A frame to this follower was lost on the way out (queue full, link down): probe instead of pipelining.</summary>
+    /// <summary>
+    /// Reports that a frame to this follower was lost (queue full, link down): probe instead of pipelining.
+    /// </summary>
     public void ReportUnreachable(NodeId follower)
     {
         if (Role == RaftRole.Leader)
@@ -253,8 +302,9 @@ internal sealed class RaftCore
     }
 
     /// <summary>
-    /// The answer to a <see cref="LogFetch"/>: encoded entries from <paramref name="first"/> on (empty: could not be read; it is
-    /// asked again later). True with the append to send, whose entries are those given and not in the core's memory.
+    /// Answers a <see cref="LogFetch"/> with encoded entries from <paramref name="first"/> on. Empty means that they
+    /// could not be read; the core asks again later. True with the append to send; its entries are the given ones, not
+    /// the core's.
     /// </summary>
     public bool CompleteFetch(NodeId follower, LogIndex first, ReadOnlySpan<byte> entries, out RaftMessage append)
     {
@@ -262,22 +312,27 @@ internal sealed class RaftCore
         return Role == RaftRole.Leader && _leadership.CompleteFetch(follower, first, entries, out append);
     }
 
-    // ---- A log that is cut, and snapshots (Raft §7)
+    // ---- Log truncation and snapshots (Raft §7)
 
     /// <summary>
-    /// Storage no longer holds entries up to <paramref name="index"/>, which are applied and durable. Their terms are forgotten but for
-    /// the last, and no follower is fed with them. Going back is no error and does nothing.
+    /// Reports that storage no longer holds entries up to <paramref name="index"/>, which are applied and durable.
+    /// Their terms are forgotten except the last, and they are no longer replicated. A smaller index than before has no
+    /// effect.
     /// </summary>
     public void CutThrough(LogIndex index) => _log.CutThrough(index);
 
-    /// <summary>A state that ends with this entry is of use: the log does not hold the entry yet, and this node does not lead.</summary>
-    public bool CanInstall(LogIndex index, Term term) => Role != RaftRole.Leader && index > CommitIndex && !_log.Matches(index, term);
+    /// <summary>
+    /// A snapshot up to this entry would help: the log does not hold the entry yet, and this node does not lead.
+    /// </summary>
+    public bool CanInstall(LogIndex index, Term term) =>
+        Role != RaftRole.Leader && index > CommitIndex && !_log.Matches(index, term);
 
     /// <summary>
-    /// Follower: a state that ends with this entry, taken from a member that had committed it, replaces the log. False, and the state must not be
-    /// used, when this node leads or is already as far: the entry is committed here, or in the log, where it stands behind what this node acknowledged.
-    /// True: the owner uses the state and drops its log, and writes that new start to storage before, or in one batch with, the
-    /// hard state of the next Ready (which has one): what waits for durability there rests on it. No Ready may be open.
+    /// Follower: replaces the log by a snapshot up to this entry, from a member that had committed it. False when this
+    /// node leads, or has committed or logged the entry; the owner must not use the snapshot then, because the log may
+    /// hold acknowledged entries beyond it. On true the owner installs the snapshot and drops its log. It writes the
+    /// log's new start to storage before, or in one batch with, the hard state of the next Ready, because the promises
+    /// of that Ready rely on it. No Ready may be open.
     /// </summary>
     public bool InstallSnapshot(LogIndex index, Term term)
     {
@@ -296,14 +351,15 @@ internal sealed class RaftCore
         _log.Restart(index, term);
         _outbox.DropAcknowledgements();
         _following.Restarted(index, Leader);
-        _standing.MarkUnsaved();
-        LookWhetherRestored();
+        _state.MarkUnsaved();
+        CheckRestored();
         return true;
     }
 
     /// <summary>
-    /// Leader: the transfer to a follower of <see cref="SnapshotsWanted"/> ended. Installed: the follower has the state up to <paramref name="index"/>, and
-    /// what comes after it is tried next. Else it is wanted again after an election timeout. Without effect when the need is over.
+    /// Leader: the snapshot transfer to a follower of <see cref="Ready.SnapshotsWanted"/> has ended. If installed, the
+    /// follower has the state up to <paramref name="index"/> and is probed right after it. Otherwise a snapshot is
+    /// wanted again after an election timeout. No effect when the follower no longer needs it.
     /// </summary>
     public void SnapshotEnded(NodeId follower, LogIndex index, bool installed)
     {
@@ -313,14 +369,18 @@ internal sealed class RaftCore
         }
     }
 
-    /// <summary>Leader: this member is fed by snapshot. No longer true while a transfer runs: it got there another way, and the transfer may stop.</summary>
+    /// <summary>
+    /// Leader: this member needs a snapshot. When this becomes false during a transfer, the member caught up another
+    /// way and the transfer may stop.
+    /// </summary>
     public bool AwaitsSnapshot(NodeId member) => Role == RaftRole.Leader && _leadership.AwaitsSnapshot(member);
 
-    // ---- Members that lost their log, and their votes
+    // ---- Members that lost their log, and voting rights
 
     /// <summary>
-    /// Leader: the member came back without its log. What it acknowledged no longer counts, nor do its answers until it acknowledges again. To be
-    /// called before the first message of its new life is stepped, and after the last of its old one, on every node.
+    /// Leader: the member has lost its log. Its acknowledgements no longer count, nor do its answers until it
+    /// acknowledges again. Call it on every node, after the last message of the member's previous run and before the
+    /// first of its new one.
     /// </summary>
     public void ForgetFollower(NodeId member)
     {
@@ -330,59 +390,70 @@ internal sealed class RaftCore
         }
     }
 
-    /// <summary>The hard state goes out with the next Ready, changed or not: the owner stores more beside it.</summary>
-    public void SaveAgain() => _standing.MarkUnsaved();
+    /// <summary>
+    /// Hands the hard state out with the next Ready even if unchanged, because the owner stores more beside it.
+    /// </summary>
+    public void SaveAgain() => _state.MarkUnsaved();
 
-    /// <summary>This node may vote: it is proven that it never took part, or <see cref="CanRejoin"/> was true and its hard state is durable.</summary>
+    /// <summary>
+    /// Allows this node to vote: it provably never took part, or <see cref="CanRejoin"/> was true and the hard state is
+    /// durable.
+    /// </summary>
     public void AllowVoting()
     {
-        InvariantException.Require(_rejoining is null or { IsRestored: true } || _standing.Voting == VotingRight.Amnesiac, "a rejoining node votes only after it was restored");
-        if (!IsVoting && _standing.Voting != VotingRight.Amnesiac)
+        InvariantException.Require(
+            _rejoining is null or { IsRestored: true } || _state.Voting == VotingRight.Amnesiac,
+            "a rejoining node votes only after it was restored");
+        if (!IsVoting && _state.Voting != VotingRight.Amnesiac)
         {
             _roles.AllowVoting();
         }
     }
 
-    // ---- The Ready: from the first of its properties that is read until Advance it stands still; an append that cuts the
-    // ---- log must not be stepped meanwhile, other inputs may and show in the next Ready.
+    // ---- The Ready. TakeReady opens it, and it stays unchanged until Advance. Meanwhile no append that cuts the log
+    // ---- may be stepped; other inputs may, and show in the next Ready.
 
-    public bool HasReady => _turns.HasReady;
+    /// <summary>
+    /// Makes the messages that are due, and ends the ticket of the reads that were registered. True when there is
+    /// something to carry out, or a Ready is open.
+    /// </summary>
+    public bool PrepareReady() => _turns.Prepare();
 
-    /// <summary>The hard state must be persisted with this Ready's entries (term or vote changed, or entries are persisted and commit moved).</summary>
-    public bool HardStateChanged => _turns.Open().HardStateChanged;
+    /// <summary>
+    /// Takes the Ready that is to be carried out. While one is open, returns that one. Call it after
+    /// <see cref="PrepareReady"/>.
+    /// </summary>
+    public ref readonly Ready TakeReady() => ref _turns.Take();
 
-    /// <summary>The part of <see cref="HardStateChanged"/> that counts where entries are not stored, and no commit index is needed after a restart: term or vote changed, or the owner has more to store with them.</summary>
-    public bool PromisesChanged => _turns.Open().PromisesChanged;
-
-    public HardState HardState => _turns.Open().HardState;
-
-    /// <summary>Entries to append to storage, [first, last]; empty when first is greater than last. Storage drops what it has at or above first.</summary>
-    public (LogIndex First, LogIndex Last) Unpersisted => _turns.Open().Unpersisted;
-
-    public ReadOnlySpan<OutgoingMessage> Messages => _turns.Open(_outbox.Messages);
-
-    /// <summary>Entries to apply, [first, last]; empty when first is greater than last. What exceeds <see cref="RaftLimits.ApplyBytesMax"/> is left for the next Ready. A leader's committed entry may not yet be durable here: a majority of others has it.</summary>
-    public (LogIndex First, LogIndex Last) Committed => _turns.Open().Committed;
-
-    public ReadOnlySpan<ReadState> ReadStates => _turns.Open(_leadership.ReadStates);
-
-    public ReadOnlySpan<LogFetch> Fetches => _turns.Open(_leadership.Fetches);
-
-    /// <summary>Leader: followers that need a snapshot now; each is told once, until <see cref="SnapshotEnded"/>.</summary>
-    public ReadOnlySpan<NodeId> SnapshotsWanted => _turns.Open(_leadership.SnapshotsWanted);
-
-    /// <summary>The Ready has been carried out: persisted means handed to storage, sent means handed to the transport, committed means applied.</summary>
+    /// <summary>
+    /// Closes the Ready after it was carried out: entries handed to storage, messages handed to the transport,
+    /// committed entries applied.
+    /// </summary>
     public void Advance() => _turns.Advance();
 
     // ---- Entries in memory
 
-    /// <summary>An entry that memory holds: anything above the applied or above the durable index, and some cache below.</summary>
-    public ReadOnlySpan<byte> Payload(LogIndex index, out Term term, out EntryKind kind) => _log.Payload(index, out term, out kind);
+    /// <summary>
+    /// The payload of an entry in memory: any entry above the applied or durable index, and some cached ones below.
+    /// </summary>
+    public ReadOnlySpan<byte> Payload(LogIndex index, out Term term, out EntryKind kind) =>
+        _log.Payload(index, out term, out kind);
 
-    /// <summary>Appends entries [first, first + count) in EntryCodec.</summary>
+    /// <summary>Appends the entries [first, first + count) to <paramref name="target"/>, in EntryCodec.</summary>
     public void CopyEntries(LogIndex first, int count, ByteBuffer target) => _log.CopyEntries(first, count, target);
 
-    /// <summary>Bytes of entries kept in memory at the most for a member that is behind; at first that of the limits.</summary>
+    /// <summary>
+    /// Copies entries [first, first + count) in EntryCodec. The target has the length that <see cref="EntryBytes"/>
+    /// returns.
+    /// </summary>
+    public void CopyEntries(LogIndex first, int count, Span<byte> target) => _log.CopyEntries(first, count, target);
+
+    /// <summary>Bytes of the entries [first, last] in EntryCodec, all of which are in memory.</summary>
+    public long EntryBytes(LogIndex first, LogIndex last) => _log.BytesBetween(first, last);
+
+    /// <summary>
+    /// Most bytes of entries in memory for a member that lags. Initially <see cref="RaftLimits.CacheBytesMax"/>.
+    /// </summary>
     public long LogMemoryBytesMax
     {
         get => _log.MemoryBytesMax;
@@ -398,44 +469,53 @@ internal sealed class RaftCore
     /// <summary>Bytes of the entries in memory.</summary>
     public long LogMemoryBytes => _log.MemoryBytes;
 
-    /// <summary>The term of an entry from the log's start on.</summary>
+    /// <summary>The term of an entry at or above the log's start.</summary>
     public Term TermOf(LogIndex index) => _log.TermAt(index);
 
-    /// <summary>Leader: the highest index known to be on this member's log; 0 when unknown.</summary>
+    /// <summary>Leader: the highest index that this member has acknowledged; 0 when unknown.</summary>
     public LogIndex MatchIndex(NodeId member) => Role == RaftRole.Leader ? _leadership.MatchIndex(member) : default;
 
-    /// <summary>How far the group has committed, as leaders have told this node; more than <see cref="CommitIndex"/> while it lags behind.</summary>
+    /// <summary>
+    /// The highest commit index that a leader has reported. Above <see cref="CommitIndex"/> while this node lags.
+    /// </summary>
     public LogIndex HeardCommit => _following.HeardCommit;
 
     /// <summary>Leader: this member answered within the last election timeout.</summary>
     public bool IsActive(NodeId member) => Role == RaftRole.Leader && _leadership.IsActive(member);
 
-    /// <summary>Rejoining: another voter told its term. The last of them decides from which term on this node takes part again.</summary>
-    private void TakeTerm(in RaftMessage message)
+    /// <summary>
+    /// Rejoining: another voter has reported its term. The last report decides from which term on this node takes part
+    /// again.
+    /// </summary>
+    private void RecordTerm(in RaftMessage message)
     {
         if (_rejoining is null)
         {
             return;
         }
 
-        if (_rejoining.Told(message))
+        if (_rejoining.TermAnswered(message))
         {
             _roles.SpendVotesThrough(_rejoining.Latest);
-            _standing.BeginToCount();
+            _state.BeginToCount();
         }
 
-        LookWhetherRestored();
+        CheckRestored();
     }
 
-    /// <summary>A node without its log may have got it back. An amnesiac one has forgotten nothing else, so that it takes part again at once.</summary>
-    private void LookWhetherRestored()
+    /// <summary>
+    /// Checks whether a node that lost its log is restored. An amnesiac member has lost nothing else, so it votes again
+    /// at once.
+    /// </summary>
+    private void CheckRestored()
     {
         _rejoining?.Update(_following.Matched);
-        if (_standing.Voting == VotingRight.Amnesiac && _rejoining!.IsRestored)
+        if (_state.Voting == VotingRight.Amnesiac && _rejoining!.IsRestored)
         {
             _roles.AllowVoting();
         }
     }
 
-    private void RequireRestored() => InvariantException.Require(_log.IsRestored, "recovered entries are restored before the first input");
+    private void RequireRestored() =>
+        InvariantException.Require(_log.IsRestored, "recovered entries are restored before the first input");
 }

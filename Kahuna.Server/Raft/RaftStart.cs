@@ -3,14 +3,16 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// What a group's core starts from: the recovered log. Entries up to <paramref name="Applied"/> are already in the state;
-/// those above it follow, in order, through <see cref="RaftCore.Restore"/> before the first tick.
+/// The recovered log that a group's core starts from. Entries up to <paramref name="Applied"/> are already in the
+/// state. Those above it follow, in order, through <see cref="RaftCore.Restore"/> before the first tick.
 /// </summary>
-/// <param name="HardState">Recovered term, vote and commit; the default for an empty log.</param>
-/// <param name="Terms">Runs of terms of the recovered entries, ascending; the first begins behind <paramref name="Start"/>; empty when there are no entries.</param>
-/// <param name="LastIndex">Last recovered index; <paramref name="Start"/> when there are no entries.</param>
-/// <param name="Applied">Index up to which the state is applied; at least <paramref name="Start"/>, at most the commit index.</param>
-/// <param name="Start">The index before the first entry that the log holds; 0 when it was never cut.</param>
+/// <param name="HardState">Recovered term, vote and commit index; the default for an empty log.</param>
+/// <param name="Terms">Term runs of the recovered entries, ascending. The first begins right after
+/// <paramref name="Start"/>. Empty without entries.</param>
+/// <param name="LastIndex">Last recovered index; <paramref name="Start"/> without entries.</param>
+/// <param name="Applied">Index up to which entries are applied; at least <paramref name="Start"/>, at most the commit
+/// index.</param>
+/// <param name="Start">The index before the first entry that the log holds; 0 if it was never cut.</param>
 /// <param name="StartTerm">Term of the entry at <paramref name="Start"/>.</param>
 internal sealed record RaftStart(
     HardState HardState,
@@ -20,6 +22,10 @@ internal sealed record RaftStart(
     LogIndex Start = default,
     Term StartTerm = default)
 {
-    /// <summary>What this node may promise. The only voter of a group, and a learner, have nobody to mislead: they are always <see cref="VotingRight.Full"/>, unless <see cref="VotingRight.Amnesiac"/>: what the only voter has forgotten, nobody remembers.</summary>
+    /// <summary>
+    /// What this node may promise. A sole voter or a learner can mislead no other node, so it always has
+    /// <see cref="VotingRight.Full"/>. The exception is <see cref="VotingRight.Amnesiac"/>: no other node remembers
+    /// what a sole voter has forgotten.
+    /// </summary>
     public VotingRight Voting { get; init; }
 }

@@ -3,9 +3,9 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// Linearizable reads of a leader (thesis 6.4): reads gather under a ticket, a numbered round of heartbeats asks a
-/// majority whether this is still the leader, and their answers confirm the ticket. Two rounds are in flight at most; reads that
-/// come meanwhile share the next one. Owned by one <see cref="Leadership"/>; not thread-safe.
+/// A leader's linearizable reads (thesis 6.4). Reads gather under a ticket; a numbered round of heartbeats asks a
+/// majority whether this node still leads; their replies confirm the ticket. At most two rounds are in flight, and
+/// later reads share the next one. Owned by one <see cref="Leadership"/>; not thread-safe.
 /// </summary>
 internal sealed class ReadRounds
 {
@@ -14,22 +14,28 @@ internal sealed class ReadRounds
     private bool _registered;
     private ulong _ticket = 1;
 
-    /// <summary>Number of the newest round; 0 before the first. Numbers are never used again, so that an answer from an earlier leadership confirms nothing.</summary>
+    /// <summary>
+    /// Number of the newest round; 0 before the first. Numbers are never reused, so replies to an earlier leadership
+    /// confirm nothing.
+    /// </summary>
     public ulong Newest { get; private set; }
 
-    /// <summary>Rounds are waiting for answers.</summary>
+    /// <summary>At least one round awaits replies.</summary>
     public bool AnyInFlight => _count > 0;
 
     public bool CanOpen => _registered && _count < _inFlight.Length;
 
-    /// <summary>Registers a read; reads registered before the next round opens share its ticket.</summary>
+    /// <summary>Registers a read and returns its ticket, which all reads share until the next round opens.</summary>
     public ulong Register()
     {
         _registered = true;
         return _ticket;
     }
 
-    /// <summary>Opens a round for the reads registered so far; they may be served once <paramref name="commit"/> is applied.</summary>
+    /// <summary>
+    /// Opens a round for the registered reads. Once confirmed, they may be served when <paramref name="commit"/> is
+    /// applied.
+    /// </summary>
     public void Open(LogIndex commit)
     {
         InvariantException.Require(CanOpen, "two read rounds are in flight at most");
@@ -39,7 +45,9 @@ internal sealed class ReadRounds
         _registered = false;
     }
 
-    /// <summary>A majority has confirmed <paramref name="round"/>: gives the newest read state that this confirms, if any.</summary>
+    /// <summary>
+    /// A majority has confirmed <paramref name="round"/>. Returns the newest read state that this confirms, if any.
+    /// </summary>
     public bool TryConfirm(ulong round, out ReadState confirmed)
     {
         confirmed = default;
@@ -58,7 +66,7 @@ internal sealed class ReadRounds
         return done > 0;
     }
 
-    /// <summary>Leadership is lost: what is registered or in flight is never confirmed.</summary>
+    /// <summary>Drops all reads after leadership was lost: they are never confirmed.</summary>
     public void Drop()
     {
         _count = 0;

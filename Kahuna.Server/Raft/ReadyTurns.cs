@@ -3,49 +3,45 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// The handing out of Readys: what gathered becomes the content of one when its first part is read, stands still, and counts as
-/// carried out after <see cref="Advance"/>. Owned by one core; not thread-safe.
+/// Opens and closes <i>Readys</i>. <see cref="Take"/> freezes what has gathered as the content of one, until
+/// <see cref="Advance"/> closes it. Owned by one core; not thread-safe.
 /// </summary>
-internal sealed class ReadyTurns(Standing standing, EntryLog log, RoleParts parts)
+internal sealed class ReadyTurns(RoleState state, EntryLog log, RoleParts parts)
 {
     private Ready _ready;
 
-    /// <summary>A part of a Ready was read, and it was not carried out yet.</summary>
+    /// <summary>A Ready was taken, and was not carried out yet.</summary>
     public bool IsOpen { get; private set; }
 
-    public bool HasReady
+    /// <summary>Makes the messages that are due. True when there is something to carry out.</summary>
+    public bool Prepare()
     {
-        get
+        if (IsOpen)
         {
-            if (IsOpen)
-            {
-                return true;
-            }
-
-            Prepare();
-            return parts.Outbox.Messages.HasGathered || parts.Leadership.ReadStates.HasGathered
-                || parts.Leadership.Fetches.HasGathered || parts.Leadership.SnapshotsWanted.HasGathered
-                || standing.PromisesUnsaved || log.LastIndex > log.HandedOutIndex || log.CommitIndex > log.AppliedIndex;
+            return true;
         }
+
+        MakeMessages();
+        return parts.Outbox.Messages.HasGathered || parts.Leadership.ReadStates.HasGathered
+            || parts.Leadership.Fetches.HasGathered || parts.Leadership.SnapshotsWanted.HasGathered
+            || state.PromisesUnsaved || log.LastIndex > log.HandedOutIndex || log.CommitIndex > log.AppliedIndex;
     }
 
-    /// <summary>Opens a Ready if none is open.</summary>
-    public ref readonly Ready Open()
+    /// <summary>Takes what has gathered, or, when a Ready is open, that one again.</summary>
+    public ref readonly Ready Take()
     {
         if (!IsOpen)
         {
-            Prepare();
+            MakeMessages();
             bool hasEntries = log.LastIndex > log.HandedOutIndex;
-            _ready = new Ready(
-                new HardState(standing.Term, standing.Vote, log.CommitIndex),
-                standing.PromisesUnsaved,
-                standing.PromisesUnsaved || (hasEntries && standing.CommitUnsaved(log.CommitIndex)),
-                (log.HandedOutIndex.Next(), log.LastIndex),
-                (log.AppliedIndex.Next(), log.ApplicableIndex));
-            parts.Outbox.Messages.OpenReady();
-            parts.Leadership.ReadStates.OpenReady();
-            parts.Leadership.Fetches.OpenReady();
-            parts.Leadership.SnapshotsWanted.OpenReady();
+            _ready = new Ready(parts)
+            {
+                HardState = new HardState(state.Term, state.Vote, log.CommitIndex),
+                PromisesChanged = state.PromisesUnsaved,
+                HardStateChanged = state.PromisesUnsaved || (hasEntries && state.CommitUnsaved(log.CommitIndex)),
+                Unpersisted = (log.HandedOutIndex.Next(), log.LastIndex),
+                Committed = (log.AppliedIndex.Next(), log.ApplicableIndex),
+            };
             log.OpenThrough = log.LastIndex;
             IsOpen = true;
         }
@@ -53,13 +49,7 @@ internal sealed class ReadyTurns(Standing standing, EntryLog log, RoleParts part
         return ref _ready;
     }
 
-    /// <summary>One of the lists of the open Ready.</summary>
-    public ReadOnlySpan<T> Open<T>(Handover<T> list)
-    {
-        Open();
-        return list.Open;
-    }
-
+    /// <summary>The open Ready has been carried out.</summary>
     public void Advance()
     {
         if (!IsOpen)
@@ -69,7 +59,7 @@ internal sealed class ReadyTurns(Standing standing, EntryLog log, RoleParts part
 
         if (_ready.HardStateChanged)
         {
-            standing.MarkSaved(_ready.HardState);
+            state.MarkSaved(_ready.HardState);
         }
 
         if (_ready.Unpersisted.First <= _ready.Unpersisted.Last)
@@ -88,13 +78,13 @@ internal sealed class ReadyTurns(Standing standing, EntryLog log, RoleParts part
         parts.Leadership.SnapshotsWanted.CloseReady();
         log.OpenThrough = default;
         IsOpen = false;
-        log.Trim(standing.Role == RaftRole.Leader ? parts.Leadership.HeldByActive : log.LastIndex);
+        log.Trim(state.Role == RaftRole.Leader ? parts.Leadership.HeldByActive : log.LastIndex);
     }
 
-    private void Prepare()
+    private void MakeMessages()
     {
         parts.Following.Prepare(parts.Outbox);
-        if (standing.Role == RaftRole.Leader)
+        if (state.Role == RaftRole.Leader)
         {
             parts.Leadership.Prepare(parts.Outbox);
         }

@@ -3,25 +3,25 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// A leader's copying of its log: which appends leave for whom, what their answers mean, and what is committed by them
-/// (Raft §5.3, §5.4.2). Owned by one <see cref="Leadership"/>; not thread-safe.
+/// A leader's log replication: which appends to send, what their replies mean, and what they commit (Raft §5.3,
+/// §5.4.2). Owned by one <see cref="Leadership"/>; not thread-safe.
 /// </summary>
 internal sealed class Replication
 {
     private readonly RaftConfig _config;
     private readonly Members _members;
     private readonly EntryLog _log;
-    private readonly Standing _standing;
+    private readonly RoleState _state;
     private readonly Progress[] _others;
-    private readonly Handover<LogFetch> _fetches = new();
-    private readonly Handover<NodeId> _snapshotsWanted = new();
+    private readonly DoubleBuffer<LogFetch> _fetches = new();
+    private readonly DoubleBuffer<NodeId> _snapshotsWanted = new();
 
-    public Replication(RaftConfig config, Members members, EntryLog log, Standing standing)
+    public Replication(RaftConfig config, Members members, EntryLog log, RoleState state)
     {
         _config = config;
         _members = members;
         _log = log;
-        _standing = standing;
+        _state = state;
         var others = new List<Progress>();
         foreach (NodeId voter in members.Voters)
         {
@@ -44,12 +44,14 @@ internal sealed class Replication
 
     public ReadOnlySpan<Progress> Others => _others;
 
-    public Handover<LogFetch> Fetches => _fetches;
+    public DoubleBuffer<LogFetch> Fetches => _fetches;
 
-    /// <summary>Followers that need a snapshot, each told once per need.</summary>
-    public Handover<NodeId> SnapshotsWanted => _snapshotsWanted;
+    /// <summary>Followers that need a snapshot, each once per need.</summary>
+    public DoubleBuffer<NodeId> SnapshotsWanted => _snapshotsWanted;
 
-    /// <summary>Up to here every active follower holds the log: what memory need not keep for them.</summary>
+    /// <summary>
+    /// The index up to which every active follower holds the log, so that memory need not keep it for them.
+    /// </summary>
     public LogIndex HeldByActive
     {
         get
@@ -98,8 +100,9 @@ internal sealed class Replication
     }
 
     /// <summary>
-    /// A majority of the voters, this node included, answered within the last election timeout. Who has come back without its log answers, and confirms nothing:
-    /// a leader that needs it cannot commit, and must not keep others from electing one that can.
+    /// A majority of the voters, including this node, answered within the last election timeout. A voter that lost its
+    /// log does not count: a leader that depends on it cannot commit, and must not prevent the election of one that
+    /// can.
     /// </summary>
     public bool HasActiveQuorum()
     {
@@ -134,8 +137,8 @@ internal sealed class Replication
     }
 
     /// <summary>
-    /// Commits what a majority holds durably, if it is of this term: an entry of an earlier term is committed only by
-    /// a later one (§5.4.2). The own log counts as far as it is on the own disk.
+    /// Commits what a majority holds durably, if it is of this term: entries of earlier terms are committed only
+    /// through a later one (§5.4.2). This node counts with its durable index.
     /// </summary>
     public void CommitWhatMajorityHolds()
     {
@@ -155,13 +158,13 @@ internal sealed class Replication
         }
 
         var index = new LogIndex(_members.ReachedByMajority(matches));
-        if (index > _log.CommitIndex && _log.TermAt(index) == _standing.Term)
+        if (index > _log.CommitIndex && _log.TermAt(index) == _state.Term)
         {
             _log.Commit(index);
         }
     }
 
-    /// <summary>A follower acknowledged or refused an append.</summary>
+    /// <summary>Handles a follower's acknowledgement or refusal of an append.</summary>
     public void Answered(Progress follower, in RaftMessage reply)
     {
         if (reply.Uncounted)
@@ -171,8 +174,8 @@ internal sealed class Replication
 
         if (reply.Reject)
         {
-            // The hint is the last index of the follower at which the terms could agree; the own log skips whole terms from there (§5.3).
-            // When that leads below the own start, 0 stands for it: nothing there can be probed, so that a snapshot is next.
+            // The hint is the follower's last index at which the terms could match; this log skips whole terms from
+            // there (§5.3). Below this log's start the result is 0: nothing there can be probed, so a snapshot follows.
             LogIndex hint = reply.Hint < reply.Index ? reply.Hint : reply.Index;
             follower.Rejected(reply.Index, _log.LastAtMost(hint, reply.LogTerm));
         }
@@ -187,7 +190,10 @@ internal sealed class Replication
         }
     }
 
-    /// <summary>Queues the appends, fetches and needs for snapshots that may go now: all new entries in one append per follower, in more when they exceed its size.</summary>
+    /// <summary>
+    /// Queues the appends, fetches and snapshot requests that are due. A follower's new entries travel in one append,
+    /// or in several when they exceed its size.
+    /// </summary>
     public void Send(Outbox outbox)
     {
         foreach (Progress follower in _others)
@@ -196,7 +202,7 @@ internal sealed class Replication
         }
     }
 
-    /// <summary>Entries that storage read for a follower. True with the append that carries them.</summary>
+    /// <summary>Handles entries that storage has read for a follower. True with the append that carries them.</summary>
     public bool CompleteFetch(Progress follower, LogIndex first, ReadOnlySpan<byte> entries, out RaftMessage append)
     {
         append = default;
@@ -239,7 +245,7 @@ internal sealed class Replication
         {
             if (follower.SnapshotDue)
             {
-                follower.SnapshotTold();
+                follower.SnapshotRequested();
                 _snapshotsWanted.Add(follower.Member);
             }
 
@@ -259,7 +265,7 @@ internal sealed class Replication
             }
             else if (follower.IsProbing && first.Previous() > follower.Match)
             {
-                // Where the logs agree is found with the terms alone, before anything is read from storage.
+                // Find the matching index by terms alone, before anything is read from storage.
                 outbox.SendNow(Append(follower, first.Previous(), 0));
                 follower.Sent(first.Previous(), 0);
             }
@@ -271,7 +277,7 @@ internal sealed class Replication
         }
     }
 
-    /// <summary>There is something to send, and nothing to wait for. A probe may have nothing behind it: it asks whether the logs agree at their end.</summary>
+    /// <summary>An append may leave now. A probe may be empty: it asks whether the logs match at their end.</summary>
     private bool MayAppend(Progress follower) =>
         !follower.IsPaused && !follower.IsFetching && !follower.InFlight.IsFull
         && (follower.Next <= _log.LastIndex || (follower.IsProbing && follower.Match < _log.LastIndex));
@@ -280,14 +286,16 @@ internal sealed class Replication
     {
         Kind = RaftMessageKind.Append,
         To = follower.Member,
-        Term = _standing.Term,
+        Term = _state.Term,
         Index = previous,
         LogTerm = _log.TermAt(previous),
         Commit = _log.CommitIndex,
         EntryCount = count,
     };
 
-    /// <summary>Counts entries read from storage; false when they are not the entries of this log from <paramref name="first"/> on.</summary>
+    /// <summary>
+    /// Counts entries read from storage. False when they are not this log's entries from <paramref name="first"/> on.
+    /// </summary>
     private bool TryCount(LogIndex first, ReadOnlySpan<byte> entries, out int count)
     {
         count = 0;

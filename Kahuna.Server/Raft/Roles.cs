@@ -2,63 +2,74 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Raft;
 
+/// <summary>The parts of a core that role changes affect. Owned by one core.</summary>
+internal readonly record struct RoleParts(Outbox Outbox, Following Following, Leadership Leadership);
+
 /// <summary>
-/// The role of a node and how it changes: terms, pre-votes, votes, elections (Raft §5.2, thesis 9.6). Owned by one core;
-/// not thread-safe.
+/// Role changes of a node: terms, pre-votes, votes and elections (Raft §5.2, thesis 9.6). Owned by one core; not
+/// thread-safe.
 /// </summary>
 internal sealed class Roles
 {
-    /// <summary>Election timeouts for which a reluctant node leaves leadership to others: one and a half times the longest that one of them waits, so that it loses a first vote and is elected in a second.</summary>
+    /// <summary>
+    /// Election timeouts during which a reluctant node leaves leadership to others: one and a half times the longest
+    /// wait of another member. That member can lose a first vote and still win a second one.
+    /// </summary>
     public const int ReluctantElections = 3;
 
     private readonly Members _members;
-    private readonly Standing _standing;
+    private readonly RoleState _state;
     private readonly EntryLog _log;
     private readonly Outbox _outbox;
     private readonly Following _following;
     private readonly Leadership _leadership;
     private readonly Election _election;
 
-    public Roles(RaftConfig config, Members members, Standing standing, EntryLog log, RoleParts parts)
+    public Roles(RaftConfig config, Members members, RoleState state, EntryLog log, RoleParts parts)
     {
         _members = members;
-        _standing = standing;
+        _state = state;
         _log = log;
         _outbox = parts.Outbox;
         _following = parts.Following;
         _leadership = parts.Leadership;
         _election = new Election(config, members);
-        standing.Role = RoleWithoutLeadership;
+        state.Role = RoleWithoutLeadership;
     }
 
-    private RaftRole Role => _standing.Role;
+    private RaftRole Role => _state.Role;
 
-    private Term Term => _standing.Term;
+    private Term Term => _state.Term;
 
     private RaftRole RoleWithoutLeadership => _members.SelfVotes ? RaftRole.Follower : RaftRole.Learner;
 
-    private bool IsLeaderAlive => Role == RaftRole.Leader || (!_standing.Leader.IsNone && _election.IsWithinLease);
+    private bool IsLeaderAlive => Role == RaftRole.Leader || (!_state.Leader.IsNone && _election.IsWithinLease);
 
-    /// <summary>Ticks since the leader of the term was last heard; 0 while this node leads.</summary>
+    /// <summary>Ticks since the term's leader was last heard; 0 while this node leads.</summary>
     public int TicksWithoutLeader { get; private set; }
 
-    /// <summary>A member that is not reluctant may still be elected.</summary>
-    public bool IsSomebodyElsesTurn => TicksWithoutLeader < ReluctantElections * _election.TimeoutTicks;
+    /// <summary>A reluctant node must wait: a member that is not reluctant may still be elected.</summary>
+    public bool ShouldYield => TicksWithoutLeader < ReluctantElections * _election.TimeoutTicks;
 
-    /// <summary>A tick has passed.</summary>
+    /// <summary>Counts one tick.</summary>
     public void CountSilence() => TicksWithoutLeader = Role == RaftRole.Leader ? 0 : TicksWithoutLeader + 1;
 
-    /// <summary>True when the time without a leader is over and this node should campaign.</summary>
-    public bool ElectionTick() => _members.SelfVotes && _election.Tick() && _standing.IsVoting;
+    /// <summary>
+    /// Counts one tick of the election timeout. True when it has expired and this node should campaign.
+    /// </summary>
+    public bool ElectionTick() => _members.SelfVotes && _election.Tick() && _state.IsVoting;
 
-    /// <summary>A message of a later term. True when it is to be handled, in its term if it speaks for one.</summary>
+    /// <summary>
+    /// Handles the term of a message of a later term. True when the message must be handled; this node is in its term
+    /// then, unless it belongs to a pre-vote.
+    /// </summary>
     public bool EnterTermOf(in RaftMessage message)
     {
         switch (message.Kind)
         {
             case RaftMessageKind.PreVote:
             case RaftMessageKind.PreVoteReply when !message.Reject:
-                // The term of a pre-vote is one that nobody has entered yet.
+                // No node has entered the term of a pre-vote yet.
                 return message.Kind == RaftMessageKind.PreVote || message.Term == Term.Next();
             case RaftMessageKind.Vote when IsLeaderAlive && !message.Transfer:
                 return false;
@@ -68,7 +79,9 @@ internal sealed class Roles
         }
     }
 
-    /// <summary>A message of an earlier term changes nothing here, but its sender learns the term (Raft §5.1).</summary>
+    /// <summary>
+    /// Answers a message of an earlier term. It changes nothing here, but its sender learns the term (Raft §5.1).
+    /// </summary>
     public void AnswerStale(in RaftMessage message)
     {
         RaftMessageKind answer = message.Kind switch
@@ -85,7 +98,7 @@ internal sealed class Roles
         }
     }
 
-    /// <summary>The sender speaks as the leader of this term.</summary>
+    /// <summary>Accepts the sender as the leader of this term.</summary>
     public void AcceptLeader(NodeId leader)
     {
         InvariantException.Require(Role != RaftRole.Leader, "one leader per term");
@@ -94,18 +107,18 @@ internal sealed class Roles
             BecomeFollower();
         }
 
-        if (leader == _standing.Leader)
+        if (leader == _state.Leader)
         {
             _election.Wait();
         }
         else
         {
-            // Another draw for every leader: followers whose timeouts are equal would campaign together after each of them.
+            // Draw anew for every leader: followers with equal timeouts would campaign together after each one.
             _election.RestartClock();
             _election.ForgetSplits();
         }
 
-        _standing.FollowLeader(leader);
+        _state.FollowLeader(leader);
         TicksWithoutLeader = 0;
     }
 
@@ -113,32 +126,34 @@ internal sealed class Roles
 
     public void AnswerPreVote(in RaftMessage message)
     {
-        if (IsLeaderAlive || _standing.IsStalled)
+        if (IsLeaderAlive || _state.IsStalled)
         {
             return;
         }
 
-        bool free = message.Term > Term ? _standing.IsVoting : _standing.CanVoteFor(message.From);
+        bool free = message.Term > Term ? _state.IsVoting : _state.CanVoteFor(message.From);
         if (free && _log.IsUpToDate(message.Index, message.LogTerm))
         {
-            _outbox.SendNow(new RaftMessage { Kind = RaftMessageKind.PreVoteReply, To = message.From, Term = message.Term });
+            _outbox.SendNow(
+                new RaftMessage { Kind = RaftMessageKind.PreVoteReply, To = message.From, Term = message.Term });
         }
         else
         {
-            _outbox.SendRefusal(new RaftMessage { Kind = RaftMessageKind.PreVoteReply, To = message.From, Reject = true });
+            _outbox.SendRefusal(
+                new RaftMessage { Kind = RaftMessageKind.PreVoteReply, To = message.From, Reject = true });
         }
     }
 
     public void AnswerVote(in RaftMessage message)
     {
-        if (_standing.CanVoteFor(message.From) && _log.IsUpToDate(message.Index, message.LogTerm))
+        if (_state.CanVoteFor(message.From) && _log.IsUpToDate(message.Index, message.LogTerm))
         {
             if (Role == RaftRole.PreCandidate)
             {
                 BecomeFollower();
             }
 
-            _standing.GiveVote(message.From);
+            _state.GiveVote(message.From);
             _election.Wait();
             _outbox.SendAfterDurable(new RaftMessage { Kind = RaftMessageKind.VoteReply, To = message.From });
         }
@@ -173,7 +188,7 @@ internal sealed class Roles
             case VoteOutcome.Lost:
                 BecomeFollower();
                 break;
-            case VoteOutcome.Open when !granted && !_standing.IsReluctant:
+            case VoteOutcome.Open when !granted && !_state.IsReluctant:
                 _election.RetryAfterSplit();
                 break;
             default:
@@ -183,7 +198,10 @@ internal sealed class Roles
 
     // ---- Voting rights
 
-    /// <summary>Another voter has forgotten what it promised and asks how late its promises can have been. It counts on this term being durable.</summary>
+    /// <summary>
+    /// Answers a voter that has forgotten its promises and asks how late they can be. It relies on this term being
+    /// durable.
+    /// </summary>
     public void AnswerTermQuery(in RaftMessage message) => _outbox.SendRefusal(new RaftMessage
     {
         Kind = RaftMessageKind.TermReply,
@@ -192,7 +210,7 @@ internal sealed class Roles
         Round = message.Round,
     });
 
-    /// <summary>No vote in a term up to <paramref name="term"/>: the own one is spent there.</summary>
+    /// <summary>Spends this node's vote in every term up to <paramref name="term"/>.</summary>
     public void SpendVotesThrough(Term term)
     {
         if (term > Term)
@@ -200,26 +218,26 @@ internal sealed class Roles
             EnterTerm(term);
         }
 
-        if (term == Term && term.Value > 0 && _standing.Vote.IsNone)
+        if (term == Term && term.Value > 0 && _state.Vote.IsNone)
         {
-            _standing.GiveVote(_members.Self);
+            _state.GiveVote(_members.Self);
         }
     }
 
     public void AllowVoting()
     {
-        // Nodes are often allowed at the same time: each waits its own while before it campaigns.
-        _standing.AllowVoting();
+        // Nodes are often allowed at the same time, so each draws its own timeout before it campaigns.
+        _state.AllowVoting();
         _election.RestartClock();
     }
 
     // ---- Roles
 
-    /// <summary>Asks whether an election could be won, without disturbing anybody's term (thesis 9.6).</summary>
+    /// <summary>Asks whether this node could win an election, without changing any node's term (thesis 9.6).</summary>
     public void StartPreVote()
     {
-        _standing.Role = RaftRole.PreCandidate;
-        _standing.ForgetLeader();
+        _state.Role = RaftRole.PreCandidate;
+        _state.ForgetLeader();
         _election.RestartClock();
         _election.BeginCount();
         AskForVotes(RaftMessageKind.PreVote, Term.Next(), transfer: false);
@@ -229,13 +247,13 @@ internal sealed class Roles
     public void StartElection(bool transfer)
     {
         EnterTerm(Term.Next());
-        _standing.Role = RaftRole.Candidate;
-        _standing.GiveVote(_members.Self);
+        _state.Role = RaftRole.Candidate;
+        _state.GiveVote(_members.Self);
         _election.RestartClock();
         _election.BeginCount();
         AskForVotes(RaftMessageKind.Vote, Term, transfer);
 
-        // The own vote is a promise like any other: it counts when it is on stable storage.
+        // This node's own vote is a promise too: it counts once it is on stable storage.
         _outbox.SendAfterDurable(new RaftMessage { Kind = RaftMessageKind.VoteReply, To = _members.Self });
     }
 
@@ -248,7 +266,15 @@ internal sealed class Roles
                 continue;
             }
 
-            var request = new RaftMessage { Kind = kind, To = voter, Term = term, Index = _log.LastIndex, LogTerm = _log.LastTerm, Transfer = transfer };
+            var request = new RaftMessage
+            {
+                Kind = kind,
+                To = voter,
+                Term = term,
+                Index = _log.LastIndex,
+                LogTerm = _log.LastTerm,
+                Transfer = transfer,
+            };
             if (kind == RaftMessageKind.Vote)
             {
                 _outbox.SendAfterDurable(request);
@@ -262,8 +288,8 @@ internal sealed class Roles
 
     private void BecomeLeader()
     {
-        _standing.Role = RaftRole.Leader;
-        _standing.FollowLeader(_members.Self);
+        _state.Role = RaftRole.Leader;
+        _state.FollowLeader(_members.Self);
         _election.ForgetSplits();
         _leadership.Begin();
     }
@@ -272,7 +298,7 @@ internal sealed class Roles
     public void EnterTerm(Term term)
     {
         BecomeFollower();
-        _standing.EnterTerm(term);
+        _state.EnterTerm(term);
         _following.EnterTerm();
     }
 
@@ -284,7 +310,7 @@ internal sealed class Roles
         }
         else if (Role != RoleWithoutLeadership)
         {
-            _standing.Role = RoleWithoutLeadership;
+            _state.Role = RoleWithoutLeadership;
             _election.RestartClock();
         }
     }
@@ -292,8 +318,8 @@ internal sealed class Roles
     public void LeaveLeadership()
     {
         _leadership.End(_outbox);
-        _standing.Role = RoleWithoutLeadership;
-        _standing.ForgetLeader();
+        _state.Role = RoleWithoutLeadership;
+        _state.ForgetLeader();
         _election.RestartClock();
     }
 }

@@ -4,17 +4,18 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Raft;
 
 /// <summary>
-/// The term of every index of a log, as a short list of runs: it grows with elections, not with entries, so that it stays
-/// in memory when the entries do not. Owned by one <see cref="EntryLog"/>; not thread-safe.
+/// The term of every index of a log, as a short list of runs. The list grows with elections, not with entries, so it
+/// stays in memory when the entries do not. Owned by one <see cref="EntryLog"/>; not thread-safe.
 /// </summary>
 internal sealed class TermRuns
 {
-    // The first element is the place before the first entry: its index and its term, both 0 for a log that was never cut.
+    // The first element is the entry before the first one: its index and term, both 0 if the log was never cut.
     private readonly List<TermRun> _runs = new(16);
 
     public TermRuns(RaftStart start)
     {
-        InvariantException.Require((start.Start.Value == 0) == (start.StartTerm.Value == 0), "the term before the first entry is known");
+        InvariantException.Require(
+            (start.Start.Value == 0) == (start.StartTerm.Value == 0), "the term before the first entry is known");
         _runs.Add(new TermRun(start.Start, start.StartTerm));
         LogIndex first = default;
         foreach (TermRun run in start.Terms)
@@ -34,7 +35,7 @@ internal sealed class TermRuns
 
     public Term LastTerm => _runs[^1].Term;
 
-    /// <summary>Begin of the last run that the log started with; 0 when it started without entries.</summary>
+    /// <summary>First index of the last run that the log started with; 0 if it started without entries.</summary>
     public LogIndex LastFirst { get; }
 
     /// <summary>The term at an index of the log, or at its start.</summary>
@@ -45,7 +46,7 @@ internal sealed class TermRuns
         return _runs[position].Term;
     }
 
-    /// <summary>An entry of <paramref name="term"/> was appended at <paramref name="index"/>.</summary>
+    /// <summary>Extends the last run, or begins one if the term is new.</summary>
     public void Add(LogIndex index, Term term)
     {
         if (_runs[^1].Term == term)
@@ -57,7 +58,7 @@ internal sealed class TermRuns
         _runs.Add(new TermRun(index, term));
     }
 
-    /// <summary>Entries at and above <paramref name="from"/> are gone.</summary>
+    /// <summary>Forgets the entries from <paramref name="from"/> on.</summary>
     public void Cut(LogIndex from)
     {
         InvariantException.Require(from > Start, "the place before the first entry stays known");
@@ -67,7 +68,7 @@ internal sealed class TermRuns
         }
     }
 
-    /// <summary>Terms below <paramref name="index"/> are forgotten: it is the new start.</summary>
+    /// <summary>Forgets the terms below <paramref name="index"/>, which becomes the start.</summary>
     public void CutThrough(LogIndex index)
     {
         int position = Find(index);
@@ -75,7 +76,7 @@ internal sealed class TermRuns
         _runs.RemoveRange(0, position);
     }
 
-    /// <summary>All terms are forgotten but this one: it is the new start, and there are no entries.</summary>
+    /// <summary>Forgets everything; the log is empty and starts at this entry.</summary>
     public void Restart(LogIndex index, Term term)
     {
         _runs.Clear();
@@ -83,8 +84,8 @@ internal sealed class TermRuns
     }
 
     /// <summary>
-    /// The last index at or below <paramref name="index"/>, and not below the start, whose term is at most <paramref name="term"/>;
-    /// 0 when there is none. Skips whole terms.
+    /// The last index at or below <paramref name="index"/> whose term is at most <paramref name="term"/>; 0 if there is
+    /// none above or at the start. Skips whole terms.
     /// </summary>
     public LogIndex LastAtMost(LogIndex index, Term term)
     {

@@ -1,9 +1,11 @@
+using Kahuna.Server.State.Rows;
+
 namespace Kahuna.Server.State;
 
 /// <summary>
-/// Brings what the next commands touch into the processor's caches, for many at a time. Among a million keys each command waits for memory several
-/// times, for one place after the other; asked for in groups, the places of all its commands arrive together. Changes no state. Owned by one
-/// <see cref="StateMachine"/>; not thread-safe.
+/// Brings what the next commands touch into the processor's caches, for many at a time. Among a million keys each
+/// command waits for memory several times, for one place after the other; asked for in groups, the places of all its
+/// commands arrive together. Changes no state. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
 internal sealed class Prefetcher(KeyStore store)
 {
@@ -38,7 +40,10 @@ internal sealed class Prefetcher(KeyStore store)
         (_known, _count) = (_count, 0);
     }
 
-    /// <summary>Asks for all that writes of the group's keys touch, replaced revisions that they will push out included, and begins a new group.</summary>
+    /// <summary>
+    /// Asks for all that writes of the group's keys touch, replaced revisions that they will push out included, and
+    /// begins a new group.
+    /// </summary>
     public void PrefetchWrites()
     {
         PrefetchRows();
@@ -53,7 +58,10 @@ internal sealed class Prefetcher(KeyStore store)
         (_known, _count) = (_count, 0);
     }
 
-    /// <summary>The hash of the group's i-th key, counted from 0, so that it is computed once: hashing with a secret takes a seventh of a read whose lines are here. Unknown past the group's end.</summary>
+    /// <summary>
+    /// The hash of the group's i-th key, counted from 0, so that it is computed once: hashing with a secret takes a
+    /// seventh of a read whose lines are here. Unknown past the group's end.
+    /// </summary>
     public KnownHash HashOf(int i) => (uint)i < (uint)_known ? new KnownHash(_hashes[i]) : default;
 
     /// <summary>There is no group: what is applied next was not looked at.</summary>

@@ -1,11 +1,14 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Dispatch;
+using Kahuna.Server.State.KeyValues;
 using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Meta;
+using Kahuna.Server.State.Rows;
 using Kahuna.Server.State.Sequences;
 using Kahuna.Server.State.Sessions;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.State;
 
@@ -17,8 +20,9 @@ internal sealed class StateMachine
 {
     private readonly KeyStore _store;
 
-    /// <summary>The command that is being carried out has a number, under which its outcome is to be remembered.</summary>
-    private bool _isNumbered;
+    /// <summary>The table of each kind of command, by its byte.</summary>
+    private readonly CommandHandler?[] _handlers = new CommandHandler?[byte.MaxValue + 1];
+    private readonly CommandAnswer _answer;
 
     /// <summary>An empty state.</summary>
     public StateMachine(StateLimits limits)
@@ -34,11 +38,26 @@ internal sealed class StateMachine
     public StateMachine(KeyStore store, long timeMs, StateLimits limits)
     {
         _store = store;
-        Sessions = new SessionTable(store, limits);
         Ahead = new Prefetcher(store);
+        Sessions = new SessionTable(store, limits);
+        _answer = new CommandAnswer(Sessions);
         Sequences = new SequenceTable(store);
         Locks = new LockTable(store, limits);
         Meta = new MetaTable(store, limits);
+        KeyValueTable keyValues = new(store);
+        foreach (CommandKind kind in Enum.GetValues<CommandKind>())
+        {
+            _handlers[(byte)kind] = CommandKinds.Of(kind).Table switch
+            {
+                CommandTable.KeyValues => keyValues,
+                CommandTable.Locks => Locks,
+                CommandTable.Sequences => Sequences,
+                CommandTable.Sessions => Sessions,
+                CommandTable.Meta => Meta,
+                _ => null,
+            };
+        }
+
         TimeMs = timeMs;
     }
 
@@ -58,10 +77,10 @@ internal sealed class StateMachine
     /// <summary>The records of the meta group; only that one has any.</summary>
     public MetaTable Meta { get; }
 
-    public StateCounts Counts => _store.Counts;
+    public StateCounts Counts => _store.Counts with { Bytes = _store.Counts.Bytes + Locks.IndexBytes };
 
     /// <summary>Bytes that the state takes up, without memory that is kept for what comes next.</summary>
-    public long BytesInUse => _store.BytesInUse;
+    public long BytesInUse => _store.BytesInUse + Locks.IndexBytes;
 
     /// <summary>Bytes of them in which nothing lies: what comes next may take their place.</summary>
     public long FreeBytes => _store.FreeBytes;
@@ -72,30 +91,50 @@ internal sealed class StateMachine
     /// <inheritdoc cref="KeyStore.IsCrowded"/>
     public bool IsCrowded => _store.IsCrowded;
 
-    /// <inheritdoc cref="KeyStore.EvictableBytes"/>
-    public long EvictableBytes => _store.EvictableBytes;
+    /// <summary>Bytes that go when keys do; 0 when none may.</summary>
+    public long EvictableBytes => _store.HasEvictable ? Math.Max(1, BytesInUse - FreeBytes) : 0;
 
     /// <summary>Begins to note which keys are used, so that others can go when there is no room.</summary>
     public void TrackUses() => _store.TrackUses();
 
     /// <inheritdoc cref="Eviction.TryChoose"/>
-    public bool TryChooseVictims(ByteBuffer names, int namesBytesMax, ref long bytes) => Eviction.TryChoose(_store, names, namesBytesMax, ref bytes);
+    public bool TryChooseVictims(ByteBuffer names, int namesBytesMax, ref long bytes) =>
+        Eviction.TryChoose(_store, names, namesBytesMax, ref bytes);
 
     /// <summary>Keys that changed since the last view, so that the owner can tell when the next one is due.</summary>
     public int ChangedKeys => _store.Changed;
 
     /// <summary>A view of the whole state as it is now.</summary>
-    public StateView ViewAll() => _store.BeginView(changesOnly: false, TimeMs);
-
-    /// <summary>A view of the keys that changed since the last view, as they are now. What it hands out must reach the store, or a view of all must.</summary>
-    public StateView ViewChanges() => _store.BeginView(changesOnly: true, TimeMs);
-
-    /// <summary>Begins an entry whose commands apply at <paramref name="timeMs"/>; a time below <see cref="TimeMs"/> counts as TimeMs.</summary>
-    public void BeginEntry(long timeMs) => TimeMs = Math.Max(TimeMs, timeMs);
+    public StateView ViewAll() => new(_store, _store.TakeChanged(andOthers: true), TimeMs);
 
     /// <summary>
-    /// Applies one mutation. With <paramref name="outcome"/> the encoded outcome (Wire/Outcomes/Outcome) is appended there;
-    /// without (followers, restart) the effect is the same and nothing is encoded.
+    /// A view of the keys that changed since the last view, as they are now. What it hands out must reach the store, or
+    /// a view of all must.
+    /// </summary>
+    public StateView ViewChanges() => new(_store, _store.TakeChanged(andOthers: false), TimeMs);
+
+    /// <summary>
+    /// From the next entry on every change of a key is told to a sink; null: to nobody. A state that is loaded tells
+    /// nothing of what it begins with.
+    /// </summary>
+    /// <param name="sink">Hears of the changes.</param>
+    /// <param name="group">The group that this is the state of.</param>
+    /// <param name="epoch">Of an ephemeral group: the epoch that this is the state of.</param>
+    public void TellChanges(IChangeSink? sink, GroupId group, Epoch epoch) => _store.Changes.Attach(sink, group, epoch);
+
+    /// <summary>
+    /// Begins an entry whose commands apply at <paramref name="timeMs"/>; a time below <see cref="TimeMs"/> counts as
+    /// TimeMs.
+    /// </summary>
+    public void BeginEntry(LogIndex index, long timeMs)
+    {
+        TimeMs = Math.Max(TimeMs, timeMs);
+        _store.Changes.BeginEntry(index);
+    }
+
+    /// <summary>
+    /// Applies one mutation. With <paramref name="outcome"/> the encoded outcome (Wire/Outcomes/Outcome) is appended
+    /// there; without (followers, restart) the effect is the same and nothing is encoded.
     /// </summary>
     /// <param name="command">A command that passed the door.</param>
     /// <param name="outcome">Takes the encoded outcome; null: nobody asks for it.</param>
@@ -103,108 +142,57 @@ internal sealed class StateMachine
     public void Apply(scoped in Command command, ByteBuffer? outcome, KnownHash known = default)
     {
         _store.DropOld(TimeMs);
-        if (IsOfLeader(command.Kind))
+        _answer.Begin(outcome);
+        if (!command.Has(CommandFlags.Session | CommandFlags.Fenced)
+            || (IsNew(in command, outcome) && PassesFence(in command)))
         {
-            ApplyOfLeader(in command, outcome);
-            return;
-        }
-
-        uint hash = _store.Keys.HashOf(command.Key, known);
-        if (!BeginNumber(in command, outcome))
-        {
-            return;
-        }
-
-        if (SequenceCheck.IsSequence(command.Kind))
-        {
-            Outcome taken = Sequences.Apply(in command);
-
-            // A key that got nothing may ask again.
-            _isNumbered &= taken.Status == OutcomeStatus.Applied || !command.Has(CommandFlags.Keyed);
-            Answer(outcome, in taken);
-            return;
-        }
-
-        if (Locks.TryApply(in command, TimeMs, out Outcome answer))
-        {
-            Answer(outcome, in answer);
-            return;
-        }
-
-        int key = _store.Keys.Find(command.Key, hash);
-        if (key != 0)
-        {
-            _store.Expire(key, TimeMs);
-        }
-
-        switch (command.Kind)
-        {
-            case CommandKind.Set:
-                Set(in command, key, hash, outcome);
-                break;
-            case CommandKind.Delete:
-                Delete(in command, key, outcome);
-                break;
-            case CommandKind.Extend:
-                Extend(in command, key, outcome);
-                break;
-            case CommandKind.Increment:
-                Increment(in command, key, hash, outcome);
-                break;
-            default:
-                throw new InvariantException($"Invariant broken: the log holds only commands that this version applies; kind {(byte)command.Kind} is none.");
+            HandlerOf(command.Kind).Apply(in command, TimeMs, known, _answer);
         }
     }
 
-    private static bool IsOfLeader(CommandKind kind) => (byte)kind is >= 0x40 and < 0x80;
+    /// <inheritdoc cref="CommandHandler.Read"/>
+    public bool Read(scoped in Command command, long nowMs, ByteBuffer outcome, KnownHash known = default) =>
+        HandlerOf(command.Kind).Read(in command, TimeMs, nowMs, known, outcome);
 
-    /// <summary>What leaders propose and clients do not.</summary>
-    private void ApplyOfLeader(scoped in Command command, ByteBuffer? outcome)
-    {
-        switch (command.Kind)
-        {
-            case CommandKind.ExpireSweep:
-                Answer(outcome, new Outcome(OutcomeStatus.Applied, 0, ExpirySweep.Apply(_store, TimeMs, command.Number)));
-                break;
-            case CommandKind.SessionSweep:
-                Sessions.Sweep(in command, TimeMs);
-                break;
-            case CommandKind.LockSweep:
-                Locks.Sweep(TimeMs, command.Number, command.Value);
-                break;
-            case CommandKind.Evict:
-                Eviction.Apply(_store, in command);
-                break;
-            default:
-                Meta.Apply(in command, TimeMs);
-                break;
-        }
-    }
-
-    /// <inheritdoc cref="StateReads.Read"/>
-    public bool Read(scoped in Command command, long nowMs, ByteBuffer outcome, KnownHash known = default) => StateReads.Read(_store, this, in command, nowMs, outcome, known);
-
-    /// <summary>True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then proposes an ExpireSweep.</summary>
+    /// <summary>
+    /// True when some key's time to live has passed at <paramref name="nowMs"/> and it is still there: the leader then
+    /// proposes an ExpireSweep.
+    /// </summary>
     public bool HasExpired(long nowMs) => _store.Expiry.AnyPassed(nowMs);
 
     /// <inheritdoc cref="ExpirySweep.CountDue"/>
     public int CountDue(long nowMs, int countMax) => ExpirySweep.CountDue(_store, nowMs, countMax);
 
-    /// <summary>64-bit digest of keys, values, revisions, times to live and history; equal on nodes that applied the same entries.</summary>
+    /// <summary>
+    /// 64-bit digest of keys, values, revisions, times to live and history; equal on nodes that applied the same
+    /// entries.
+    /// </summary>
     public ulong Digest => _store.Digest;
 
-    /// <summary>The digest computed anew from every byte; differs from <see cref="Digest"/> when something is damaged. Linear in the state's size.</summary>
+    /// <summary>
+    /// The digest computed anew from every byte; differs from <see cref="Digest"/> when something is damaged. Linear in
+    /// the state's size.
+    /// </summary>
     public ulong RecomputeDigest() => StateDigest.Recompute(_store);
 
-    /// <summary>A command that has a number is carried out if the number is new. False when it is not, and answered.</summary>
-    private bool BeginNumber(scoped in Command command, ByteBuffer? outcome)
+    private CommandHandler HandlerOf(CommandKind kind)
+    {
+        CommandHandler? handler = _handlers[(byte)kind];
+        InvariantException.Require(handler is not null, "the log holds only commands that this version applies");
+        return handler;
+    }
+
+    /// <summary>
+    /// True for a command without a number, or with a new one. Another one is not carried out, and is answered here.
+    /// </summary>
+    private bool IsNew(scoped in Command command, ByteBuffer? outcome)
     {
         if (!command.Has(CommandFlags.Session))
         {
             return true;
         }
 
-        Command numbered = command;
+        ulong session = command.SessionId;
         if (command.Has(CommandFlags.Keyed))
         {
             ulong incarnation = Sequences.IncarnationOf(command.Key);
@@ -213,186 +201,32 @@ internal sealed class StateMachine
                 return true;
             }
 
-            numbered.SessionId = IdempotencyKey.AsKey(StateDigest.Mix(command.SessionId ^ StateDigest.Mix(incarnation)));
+            session = IdempotencyKey.AsKey(StateDigest.Mix(command.SessionId ^ StateDigest.Mix(incarnation)));
         }
 
-        SessionStanding standing = Sessions.Begin(in numbered, TimeMs);
-        _isNumbered = standing == SessionStanding.New;
-        if (!_isNumbered)
+        SessionAdmission admission = Sessions.Begin(in command, session, TimeMs);
+        if (admission != SessionAdmission.New)
         {
-            Sessions.Answer(standing, outcome);
+            Sessions.Answer(admission, outcome);
+            return false;
         }
 
-        return _isNumbered;
+        _answer.RememberNumber();
+        return true;
     }
 
-    private void Set(scoped in Command command, int key, uint hash, ByteBuffer? outcome)
+    /// <summary>
+    /// True for a command without a fence, or with a token that has its lock. Another one is refused here.
+    /// </summary>
+    private bool PassesFence(scoped in Command command)
     {
-        if (!ConditionsHold(in command, key))
+        if (!command.Has(CommandFlags.Fenced)
+            || Locks.IsCurrent(command.FenceName, new FencingToken(command.FenceToken)))
         {
-            ConditionFailed(in command, key, outcome);
-            return;
+            return true;
         }
 
-        bool isNull = command.Has(CommandFlags.NullValue);
-        Written(in command, key, outcome);
-        if (key == 0)
-        {
-            key = _store.Create(command.Key, hash, command.Value, isNull);
-        }
-        else
-        {
-            _store.Write(key, command.Value, isNull, HistoryOf(in command));
-        }
-
-        if (command.Has(CommandFlags.Ttl))
-        {
-            _store.SetDeadline(key, DeadlineAfter(command.TtlMs));
-        }
-        else
-        {
-            _store.ClearDeadline(key);
-        }
-    }
-
-    private void Delete(scoped in Command command, int key, ByteBuffer? outcome)
-    {
-        if (!_store.Exists(key))
-        {
-            NotFound(outcome);
-        }
-        else if (!ConditionsHold(in command, key))
-        {
-            ConditionFailed(in command, key, outcome);
-        }
-        else
-        {
-            Written(in command, key, outcome);
-            _store.Delete(key, HistoryOf(in command));
-        }
-    }
-
-    private void Extend(scoped in Command command, int key, ByteBuffer? outcome)
-    {
-        if (!_store.Exists(key))
-        {
-            NotFound(outcome);
-            return;
-        }
-
-        if (!ConditionsHold(in command, key))
-        {
-            ConditionFailed(in command, key, outcome);
-            return;
-        }
-
-        if (command.TtlMs == 0)
-        {
-            _store.ClearDeadline(key);
-        }
-        else
-        {
-            _store.SetDeadline(key, DeadlineAfter(command.TtlMs));
-        }
-
-        Answer(outcome, new Outcome(OutcomeStatus.Applied, _store.Keys[key].Revision));
-    }
-
-    private void Increment(scoped in Command command, int key, uint hash, ByteBuffer? outcome)
-    {
-        if (!ConditionsHold(in command, key))
-        {
-            ConditionFailed(in command, key, outcome);
-            return;
-        }
-
-        bool exists = _store.Exists(key);
-        long revision = RevisionBefore(key);
-        long before = 0;
-        if (exists && (_store.Keys[key].IsNull || !DecimalText.TryRead(_store.Keys.Value(in _store.Keys[key]), out before)))
-        {
-            Answer(outcome, new Outcome(OutcomeStatus.NotAnInteger, revision));
-            return;
-        }
-
-        long after = unchecked(before + command.Number);
-        if (((before ^ after) & (command.Number ^ after)) < 0)
-        {
-            Answer(outcome, new Outcome(OutcomeStatus.Overflow, revision, before));
-            return;
-        }
-
-        Span<byte> scratch = stackalloc byte[DecimalText.BytesMax];
-        ReadOnlySpan<byte> text = DecimalText.Write(after, scratch);
-        if (key == 0)
-        {
-            _store.Create(command.Key, hash, text, isNull: false);
-        }
-        else
-        {
-            _store.Write(key, text, isNull: false, HistoryOf(in command));
-        }
-
-        Answer(outcome, new Outcome(OutcomeStatus.Applied, revision + 1, after));
-    }
-
-    private bool ConditionsHold(scoped in Command command, int key) => KeyConditions.Hold(_store, in command, key);
-
-    private HistoryChoice HistoryOf(scoped in Command command) => new(!command.Has(CommandFlags.WithoutHistory), TimeMs);
-
-    private long DeadlineAfter(long ttlMs) => TimeMs > long.MaxValue - ttlMs ? long.MaxValue : TimeMs + ttlMs;
-
-    /// <summary>The revision that the next write of a key follows.</summary>
-    private long RevisionBefore(int key) => key == 0 ? _store.Forgotten.FirstRevision - 1 : _store.Keys[key].Revision;
-
-    /// <summary>Encodes the outcome of a set or delete that is about to take effect, while the previous value is still there.</summary>
-    private void Written(scoped in Command command, int key, ByteBuffer? outcome)
-    {
-        if (outcome is not null || _isNumbered)
-        {
-            WithPrevious(in command, key, new Outcome(OutcomeStatus.Applied, RevisionBefore(key) + 1), outcome);
-        }
-    }
-
-    private void ConditionFailed(scoped in Command command, int key, ByteBuffer? outcome)
-    {
-        if (outcome is not null || _isNumbered)
-        {
-            WithPrevious(in command, key, new Outcome(OutcomeStatus.ConditionFailed, _store.Exists(key) ? _store.Keys[key].Revision : 0), outcome);
-        }
-    }
-
-    private void WithPrevious(scoped in Command command, int key, Outcome answer, ByteBuffer? outcome)
-    {
-        if (_store.Exists(key))
-        {
-            ref KeyEntry entry = ref _store.Keys[key];
-            answer.Number = entry.Revision;
-            if (command.Has(CommandFlags.ReturnPrevious))
-            {
-                answer.HasValue = true;
-                answer.ValueIsNull = entry.IsNull;
-                answer.Value = _store.Keys.Value(in entry);
-            }
-        }
-
-        Answer(outcome, in answer);
-    }
-
-    private void NotFound(ByteBuffer? outcome) => Answer(outcome, new Outcome(OutcomeStatus.NotFound));
-
-    /// <summary>The one place where a command's outcome is known: it is remembered under the command's number, and encoded for whoever waits for it.</summary>
-    private void Answer(ByteBuffer? outcome, scoped in Outcome answer)
-    {
-        if (_isNumbered)
-        {
-            _isNumbered = false;
-            Sessions.Remember(in answer);
-        }
-
-        if (outcome is not null)
-        {
-            answer.Write(outcome);
-        }
+        _answer.Give(LockOutcome.FenceFailed(Locks.CurrentToken(command.FenceName)));
+        return false;
     }
 }

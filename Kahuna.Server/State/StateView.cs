@@ -1,20 +1,23 @@
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.State;
 
 /// <summary>
-/// The state as it was at one moment, handed out piece by piece while commands go on being applied: before a key changes that the view has not
-/// handed out, its record is put aside. So no step costs more than its own records, and nothing is copied that does not change meanwhile.
-/// Made by <see cref="StateMachine"/> and used by its owner; not thread-safe.
+/// The state as it was at one moment, handed out piece by piece while commands go on being applied: before a key
+/// changes that the view has not handed out, the view keeps its pre-image. So no step costs more than its own records,
+/// and nothing is copied that does not change meanwhile. Made by <see cref="StateMachine"/> and used by its owner; not
+/// thread-safe.
 /// </summary>
-internal sealed class StateView : IDisposable
+internal sealed class StateView : IDisposable, IRowObserver
 {
     private const int PrefetchedRows = 16;
     private const int PrefetchedLines = 4;
 
     private readonly KeyStore _store;
     private readonly RowSet _awaited;
-    private readonly AsideRecords _aside = new();
+    private readonly PreImages _preImages = new();
     private readonly ByteBuffer _record = ByteBuffer.Rent();
     private int _next = 1;
 
@@ -23,7 +26,9 @@ internal sealed class StateView : IDisposable
         _store = store;
         _awaited = rows;
         Keys = rows.Count;
-        Summary = new StateSummary(timeMs, store.History.FirstNumber, store.History.NextNumber, store.Keys.Count, store.Digest);
+        Summary = new StateSummary(
+            timeMs, store.History.FirstNumber, store.History.NextNumber, store.Keys.Count, store.Digest);
+        store.Observe(this);
     }
 
     /// <summary>Keys that the view has in all.</summary>
@@ -33,42 +38,43 @@ internal sealed class StateView : IDisposable
     public StateSummary Summary { get; }
 
     /// <summary>Keys that were not handed out yet.</summary>
-    public int Left => _awaited.Count + _aside.Count;
+    public int Left => _awaited.Count + _preImages.Count;
 
-    /// <summary>Bytes put aside and not handed out yet.</summary>
-    public long AsideBytes => _aside.Bytes;
+    /// <summary>Bytes of pre-images that were not handed out yet.</summary>
+    public long PreImageBytes => _preImages.Bytes;
 
     /// <summary>
-    /// Hands out the records of the next rows, about <paramref name="bytesMax"/> bytes of them, and what was put aside: that costs next to nothing, and waits in memory otherwise.
-    /// False when there is no more.
+    /// Hands out the records of the next rows, about <paramref name="bytesMax"/> bytes of them, and the pre-images:
+    /// that costs next to nothing, and waits in memory otherwise. False when there is no more.
     /// </summary>
-    public bool TryTake(StateSlice slice, int bytesMax)
+    public bool TryTake(ViewSlice slice, int bytesMax)
     {
         int before = slice.Rows.Length;
         TakeRows(slice.Rows, before + bytesMax);
         slice.AddRows(slice.Rows.Length - before);
-        _aside.MoveTo(slice, all: _awaited.Count == 0);
+        _preImages.MoveTo(slice, all: _awaited.Count == 0);
         return Left > 0;
     }
 
     /// <summary>Ends it: changes cost nothing any more.</summary>
     public void Dispose()
     {
-        if (_store.End(this))
+        if (_store.EndObserving(this))
         {
-            _aside.Clear();
+            _preImages.Clear();
             _record.Return();
         }
     }
 
     /// <summary>By the store, before a row or its history changes.</summary>
-    internal void BeforeChange(int key)
+    public void BeforeChange(int key)
     {
         if (_awaited.Remove(key))
         {
             _record.Length = 0;
+            InvariantException.Require(key >= 1 && key <= Summary.Rows, "a view awaits only rows that it began with");
             Write(key, _record);
-            _aside.Add(_record.Written);
+            _preImages.Add(_record.Written);
         }
     }
 
@@ -84,7 +90,9 @@ internal sealed class StateView : IDisposable
         }
     }
 
-    /// <summary>Asks for what the next rows name: rows lie side by side, their keys and values do not. False when none is left.</summary>
+    /// <summary>
+    /// Asks for what the next rows name: rows lie side by side, their keys and values do not. False when none is left.
+    /// </summary>
     private bool PrefetchNext()
     {
         int row = _next;
@@ -102,6 +110,7 @@ internal sealed class StateView : IDisposable
         int at = target.Length;
         target.Take(sizeof(int));
         KeyRecord.Write(_store, key, target);
-        System.Buffers.Binary.BinaryPrimitives.WriteInt32LittleEndian(target.Array.AsSpan(at), target.Length - at - sizeof(int));
+        System.Buffers.Binary.BinaryPrimitives.WriteInt32LittleEndian(
+            target.Array.AsSpan(at), target.Length - at - sizeof(int));
     }
 }

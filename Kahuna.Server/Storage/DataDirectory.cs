@@ -1,17 +1,17 @@
 using System.Text;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// The node's data directory: <c>LOCK</c> against a second process, <c>FORMAT</c> with the version of what lies here, and <c>log/</c>
-/// (<see cref="LogExtentFile"/> lies here too).
-/// Held from opening to disposal; one owner.
+/// The node's data directory: <c>LOCK</c> keeps a second process out, <c>FORMAT</c> has the version of the directory's
+/// format, <c>log/</c> has the log (<see cref="LogExtentFile"/> lies beside it). Locked from opening to disposal; one
+/// owner.
 /// </summary>
 internal sealed class DataDirectory : IDisposable
 {
-    /// <summary>The file with the version of what lies in the directory.</summary>
+    /// <summary>The file with the version of the directory's format.</summary>
     public const string FormatName = "FORMAT";
 
     /// <summary>The directory with the log's segments.</summary>
@@ -29,12 +29,12 @@ internal sealed class DataDirectory : IDisposable
         LogPath = Path.Combine(path, LogName);
     }
 
-    /// <summary>Where the log's segments lie.</summary>
+    /// <summary>The directory with the log's segments, as a path.</summary>
     public string LogPath { get; }
 
-    /// <summary>Locks the directory and checks its format, or makes it.</summary>
+    /// <summary>Locks the directory and checks its format, or creates it.</summary>
     /// <exception cref="DataDirectoryRefusedException">Another process holds it, or its format is unknown.</exception>
-    /// <exception cref="DiskException">It cannot be read or made.</exception>
+    /// <exception cref="DiskException">It cannot be read or created.</exception>
     public static DataDirectory Open(IDisk disk, string path)
     {
         IDisposable held = Lock(disk, path);
@@ -51,14 +51,17 @@ internal sealed class DataDirectory : IDisposable
         }
     }
 
-    /// <summary>Makes the directory when it is missing and keeps every other process out of it, without a look at what lies there.</summary>
+    /// <summary>
+    /// Creates the directory if it is missing and locks it against other processes, without checking its content.
+    /// </summary>
     /// <exception cref="DataDirectoryRefusedException">Another process holds it.</exception>
-    /// <exception cref="DiskException">It cannot be made.</exception>
+    /// <exception cref="DiskException">It cannot be created.</exception>
     public static IDisposable Lock(IDisk disk, string path)
     {
         disk.CreateDirectory(path);
         return disk.TryLock(Path.Combine(path, LockName)) ?? throw new DataDirectoryRefusedException(
-            $"The data directory {path} is in use: another process holds its {LockName} file. Stop that process, or choose another directory.");
+            $"The data directory {path} is in use: another process holds its {LockName} file. Stop that process, "
+                + "or choose another directory.");
     }
 
     public void Dispose() => _lock.Dispose();
@@ -72,11 +75,12 @@ internal sealed class DataDirectory : IDisposable
             if (found != FormatText)
             {
                 throw new DataDirectoryRefusedException(
-                    $"The data directory {path} has the format '{OneLine(found)}', and this version understands '{OneLine(FormatText)}' only. "
-                    + $"Use the version that wrote it, or choose another directory. If the file is damaged: {StorageException.WayOut}");
+                    $"The data directory {path} has the format '{OneLine(found)}', and this version understands "
+                    + $"'{OneLine(FormatText)}' only. Use the version that wrote it, or choose another directory. "
+                    + $"If the file is damaged: {StorageException.WayOut}");
             }
 
-            // Names that a killed process gave, this one and those beside it, may be in the system's memory only.
+            // Names that a killed process created may be in the system's memory only.
             disk.CreateDirectory(LogPath);
             disk.SyncDirectory(path);
             return;
@@ -86,7 +90,8 @@ internal sealed class DataDirectory : IDisposable
         if (disk.List(LogPath).Any(name => SegmentFiles.TryParse(name, out _)))
         {
             throw new DataDirectoryRefusedException(
-                $"The data directory {path} holds a log but no {FormatName} file. It was not made by this program, or somebody removed the file; put it back, or choose another directory. {StorageException.WayOut}");
+                $"The data directory {path} holds a log but no {FormatName} file. Another program created it, or the "
+                    + $"file was removed; restore the file, or choose another directory. {StorageException.WayOut}");
         }
 
         WriteFormat(disk, path, file);

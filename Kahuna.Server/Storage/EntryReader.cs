@@ -1,12 +1,12 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// Reads a group's entries back from the segments: goes to the nearest known position and walks the records from there. Owned by one thread at a
-/// time; another may append meanwhile. Keeps one file open.
+/// Reads a group's entries back from the segments, walking the records from the nearest known position. Keeps one file
+/// open. Owned by one thread at a time; another thread may append meanwhile.
 /// </summary>
 internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, LogPositions positions) : IDisposable
 {
@@ -19,18 +19,23 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
     private uint _seal;
     private ulong _reading;
 
-    /// <summary>Visits entries [first, last], one record's part at a time, in order. They must be in the log.</summary>
+    /// <summary>
+    /// Visits the entries [first, last] in order, one record's part at a time. They must be in the log.
+    /// </summary>
     public void Visit(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
     {
         LogIndex next = first;
         while (next <= last)
         {
-            InvariantException.Require(positions.TryFind(group, next, out RecordPosition position, out LogIndex until, out _), "entries that are read lie in the log");
+            InvariantException.Require(
+                positions.TryFind(group, next, out RecordPosition position, out LogIndex until, out _),
+                "entries that are read lie in the log");
             while (next < until && next <= last)
             {
                 RecordHeader header = NextRecord(group, next, ref position, out ReadOnlyMemory<byte> entries);
                 LogIndex stop = new(Math.Min(Math.Min(until.Value, last.Value + 1), header.Number + header.Count));
                 Range bytes = Clip(entries.Span, header.Number, next, stop, int.MaxValue, out _);
+                InvariantException.Require(stop > next, "a read moves forward");
                 visit(next, entries[bytes]);
                 next = stop;
             }
@@ -38,8 +43,9 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
     }
 
     /// <summary>
-    /// Appends entries from <paramref name="first"/> on to <paramref name="target"/>, at least one and about <paramref name="bytesMax"/> bytes. Appends
-    /// nothing when the log does not hold them, or they were overwritten or dropped during the reading.
+    /// Appends entries from <paramref name="first"/> on to <paramref name="target"/>: at least one, and about
+    /// <paramref name="bytesMax"/> bytes. Appends nothing when the log does not hold them, or when they were
+    /// overwritten or dropped meanwhile.
     /// </summary>
     public void Read(GroupId group, LogIndex first, int bytesMax, ByteBuffer target)
     {
@@ -49,14 +55,14 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
         }
         catch (Exception error) when ((error is IOException or LogDamagedException) && !positions.Holds(_reading))
         {
-            // The segment was dropped meanwhile: its file may be gone, or hold the beginning of another segment already. What was
-            // dropped is not damaged, and a record that still passed its checksum was the right one.
+            // The segment was dropped meanwhile: its file may be gone, or already hold the beginning of another
+            // segment. That is no damage, and a record that still passed its checksum was the right one.
             target.Length = 0;
             Dispose();
         }
     }
 
-    /// <summary>Lets go of the open file when its segment was dropped, so that the room it takes up becomes free.</summary>
+    /// <summary>Closes the open file if its segment was dropped, so that its disk space is freed.</summary>
     public void CloseDropped()
     {
         if (_file is not null && !positions.Holds(_segment))
@@ -81,7 +87,8 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
         LogIndex next = first;
         while (target.Length < bytesMax)
         {
-            if (next >= until && !(positions.TryFind(group, next, out position, out until, out ulong now) && now == overwrites))
+            if (next >= until
+                && !(positions.TryFind(group, next, out position, out until, out ulong now) && now == overwrites))
             {
                 break;
             }
@@ -104,24 +111,33 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
         }
     }
 
-    /// <summary>Walks from a position to the group's record that holds an entry; leaves the position behind that record.</summary>
-    private RecordHeader NextRecord(GroupId group, LogIndex wanted, ref RecordPosition position, out ReadOnlyMemory<byte> entries)
+    /// <summary>
+    /// Walks from a position to the group's record that holds an entry, and moves the position past that record.
+    /// </summary>
+    private RecordHeader NextRecord(
+        GroupId group, LogIndex wanted, ref RecordPosition position, out ReadOnlyMemory<byte> entries)
     {
         while (true)
         {
             Go(position);
             ReadOnlySpan<byte> front = _window.Get(position.Offset, RecordHeader.Bytes).Span;
-            if (front.Length < RecordHeader.Bytes || !RecordHeader.TryRead(front, out RecordHeader header) || position.Offset + header.RecordBytes > _end)
+            if (front.Length < RecordHeader.Bytes
+                || !RecordHeader.TryRead(front, out RecordHeader header)
+                || position.Offset + header.RecordBytes > _end)
             {
                 throw Damaged(position);
             }
 
             long here = position.Offset;
             position = position with { Offset = here + header.RecordBytes };
-            if (header.Kind == RecordKind.Entries && header.Group == group && header.Number <= wanted.Value && header.Number + header.Count > wanted.Value)
+            if (header.Kind == RecordKind.Entries
+                && header.Group == group
+                && header.Number <= wanted.Value
+                && header.Number + header.Count > wanted.Value)
             {
                 ReadOnlyMemory<byte> record = _window.Get(here, RecordHeader.Bytes + header.PayloadLength);
-                if (record.Length < RecordHeader.Bytes + header.PayloadLength || !LogRecord.IsIntact(record.Span, _seal))
+                if (record.Length < RecordHeader.Bytes + header.PayloadLength
+                    || !LogRecord.IsIntact(record.Span, _seal))
                 {
                     throw Damaged(position with { Offset = here });
                 }
@@ -160,9 +176,14 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
         _window.Open(_file, end);
     }
 
-    /// <summary>Where entries [from, stop) lie in a record's entries, of which the first has index <paramref name="number"/>; at least one, and about so many bytes.</summary>
-    private static Range Clip(ReadOnlySpan<byte> entries, ulong number, LogIndex from, LogIndex stop, int bytesMax, out LogIndex reached)
+    /// <summary>
+    /// Finds the bytes of entries [from, stop) in a record whose first entry has index <paramref name="number"/>: at
+    /// least one entry, and about <paramref name="bytesMax"/> bytes.
+    /// </summary>
+    private static Range Clip(
+        ReadOnlySpan<byte> entries, ulong number, LogIndex from, LogIndex stop, int bytesMax, out LogIndex reached)
     {
+        InvariantException.Require(number <= from.Value && from < stop, "at least one entry of a record is read");
         ReadOnlySpan<byte> rest = entries;
         ulong index = number;
         for (; index < from.Value; index++)
@@ -182,5 +203,5 @@ internal sealed class EntryReader(IDisk disk, SegmentFiles files, ulong logId, L
     }
 
     private LogDamagedException Damaged(RecordPosition position) =>
-        new(files.Path(position.Segment), position.Offset, "the record that lay here is not there any more");
+        new(files.Path(position.Segment), position.Offset, "the record that was here is gone");
 }

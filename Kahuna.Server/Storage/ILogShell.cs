@@ -1,8 +1,8 @@
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// Port: who runs the log's three kinds of work. The log calls it when there is some; threads (or a simulator) then call the
-/// log's step. Any thread; must not block.
+/// Port: schedules the log's three kinds of work. The log signals work here; threads, or a simulator, then call the
+/// log's steps. Any thread; must not block.
 /// </summary>
 internal interface ILogShell
 {
@@ -12,6 +12,8 @@ internal interface ILogShell
     /// <summary>A segment is wanted, or one was dropped: <see cref="SegmentedLog.PrepareOnce"/>.</summary>
     void WakePrepare();
 
-    /// <summary>Entries are to be read, or the file that was read last was dropped: <see cref="SegmentedLog.FetchOnce"/>.</summary>
+    /// <summary>
+    /// Entries must be read, or the segment that was read last was dropped: <see cref="SegmentedLog.FetchOnce"/>.
+    /// </summary>
     void WakeFetch();
 }

@@ -4,8 +4,9 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// What lies where in the log, as far as it is on stable storage, and what of it the groups still need. Recovery fills it, then the log
-/// thread does, after each sync; readers look things up from their own threads. Everything under one lock, held for one batch, one look-up or one cut.
+/// Index of the log on stable storage: the position of each group's entries, and which of them the groups still need.
+/// Filled by recovery, then by the log thread after each sync; read from any thread. One lock guards everything, held
+/// for one batch, one lookup or one cut.
 /// </summary>
 internal sealed class LogPositions
 {
@@ -40,15 +41,15 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>All groups, for the log thread only: nobody else changes them.</summary>
+    /// <summary>All groups. For the log thread only, which alone changes them.</summary>
     public IReadOnlyCollection<KeyValuePair<uint, GroupPositions>> Groups => _groups;
 
     private long EndAddress => _segments[^1].Address + _segments[^1].End;
 
-    /// <summary>One group; for the log thread and before it starts.</summary>
+    /// <summary>One group. For the log thread, and before it starts.</summary>
     public GroupPositions? Find(GroupId group) => _groups.GetValueOrDefault(group.Value);
 
-    /// <summary>Adds a segment behind the last one; it ends where its header does.</summary>
+    /// <summary>Adds a segment after the last one. It ends after its header.</summary>
     public void AddSegment(ulong segment, long capacity)
     {
         lock (_lock)
@@ -69,48 +70,61 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>Forgets the last segment, which has no batch.</summary>
+    /// <summary>Removes the last segment, which must have no batch.</summary>
     public void DropLastSegment(ulong segment)
     {
         lock (_lock)
         {
             int last = _segments.Count - 1;
             InvariantException.Require(
-                last > 0 && segment == _firstSegment + (ulong)last && _segments[last].End == SegmentHeader.Bytes, "only an unused last segment is dropped");
+                last > 0 && segment == _firstSegment + (ulong)last && _segments[last].End == SegmentHeader.Bytes,
+                "only an unused last segment is dropped");
             _segments.RemoveAt(last);
         }
     }
 
-    /// <summary>Takes in one whole batch that is on stable storage: its records as written (checksums are not looked at).</summary>
+    /// <summary>
+    /// Adds one whole batch that is on stable storage. Its records are as written; checksums are not verified.
+    /// </summary>
     public void AddRecords(ulong segment, long offset, ReadOnlySpan<byte> records)
     {
         lock (_lock)
         {
+            int at = (int)(segment - _firstSegment);
+            InvariantException.Require(
+                segment >= _firstSegment && at < _segments.Count, "records are added to a segment of the log");
+            InvariantException.Require(
+                offset >= _segments[at].End, "records are added behind those of their segment");
             while (!records.IsEmpty)
             {
-                RecordHeader.TryRead(records, out RecordHeader header);
+                InvariantException.Require(
+                    RecordHeader.TryRead(records, out RecordHeader header) && header.RecordBytes <= records.Length,
+                    "added records are whole");
                 Add(segment, offset, header, records.Slice(RecordHeader.Bytes, header.PayloadLength));
                 offset += header.RecordBytes;
                 records = records[(int)header.RecordBytes..];
             }
 
-            int at = (int)(segment - _firstSegment);
             _segments[at] = _segments[at] with { End = offset };
         }
     }
 
-    /// <summary>Whether entries at this index follow on what the group has; recovery asks before it adds.</summary>
-    public bool Accepts(GroupId group, ulong first) => !_groups.TryGetValue(group.Value, out GroupPositions? positions) ? first == 1 : positions.Accepts(first);
+    /// <summary>Whether entries at this index continue the group's log; recovery checks before it adds.</summary>
+    public bool Accepts(GroupId group, ulong first) =>
+        !_groups.TryGetValue(group.Value, out GroupPositions? positions) ? first == 1 : positions.Accepts(first);
 
     /// <summary>
-    /// Where to begin reading for an entry, up to which index from there, and how often the group was overwritten so far; false when the log does
-    /// not hold the entry.
+    /// Finds where to begin reading an entry. False when the log does not hold it. <paramref name="until"/>: the index
+    /// up to which the position is good. <paramref name="overwrites"/>: how often the group was overwritten so far.
     /// </summary>
-    public bool TryFind(GroupId group, LogIndex index, out RecordPosition position, out LogIndex until, out ulong overwrites)
+    public bool TryFind(
+        GroupId group, LogIndex index, out RecordPosition position, out LogIndex until, out ulong overwrites)
     {
         lock (_lock)
         {
-            if (!_groups.TryGetValue(group.Value, out GroupPositions? positions) || index > positions.LastIndex || index <= positions.Start)
+            if (!_groups.TryGetValue(group.Value, out GroupPositions? positions)
+                || index > positions.LastIndex
+                || index <= positions.Start)
             {
                 position = default;
                 until = default;
@@ -133,7 +147,7 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>Where a segment's last batch ends; 0 when the log does not hold the segment.</summary>
+    /// <summary>Where a segment's last batch ends; 0 if the log does not hold the segment.</summary>
     public long EndOf(ulong segment)
     {
         lock (_lock)
@@ -143,7 +157,7 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>Whether the log has this segment, or has it no more.</summary>
+    /// <summary>Whether the log still holds this segment.</summary>
     public bool Holds(ulong segment) => EndOf(segment) > 0;
 
     /// <summary>The index before the first entry that the log holds for a group.</summary>
@@ -156,8 +170,8 @@ internal sealed class LogPositions
     }
 
     /// <summary>
-    /// Bytes of the log from the entry after <paramref name="index"/> on: 0 when the group has none, all when the log does not hold it any more. Counted
-    /// from the nearest position before the entry, so it is rather too much than too little.
+    /// Bytes of the log from the entry after <paramref name="index"/> on: 0 if the group has none, all bytes if the log
+    /// no longer holds it. Counted from the nearest position before the entry, so never too small.
     /// </summary>
     public long BytesSince(GroupId group, LogIndex index)
     {
@@ -175,11 +189,14 @@ internal sealed class LogPositions
                 from = _segments[(int)(position.Segment - _firstSegment)].Address + position.Offset;
             }
 
+            InvariantException.Require(from <= EndAddress, "a position lies before the end of the log");
             return EndAddress - from;
         }
     }
 
-    /// <summary>The group needs no entry up to this one any more. True when that may let the first segment go.</summary>
+    /// <summary>
+    /// The group no longer needs entries up to this one. True when the first segment may now be droppable.
+    /// </summary>
     public bool Release(GroupId group, LogIndex index, SegmentedLogOptions options)
     {
         lock (_lock)
@@ -195,7 +212,7 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>The group will never release anything; what it has is kept while there is room.</summary>
+    /// <summary>The group will never release entries. They are kept while there is space.</summary>
     public void Abandon(GroupId group)
     {
         lock (_lock)
@@ -204,7 +221,9 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>Log thread: forgets the first segment if no group needs anything in it and the log is large enough without it.</summary>
+    /// <summary>
+    /// Log thread: drops the first segment if no group needs it and the log is large enough without it.
+    /// </summary>
     public bool TryDropFirstSegment(SegmentedLogOptions options, out ulong segment)
     {
         lock (_lock)
@@ -218,7 +237,8 @@ internal sealed class LogPositions
             bool isLarge = EndAddress - _segments[0].Address >= options.LogLimitBytes / 2;
             foreach ((uint group, GroupPositions positions) in _groups)
             {
-                if (positions.LastUpTo(segment) > _released.GetValueOrDefault(group) && !(isLarge && _abandoned.Contains(group)))
+                if (positions.LastUpTo(segment) > _released.GetValueOrDefault(group)
+                    && !(isLarge && _abandoned.Contains(group)))
                 {
                     return false;
                 }
@@ -229,16 +249,21 @@ internal sealed class LogPositions
                 positions.DropUpTo(segment);
             }
 
+            InvariantException.Require(_segments.Count > 1, "the last segment is never dropped");
             _segments.RemoveAt(0);
             _firstSegment++;
             return true;
         }
     }
 
-    /// <summary>Whether the log is large enough without its first segment, or must become smaller; the last segment is never spare, because it is written.</summary>
+    /// <summary>
+    /// Whether the log is large enough without its first segment, or must shrink. The last segment is never spare,
+    /// because it is being written.
+    /// </summary>
     private bool IsFirstSpare(SegmentedLogOptions options) =>
         _segments.Count > 1
-        && (EndAddress - _segments[1].Address >= options.KeptBytes || EndAddress - _segments[0].Address >= options.LogLimitBytes);
+        && (EndAddress - _segments[1].Address >= options.KeptBytes
+            || EndAddress - _segments[0].Address >= options.LogLimitBytes);
 
     private void Add(ulong segment, long offset, in RecordHeader header, ReadOnlySpan<byte> payload)
     {
@@ -263,7 +288,9 @@ internal sealed class LogPositions
         }
     }
 
-    /// <summary>What a segment's beginning says about a group is news only to a recovery that begins with this segment.</summary>
+    /// <summary>
+    /// Adds a group of a segment's checkpoint. It is news only to a recovery that begins with this segment.
+    /// </summary>
     private void Add(in GroupCheckpoint checkpoint)
     {
         GroupPositions positions = Group(checkpoint.Group);
@@ -280,6 +307,9 @@ internal sealed class LogPositions
         return positions ??= new GroupPositions();
     }
 
-    /// <summary>A segment: where it begins, counted in bytes over all segments, how large its file is, and where in it the last batch ends.</summary>
+    /// <summary>
+    /// A segment: where it begins, in bytes over all segments; the size of its file; and where in it the last batch
+    /// ends.
+    /// </summary>
     private readonly record struct Place(long Address, long Capacity, long End);
 }

@@ -4,27 +4,107 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// Writing and checking log records (docs/log-format.md). A record is written into a buffer with its plain checksum and
-/// <i>sealed</i> for its segment later: the stored checksum is the plain one xor the segment's seal, so that no record that
-/// an earlier use of the file left behind is ever valid. Stateless.
+/// Kind of a log record. Values are part of the log format; 0 is unused, so that zeros are never a record.
+/// </summary>
+internal enum RecordKind : uint
+{
+    /// <summary>
+    /// Begins a batch. It proves that everything before it is on stable storage. A batch without records is a mark.
+    /// </summary>
+    Batch = 1,
+
+    /// <summary>Consecutive entries of one group.</summary>
+    Entries = 2,
+
+    /// <summary>One group's hard state.</summary>
+    HardState = 3,
+
+    /// <summary>
+    /// Hard state and last entry of all groups, at the start of a segment, so that older segments can be dropped.
+    /// </summary>
+    Checkpoint = 4,
+
+    /// <summary>One group's log restarts after an entry; its earlier entries are dropped.</summary>
+    Restart = 5,
+}
+
+/// <summary>
+/// The header of every log record.
+/// <code>
+/// u32 checksum, u32 payload length, u32 kind, u32 group, u64 number, u32 count, u32 zero;
+/// payload; zeros up to a multiple of 8
+/// </code>
+/// <paramref name="Number"/> is the first entry's index, the index that a restart names, or a batch's number;
+/// <paramref name="Count"/> counts entries, or groups of a checkpoint.
+/// </summary>
+internal readonly record struct RecordHeader(
+    RecordKind Kind, GroupId Group, ulong Number, uint Count, int PayloadLength)
+{
+    public const int Bytes = 32;
+
+    /// <summary>Bytes of the whole record, including its padding.</summary>
+    public long RecordBytes => LogRecord.Align((long)Bytes + PayloadLength);
+
+    /// <summary>Reads a header without verifying the checksum. False when it cannot be one.</summary>
+    public static bool TryRead(ReadOnlySpan<byte> source, out RecordHeader header)
+    {
+        uint length = BinaryPrimitives.ReadUInt32LittleEndian(source[4..]);
+        uint kind = BinaryPrimitives.ReadUInt32LittleEndian(source[8..]);
+        header = new RecordHeader(
+            (RecordKind)kind,
+            new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(source[12..])),
+            BinaryPrimitives.ReadUInt64LittleEndian(source[16..]),
+            BinaryPrimitives.ReadUInt32LittleEndian(source[24..]),
+            (int)length);
+        return length <= LogRecord.PayloadBytesMax
+            && kind is >= (uint)RecordKind.Batch and <= (uint)RecordKind.Restart
+            && BinaryPrimitives.ReadUInt32LittleEndian(source[28..]) == 0;
+    }
+
+    /// <summary>Writes everything but the checksum.</summary>
+    public void Write(Span<byte> target)
+    {
+        BinaryPrimitives.WriteUInt32LittleEndian(target[4..], (uint)PayloadLength);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[8..], (uint)Kind);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[12..], Group.Value);
+        BinaryPrimitives.WriteUInt64LittleEndian(target[16..], Number);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[24..], Count);
+        BinaryPrimitives.WriteUInt32LittleEndian(target[28..], 0);
+    }
+}
+
+/// <summary>
+/// A group's hard state and last entry when a segment begins. <paramref name="LastTerm"/> is the default if unknown.
+/// Immutable.
+/// </summary>
+internal readonly record struct GroupCheckpoint(GroupId Group, HardState HardState, LogIndex LastIndex, Term LastTerm);
+
+/// <summary>
+/// Writes and checks log records (docs/log-format.md). A record is written with its plain checksum and <i>sealed</i>
+/// for its segment later: the stored checksum is the plain one xor the segment's seal. So no record that an earlier use
+/// of the file left behind is ever valid. Stateless.
 /// </summary>
 internal static class LogRecord
 {
     public const int Alignment = 8;
 
-    /// <summary>Largest payload; keeps every length inside an int with room for headers.</summary>
+    /// <summary>Largest payload. Every length with its headers thus fits into an int.</summary>
     public const int PayloadBytesMax = 1 << 30;
 
-    /// <summary>The record that begins a batch: header, 8 bytes magic, u64 length of the batch's other records.</summary>
+    /// <summary>
+    /// The record that begins a batch: header, 8 bytes magic, u64 length of the batch's other records.
+    /// </summary>
     public const int BatchBytes = RecordHeader.Bytes + 16;
 
-    /// <summary>Where the magic lies in the record that begins a batch.</summary>
+    /// <summary>Offset of the magic in the record that begins a batch.</summary>
     public const int BatchMagicOffset = RecordHeader.Bytes;
 
-    /// <summary>Searched for when looking for a batch behind damage.</summary>
+    /// <summary>Identifies the beginning of a batch, also behind damage.</summary>
     public static ReadOnlySpan<byte> BatchMagic => "KahBatch"u8;
 
-    /// <summary>One hard state: u64 term, u64 commit, u16 vote, u16 zero, u32 group (zero outside a checkpoint).</summary>
+    /// <summary>
+    /// One hard state: u64 term, u64 commit, u16 vote, u16 zero, u32 group (zero outside a checkpoint).
+    /// </summary>
     public const int HardStateBytes = 24;
 
     /// <summary>One group in a checkpoint: its hard state, u64 last index, u64 term of the last entry.</summary>
@@ -35,15 +115,24 @@ internal static class LogRecord
 
     public static long Align(long bytes) => (bytes + (Alignment - 1)) & ~(long)(Alignment - 1);
 
-    public static void WriteEntries(LogBuffer target, GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+    /// <summary>
+    /// Begins a record of entries. Returns the room for them; <see cref="EndEntries"/> comes when it is filled.
+    /// </summary>
+    public static Span<byte> BeginEntries(LogBuffer target, GroupId group, LogIndex first, int count, int bytes)
     {
-        RecordHeader header = new(RecordKind.Entries, group, first.Value, (uint)count, entries.Length);
+        RecordHeader header = new(RecordKind.Entries, group, first.Value, (uint)count, bytes);
         Span<byte> record = target.Take(checked((int)header.RecordBytes));
         header.Write(record);
-        entries.CopyTo(record[RecordHeader.Bytes..]);
-        record[(RecordHeader.Bytes + entries.Length)..].Clear();
-        WriteChecksum(record[..(RecordHeader.Bytes + entries.Length)]);
+        record[(RecordHeader.Bytes + bytes)..].Clear();
+        return record.Slice(RecordHeader.Bytes, bytes);
     }
+
+    /// <summary>The record that ends the buffer has its <paramref name="bytes"/> of entries.</summary>
+    public static void EndEntries(LogBuffer target, int bytes) =>
+        WriteChecksum(target.Last(RecordBytes(bytes))[..(RecordHeader.Bytes + bytes)]);
+
+    /// <summary>Length of a record with a payload of this length.</summary>
+    public static int RecordBytes(int payloadBytes) => checked((int)Align((long)RecordHeader.Bytes + payloadBytes));
 
     public static void WriteHardState(LogBuffer target, GroupId group, in HardState state)
     {
@@ -56,7 +145,8 @@ internal static class LogRecord
 
     public static void WriteCheckpoint(LogBuffer target, IReadOnlyCollection<KeyValuePair<uint, GroupPositions>> groups)
     {
-        RecordHeader header = new(RecordKind.Checkpoint, default, 0, (uint)groups.Count, groups.Count * CheckpointBytes);
+        RecordHeader header = new(
+            RecordKind.Checkpoint, default, 0, (uint)groups.Count, groups.Count * CheckpointBytes);
         Span<byte> record = target.Take((int)header.RecordBytes);
         header.Write(record);
         Span<byte> rest = record[RecordHeader.Bytes..];
@@ -68,6 +158,7 @@ internal static class LogRecord
             rest = rest[CheckpointBytes..];
         }
 
+        InvariantException.Require(rest.IsEmpty, "a checkpoint has one place per group");
         WriteChecksum(record);
     }
 
@@ -80,7 +171,7 @@ internal static class LogRecord
         WriteChecksum(record);
     }
 
-    /// <summary>Writes the record that begins a batch into the room kept for it, sealed.</summary>
+    /// <summary>Writes the record that begins a batch into its reserved space, sealed.</summary>
     public static void WriteBatch(Span<byte> target, ulong number, long bodyBytes, uint seal)
     {
         RecordHeader header = new(RecordKind.Batch, default, number, 0, BatchBytes - RecordHeader.Bytes);
@@ -92,7 +183,7 @@ internal static class LogRecord
         Seal(record, seal);
     }
 
-    /// <summary>Reads the record that begins a batch; false when there is none for a segment with this seal.</summary>
+    /// <summary>Reads the record that begins a batch. False when there is none with this seal.</summary>
     public static bool TryReadBatch(ReadOnlySpan<byte> source, uint seal, out ulong number, out long bodyBytes)
     {
         number = 0;
@@ -112,23 +203,27 @@ internal static class LogRecord
         return bodyBytes >= 0;
     }
 
-    /// <summary>Seals all records of a buffer, one after the other, for a segment.</summary>
+    /// <summary>Seals all records of a buffer for a segment.</summary>
     public static void SealAll(Span<byte> records, uint seal)
     {
         while (!records.IsEmpty)
         {
             int length = (int)Align(RecordHeader.Bytes + (long)BinaryPrimitives.ReadUInt32LittleEndian(records[4..]));
+            InvariantException.Require(length <= records.Length, "sealed records are whole");
             Seal(records, seal);
             records = records[length..];
         }
     }
 
-    /// <summary>Takes the next record off <paramref name="rest"/>; false when it is damaged (or at the end).</summary>
-    public static bool TryTake(ref ReadOnlySpan<byte> rest, uint seal, out RecordHeader header, out ReadOnlySpan<byte> payload)
+    /// <summary>Takes the next record off <paramref name="rest"/>. False when it is damaged, or at the end.</summary>
+    public static bool TryTake(
+        ref ReadOnlySpan<byte> rest, uint seal, out RecordHeader header, out ReadOnlySpan<byte> payload)
     {
         payload = default;
         header = default;
-        if (rest.Length < RecordHeader.Bytes || !RecordHeader.TryRead(rest, out header) || header.RecordBytes > rest.Length)
+        if (rest.Length < RecordHeader.Bytes
+            || !RecordHeader.TryRead(rest, out header)
+            || header.RecordBytes > rest.Length)
         {
             return false;
         }
@@ -144,7 +239,7 @@ internal static class LogRecord
         return true;
     }
 
-    /// <summary>Whether a record without its padding carries the right checksum for a segment.</summary>
+    /// <summary>Whether a record, without its padding, has the right checksum for a segment.</summary>
     public static bool IsIntact(ReadOnlySpan<byte> record, uint seal) =>
         BinaryPrimitives.ReadUInt32LittleEndian(record) == (Crc32C.Of(record[4..]) ^ seal);
 
@@ -172,7 +267,7 @@ internal static class LogRecord
     /// <summary>The term in a restart's payload.</summary>
     public static Term ReadRestart(ReadOnlySpan<byte> payload) => new(BinaryPrimitives.ReadUInt64LittleEndian(payload));
 
-    /// <summary>Number of entries in the bytes, or -1 when they are something else.</summary>
+    /// <summary>Number of entries in the bytes, or -1 if they are not entries.</summary>
     public static int CountEntries(ReadOnlySpan<byte> entries)
     {
         int count = 0;

@@ -10,14 +10,17 @@ internal sealed class SegmentFiles(string directory)
 
     public string Directory => directory;
 
-    /// <summary>The data directory around it.</summary>
+    /// <summary>The data directory, which contains the log's directory.</summary>
     public string DataDirectory { get; } = System.IO.Path.GetDirectoryName(directory)!;
 
-    /// <summary>Where a segment is prepared before it gets its name; left over from a crash, it is deleted.</summary>
+    /// <summary>
+    /// File in which a segment is prepared before it gets its name. Deleted if a crash left it behind.
+    /// </summary>
     public string Temporary { get; } = System.IO.Path.Combine(directory, TemporaryName);
 
     /// <summary>The file of a segment: its number in 20 digits.</summary>
-    public string Path(ulong segment) => System.IO.Path.Combine(directory, segment.ToString("D20", CultureInfo.InvariantCulture) + Extension);
+    public string Path(ulong segment) =>
+        System.IO.Path.Combine(directory, segment.ToString("D20", CultureInfo.InvariantCulture) + Extension);
 
     /// <summary>The number in a segment file's name.</summary>
     public static bool TryParse(string name, out ulong segment)

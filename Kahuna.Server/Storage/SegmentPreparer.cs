@@ -1,18 +1,24 @@
 using System.Collections.Concurrent;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// Makes the next segment ahead of its use: filled with zeros, or a retired one with a new header, synced, then named and recorded outside of the log. The log
-/// thread wants, takes and retires segments; the preparing thread makes them; one lock, so that whoever takes too early waits for the
-/// work under way or does it itself. Retired files leave the directory oldest first, so that whatever a crash leaves of them lacks no segment in the middle.
+/// Prepares the next segment ahead of its use: a file filled with zeros, or a retired one with a new header; synced,
+/// then named and recorded outside of the log. The log thread requests, takes and retires segments; the preparing
+/// thread makes them. One lock guards the work: a log thread that takes a segment too early waits for it, or makes it
+/// itself. Retired files are removed oldest first, so a crash never leaves a gap between segments.
 /// </summary>
-internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedLogOptions options, LogExtentFile extents) : IDisposable
+internal sealed class SegmentPreparer(
+    IDisk disk, SegmentFiles files, SegmentedLogOptions options, LogExtentFile extents)
+    : IDisposable
 {
     private const int StepBytes = 1 << 20;
 
-    /// <summary>Retired files kept to be used again: a flush lets several segments go at once, and each one used again saves filling one.</summary>
+    /// <summary>
+    /// Retired files to keep for reuse. A flush frees several segments at once, and each reused file saves filling one.
+    /// </summary>
     private const int RetiredMax = 2;
 
     private readonly Lock _lock = new();
@@ -25,30 +31,47 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
     private ulong _synced = extents.Latest.Batch;
     private ulong _recorded = extents.Latest.Batch;
     private bool _recordDue;
+    private ulong _retiredLast;
 
-    /// <summary>Why the wanted segment could not be made so far, or null.</summary>
+    /// <summary>Why the wanted segment could not be made yet, or null.</summary>
     public string? Refusal => Volatile.Read(ref _refusal);
 
-    /// <summary>A segment is wanted and not made yet, or there are more retired ones than are kept, or it is time to record how far the log reaches.</summary>
-    public bool HasWork => Volatile.Read(ref _wanted) > Volatile.Read(ref _readySegment) || _retired.Count > RetiredMax || Volatile.Read(ref _recordDue);
+    /// <summary>There is work: a wanted segment, more retired files than to keep, or an extent to record.</summary>
+    public bool HasWork =>
+        Volatile.Read(ref _wanted) > Volatile.Read(ref _readySegment)
+            || _retired.Count > RetiredMax
+            || Volatile.Read(ref _recordDue);
 
-    /// <summary>Says which segment to make next.</summary>
+    /// <summary>Requests the next segment.</summary>
     public void Want(ulong segment) => Volatile.Write(ref _wanted, segment);
 
-    /// <summary>Log thread: this batch is on stable storage.</summary>
-    public void Synced(ulong batch) => Volatile.Write(ref _synced, batch);
+    /// <summary>Log thread: reports that this batch is on stable storage.</summary>
+    public void Synced(ulong batch)
+    {
+        InvariantException.Require(batch > _synced, "batches are synced in order");
+        Volatile.Write(ref _synced, batch);
+    }
 
-    /// <summary>Log thread, about once a second: how far the log reaches is to be recorded if it has grown.</summary>
-    public void WantRecord() => Volatile.Write(ref _recordDue, Volatile.Read(ref _synced) != Volatile.Read(ref _recorded));
+    /// <summary>Log thread, about once a second: requests to record the log's extent if it has grown.</summary>
+    public void WantRecord() =>
+        Volatile.Write(ref _recordDue, Volatile.Read(ref _synced) != Volatile.Read(ref _recorded));
 
-    /// <summary>Records how far the log reaches now. Not beside <see cref="RunOnce"/>.</summary>
-    /// <exception cref="DiskException">It could not be recorded; what was recorded before stands.</exception>
+    /// <summary>Records the log's extent now. Not concurrently with <see cref="RunOnce"/>.</summary>
+    /// <exception cref="DiskException">It could not be recorded; the previous record stays valid.</exception>
     public void Record() => Record(extents.Latest.Segment);
 
-    /// <summary>Makes the wanted segment, removes superfluous ones and records how far the log reaches. A failure becomes <see cref="Refusal"/>, and the next call tries again.</summary>
+    /// <summary>
+    /// Makes the wanted segment, removes superfluous files and records the log's extent. A failure becomes
+    /// <see cref="Refusal"/>, and the next call tries again.
+    /// </summary>
     public void RunOnce()
     {
-        string? refusal = MakeWanted() ?? (RecordWanted() is string reason ? reason + " Writes are refused until it can be; reads go on." : null);
+        string? refusal = MakeWanted();
+        if (refusal is null && RecordWanted() is string reason)
+        {
+            refusal = reason + " Writes are refused until it can be; reads go on.";
+        }
+
         while (refusal is null && _retired.Count > RetiredMax)
         {
             refusal = RemoveOldest();
@@ -57,7 +80,7 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
         Volatile.Write(ref _refusal, refusal);
     }
 
-    /// <summary>Hands the segment over, made now when it is not ready.</summary>
+    /// <summary>Hands over the segment. Makes it now if it is not ready.</summary>
     public IDiskFile Take(ulong segment)
     {
         lock (_lock)
@@ -74,9 +97,15 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
     }
 
     /// <summary>
-    /// Hands over the file of a segment that the log needs no more, in the order of their numbers; it will be used again, or deleted. Any thread; never waits.
+    /// Hands back the file of a segment that the log no longer needs, in order of segment numbers. It is reused or
+    /// deleted. Log thread; never waits.
     /// </summary>
-    public void Retire(ulong segment) => _retired.Enqueue(segment);
+    public void Retire(ulong segment)
+    {
+        InvariantException.Require(segment > _retiredLast, "segments are retired in order");
+        _retiredLast = segment;
+        _retired.Enqueue(segment);
+    }
 
     public void Dispose()
     {
@@ -104,12 +133,13 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
             }
             catch (DiskException error)
             {
-                return $"The next log segment could not be prepared ({error.Reason}), so writes are refused until it can be; reads go on.";
+                return $"The next log segment could not be prepared ({error.Reason}), so writes are refused "
+                    + "until it can be; reads go on.";
             }
         }
     }
 
-    /// <summary>Records how far the log reaches, when that is wanted; returns why it could not be.</summary>
+    /// <summary>Records the log's extent if that was requested. Returns why it could not, or null.</summary>
     public string? RecordWanted()
     {
         lock (_lock)
@@ -132,7 +162,9 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
         }
     }
 
-    /// <summary>Deletes the oldest retired file for good; one per holding of the lock, for which the log thread may wait.</summary>
+    /// <summary>
+    /// Deletes the oldest retired file. One per hold of the lock, because the log thread may wait for it.
+    /// </summary>
     private string? RemoveOldest()
     {
         lock (_lock)
@@ -151,7 +183,8 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
             }
             catch (DiskException error)
             {
-                return $"The log segment {files.Path(segment)}, which is no longer needed, could not be removed ({error.Reason}), so writes are refused until it can be; reads go on.";
+                return $"The log segment {files.Path(segment)}, which is no longer needed, could not be removed "
+                    + $"({error.Reason}), so writes are refused until it can be; reads go on.";
             }
         }
     }
@@ -165,12 +198,14 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
 
     private void SetReady(ulong segment, IDiskFile file)
     {
+        InvariantException.Require(_ready is null, "a prepared segment is taken before the next one is made");
         _ready = file;
         Volatile.Write(ref _readySegment, segment);
     }
 
     private IDiskFile Make(ulong segment)
     {
+        InvariantException.Require(segment >= extents.Latest.Segment, "segments are made in order");
         SegmentHeader header = new(extents.Latest.LogId, segment, options.CapacityOf(segment), Recycled: false);
         IDiskFile file = TryReuse(header) ?? Fill(header);
         try
@@ -179,7 +214,7 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
             disk.Rename(files.Temporary, files.Path(segment));
             disk.SyncDirectory(files.Directory);
 
-            // Before its first batch: once there is one, a log without this file has lost it.
+            // Record it before its first batch: from then on, a log without this file has lost data.
             Record(segment);
             file.Dispose();
             return disk.Open(files.Path(segment), DiskFileMode.Existing);
@@ -192,14 +227,14 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
     }
 
     /// <summary>
-    /// Takes a retired file of the right size. Its old name is gone for good before its header changes, so that a crash in
-    /// between leaves a temporary file or an old segment, never something between the two.
+    /// Reuses a retired file of the right size. Its old name is durably gone before its header changes, so a crash in
+    /// between leaves either a temporary file or an old segment.
     /// </summary>
     private IDiskFile? TryReuse(SegmentHeader header)
     {
         while (_retired.TryPeek(out ulong segment))
         {
-            // It stays the oldest until it has lost its name: after an error no younger one must go before it.
+            // It stays the oldest until it has lost its name: after an error no younger one may be removed before it.
             disk.Rename(files.Path(segment), files.Temporary);
             _retired.TryDequeue(out _);
             disk.SyncDirectory(files.Directory);
@@ -238,7 +273,8 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
                 file.Write(offset, [_zeros.AsMemory(0, step)]);
                 offset += step;
 
-                // One sync at the end would hold up the log's own syncs for tens of milliseconds; many small ones for one or two.
+                // One sync at the end would delay the log's own syncs by tens of milliseconds; small ones delay them by
+                // one or two.
                 file.SyncData();
             }
 
@@ -256,12 +292,12 @@ internal sealed class SegmentPreparer(IDisk disk, SegmentFiles files, SegmentedL
     {
         try
         {
-            // What it took up may be the very room that others lack.
+            // Free its space, which the disk may lack.
             disk.Delete(files.Temporary);
         }
         catch (DiskException)
         {
-            // The error that led here says more, and the next start deletes the file.
+            // The original error says more, and the next start deletes the file.
         }
     }
 

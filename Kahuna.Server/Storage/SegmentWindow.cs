@@ -1,10 +1,11 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// Reads a segment's file through one large buffer that moves along. Owned by one reader at a time. The buffer grows to the
-/// largest piece asked for.
+/// Reads a segment's file through one large sliding buffer, which grows to the largest piece requested. Owned by one
+/// reader at a time.
 /// </summary>
 internal sealed class SegmentWindow(int bytesMin)
 {
@@ -14,7 +15,7 @@ internal sealed class SegmentWindow(int bytesMin)
     private int _filled;
     private long _end;
 
-    /// <summary>Reads this file from now on, up to <paramref name="end"/>.</summary>
+    /// <summary>Switches to another file, which is read up to <paramref name="end"/>.</summary>
     public void Open(IDiskFile file, long end)
     {
         _file = file;
@@ -23,9 +24,12 @@ internal sealed class SegmentWindow(int bytesMin)
         _filled = 0;
     }
 
-    /// <summary>The bytes at an offset; fewer than asked for at the end of the file. Valid until the next call.</summary>
+    /// <summary>
+    /// The bytes at an offset; fewer than requested at the end of the file. Valid until the next call.
+    /// </summary>
     public ReadOnlyMemory<byte> Get(long offset, int count)
     {
+        InvariantException.Require(offset >= 0 && count >= 0, "a piece lies in the file");
         count = (int)Math.Clamp(_end - offset, 0, count);
         if (count == 0)
         {
@@ -37,6 +41,7 @@ internal sealed class SegmentWindow(int bytesMin)
             Fill(offset, count);
         }
 
+        InvariantException.Require(offset >= _start, "the window is moved to the piece");
         int available = (int)Math.Clamp(_start + _filled - offset, 0, count);
         return _buffer.AsMemory((int)(offset - _start), available);
     }

@@ -1,14 +1,14 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// The node's log over a disk (docs/log-format.md), without threads or a clock of its own: an <see cref="ILogShell"/> calls its steps.
-/// <see cref="CommitOnce"/>, <see cref="MarkIdle"/> and <see cref="CheckSpace"/> belong to one thread (the log thread),
-/// <see cref="PrepareOnce"/> and <see cref="FetchOnce"/> to one each; opening and replaying come before all of them.
+/// The node's log on a disk (docs/log-format.md), without threads or a clock: an <see cref="ILogShell"/> calls its
+/// steps. <see cref="CommitOnce"/>, <see cref="MarkIdle"/> and <see cref="CheckSpace"/> belong to the log thread,
+/// <see cref="PrepareOnce"/> and <see cref="FetchOnce"/> to one thread each. Opening and replaying precede all of them.
 /// </summary>
 internal sealed class SegmentedLog : ILogStore
 {
@@ -16,7 +16,7 @@ internal sealed class SegmentedLog : ILogStore
     private readonly IDisk _disk;
     private readonly SegmentedLogOptions _options;
     private readonly Action<ReportLine> _report;
-    private readonly LogRoom _room;
+    private readonly LogSpace _space;
     private readonly LogPositions _positions;
     private readonly Dictionary<uint, RecoveredGroup> _recovered = [];
     private readonly SegmentFiles _files;
@@ -42,7 +42,7 @@ internal sealed class SegmentedLog : ILogStore
         _options = options;
         _disk = disk;
         _report = report;
-        _room = new LogRoom(disk, directory.LogPath, options, report);
+        _space = new LogSpace(disk, directory.LogPath, options, report);
         _files = new SegmentFiles(directory.LogPath);
         LogRecovery recovery = new(disk, _files, options, report);
         LogTail tail = recovery.Run();
@@ -51,7 +51,8 @@ internal sealed class SegmentedLog : ILogStore
         _logId = tail.LogId;
         foreach ((uint group, GroupPositions found) in _positions.Groups)
         {
-            _recovered[group] = new RecoveredGroup(found.HardState, [.. found.Terms], found.LastIndex, found.Start, found.StartTerm);
+            _recovered[group] = new RecoveredGroup(
+                found.HardState, [.. found.Terms], found.LastIndex, found.Start, found.StartTerm);
         }
 
         _preparer = new SegmentPreparer(disk, _files, options, _extents);
@@ -66,23 +67,25 @@ internal sealed class SegmentedLog : ILogStore
     /// <inheritdoc/>
     public long HeldBytesMax => _options.HeldBytesMax;
 
-    public string? RefuseWrites => _room.Refusal ?? _preparer.Refusal;
+    public string? RefuseWrites => _space.Refusal ?? _preparer.Refusal;
 
-    /// <summary>Bytes of all segments that the log has now. Any thread, cheap.</summary>
+    /// <summary>Bytes of all current segments. Any thread, cheap.</summary>
     public long Bytes => _positions.Bytes;
 
-    /// <summary>Number of segments that the log has now. Any thread, cheap.</summary>
+    /// <summary>Number of current segments. Any thread, cheap.</summary>
     public int Segments => _positions.Segments;
 
-    /// <summary>Locks the directory, reads the log, and cuts an unfinished tail.</summary>
-    /// <param name="dataDirectory">The node's data directory; made when missing.</param>
+    /// <summary>Locks the directory, recovers the log, and cuts an unfinished tail.</summary>
+    /// <param name="dataDirectory">The node's data directory; created if missing.</param>
     /// <param name="options">Sizes and limits.</param>
     /// <param name="disk">The disk.</param>
-    /// <param name="report">Gets a line for each thing that an operator may want to know.</param>
-    /// <exception cref="DataDirectoryRefusedException">Another process holds the directory, or its format is unknown.</exception>
-    /// <exception cref="LogDamagedException">Something that was on stable storage is not there as it was.</exception>
+    /// <param name="report">Receives lines for the operator.</param>
+    /// <exception cref="DataDirectoryRefusedException">Another process holds the directory, or its format is
+    /// unknown.</exception>
+    /// <exception cref="LogDamagedException">Data that was on stable storage is missing or changed.</exception>
     /// <exception cref="IOException">The disk refused an operation.</exception>
-    public static SegmentedLog Open(string dataDirectory, SegmentedLogOptions options, IDisk disk, Action<ReportLine>? report = null)
+    public static SegmentedLog Open(
+        string dataDirectory, SegmentedLogOptions options, IDisk disk, Action<ReportLine>? report = null)
     {
         DataDirectory directory = DataDirectory.Open(disk, dataDirectory);
         try
@@ -98,7 +101,7 @@ internal sealed class SegmentedLog : ILogStore
         }
     }
 
-    /// <summary>Names who runs the log's steps; before the first writer is opened.</summary>
+    /// <summary>Sets the scheduler of the log's steps. Before the first writer is opened.</summary>
     public void Attach(ILogShell shell)
     {
         _shell = shell;
@@ -107,7 +110,9 @@ internal sealed class SegmentedLog : ILogStore
 
     /// <inheritdoc/>
     public RecoveredGroup Recovered(GroupId group) =>
-        _recovered.TryGetValue(group.Value, out RecoveredGroup found) ? found : new RecoveredGroup(default, [], default, default, default);
+        _recovered.TryGetValue(group.Value, out RecoveredGroup found)
+            ? found
+            : new RecoveredGroup(default, [], default, default, default);
 
     /// <inheritdoc/>
     public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit)
@@ -155,8 +160,8 @@ internal sealed class SegmentedLog : ILogStore
     // ---- Steps, called by the shell
 
     /// <summary>
-    /// Log thread: writes and syncs what was submitted, as one batch, and reports it; then drops the oldest segment, if there is one that may go. False when
-    /// there was nothing to do, or the log is dead.
+    /// Log thread: writes, syncs and reports the submitted batches as one batch; then drops the oldest segment if
+    /// possible. False when there was nothing to do, or the log has failed.
     /// </summary>
     public bool CommitOnce()
     {
@@ -206,7 +211,9 @@ internal sealed class SegmentedLog : ILogStore
         }
     }
 
-    /// <summary>Log thread, about once a second: looks at the room on the disk, and tries again what could not be done to segments.</summary>
+    /// <summary>
+    /// Log thread, about once a second: checks the free disk space and retries failed work on segments.
+    /// </summary>
     public void CheckSpace()
     {
         if (_failure is not null || _closed)
@@ -214,7 +221,7 @@ internal sealed class SegmentedLog : ILogStore
             return;
         }
 
-        _room.CheckDisk();
+        _space.CheckDisk();
         Volatile.Write(ref _cutDue, true);
         _preparer.WantRecord();
         if (_preparer.HasWork)
@@ -223,7 +230,7 @@ internal sealed class SegmentedLog : ILogStore
         }
     }
 
-    /// <summary>Preparing thread: makes the next segment when one is wanted, and removes those that nobody will use again.</summary>
+    /// <summary>Preparing thread: makes the next segment if one is wanted, and removes superfluous files.</summary>
     public void PrepareOnce()
     {
         if (Failure is not null)
@@ -239,7 +246,7 @@ internal sealed class SegmentedLog : ILogStore
         }
     }
 
-    /// <summary>Reading thread: reads for one waiting wish and answers it. False when there was none.</summary>
+    /// <summary>Reading thread: answers one waiting read request. False when there was none.</summary>
     public bool FetchOnce()
     {
         if (!_fetches.TryTake(out FetchRequest request))
@@ -255,9 +262,13 @@ internal sealed class SegmentedLog : ILogStore
         }
         catch (Exception error) when (error is IOException or LogDamagedException)
         {
-            // A log that cannot be read back must not be written on; the log thread ends it.
+            // A log that cannot be read back must not be written further; the log thread ends it.
             entries.Length = 0;
-            Volatile.Write(ref _readFailure, error as LogDamagedException ?? (Exception)new LogFailedException($"Reading the log failed: {error.Message} The node stops.", error));
+            Volatile.Write(
+                ref _readFailure,
+                error as LogDamagedException
+                    ?? (Exception)new LogFailedException(
+                        $"Reading the log failed: {error.Message} The node stops.", error));
             _shell?.WakeCommit();
         }
 
@@ -265,7 +276,10 @@ internal sealed class SegmentedLog : ILogStore
         return true;
     }
 
-    /// <summary>After the last step: writes the closing mark and lets go of everything. What was submitted and not committed is dropped.</summary>
+    /// <summary>
+    /// After the last step: writes the closing mark and releases everything. Drops what was submitted but not
+    /// committed.
+    /// </summary>
     public void Close()
     {
         if (_closed)
@@ -275,7 +289,7 @@ internal sealed class SegmentedLog : ILogStore
 
         MarkIdle();
 
-        // After a proper end the next start knows of every batch.
+        // After a clean shutdown the next start knows the last batch.
         _preparer.WantRecord();
         if (_preparer.RecordWanted() is string reason)
         {
@@ -316,7 +330,9 @@ internal sealed class SegmentedLog : ILogStore
         _shell?.WakeFetch();
     }
 
-    /// <summary>The first write proves that this disk takes writes, and covers what recovery found with a mark.</summary>
+    /// <summary>
+    /// Writes a mark: it proves that the disk takes writes, and that everything recovered is on stable storage.
+    /// </summary>
     private void Begin()
     {
         try
@@ -324,7 +340,7 @@ internal sealed class SegmentedLog : ILogStore
             _commit.Mark();
             _preparer.Record();
             CheckSpace();
-            _room.CheckLimit(_positions.Bytes);
+            _space.CheckLimit(_positions.Bytes);
         }
         catch
         {
@@ -337,7 +353,7 @@ internal sealed class SegmentedLog : ILogStore
 
     private void AfterWrite()
     {
-        _room.CheckLimit(_positions.Bytes);
+        _space.CheckLimit(_positions.Bytes);
         bool rolled = _commit.Rolled;
         if (rolled)
         {
@@ -345,7 +361,7 @@ internal sealed class SegmentedLog : ILogStore
             Volatile.Write(ref _cutDue, true);
         }
 
-        // Before the next segment is wanted: one that goes now can become it, without being filled.
+        // Cut before the next segment is requested: a dropped file can be reused for it without being filled.
         Cut();
         if (rolled)
         {
@@ -355,8 +371,8 @@ internal sealed class SegmentedLog : ILogStore
     }
 
     /// <summary>
-    /// Drops the oldest segment when no group needs it and the log is large enough without it. Writes and syncs nothing, and looks only when something
-    /// has changed since the last time. True when there was one; there may be more.
+    /// Drops the oldest segment if no group needs it and the log is large enough without it. Writes and syncs nothing,
+    /// and checks only after a change. True when one was dropped; there may be more.
     /// </summary>
     private bool Cut()
     {
@@ -365,23 +381,23 @@ internal sealed class SegmentedLog : ILogStore
             return false;
         }
 
-        // Before the look: what is released during it, under the same lock as the look, brings the next one.
+        // Clear it before the check: a release during the check sets it again, under the same lock.
         Volatile.Write(ref _cutDue, false);
         if (!_positions.TryDropFirstSegment(_options, out ulong segment))
         {
             return false;
         }
 
-        // Its file stays until the preparing thread uses or removes it. The log is the same with it and without it.
+        // Its file stays until the preparing thread reuses or removes it. The log is valid with or without it.
         Volatile.Write(ref _cutDue, true);
         _preparer.Retire(segment);
-        _room.CheckLimit(_positions.Bytes);
+        _space.CheckLimit(_positions.Bytes);
         _shell?.WakePrepare();
         _shell?.WakeFetch();
         return true;
     }
 
-    /// <summary>The log's end: nothing is written or reported persisted from here on.</summary>
+    /// <summary>Ends the log: nothing is written or reported as persisted from now on.</summary>
     private void Fail(Exception error)
     {
         LogWriter[] writers;

@@ -1,22 +1,22 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Server.Storage;
 
 /// <summary>
-/// The log as the node uses it: a <see cref="SegmentedLog"/> on the real disk, with a thread each for writing, preparing segments and
-/// reading. Owned by the host, which disposes it after the loops have stopped: what was submitted until then is still written.
+/// Runs a <see cref="SegmentedLog"/> with one thread each for writing, preparing segments and reading. Owned by the
+/// host, which disposes it after the loops have stopped; everything submitted until then is still written. Any thread.
 /// </summary>
 internal sealed class ThreadedLog : ILogStore, ILogShell
 {
-    /// <summary>How long nothing must be submitted until the last batch gets its mark, and how often the disk's room is looked at.</summary>
+    /// <summary>Idle time after which the last batch gets its mark, and the interval of disk space checks.</summary>
     private static readonly TimeSpan s_idle = TimeSpan.FromSeconds(1);
 
     private readonly SegmentedLog _log;
-    private readonly Bell _commitBell = new();
-    private readonly Bell _prepareBell = new();
-    private readonly Bell _fetchBell = new();
+    private readonly Signal _commitSignal = new();
+    private readonly Signal _prepareSignal = new();
+    private readonly Signal _fetchSignal = new();
     private readonly List<Task> _threads = [];
     private readonly IFatalErrors _fatal;
     private volatile bool _stopping;
@@ -41,15 +41,20 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     /// <summary>Why the log stopped, or null.</summary>
     public Exception? Failure => _log.Failure;
 
-    /// <summary>Opens the log of a data directory on the real disk and starts its threads. Errors are those of <see cref="SegmentedLog.Open"/>.</summary>
+    /// <summary>
+    /// Opens the log of a data directory on the local disk and starts its threads. Errors are those of
+    /// <see cref="SegmentedLog.Open"/>.
+    /// </summary>
     /// <param name="dataDirectory">The node's data directory.</param>
     /// <param name="options">Sizes and limits.</param>
-    /// <param name="fatal">Is told of what a thread of the log throws. An error of the disk is not that: it ends the log (<see cref="Failure"/>).</param>
-    /// <param name="report">Gets a line for each thing that an operator may want to know.</param>
-    public static ThreadedLog Open(string dataDirectory, SegmentedLogOptions options, IFatalErrors fatal, Action<ReportLine>? report = null) =>
+    /// <param name="fatal">Receives unexpected exceptions of the log's threads. Disk errors are expected: they end the
+    /// log (<see cref="Failure"/>).</param>
+    /// <param name="report">Receives lines for the operator.</param>
+    public static ThreadedLog Open(
+        string dataDirectory, SegmentedLogOptions options, IFatalErrors fatal, Action<ReportLine>? report = null) =>
         Start(SegmentedLog.Open(dataDirectory, options, LocalDisk.Shared, report), fatal);
 
-    /// <summary>Gives a log its threads. <paramref name="fatal"/> is told of what one of them throws.</summary>
+    /// <summary>Starts the threads of a log. <paramref name="fatal"/> receives their unexpected exceptions.</summary>
     public static ThreadedLog Start(SegmentedLog log, IFatalErrors fatal)
     {
         ThreadedLog threaded = new(log, fatal);
@@ -85,19 +90,19 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     /// <inheritdoc/>
     public long BytesSince(GroupId group, LogIndex index) => _log.BytesSince(group, index);
 
-    public void WakeCommit() => _commitBell.Ring();
+    public void WakeCommit() => _commitSignal.Set();
 
-    public void WakePrepare() => _prepareBell.Ring();
+    public void WakePrepare() => _prepareSignal.Set();
 
-    public void WakeFetch() => _fetchBell.Ring();
+    public void WakeFetch() => _fetchSignal.Set();
 
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
         _stopping = true;
-        _commitBell.Ring();
-        _prepareBell.Ring();
-        _fetchBell.Ring();
+        _commitSignal.Set();
+        _prepareSignal.Set();
+        _fetchSignal.Set();
         await Task.WhenAll(_threads).ConfigureAwait(false);
         await _log.DisposeAsync().ConfigureAwait(false);
     }
@@ -145,7 +150,7 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
                     _log.MarkIdle();
                 }
 
-                _commitBell.Wait(s_idle);
+                _commitSignal.Wait(s_idle);
             }
 
             if (now - checkedAt >= idleMs)
@@ -166,7 +171,7 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
         while (!_stopping)
         {
             _log.PrepareOnce();
-            _prepareBell.Wait(Timeout.InfiniteTimeSpan);
+            _prepareSignal.Wait(Timeout.InfiniteTimeSpan);
         }
     }
 
@@ -176,7 +181,48 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
         {
             if (!_log.FetchOnce())
             {
-                _fetchBell.Wait(Timeout.InfiniteTimeSpan);
+                _fetchSignal.Wait(Timeout.InfiniteTimeSpan);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Wakes one waiting thread. Set by any thread; sets between two waits count once. A waiter blocks in the kernel at
+    /// once, without spinning.
+    /// </summary>
+    private sealed class Signal
+    {
+        private readonly object _gate = new();
+        private bool _isSet;
+        private bool _isAwaited;
+
+        public void Set()
+        {
+            lock (_gate)
+            {
+                _isSet = true;
+                if (_isAwaited)
+                {
+                    Monitor.Pulse(_gate);
+                }
+            }
+        }
+
+        /// <summary>Waits until it is set; false when it was not within the timeout.</summary>
+        public bool Wait(TimeSpan timeout)
+        {
+            lock (_gate)
+            {
+                if (!_isSet)
+                {
+                    _isAwaited = true;
+                    Monitor.Wait(_gate, timeout);
+                    _isAwaited = false;
+                }
+
+                bool wasSet = _isSet;
+                _isSet = false;
+                return wasSet;
             }
         }
     }

@@ -2,22 +2,22 @@ using System.Buffers.Binary;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>What the first bytes of a connection say about its client.</summary>
+/// <summary>Kind of client, judged by the first bytes of its connection.</summary>
 internal enum ClientHelloKind
 {
-    /// <summary>Too few bytes to tell.</summary>
+    /// <summary>Too few bytes to decide.</summary>
     Incomplete,
 
     /// <summary>A node: TLS with <see cref="PeerProtocol.ApplicationProtocol"/>.</summary>
     Peer,
 
-    /// <summary>Anything else, to be judged by the HTTP server.</summary>
+    /// <summary>Any other client; the HTTP server handles it.</summary>
     Other,
 }
 
 /// <summary>
-/// Finds the application protocols in a TLS greeting (RFC 8446, 4.1.2; RFC 7301) without taking part in it. Every input of every length has an answer.
-/// Pure.
+/// Finds the application protocols in a TLS ClientHello (RFC 8446, 4.1.2; RFC 7301) without taking part in the
+/// handshake. Accepts any bytes of any length. Pure.
 /// </summary>
 internal static class ClientHello
 {
@@ -46,18 +46,22 @@ internal static class ClientHello
             return ClientHelloKind.Incomplete;
         }
 
-        // A greeting that spans several records is longer than any node sends; it ends with its first record here.
+        // A ClientHello that spans several records is longer than any node sends; only its first record is read.
         int recordEnd = RecordHeaderBytes + BinaryPrimitives.ReadUInt16BigEndian(received[3..]);
         if (recordEnd < HeaderBytes)
         {
-            // The message's header lies outside of its record.
+            // The message's header exceeds its record.
             return ClientHelloKind.Other;
         }
 
         bool complete = received.Length >= recordEnd;
         ReadOnlySpan<byte> rest = received[HeaderBytes..Math.Min(received.Length, recordEnd)];
         ClientHelloKind missing = complete ? ClientHelloKind.Other : ClientHelloKind.Incomplete;
-        if (!Skip(ref rest, VersionAndRandomBytes) || !SkipVector(ref rest, 1) || !SkipVector(ref rest, 2) || !SkipVector(ref rest, 1) || !Skip(ref rest, 2))
+        if (!Skip(ref rest, VersionAndRandomBytes)
+            || !SkipVector(ref rest, 1)
+            || !SkipVector(ref rest, 2)
+            || !SkipVector(ref rest, 1)
+            || !Skip(ref rest, 2))
         {
             return missing;
         }
@@ -73,7 +77,9 @@ internal static class ClientHello
 
             if (type == AlpnExtension)
             {
-                return Names(rest.Slice(4, length), PeerProtocol.ApplicationProtocol.Protocol.Span) ? ClientHelloKind.Peer : ClientHelloKind.Other;
+                return Names(rest.Slice(4, length), PeerProtocol.ApplicationProtocol.Protocol.Span)
+                    ? ClientHelloKind.Peer
+                    : ClientHelloKind.Other;
             }
 
             rest = rest[(4 + length)..];

@@ -3,18 +3,18 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Server.Transport;
 
 /// <summary>
-/// How many file descriptors this process may have, and from which number on a new connection would eat into what the log,
-/// the peers and the runtime need. Immutable; any thread.
+/// The file descriptor limit of this process, and the number from which new connections are refused to leave
+/// descriptors for the log, the peers and the runtime. Immutable; any thread.
 /// </summary>
 internal sealed partial class DescriptorLimit
 {
     /// <summary>
-    /// Room that is kept free at any rate: log segments, links, and the runtime, which keeps every assembly that it loads open (a node that has started
-    /// holds about 200 descriptors).
+    /// Fewest descriptors to keep free: for log segments, links, and the runtime, which keeps every loaded assembly
+    /// open (a started node holds about 200 descriptors).
     /// </summary>
     private const int ReserveMin = 32;
 
-    /// <summary>More than this is never needed beside connections.</summary>
+    /// <summary>Most descriptors needed besides connections.</summary>
     private const int ReserveMax = 1024;
 
     private const int LinuxNoFile = 7;
@@ -26,13 +26,13 @@ internal sealed partial class DescriptorLimit
         Ceiling = limit - Math.Clamp(limit / 8, ReserveMin, ReserveMax);
     }
 
-    /// <summary>Descriptors that the process may have.</summary>
+    /// <summary>Descriptors that the process may open.</summary>
     public long Limit { get; }
 
-    /// <summary>A connection whose descriptor has this number or a greater one is refused.</summary>
+    /// <summary>A connection with this descriptor number or a greater one is refused.</summary>
     public long Ceiling { get; }
 
-    /// <summary>The limit of this process; systems without such limits have none.</summary>
+    /// <summary>The limit of this process. On Windows there is none.</summary>
     public static DescriptorLimit OfThisProcess()
     {
         if (OperatingSystem.IsWindows())
@@ -41,12 +41,15 @@ internal sealed partial class DescriptorLimit
         }
 
         int resource = OperatingSystem.IsLinux() ? LinuxNoFile : BsdNoFile;
-        return new DescriptorLimit(GetLimit(resource, out ResourceLimit limit) == 0 ? (long)Math.Min(limit.Current, int.MaxValue) : ReserveMax);
+        return new DescriptorLimit(
+            GetLimit(resource, out ResourceLimit limit) == 0
+                ? (long)Math.Min(limit.Current, int.MaxValue)
+                : ReserveMax);
     }
 
     /// <summary>
-    /// True when a connection with this descriptor may stay. A new descriptor gets the lowest number that is free, so its
-    /// number tells without counting how many are in use at least.
+    /// True when a connection with this descriptor may stay. A new descriptor gets the lowest free number, so its
+    /// number is a lower bound of the descriptors in use.
     /// </summary>
     public bool Admits(nint descriptor) => OperatingSystem.IsWindows() || descriptor < Ceiling;
 
@@ -54,7 +57,9 @@ internal sealed partial class DescriptorLimit
     [DefaultDllImportSearchPaths(DllImportSearchPath.SafeDirectories)]
     private static partial int GetLimit(int resource, out ResourceLimit limit);
 
-    /// <summary>struct rlimit: the soft limit, which holds, and the hard one up to which it may be raised (the runtime has done so).</summary>
+    /// <summary>
+    /// struct rlimit: the soft limit, which applies, and the hard limit, up to which the runtime has raised it.
+    /// </summary>
     [StructLayout(LayoutKind.Sequential)]
     private readonly struct ResourceLimit
     {

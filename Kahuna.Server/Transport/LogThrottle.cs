@@ -1,21 +1,23 @@
 namespace Kahuna.Server.Transport;
 
 /// <summary>
-/// Lets the same message through once in an interval, however often it happens, and at most <paramref name="keysMax"/> different ones: keys may hold
-/// what strangers chose, as addresses. Any thread.
+/// Rate limit for log messages: one per key and interval, and at most <paramref name="keysMax"/> keys, because keys may
+/// contain text that strangers choose, such as addresses. Any thread.
 /// </summary>
 internal sealed class LogThrottle(TimeProvider time, TimeSpan interval, int keysMax = 256)
 {
     private readonly Dictionary<string, Message> _messages = [];
     private readonly Lock _gate = new();
 
-    /// <summary>Messages of keys for which there was no room since one was let through.</summary>
+    /// <summary>Messages dropped for lack of keys since the last allowed one.</summary>
     private long _withoutRoom;
 
     /// <summary>Whether a message with this key may be written now.</summary>
     public bool Allows(string key) => Allows(key, out _);
 
-    /// <summary>Whether a message with this key may be written now, and how many were left out since the last one was.</summary>
+    /// <summary>
+    /// Whether a message with this key may be written now, and how many were suppressed since the last one.
+    /// </summary>
     public bool Allows(string key, out long leftOut)
     {
         long now = time.GetTimestamp();
@@ -41,7 +43,9 @@ internal sealed class LogThrottle(TimeProvider time, TimeSpan interval, int keys
         }
     }
 
-    /// <summary>Forgets the keys whose interval has passed; what was left out of them is told with the next message.</summary>
+    /// <summary>
+    /// Forgets the keys whose interval has passed. Their suppressed messages are reported with the next message.
+    /// </summary>
     private bool MakeRoom(long now)
     {
         foreach ((string key, Message message) in _messages)
@@ -56,7 +60,7 @@ internal sealed class LogThrottle(TimeProvider time, TimeSpan interval, int keys
         return _messages.Count < keysMax;
     }
 
-    /// <summary>When the last message of a key was written, and how many came since.</summary>
+    /// <summary>When the last message of a key was written, and how many were suppressed since.</summary>
     private sealed class Message(long writtenAt)
     {
         public long WrittenAt { get; } = writtenAt;

@@ -4,8 +4,8 @@ using System.Net.Sockets;
 namespace Kahuna.Server.Transport;
 
 /// <summary>
-/// Takes the connections that say they come from nodes, has them proven, and runs them. A thread per connection, which is also its reader; the number of
-/// unproven ones is bounded. Any thread.
+/// Accepts connections that claim to come from nodes: authenticates each one, then runs it. One thread per connection,
+/// which is also its reader; the number of unproven connections is bounded. Any thread.
 /// </summary>
 internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, PeerTls tls, ILogger logger)
 {
@@ -17,7 +17,9 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
     private readonly HashSet<Thread> _threads = [];
     private bool _stopping;
 
-    /// <summary>Of its own, since its keys hold strangers' addresses: they must not crowd out what the links have to say.</summary>
+    /// <summary>
+    /// A throttle of its own: its keys contain strangers' addresses, which must not displace the links' messages.
+    /// </summary>
     private readonly LogThrottle _throttle = new(options.Time, PeerLinks.LogInterval, keysMax: 16);
 
     /// <summary>Takes over a fresh socket.</summary>
@@ -31,7 +33,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
         catch (SocketException)
         {
-            // It is gone again.
+            // The client has disconnected.
             fresh.Dispose();
             return;
         }
@@ -47,7 +49,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
 
             if (_unproven.Count >= options.UnprovenMax)
             {
-                // A node needs milliseconds to prove itself, so the oldest is the least likely to be one.
+                // A node proves itself within milliseconds, so the oldest connection is the least likely to be one.
                 _unproven[0].Close();
                 _unproven.RemoveAt(0);
             }
@@ -62,7 +64,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
         catch (Exception error) when (error is OutOfMemoryException or ThreadStartException)
         {
-            // No thread to be had; the peer tries again.
+            // The system has no thread left; the peer tries again.
             Log(socket, "threads", error.Message);
             Forget(socket, thread);
             socket.Dispose();
@@ -105,7 +107,7 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
         }
         catch (Exception error)
         {
-            // Whatever the bytes of a stranger bring about ends the stranger's connection only.
+            // A stranger's bytes may cause any exception; it ends only that connection.
             Log(socket, error.GetType().Name, "it did not prove itself: " + (error.InnerException ?? error).Message);
         }
         finally
@@ -127,7 +129,11 @@ internal sealed class PeerAcceptor(PeerLinksOptions options, PeerLink[] links, P
     {
         try
         {
-            using ITimer deadline = options.Time.CreateTimer(static state => ((PeerSocket)state!).Close(), socket, options.HandshakeTimeout, Timeout.InfiniteTimeSpan);
+            using ITimer deadline = options.Time.CreateTimer(
+                static state => ((PeerSocket)state!).Close(),
+                socket,
+                options.HandshakeTimeout,
+                Timeout.InfiniteTimeSpan);
             return tls.Accept(socket);
         }
         finally

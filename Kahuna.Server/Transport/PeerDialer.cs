@@ -3,8 +3,12 @@ using System.Net.Sockets;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>Keeps one peer connected: connects, runs the connection, waits, connects again. Owns one thread, which is also the connection's reader.</summary>
-internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTls tls, LogThrottle throttle, ILogger logger)
+/// <summary>
+/// Keeps one peer connected: connects, runs the connection, waits, and reconnects. Owns one thread, which is also the
+/// connection's reader.
+/// </summary>
+internal sealed class PeerDialer(
+    PeerLinksOptions options, PeerLink link, PeerTls tls, LogThrottle throttle, ILogger logger)
 {
     private readonly ManualResetEventSlim _wake = new();
     private readonly Lock _gate = new();
@@ -19,7 +23,7 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
         _thread.Start();
     }
 
-    /// <summary>Gives up what is under way. The thread ends soon after.</summary>
+    /// <summary>Aborts the current attempt. The thread ends soon after.</summary>
     public void Stop()
     {
         _stopping = true;
@@ -47,7 +51,7 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
             }
             catch (PeerHandshakeException refusal)
             {
-                // It was reached and said no: somebody must change something, so there is no hurry.
+                // The peer was reached and refused: an operator must change something, so retry slowly.
                 failures = int.MaxValue;
                 if (!_stopping && throttle.Allows($"dial {link.Id} {refusal.Reason} {refusal.ByOther}"))
                 {
@@ -56,11 +60,15 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
             }
             catch (Exception error)
             {
-                // Whatever network, resolver, TLS or the bytes of the other side bring about is a failed attempt, not the end of the node.
+                // Any exception of network, resolver, TLS or the peer's bytes is a failed attempt and must not end the
+                // node.
                 failures = failures < int.MaxValue ? failures + 1 : failures;
                 if (!_stopping && throttle.Allows($"dial {link.Id} {error.GetType()}"))
                 {
-                    logger.CannotConnect(link.Id, link.Address, error.InnerException is Exception inner ? $"{error.Message} {inner.Message}" : error.Message);
+                    logger.CannotConnect(
+                        link.Id,
+                        link.Address,
+                        error.InnerException is Exception inner ? $"{error.Message} {inner.Message}" : error.Message);
                 }
             }
 
@@ -82,7 +90,11 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
 
         try
         {
-            using ITimer deadline = options.Time.CreateTimer(static state => ((PeerSocket)state!).Close(), socket, options.HandshakeTimeout, Timeout.InfiniteTimeSpan);
+            using ITimer deadline = options.Time.CreateTimer(
+                static state => ((PeerSocket)state!).Close(),
+                socket,
+                options.HandshakeTimeout,
+                Timeout.InfiniteTimeSpan);
             return tls.Dial(socket, link);
         }
         finally
@@ -97,7 +109,9 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
     private Socket ConnectSocket()
     {
         string host = link.Address.IdnHost;
-        IPAddress[] addresses = IPAddress.TryParse(host, out IPAddress? literal) ? [literal] : Dns.GetHostAddresses(host);
+        IPAddress[] addresses = IPAddress.TryParse(host, out IPAddress? literal)
+            ? [literal]
+            : Dns.GetHostAddresses(host);
         Exception? failure = null;
         foreach (IPAddress address in addresses)
         {
@@ -110,7 +124,7 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
                     ObjectDisposedException.ThrowIf(_stopping, this);
                 }
 
-                // On Linux the send timeout also limits a connect that blocks.
+                // On Linux the send timeout also limits a blocking connect.
                 socket.SendTimeout = (int)options.HandshakeTimeout.TotalMilliseconds;
                 socket.Connect(address, link.Address.Port);
                 socket.SendTimeout = 0;
@@ -138,7 +152,11 @@ internal sealed class PeerDialer(PeerLinksOptions options, PeerLink link, PeerTl
     {
         TimeSpan whole = options.ReconnectMin * Math.Pow(2, Math.Min(failures, 20));
         whole = whole < options.ReconnectMax ? whole : options.ReconnectMax;
-        using ITimer timer = options.Time.CreateTimer(static state => ((ManualResetEventSlim)state!).Set(), _wake, whole * (0.5 + (0.5 * options.Jitter())), Timeout.InfiniteTimeSpan);
+        using ITimer timer = options.Time.CreateTimer(
+            static state => ((ManualResetEventSlim)state!).Set(),
+            _wake,
+            whole * (0.5 + (0.5 * options.Jitter())),
+            Timeout.InfiniteTimeSpan);
         _wake.Wait();
         if (!_stopping)
         {

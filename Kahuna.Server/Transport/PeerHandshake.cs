@@ -4,28 +4,35 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Transport;
 
+/// <summary>A node that has proven itself, and its data directory. Immutable.</summary>
+internal readonly record struct ProvenPeer(NodeId Id, ulong DirectoryId);
+
 /// <summary>
-/// Proves two nodes to each other before any other byte is read. Run by the connection's own thread, on a stream that blocks.
+/// Mutual authentication of two nodes, before any other byte is read. Run by the connection's own thread, on a blocking
+/// stream.
 /// <code>
 /// message:    u8 kind (1 hello, 2 proof, 3 refusal, 4 answer), u8 zero, u16 length, body
 /// 1. dialler  → hello with its nonce
-/// 2. acceptor → hello with its nonce, or a refusal (u8 reason, and with reason 10 the voters of its sender: u16 each)
+/// 2. acceptor → hello with its nonce, or a refusal (u8 reason; with reason 10 also its sender's voters: u16 each)
 /// 3. dialler  → proof: HMAC-SHA256(secret, "kahuna peer dialler" ‖ transcript)
 /// 4. acceptor → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer acceptor" ‖ transcript ‖ answer), or a refusal
 /// 5. dialler  → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer answer of the dialler" ‖ transcript ‖ answer)
-/// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello, SHA-256 of the certificate that the acceptor showed
+/// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello,
+///             SHA-256 of the certificate that the acceptor showed
 /// </code>
-/// The secret itself is never sent. Both nonces make every transcript new; the hellos bind ids, cluster, voters and partitions; the certificate's hash binds
-/// the proof to this TLS connection's server, so that nobody in the middle can pass proofs on; the labels keep one role's proof from serving as
-/// the other's. The dialler proves itself first: who only connects gets nothing to guess the secret from.
-/// An answer says what its sender knows of the data directory in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side asks its own record
-/// only after the other's proof was checked, and an answer counts only with its proof: nobody else can make a node forget another one, or stop.
+/// The secret itself is never sent. Both nonces make every transcript unique. The hellos bind ids, cluster, voters and
+/// partitions. The certificate's hash binds the proof to this TLS connection's server, which defeats a man in the
+/// middle. The labels keep one role's proof from serving as the other's. The dialler proves itself first, so a stranger
+/// that connects gets nothing to guess the secret from. An answer states what its sender knows about the data directory
+/// in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side consults its own record only after it has
+/// verified the other's proof, and an answer counts only with its proof. So only nodes of the cluster can make a node
+/// forget another one, or stop.
 /// </summary>
 internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byte[] certificateHash)
 {
     private const int HeaderBytes = 4;
 
-    /// <summary>A hello with the longest cluster id fits twice.</summary>
+    /// <summary>Twice the size of a hello with the longest cluster id.</summary>
     private const int BodyBytesMax = 640;
 
     private const byte HelloKind = 1;
@@ -39,7 +46,9 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
     private static ReadOnlySpan<byte> DiallerAnswerLabel => "kahuna peer answer of the dialler"u8;
 
-    /// <summary>The dialler's part; returns when both sides are proven and accept each other's data directory.</summary>
+    /// <summary>
+    /// The dialler's part. Returns when both sides are proven and accept each other's data directory.
+    /// </summary>
     /// <exception cref="PeerHandshakeException">One side refused.</exception>
     public ProvenPeer Dial(NodeId peer)
     {
@@ -63,7 +72,9 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         return new ProvenPeer(peer, hello.DirectoryId);
     }
 
-    /// <summary>The acceptor's part; returns the peer when both sides are proven and accept each other's data directory.</summary>
+    /// <summary>
+    /// The acceptor's part. Returns the peer when both sides are proven and accept each other's data directory.
+    /// </summary>
     /// <exception cref="PeerHandshakeException">One side refused.</exception>
     public ProvenPeer Accept()
     {
@@ -77,7 +88,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         return new ProvenPeer(hello.From, hello.DirectoryId);
     }
 
-    /// <summary>The acceptor's part until the dialler is proven; up to then a refusal is sent.</summary>
+    /// <summary>The acceptor's part until the dialler is proven. Until then refusals are sent.</summary>
     private PeerHello ProveDialler(out byte[] own, out byte[] theirs)
     {
         try
@@ -87,19 +98,25 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
             Check(hello);
             if (!options.Peers.Any(peer => peer.Id == hello.From) || hello.From == options.Self)
             {
-                throw Refused(PeerRefusal.UnknownNode, $"it says it is node {hello.From}, which is no other node of this cluster");
+                throw Refused(
+                    PeerRefusal.UnknownNode,
+                    $"it says it is node {hello.From}, which is no other node of this cluster");
             }
 
             if (hello.From.Value < options.Self.Value)
             {
-                throw Refused(PeerRefusal.WrongDirection, $"node {hello.From} connects to node {options.Self}, but the greater id connects to the smaller one");
+                throw Refused(
+                    PeerRefusal.WrongDirection,
+                    $"node {hello.From} connects to node {options.Self}, but the greater id "
+                        + "connects to the smaller one");
             }
 
             own = NewHello(hello.From).Encode();
             Send(HelloKind, own);
             if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(DiallerLabel, theirs, own, [])))
             {
-                throw Refused(PeerRefusal.Secret, $"it says it is node {hello.From}, but does not know the cluster's secret");
+                throw Refused(
+                    PeerRefusal.Secret, $"it says it is node {hello.From}, but does not know the cluster's secret");
             }
 
             return hello;
@@ -112,20 +129,29 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     }
 
     private PeerHello NewHello(NodeId to) =>
-        new(PeerProtocol.Version, options.Self, to, options.Partitions, RandomNumberGenerator.GetBytes(PeerHello.NonceBytes), options.ClusterId)
+        new(
+            PeerProtocol.Version,
+            options.Self,
+            to,
+            options.Partitions,
+            RandomNumberGenerator.GetBytes(PeerHello.NonceBytes),
+            options.ClusterId)
         {
             DirectoryId = options.Directory.OwnDirectoryId,
             Voters = options.Voters,
             Rebuilt = options.Directory.Rebuilt,
         };
 
-    private static PeerHello Read(byte[] body) => PeerHello.Decode(body) ?? throw Refused(PeerRefusal.Malformed, "it sent no handshake");
+    private static PeerHello Read(byte[] body) =>
+        PeerHello.Decode(body) ?? throw Refused(PeerRefusal.Malformed, "it sent no handshake");
 
     private void Check(PeerHello hello)
     {
         if (hello.Version != PeerProtocol.Version)
         {
-            throw Refused(PeerRefusal.Version, $"it speaks version {hello.Version} between nodes, this node version {PeerProtocol.Version}");
+            throw Refused(
+                PeerRefusal.Version,
+                $"it speaks version {hello.Version} between nodes, this node version {PeerProtocol.Version}");
         }
 
         if (hello.ClusterId != options.ClusterId)
@@ -145,20 +171,25 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
         if (hello.Partitions != options.Partitions)
         {
-            throw Refused(PeerRefusal.Partitions, $"it has {hello.Partitions} partitions, this node {options.Partitions}");
+            throw Refused(
+                PeerRefusal.Partitions, $"it has {hello.Partitions} partitions, this node {options.Partitions}");
         }
     }
 
-    private string OtherVoters(VoterSet theirs) => $"its cluster has the nodes {theirs}, this node's the nodes {options.Voters}; compare --peers on both";
+    private string OtherVoters(VoterSet theirs) =>
+        $"its cluster has the nodes {theirs}, this node's the nodes {options.Voters}; compare --peers on both";
 
-    /// <summary>What this node knows of the other's directory decides about the link; the other has been told.</summary>
+    /// <summary>
+    /// Refuses the link if this node knows another directory of the peer. The peer already has the answer.
+    /// </summary>
     private static void CheckDirectory(PeerHello hello, PeerDirectoryAnswer answer)
     {
         if (answer == PeerDirectoryAnswer.AnotherDirectory)
         {
             throw Refused(
                 PeerRefusal.Directory,
-                $"node {hello.From} shows the data directory {hello.DirectoryId:x16}, and another one is known here; it was emptied or replaced, and must be started with --rebuild");
+                $"node {hello.From} shows the data directory {hello.DirectoryId:x16}, and another one is known here; "
+                    + "it was emptied or replaced, and must be started with --rebuild");
         }
     }
 
@@ -171,16 +202,19 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         }
     }
 
-    private void SendAnswer(PeerDirectoryAnswer answer, ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
+    private void SendAnswer(
+        PeerDirectoryAnswer answer, ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
     {
         ReadOnlySpan<byte> said = [(byte)answer];
         Send(AnswerKind, [.. said, .. Proof(label, diallerHello, acceptorHello, said)]);
     }
 
-    private PeerDirectoryAnswer ReadAnswer(byte[] body, ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
+    private PeerDirectoryAnswer ReadAnswer(
+        byte[] body, ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello)
     {
         ReadOnlySpan<byte> said = body.AsSpan(0, Math.Min(1, body.Length));
-        if (!CryptographicOperations.FixedTimeEquals(body.AsSpan(said.Length), Proof(label, diallerHello, acceptorHello, said)))
+        if (!CryptographicOperations.FixedTimeEquals(
+            body.AsSpan(said.Length), Proof(label, diallerHello, acceptorHello, said)))
         {
             throw Refused(PeerRefusal.Secret, "it does not know the cluster's secret");
         }
@@ -229,7 +263,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         }
         catch (IOException)
         {
-            // The other side is gone already; the refusal stands without it.
+            // The other side has disconnected; the refusal stands anyway.
         }
     }
 
@@ -248,7 +282,9 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         if (header[0] == RefusalKind && length > 0)
         {
             PeerRefusal reason = (PeerRefusal)body[0];
-            string words = reason == PeerRefusal.Voters && PeerHello.ReadVoters(body.AsSpan(1)) is { } theirs ? OtherVoters(theirs) : Describe(reason);
+            string words = reason == PeerRefusal.Voters && PeerHello.ReadVoters(body.AsSpan(1)) is { } theirs
+                ? OtherVoters(theirs)
+                : Describe(reason);
             throw new PeerHandshakeException(reason, words, byOther: true);
         }
 

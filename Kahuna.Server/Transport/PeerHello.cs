@@ -7,12 +7,13 @@ namespace Kahuna.Server.Transport;
 /// <summary>
 /// The first message of each side. Immutable.
 /// <code>
-/// hello:  "KPLH", u16 version, u16 from, u16 to, u8 flags (1: rebuilt), u8 voters, u32 partitions, u64 directory id, nonce[32], u8 length,
-/// cluster id (UTF-8), for each voter u16 id, ascending
+/// hello:  "KPLH", u16 version, u16 from, u16 to, u8 flags (1: rebuilt), u8 voters, u32 partitions,
+/// u64 directory id, nonce[32], u8 length, cluster id (UTF-8), for each voter u16 id, ascending
 /// </code>
-/// The version comes first, so that any later version can be told from this one.
+/// The version comes first, so that later versions can be recognized.
 /// </summary>
-internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Partitions, ReadOnlyMemory<byte> Nonce, string ClusterId)
+internal sealed record PeerHello(
+    ushort Version, NodeId From, NodeId To, int Partitions, ReadOnlyMemory<byte> Nonce, string ClusterId)
 {
     public const int NonceBytes = 32;
 
@@ -22,15 +23,15 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
 
     private const byte RebuiltFlag = 1;
 
-    /// <summary>More than any cluster has; what a stranger names beyond that is not read, and gets into no log.</summary>
+    /// <summary>More than any cluster has. A stranger's longer list is not read and does not reach the log.</summary>
     private const int VotersMax = 32;
 
     private static ReadOnlySpan<byte> Magic => "KPLH"u8;
 
-    /// <summary>The data directory of the sender; never 0.</summary>
+    /// <summary>The sender's data directory; never 0.</summary>
     public ulong DirectoryId { get; init; }
 
-    /// <summary>The nodes that vote, as the sender was started for them.</summary>
+    /// <summary>The voters that the sender was started with.</summary>
     public VoterSet Voters { get; init; } = new([]);
 
     /// <summary>Whether the sender's directory was rebuilt and is not restored yet.</summary>
@@ -38,7 +39,8 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
 
     public byte[] Encode()
     {
-        byte[] bytes = new byte[FixedBytes + Encoding.UTF8.GetByteCount(ClusterId) + (Voters.Ids.Count * sizeof(ushort))];
+        byte[] bytes =
+            new byte[FixedBytes + Encoding.UTF8.GetByteCount(ClusterId) + (Voters.Ids.Count * sizeof(ushort))];
         Span<byte> span = bytes;
         Magic.CopyTo(span);
         BinaryPrimitives.WriteUInt16LittleEndian(span[4..], Version);
@@ -63,7 +65,7 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
         }
     }
 
-    /// <summary>Reads ids, two bytes each; null when they are not ascending, too many, or there is half a one.</summary>
+    /// <summary>Reads ids, two bytes each. Null when they are not ascending, too many, or truncated.</summary>
     public static VoterSet? ReadVoters(ReadOnlySpan<byte> source)
     {
         if (source.Length > VotersMax * sizeof(ushort))
@@ -81,7 +83,7 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
         return source.Length % sizeof(ushort) == 0 && voters.Ids.SequenceEqual(ids) ? voters : null;
     }
 
-    /// <summary>Null when the bytes are no hello. Of another version only the version is read.</summary>
+    /// <summary>Decodes a hello; null if the bytes are none. Of another version only the version is read.</summary>
     public static PeerHello? Decode(ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length < 6 || !bytes.StartsWith(Magic))
@@ -95,7 +97,8 @@ internal sealed record PeerHello(ushort Version, NodeId From, NodeId To, int Par
             return new PeerHello(version, NodeId.None, NodeId.None, 0, default, string.Empty);
         }
 
-        if (bytes.Length < FixedBytes || bytes.Length != FixedBytes + bytes[FixedBytes - 1] + (bytes[11] * sizeof(ushort)))
+        if (bytes.Length < FixedBytes
+            || bytes.Length != FixedBytes + bytes[FixedBytes - 1] + (bytes[11] * sizeof(ushort)))
         {
             return null;
         }

@@ -5,19 +5,23 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>Puts clients and nodes on the same port of a Kestrel host. Stateless.</summary>
+/// <summary>Serves clients and nodes on the same port of a Kestrel host. Stateless.</summary>
 internal static class PeerHosting
 {
-    /// <summary>A client that connects must have said its greeting by then.</summary>
+    /// <summary>Timeout of a client's TLS handshake.</summary>
     private static readonly TimeSpan s_tlsTimeout = TimeSpan.FromSeconds(10);
 
-    /// <summary>HTTP/1.1 and HTTP/2 over TLS with the certificate that is current when a client connects; a few handshakes at a time.</summary>
+    /// <summary>
+    /// HTTP/1.1 and HTTP/2 over TLS, with the current certificate at the time of connecting, and a limit on concurrent
+    /// handshakes.
+    /// </summary>
     public static ListenOptions UseKahunaTls(this ListenOptions listen, TlsSource tls)
     {
         listen.Protocols = HttpProtocols.Http1AndHttp2;
-        ILogger logger = listen.ApplicationServices.GetRequiredService<ILoggerFactory>().CreateLogger("Kahuna.Transport");
-        HandshakePace pace = new(error => logger.HandshakeFailed(error.Message));
-        listen.Use(pace.Waiting);
+        ILogger logger = listen.ApplicationServices.GetRequiredService<ILoggerFactory>()
+            .CreateLogger("Kahuna.Transport");
+        HandshakeLimiter limiter = new(error => logger.HandshakeFailed(error.Message));
+        listen.Use(limiter.Waiting);
         listen.UseHttps(new TlsHandshakeCallbackOptions
         {
             HandshakeTimeout = s_tlsTimeout,
@@ -27,17 +31,19 @@ internal static class PeerHosting
                 AllowRenegotiation = false,
             }),
         });
-        listen.Use(HandshakePace.Done);
+        listen.Use(HandshakeLimiter.Done);
         return listen;
     }
 
-    /// <summary>Gives connections of other nodes, on every address that the host listens on, to these links.</summary>
+    /// <summary>Routes connections of other nodes, on every address that the host listens on, to these links.</summary>
     /// <param name="services">The host's services.</param>
     /// <param name="links">The links of this node.</param>
-    /// <param name="failed">Hears of a listener that ended although nobody asked it to; null: nobody does.</param>
-    public static IServiceCollection AddKahunaPeers(this IServiceCollection services, PeerLinks links, Action<Exception>? failed = null)
+    /// <param name="failed">Called when a listener ended although it was not closed; null to ignore it.</param>
+    public static IServiceCollection AddKahunaPeers(
+        this IServiceCollection services, PeerLinks links, Action<Exception>? failed = null)
     {
-        ListenerOwner owner = new(links.Accept, links.CannotAccept, failed ?? (static _ => { }));
-        return services.AddSingleton<IConnectionListenerFactory>(provider => new PeerListenerFactory(owner, provider.GetRequiredService<ILoggerFactory>()));
+        ListenerCallbacks owner = new(links.Accept, links.CannotAccept, failed ?? (static _ => { }));
+        return services.AddSingleton<IConnectionListenerFactory>(
+            provider => new PeerListenerFactory(owner, provider.GetRequiredService<ILoggerFactory>()));
     }
 }

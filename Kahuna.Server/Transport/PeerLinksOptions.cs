@@ -1,67 +1,76 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>What the links of one node need to know. Immutable; lives as long as the links.</summary>
+/// <summary>A node of the cluster and its address. Immutable.</summary>
+internal readonly record struct PeerAddress(NodeId Id, Uri Address);
+
+/// <summary>Options of a node's links. Immutable; live as long as the links.</summary>
 internal sealed record PeerLinksOptions
 {
     public required NodeId Self { get; init; }
 
     public required string ClusterId { get; init; }
 
-    /// <summary>Number of partitions; nodes that disagree about it must not talk.</summary>
+    /// <summary>Number of partitions. Nodes with different numbers refuse to link.</summary>
     public required int Partitions { get; init; }
 
-    /// <summary>What the nodes prove to each other; never sent.</summary>
+    /// <summary>The cluster's secret, which the nodes prove to each other; never sent.</summary>
     public required ReadOnlyMemory<byte> Secret { get; init; }
 
     /// <summary>All nodes of the cluster; this one is skipped.</summary>
     public required IReadOnlyList<PeerAddress> Peers { get; init; }
 
-    /// <summary>The nodes that vote; nodes that disagree about them must not talk.</summary>
+    /// <summary>The voters. Nodes with different voters refuse to link.</summary>
     public VoterSet Voters => new(Peers.Select(static peer => peer.Id));
 
-    /// <summary>Which data directories of the others are known here.</summary>
+    /// <summary>The known data directories of the other nodes.</summary>
     public required IPeerDirectory Directory { get; init; }
 
-    /// <summary>The certificate that this node shows, and whom it trusts.</summary>
+    /// <summary>This node's certificate and the authorities that it trusts.</summary>
     public required TlsSource Tls { get; init; }
 
-    /// <summary>Is told when taking in a frame throws.</summary>
+    /// <summary>Receives exceptions of the receiver of frames.</summary>
     public required IFatalErrors FatalErrors { get; init; }
 
-    /// <summary>Bytes that may wait for one peer; a frame beyond them is dropped. Seconds of full load: who is further behind is better served by the log.</summary>
+    /// <summary>
+    /// Most bytes queued for one peer; further frames are dropped. Seconds of full load: a peer that lags further is
+    /// better served from the log.
+    /// </summary>
     public int QueueBytesMax { get; init; } = 64 << 20;
 
-    /// <summary>Frames that may wait for one peer.</summary>
+    /// <summary>Most frames queued for one peer.</summary>
     public int QueueFramesMax { get; init; } = 64 * 1024;
 
-    /// <summary>Time for connecting, TLS and the proofs together.</summary>
+    /// <summary>Timeout for connecting, TLS and the handshake together.</summary>
     public TimeSpan HandshakeTimeout { get; init; } = TimeSpan.FromSeconds(5);
 
-    /// <summary>Accepted connections that may be unproven at one time; the oldest gives way to a new one.</summary>
+    /// <summary>Most unproven accepted connections; a new one displaces the oldest.</summary>
     public int UnprovenMax { get; init; } = 32;
 
-    /// <summary>A link that had nothing to send for this long shows that it lives.</summary>
+    /// <summary>Idle time after which a link sends a keep-alive frame.</summary>
     public TimeSpan KeepAliveInterval { get; init; } = TimeSpan.FromSeconds(1);
 
-    /// <summary>A link that heard nothing for this long is dead.</summary>
+    /// <summary>Silence after which a link counts as dead.</summary>
     public TimeSpan SilenceMax { get; init; } = TimeSpan.FromSeconds(5);
 
-    /// <summary>Wait after the first failed attempt to connect; doubles up to <see cref="ReconnectMax"/>, half of it random.</summary>
+    /// <summary>
+    /// Wait after the first failed attempt to connect. Doubles up to <see cref="ReconnectMax"/>; half of it is random.
+    /// </summary>
     public TimeSpan ReconnectMin { get; init; } = TimeSpan.FromMilliseconds(50);
 
     public TimeSpan ReconnectMax { get; init; } = TimeSpan.FromSeconds(1);
 
     /// <summary>
-    /// How long a reader looks for bytes, giving way to every thread that can run, before it sleeps. Waking a sleeping processor of a virtual machine takes
-    /// about 40 µs (docs/adr/0006-peer-links.md); most answers of a busy peer come sooner. Zero: never. Linux only.
+    /// How long a reader polls for bytes, yielding to runnable threads, before it blocks. Waking a sleeping processor
+    /// of a virtual machine takes about 40 µs (docs/adr/0006-peer-links.md); most replies of a busy peer arrive sooner.
+    /// Zero turns it off. Linux only.
     /// </summary>
     public TimeSpan ReadSpin { get; init; } = TimeSpan.FromMicroseconds(50);
 
     public TimeProvider Time { get; init; } = TimeProvider.System;
 
-    /// <summary>A number in [0, 1) for the random part of waits; called from any thread.</summary>
+    /// <summary>Draws a number in [0, 1) for the random part of waits. Called from any thread.</summary>
     public Func<double> Jitter { get; init; } = Random.Shared.NextDouble;
 }

@@ -6,46 +6,66 @@ using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 
 namespace Kahuna.Server.Transport;
 
+/// <summary>Callbacks of a listener. Immutable; called from any thread, must not block.</summary>
+/// <param name="TakePeer">Takes over a connection whose ClientHello is a node's.</param>
+/// <param name="Trouble">Receives the reason why a connection could not be accepted; limits the rate of log lines
+/// itself.</param>
+/// <param name="Failed">The listener ended although it was not closed; the node must stop.</param>
+internal sealed record ListenerCallbacks(Action<Socket> TakePeer, Action<string> Trouble, Action<Exception> Failed);
+
 /// <summary>
-/// One listening socket. Looks at the first bytes of each connection without taking them: nodes go to the links, all others to Kestrel.
-/// Owned by Kestrel, which asks for connections one after the other. No connection ends the accept loop: an exception that is not expected is reported
-/// and costs its connection only. Should the loop end all the same, its owner hears of it, since a node that accepts nobody must not go on.
+/// One listening socket. Peeks at the first bytes of each connection: nodes go to the links, all others to Kestrel. No
+/// connection ends the accept loop: an unexpected exception is reported and costs only its connection. If the loop ends
+/// anyway, its owner is notified, because a node that accepts no connection must stop. Owned by Kestrel, which requests
+/// connections one after the other.
 /// </summary>
 internal sealed class PeerListener : IConnectionListener
 {
-    /// <summary>A node's greeting is a few hundred bytes; the extension that is looked for stands in its first part.</summary>
+    /// <summary>A node's ClientHello is a few hundred bytes; the wanted extension is in its first part.</summary>
     private const int PeekBytes = 4096;
 
-    /// <summary>For a greeting that comes in pieces: how often and for how long to look again. Then Kestrel judges.</summary>
+    /// <summary>
+    /// Interval at which to peek again at a ClientHello that arrives in pieces, at most <see cref="LooksMax"/> times.
+    /// Then Kestrel takes it.
+    /// </summary>
     private static readonly TimeSpan s_lookAgain = TimeSpan.FromMilliseconds(5);
     private const int LooksMax = 100;
 
     /// <summary>
-    /// Greetings in pieces that are waited for at a time; Kestrel judges the ones beyond. A node's greeting comes in one piece, so only strangers lose.
+    /// Most incomplete ClientHellos to wait for at a time; Kestrel takes further ones. A node's ClientHello arrives in
+    /// one piece, so nodes are not affected.
     /// </summary>
     private const int LookingMax = 256;
 
-    /// <summary>Wait after the system had no descriptor or memory for a connection, or after an error; connections wait in the backlog.</summary>
+    /// <summary>
+    /// Pause after the system had no descriptor or memory for a connection, or after an error; connections wait in the
+    /// backlog.
+    /// </summary>
     private static readonly TimeSpan s_exhaustedWait = TimeSpan.FromMilliseconds(50);
 
     private readonly Socket _socket;
-    private readonly ListenerOwner _owner;
+    private readonly ListenerCallbacks _owner;
     private readonly DescriptorLimit _descriptors;
     private readonly SocketConnectionContextFactory _connections;
     private readonly CancellationTokenSource _unbound = new();
 
-    /// <summary>Connections for Kestrel; so few that accepting stops while Kestrel does not take them.</summary>
-    private readonly Channel<ConnectionContext> _ready = Channel.CreateBounded<ConnectionContext>(new BoundedChannelOptions(16) { SingleReader = true });
+    /// <summary>
+    /// Connections for Kestrel: a short queue, so that accepting stops while Kestrel is not taking any.
+    /// </summary>
+    private readonly Channel<ConnectionContext> _ready = Channel.CreateBounded<ConnectionContext>(
+        new BoundedChannelOptions(16) { SingleReader = true });
 
     private readonly Task _accepting;
     private int _looking;
 
-    public PeerListener(Socket socket, ListenerOwner owner, DescriptorLimit descriptors, ILoggerFactory loggers)
+    public PeerListener(Socket socket, ListenerCallbacks owner, DescriptorLimit descriptors, ILoggerFactory loggers)
     {
         _socket = socket;
         _owner = owner;
         _descriptors = descriptors;
-        _connections = new SocketConnectionContextFactory(new SocketConnectionFactoryOptions(), loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
+        _connections = new SocketConnectionContextFactory(
+            new SocketConnectionFactoryOptions(),
+            loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
         EndPoint = socket.LocalEndPoint!;
         _accepting = AcceptAllAsync();
     }
@@ -97,7 +117,8 @@ internal sealed class PeerListener : IConnectionListener
         {
             if (!_unbound.IsCancellationRequested)
             {
-                _owner.Failed(new IOException($"The listener on {EndPoint} has ended, so this node can be reached by nobody: {error.Message}", error));
+                _owner.Failed(new IOException(
+                    $"The listener on {EndPoint} has ended, so this node cannot be reached: {error.Message}", error));
             }
         }
         finally
@@ -106,7 +127,10 @@ internal sealed class PeerListener : IConnectionListener
         }
     }
 
-    /// <summary>Accepts one connection and passes it on. Throws only when the listener is unbound, or when even reporting an error fails.</summary>
+    /// <summary>
+    /// Accepts one connection and routes it. Throws only when the listener is unbound, or when reporting an error
+    /// fails.
+    /// </summary>
     private async Task ServeOneAsync()
     {
         Socket? socket = null;
@@ -139,7 +163,8 @@ internal sealed class PeerListener : IConnectionListener
         }
         catch (SocketException error) when (!_unbound.IsCancellationRequested)
         {
-            // Either the client is gone again, or the system is out of something, and trying at once would only spin.
+            // Either the client has disconnected, or the system lacks a resource and an immediate retry would only
+            // spin.
             if (error.SocketErrorCode is not (SocketError.ConnectionReset or SocketError.ConnectionAborted))
             {
                 _owner.Trouble(error.Message);
@@ -171,7 +196,7 @@ internal sealed class PeerListener : IConnectionListener
                 await GiveToKestrelAsync(socket).ConfigureAwait(false);
                 break;
             default:
-                // Others must not wait behind a slow greeting.
+                // Other connections must not wait for a slow ClientHello.
                 Interlocked.Increment(ref _looking);
                 _ = LookAgainAsync(socket);
                 break;
@@ -179,20 +204,23 @@ internal sealed class PeerListener : IConnectionListener
     }
 
     /// <summary>
-    /// Turns a client away that would use up what the log, the links and the runtime need: a process without a free descriptor cannot go on. It is
-    /// told at once, so that it can turn to another node, instead of waiting in the backlog.
+    /// Refuses a client that would use up the descriptors of the log, the links and the runtime: a process without a
+    /// free descriptor cannot continue. The client is reset at once, so that it can try another node instead of waiting
+    /// in the backlog.
     /// </summary>
     private void Refuse(Socket socket)
     {
-        _owner.Trouble($"{_descriptors.Ceiling} of the process's {_descriptors.Limit} file descriptors are in use, and the rest is kept for log and links (ulimit -n raises the limit)");
+        _owner.Trouble(
+            $"{_descriptors.Ceiling} of the process's {_descriptors.Limit} file descriptors are in use, and the rest "
+                + "is reserved for log and links (ulimit -n raises the limit)");
         try
         {
-            // Lingering for no time makes the close a reset, which leaves nothing behind here.
+            // A linger time of zero makes the close a reset, which leaves no socket behind.
             socket.LingerState = new LingerOption(enable: true, seconds: 0);
         }
         catch (SocketException)
         {
-            // The client is gone already.
+            // The client has disconnected already.
         }
 
         socket.Dispose();
@@ -225,7 +253,8 @@ internal sealed class PeerListener : IConnectionListener
             socket.Dispose();
             if (!_unbound.IsCancellationRequested)
             {
-                _owner.Trouble($"a connection was dropped on an unexpected error ({error.GetType().Name}: {error.Message})");
+                _owner.Trouble(
+                    $"a connection was dropped on an unexpected error ({error.GetType().Name}: {error.Message})");
             }
         }
         finally
@@ -244,7 +273,7 @@ internal sealed class PeerListener : IConnectionListener
         }
         catch (Exception error) when (error is SocketException or ObjectDisposedException)
         {
-            // The client is gone again.
+            // The client has disconnected.
             socket.Dispose();
             return;
         }
@@ -259,22 +288,27 @@ internal sealed class PeerListener : IConnectionListener
         }
     }
 
-    /// <summary>Synchronous on purpose: a link's socket must stay in blocking mode (see <see cref="PeerSocket"/>).</summary>
+    /// <summary>
+    /// Peeks at the first bytes. Synchronous: a link's socket must stay in blocking mode (see
+    /// <see cref="PeerSocket"/>).
+    /// </summary>
     private static ClientHelloKind Look(Socket socket)
     {
         try
         {
             if (socket.Available == 0)
             {
-                // Either nothing came yet, or the client closed already, which Kestrel will see.
+                // Either nothing has arrived, or the client has closed, which Kestrel will notice.
                 return socket.Poll(0, SelectMode.SelectRead) ? ClientHelloKind.Other : ClientHelloKind.Incomplete;
             }
 
             Span<byte> first = stackalloc byte[PeekBytes];
             int count = socket.Receive(first, SocketFlags.Peek, out SocketError error);
-            ClientHelloKind kind = error != SocketError.Success ? ClientHelloKind.Other : ClientHello.Classify(first[..count]);
+            ClientHelloKind kind = error != SocketError.Success
+                ? ClientHelloKind.Other
+                : ClientHello.Classify(first[..count]);
 
-            // What is longer than all that is looked at does not become clearer by waiting.
+            // Waiting does not help when the peeked part is full.
             return kind == ClientHelloKind.Incomplete && count == PeekBytes ? ClientHelloKind.Other : kind;
         }
         catch (SocketException)

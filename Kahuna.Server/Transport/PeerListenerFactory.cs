@@ -6,15 +6,18 @@ using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 namespace Kahuna.Server.Transport;
 
 /// <summary>
-/// Kestrel's way to its sockets: binds the listening sockets, hands what comes from nodes to the links and everything else to Kestrel. Stateless;
-/// owned by the host.
+/// Kestrel's way to its sockets: binds the listening sockets, hands what comes from nodes to the links and everything
+/// else to Kestrel. Stateless; owned by the host.
 /// </summary>
-internal sealed class PeerListenerFactory(ListenerOwner owner, ILoggerFactory loggers) : IConnectionListenerFactory, IConnectionListenerFactorySelector
+internal sealed class PeerListenerFactory(ListenerCallbacks owner, ILoggerFactory loggers)
+    : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
     /// <summary>As Kestrel's own default.</summary>
     private const int Backlog = 512;
 
-    /// <summary>A connection that sends nothing waits in the kernel for about this long before it costs a descriptor.</summary>
+    /// <summary>
+    /// A connection that sends nothing waits in the kernel for about this long before it costs a descriptor.
+    /// </summary>
     private const int DeferAcceptSeconds = 5;
 
     public bool CanBind(EndPoint endpoint) => endpoint is IPEndPoint;
@@ -37,11 +40,13 @@ internal sealed class PeerListenerFactory(ListenerOwner owner, ILoggerFactory lo
 
         if (OperatingSystem.IsLinux())
         {
-            // IPPROTO_TCP, TCP_DEFER_ACCEPT: a connection is accepted when its first bytes are there, so the greeting can be looked at without waiting.
+            // IPPROTO_TCP, TCP_DEFER_ACCEPT: a connection is accepted when its first bytes are there, so the greeting
+            // can be looked at without waiting.
             socket.SetRawSocketOption(6, 9, BitConverter.GetBytes(DeferAcceptSeconds));
         }
 
         socket.Listen(Backlog);
-        return ValueTask.FromResult<IConnectionListener>(new PeerListener(socket, owner, DescriptorLimit.OfThisProcess(), loggers));
+        return ValueTask.FromResult<IConnectionListener>(
+            new PeerListener(socket, owner, DescriptorLimit.OfThisProcess(), loggers));
     }
 }

@@ -3,7 +3,7 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>Everything that the links log. Stateless.</summary>
+/// <summary>All log messages of the links. Stateless.</summary>
 internal static partial class PeerLog
 {
     [LoggerMessage(EventId = 300, Level = LogLevel.Information, Message = "The link to node {Peer} is up ({Remote}).")]
@@ -12,19 +12,44 @@ internal static partial class PeerLog
     [LoggerMessage(EventId = 301, Level = LogLevel.Information, Message = "The link to node {Peer} is down: {Reason}.")]
     public static partial void Down(this ILogger logger, NodeId peer, string reason);
 
-    [LoggerMessage(EventId = 302, Level = LogLevel.Warning, Message = "Cannot connect to node {Peer} at {Address}: {Reason}. Trying again until it works; this is logged once a minute at most.")]
+    [LoggerMessage(
+        EventId = 302,
+        Level = LogLevel.Warning,
+        Message =
+            "Cannot connect to node {Peer} at {Address}: {Reason}. Retrying until it succeeds; this is "
+                + "logged once a minute at most.")]
     public static partial void CannotConnect(this ILogger logger, NodeId peer, Uri address, string reason);
 
-    [LoggerMessage(EventId = 303, Level = LogLevel.Warning, Message = "Node {Peer} at {Address} and this node do not link: {Reason}. Trying again until it works; this is logged once a minute at most.")]
+    [LoggerMessage(
+        EventId = 303,
+        Level = LogLevel.Warning,
+        Message =
+            "Node {Peer} at {Address} and this node do not link: {Reason}. Retrying until it succeeds; this is "
+                + "logged once a minute at most.")]
     public static partial void Refused(this ILogger logger, NodeId peer, Uri address, string reason);
 
-    [LoggerMessage(EventId = 304, Level = LogLevel.Warning, Message = "Refused a node link from {Remote}: {Reason}. This is logged once a minute at most; {LeftOut} such lines were left out.")]
+    [LoggerMessage(
+        EventId = 304,
+        Level = LogLevel.Warning,
+        Message =
+            "Refused a node link from {Remote}: {Reason}. This is logged once a minute at most; "
+                + "{LeftOut} such lines were left out.")]
     public static partial void RefusedFrom(this ILogger logger, IPAddress? remote, string reason, long leftOut);
 
-    [LoggerMessage(EventId = 305, Level = LogLevel.Warning, Message = "The queue to node {Peer} is full; frames are dropped until it reads again. This is logged once a minute at most.")]
+    [LoggerMessage(
+        EventId = 305,
+        Level = LogLevel.Warning,
+        Message =
+            "The queue to node {Peer} is full; frames are dropped until it reads again. This is "
+                + "logged once a minute at most.")]
     public static partial void QueueFull(this ILogger logger, NodeId peer);
 
-    [LoggerMessage(EventId = 306, Level = LogLevel.Warning, Message = "A connection could not be accepted: {Reason}. This is logged once a minute at most; {LeftOut} such lines were left out.")]
+    [LoggerMessage(
+        EventId = 306,
+        Level = LogLevel.Warning,
+        Message =
+            "A connection could not be accepted: {Reason}. This is logged once a minute at most; "
+                + "{LeftOut} such lines were left out.")]
     public static partial void CannotAccept(this ILogger logger, string reason, long leftOut);
 
     [LoggerMessage(EventId = 307, Level = LogLevel.Debug, Message = "A TLS handshake with a client failed: {Reason}")]

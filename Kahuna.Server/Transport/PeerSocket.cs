@@ -3,22 +3,22 @@ using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Transport;
 
 /// <summary>
-/// The stream between TLS and the socket of one link. Reads block the reading thread in the kernel, which is the shortest way from the network to
-/// the code that waits. Writes are collected and leave with <see cref="TryPush"/>, which never blocks, or <see cref="Push"/>, which does. One thread
-/// reads; one at a time writes; <see cref="Close"/> may come from any thread. The socket must never have been used asynchronously: that would
-/// switch it to non-blocking mode for good.
+/// The stream between TLS and the socket of one link. Reads block the reading thread in the kernel, the shortest way
+/// from the network to the waiting code. Writes are buffered and sent by <see cref="TryPush"/>, which never blocks, or
+/// <see cref="Push"/>, which does. The socket must never be used asynchronously: that would switch it to non-blocking
+/// mode permanently. One thread reads; one at a time writes; <see cref="Close"/> from any thread.
 /// </summary>
 internal sealed partial class PeerSocket : Stream
 {
     /// <summary>Four TLS records: one system call for a burst of frames.</summary>
     private const int ReceiveBytes = 64 * 1024;
 
-    /// <summary>How long a blocking writer waits before it looks whether the link was closed.</summary>
+    /// <summary>How long a blocking writer waits before it checks whether the link was closed.</summary>
     private const int PollMicroseconds = 500_000;
 
     /// <summary>MSG_DONTWAIT | MSG_NOSIGNAL on Linux.</summary>
@@ -45,10 +45,12 @@ internal sealed partial class PeerSocket : Stream
 
     public EndPoint? RemoteEndPoint { get; }
 
-    /// <summary>A write that brings the collected bytes to this number sends them, and blocks. From the beginning, during the handshakes, every write does.</summary>
+    /// <summary>
+    /// Buffered bytes at which a write sends them and blocks. Initially 0: during the handshakes every write sends.
+    /// </summary>
     public int PushBytes { get; set; }
 
-    /// <summary>How long a read looks for bytes, giving way to other threads, before it sleeps in the kernel.</summary>
+    /// <summary>How long a read polls for bytes, yielding to other threads, before it blocks in the kernel.</summary>
     public TimeSpan Spin { get; set; }
 
     public override bool CanRead => true;
@@ -59,9 +61,13 @@ internal sealed partial class PeerSocket : Stream
 
     public override long Length => throw new NotSupportedException();
 
-    public override long Position { get => throw new NotSupportedException(); set => throw new NotSupportedException(); }
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
 
-    /// <summary>Lets the kernel give up a connection whose data nobody acknowledges.</summary>
+    /// <summary>Makes the kernel close a connection whose data is not acknowledged.</summary>
     public static void LimitSilence(Socket socket, TimeSpan limit)
     {
         if (OperatingSystem.IsLinux())
@@ -100,12 +106,12 @@ internal sealed partial class PeerSocket : Stream
 
     public override void Write(byte[] buffer, int offset, int count) => Write(buffer.AsSpan(offset, count));
 
-    /// <summary>Nothing: when bytes leave is the link's decision.</summary>
+    /// <summary>Does nothing: the link decides when bytes are sent.</summary>
     public override void Flush()
     {
     }
 
-    /// <summary>Sends what the kernel takes at once. True when nothing is left.</summary>
+    /// <summary>Sends what the kernel accepts without blocking. True when nothing is left.</summary>
     public bool TryPush()
     {
         while (_pendingStart < _pendingEnd)
@@ -123,7 +129,7 @@ internal sealed partial class PeerSocket : Stream
         return true;
     }
 
-    /// <summary>Sends everything, however long it takes, unless the link is closed meanwhile.</summary>
+    /// <summary>Sends everything, and blocks until it is sent or the link is closed.</summary>
     public void Push()
     {
         while (!TryPush())
@@ -136,12 +142,13 @@ internal sealed partial class PeerSocket : Stream
             _socket.Poll(PollMicroseconds, SelectMode.SelectWrite);
             if (!OperatingSystem.IsLinux())
             {
-                _pendingStart += _socket.Send(_pending.AsSpan(_pendingStart, _pendingEnd - _pendingStart), SocketFlags.None);
+                _pendingStart += _socket.Send(
+                    _pending.AsSpan(_pendingStart, _pendingEnd - _pendingStart), SocketFlags.None);
             }
         }
     }
 
-    /// <summary>Ends reading and writing in all threads.</summary>
+    /// <summary>Ends reads and writes in all threads.</summary>
     public new void Close()
     {
         _closed = true;
@@ -159,7 +166,7 @@ internal sealed partial class PeerSocket : Stream
 
     public override void SetLength(long value) => throw new NotSupportedException();
 
-    /// <summary>By the reading thread, when no other uses the stream any more.</summary>
+    /// <summary>By the reading thread, when no other thread uses the stream.</summary>
     protected override void Dispose(bool disposing)
     {
         if (disposing && _pending.Length > 0)
@@ -175,7 +182,7 @@ internal sealed partial class PeerSocket : Stream
         base.Dispose(disposing);
     }
 
-    /// <summary>Looks for bytes for a moment, giving way to every thread that can run; -1 when none came.</summary>
+    /// <summary>Polls for bytes for a moment, yielding to every runnable thread; -1 if none arrived.</summary>
     private unsafe int SpinForBytes()
     {
         if (Spin == TimeSpan.Zero || !OperatingSystem.IsLinux())
@@ -220,7 +227,9 @@ internal sealed partial class PeerSocket : Stream
         }
 
         int waiting = _pendingEnd - _pendingStart;
-        byte[] target = _pending.Length - waiting >= bytes ? _pending : BufferArrays.Rent(Math.Max(waiting + bytes, _pending.Length * 2));
+        byte[] target = _pending.Length - waiting >= bytes
+            ? _pending
+            : BufferArrays.Rent(Math.Max(waiting + bytes, _pending.Length * 2));
         _pending.AsSpan(_pendingStart, waiting).CopyTo(target);
         if (target != _pending)
         {
@@ -234,7 +243,10 @@ internal sealed partial class PeerSocket : Stream
 
     private void Restart() => _pendingStart = _pendingEnd = 0;
 
-    /// <summary>The bytes that the kernel took without waiting; 0 when it takes none. Other systems than Linux leave it to the blocking writer.</summary>
+    /// <summary>
+    /// Sends without blocking and returns the bytes that the kernel accepted; 0 if none. Systems other than Linux leave
+    /// it to the blocking writer.
+    /// </summary>
     private unsafe int SendNow(ReadOnlySpan<byte> bytes)
     {
         if (!OperatingSystem.IsLinux())

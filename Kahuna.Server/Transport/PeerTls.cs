@@ -5,10 +5,13 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>Turns a connected socket into a proven connection: TLS, then the proofs. Blocks the calling thread; whoever wants a limit closes the socket. Any thread.</summary>
+/// <summary>
+/// Turns a connected socket into a proven connection: TLS, then the handshake. Blocks the calling thread; a caller sets
+/// a timeout by closing the socket. Any thread.
+/// </summary>
 internal sealed class PeerTls(PeerLinksOptions options)
 {
-    /// <summary>The side that connected.</summary>
+    /// <summary>Authenticates the side that connected.</summary>
     public PeerConnection Dial(PeerSocket socket, PeerLink link)
     {
         SslStream tls = new(socket, leaveInnerStreamOpen: false);
@@ -23,7 +26,8 @@ internal sealed class PeerTls(PeerLinksOptions options)
             });
             if (tls.NegotiatedApplicationProtocol != PeerProtocol.ApplicationProtocol)
             {
-                throw new AuthenticationException($"it does not speak {PeerProtocol.ApplicationProtocol}; is it a Kahuna node?");
+                throw new AuthenticationException(
+                    $"it does not speak {PeerProtocol.ApplicationProtocol}; is it a Kahuna node?");
             }
 
             byte[] hash = SHA256.HashData(tls.RemoteCertificate!.GetRawCertData());
@@ -37,7 +41,7 @@ internal sealed class PeerTls(PeerLinksOptions options)
         }
     }
 
-    /// <summary>The side that was connected to.</summary>
+    /// <summary>Authenticates the side that accepted.</summary>
     public PeerConnection Accept(PeerSocket socket)
     {
         TlsMaterial own = options.Tls.Current;

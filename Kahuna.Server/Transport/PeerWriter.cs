@@ -1,39 +1,42 @@
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Transport;
 
 /// <summary>
-/// The frames that wait for one connection, and who writes them. <see cref="TrySend"/> and <see cref="Close"/> from any thread; <see cref="Start"/> and
-/// <see cref="Join"/> by the connection's owner.
+/// The send queue of one connection, and its writers. <see cref="TrySend"/> and <see cref="Close"/> from any thread;
+/// <see cref="Start"/> and <see cref="Join"/> by the connection's owner.
 /// <para>
-/// Who queues a frame while nobody writes becomes the writer: it encrypts and hands to the kernel what waits, in its own thread, as long as the kernel
-/// takes it without blocking. What the kernel does not take, large frames and what others keep adding meanwhile go to the writer thread, which may
-/// block. So a frame costs no hop between threads as long as the peer reads, and the caller never waits for the network.
+/// A caller that queues a frame while no thread is writing becomes the writer: in its own thread it encrypts the queued
+/// frames and passes them to the kernel, as long as the kernel accepts them without blocking. Bytes that the kernel
+/// does not accept, large frames, and frames that other callers keep adding go to the writer thread, which may block.
+/// So a frame needs no thread switch while the peer reads, and a caller never waits for the network.
 /// </para>
 /// <para>
-/// Urgent frames have a queue of their own, which is written first. Behind megabytes of entries on a slow link a heartbeat waits for the frame that is
-/// being written and for what the kernel holds, and for nothing else.
+/// Urgent frames have their own queue, which is written first. On a slow link with megabytes of queued entries, a
+/// heartbeat waits only for the frame being written and for the kernel's buffer.
 /// </para>
 /// </summary>
 internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, Stream tls, Action<string> broken)
 {
-    /// <summary>Frames that wait are packed into one write up to this size: four TLS records, as much as the reader takes at once.</summary>
+    /// <summary>
+    /// Most bytes of queued frames in one write: four TLS records, as much as the reader takes at once.
+    /// </summary>
     private const int PackBytesMax = 64 * 1024;
 
-    /// <summary>Encrypting more than this (some 30 µs) is left to the writer thread.</summary>
+    /// <summary>Largest frame that a caller encrypts (some 30 µs); larger ones go to the writer thread.</summary>
     private const int InlineBytesMax = 64 * 1024;
 
-    /// <summary>A caller writes this often at most when others add frames faster than it writes them.</summary>
+    /// <summary>Most writes of one caller, in case others add frames faster than it writes them.</summary>
     private const int InlineRoundsMax = 4;
 
-    /// <summary>The writer thread sends a large frame in pieces of about this size.</summary>
+    /// <summary>The writer thread sends large frames in pieces of about this size.</summary>
     private const int PushBytes = 256 * 1024;
 
     private readonly object _gate = new();
     private readonly Queue<ByteBuffer> _urgent = new();
     private readonly Queue<ByteBuffer> _queue = new();
 
-    /// <summary>Frames that the present writer packs, and where; used by whoever writes.</summary>
+    /// <summary>Frames taken by the current writer, and its packing buffer. Used only by the current writer.</summary>
     private readonly List<ByteBuffer> _taken = new(64);
     private readonly ByteBuffer _pack = ByteBuffer.Rent(PackBytesMax);
 
@@ -46,7 +49,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
     private volatile bool _sent;
     private Thread? _thread;
 
-    /// <summary>A frame that is queued now waits for others; any thread.</summary>
+    /// <summary>A frame queued now would wait behind others. Any thread.</summary>
     public bool HasWaiting => Volatile.Read(ref _queuedBytes) > 0;
 
     /// <summary>Starts the writer thread.</summary>
@@ -57,7 +60,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
         _thread.Start();
     }
 
-    /// <summary>After <see cref="Close"/>: waits until nobody writes, and releases what is held.</summary>
+    /// <summary>After <see cref="Close"/>: waits until no thread writes, and releases the buffers.</summary>
     public void Join()
     {
         _thread?.Join();
@@ -72,7 +75,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
         _pack.Return();
     }
 
-    /// <summary>Takes no further frame and drops those that wait.</summary>
+    /// <summary>Drops the queued frames and refuses later ones.</summary>
     public void Close()
     {
         lock (_gate)
@@ -95,7 +98,10 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
         return sent;
     }
 
-    /// <summary>Queues a frame, complete with its prefix, and takes it over in any case. False when it was dropped; <paramref name="full"/> when the queue has just become full.</summary>
+    /// <summary>
+    /// Queues a frame with its prefix, and takes over its buffer in any case. False when it was dropped;
+    /// <paramref name="full"/> when the queue has just become full.
+    /// </summary>
     public bool TrySend(ByteBuffer frame, bool isUrgent, out bool full)
     {
         full = false;
@@ -149,7 +155,8 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
         }
         catch (Exception error) when (error is not OutOfMemoryException)
         {
-            // Whatever the kernel or TLS brings about is the end of this connection; the caller may be a loop in its turn, for which it is nothing unusual.
+            // Any exception of the kernel or TLS ends this connection. The caller may be a partition's loop, which must
+            // not fail from it.
             StopWriting(error.Message);
         }
     }
@@ -196,8 +203,8 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
     }
 
     /// <summary>
-    /// Moves the next frames to <see cref="_taken"/>. False when there are none, or when the writer thread has them (<paramref name="inline"/> only): the caller
-    /// is the writer no longer.
+    /// Moves the next frames to <see cref="_taken"/>. False when there are none, or when the writer thread takes over
+    /// (<paramref name="inline"/> only): the caller is no longer the writer.
     /// </summary>
     private bool Take(bool inline)
     {
@@ -219,7 +226,7 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
 
             if (!inline && !_handedOver)
             {
-                // A caller has written its share.
+                // The caller has written its share.
                 HandOver();
                 return false;
             }
@@ -235,11 +242,14 @@ internal sealed class PeerWriter(PeerLinksOptions options, PeerSocket socket, St
         }
     }
 
-    /// <summary>Moves as many frames of a queue as one write takes beside what is taken already; their bytes.</summary>
+    /// <summary>
+    /// Moves as many frames of a queue as fit into one write besides those already taken. Returns their bytes.
+    /// </summary>
     private int TakeFrom(Queue<ByteBuffer> queue, ref long queuedBytes, int taken, bool inline)
     {
         int bytes = 0;
-        while (queue.TryPeek(out ByteBuffer? frame) && (taken + bytes == 0 || taken + bytes + frame.Length <= PackBytesMax))
+        while (queue.TryPeek(out ByteBuffer? frame)
+            && (taken + bytes == 0 || taken + bytes + frame.Length <= PackBytesMax))
         {
             if (inline && frame.Length > InlineBytesMax)
             {

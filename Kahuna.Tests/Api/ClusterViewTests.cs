@@ -1,5 +1,5 @@
 using Kahuna.Server.Cluster;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 

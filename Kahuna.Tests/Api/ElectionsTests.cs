@@ -2,7 +2,6 @@ using Kahuna.Client;
 using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
 using Kahuna.Tests.Client;
 
 namespace Kahuna.Tests.Api;
@@ -19,7 +18,7 @@ public sealed class ElectionsTests(ThreeNodes nodes)
     public async Task Candidates_lead_one_after_the_other()
     {
         await using KahunaClient client = Connect();
-        Elections elections = client.Elections;
+        ElectionClient elections = client.Elections;
         Assert.Null(await elections.GetLeaderAsync(_name));
         Leadership first = await elections.CampaignAsync(_name, "a", s_lease);
         Task<Leadership> second = elections.CampaignAsync(_name, "b", s_lease).AsTask();
@@ -44,7 +43,8 @@ public sealed class ElectionsTests(ThreeNodes nodes)
 
         string key = _name[..^6] + "key";
         Assert.True((await client.KeyValues.SetAsync(key, "v", new SetOptions { Fence = next.Fence })).Applied);
-        KahunaException late = await Assert.ThrowsAsync<KahunaException>(() => client.KeyValues.SetAsync(key, "v", new SetOptions { Fence = first.Fence }).AsTask());
+        KahunaException late = await Assert.ThrowsAsync<KahunaException>(
+            () => client.KeyValues.SetAsync(key, "v", new SetOptions { Fence = first.Fence }).AsTask());
         Assert.Equal(KahunaErrorCode.LockLost, late.Code);
         await next.DisposeAsync();
         Assert.Null(await elections.GetLeaderAsync(_name));
@@ -58,7 +58,8 @@ public sealed class ElectionsTests(ThreeNodes nodes)
         await using KahunaClient client = Connect();
         await using KahunaClient other = Connect();
         using CancellationTokenSource end = new();
-        await using IAsyncEnumerator<LeaderDescription?> seen = other.Elections.ObserveAsync(_name, durability).GetAsyncEnumerator(end.Token);
+        await using IAsyncEnumerator<LeaderDescription?> seen = other.Elections.ObserveAsync(_name, durability)
+            .GetAsyncEnumerator(end.Token);
         Assert.Null(await NextAsync(seen));
         Leadership a = await client.Elections.CampaignAsync(_name, "a", s_lease, durability);
         Assert.Equal(new LeaderDescription("a", a.Token), await NextAsync(seen));
@@ -86,14 +87,25 @@ public sealed class ElectionsTests(ThreeNodes nodes)
     public async Task What_cannot_be_is_said_clearly()
     {
         await using KahunaClient client = Connect();
-        await RefusedAsync(client.Elections.CampaignAsync(_name, new byte[1025], s_lease), KahunaErrorCode.InvalidArgument, "note is 1,025 bytes");
-        await RefusedAsync(client.Elections.CampaignAsync(_name, "c", TimeSpan.Zero), KahunaErrorCode.InvalidArgument, "Lease is 0 ms");
-        await RefusedAsync(client.Elections.CampaignAsync("", "c", s_lease), KahunaErrorCode.InvalidArgument, "resource is empty");
+        await RefusedAsync(
+            client.Elections.CampaignAsync(_name, new byte[1025], s_lease),
+            KahunaErrorCode.InvalidArgument,
+            "note is 1,025 bytes");
+        await RefusedAsync(
+            client.Elections.CampaignAsync(_name, "c", TimeSpan.Zero),
+            KahunaErrorCode.InvalidArgument,
+            "Lease is 0 ms");
+        await RefusedAsync(
+            client.Elections.CampaignAsync("", "c", s_lease), KahunaErrorCode.InvalidArgument, "resource is empty");
         await using LockHandle permit = await client.Semaphores.AcquireAsync(_name, 2, s_lease, s_lease);
-        await RefusedAsync(client.Elections.CampaignAsync(_name, "c", s_lease), KahunaErrorCode.LockModeDiffers, "a semaphore of 2 permits");
+        await RefusedAsync(
+            client.Elections.CampaignAsync(_name, "c", s_lease),
+            KahunaErrorCode.LockModeDiffers,
+            "a semaphore of 2 permits");
     }
 
-    private KahunaClient Connect() => KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+    private KahunaClient Connect() =>
+        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     private static async Task<LeaderDescription?> NextAsync(IAsyncEnumerator<LeaderDescription?> seen)
     {
@@ -103,7 +115,8 @@ public sealed class ElectionsTests(ThreeNodes nodes)
 
     private static async Task RefusedAsync(ValueTask<Leadership> call, KahunaErrorCode code, string words)
     {
-        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => call.AsTask().WaitAsync(Wait.Longest));
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(
+            () => call.AsTask().WaitAsync(Wait.Longest));
         Assert.Equal((code, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
         Assert.Contains(words, failure.Message, StringComparison.Ordinal);
     }

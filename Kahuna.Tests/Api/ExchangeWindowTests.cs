@@ -1,18 +1,20 @@
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Cluster;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Partitions;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Api;
 
-/// <summary>Requests of a stream count as under way until their answers have left the node; past a bound the stream is not read.</summary>
+/// <summary>
+/// Requests of a stream count as under way until their answers have left the node; past a bound the stream is not read.
+/// </summary>
 public sealed class ExchangeWindowTests
 {
     private const int Mega = 1 << 20;
@@ -24,10 +26,10 @@ public sealed class ExchangeWindowTests
         const int FullAfter = Limits.InFlightPerStreamMax / FrameRequests;
         const int Frames = 3 * FullAfter;
         ReplyRoom room = new();
-        using PipedExchange exchange = new(Node(out _, room), new CallLimits { ReplyPatience = LastNet.Span });
+        using PipedExchange exchange = new(Node(out _, room), new CallLimits { ReplyTimeout = LastNet.Span });
         await exchange.GreetAsync();
 
-        // Their key is empty, so the door answers them while the frame is taken in. Nobody reads the answers.
+        // Their key is empty, so the admission answers them while the frame is taken in. Nobody reads the answers.
         int taken = 0;
         Task sent;
         while ((sent = SendBadAsync()).IsCompleted && taken < Frames)
@@ -49,33 +51,47 @@ public sealed class ExchangeWindowTests
         await exchange.Served.WaitAsync(LastNet.Span);
         Assert.Equal(0, room.Used);
 
-        Task SendBadAsync() => exchange.SendAsync(FrameRequests, 0, new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent });
+        Task SendBadAsync() =>
+            exchange.SendAsync(
+                FrameRequests, 0, new Command { Kind = CommandKind.Get, Durability = Durability.Persistent });
     }
 
     [Fact]
     public async Task Commands_that_wait_for_a_leader_elsewhere_take_up_room_until_they_are_answered()
     {
         const int Sets = 200;
-        RequestRoom held = new(RequestRoom.NodeBytesMax);
+        RequestBudget held = new(RequestBudget.NodeBytesMax);
         NoLeader nobody = new();
-        using PipedExchange exchange = new(Node(out RequestDoor door, new ReplyRoom()), new CallLimits { Held = held, RequestPatience = LastNet.Span, ReplyPatience = LastNet.Span });
-        door.Forward = new StreamForwarding(new UnaryCalls(door, nobody)).Begin;
+        using PipedExchange exchange = new(
+            Node(out RequestAdmission admission, new ReplyRoom()),
+            new CallLimits { WaitingRequests = held, RequestTimeout = LastNet.Span, ReplyTimeout = LastNet.Span });
+        admission.Forward = new StreamForwarding(new UnaryExecutor(admission, nobody)).Begin;
         await exchange.GreetAsync();
         byte[] value = new byte[Mega - 1_000];
         Task sending = Task.Run(async () =>
         {
             for (int i = 0; i < Sets; i++)
             {
-                await exchange.SendAsync(1, Frame.ForwardFlag, new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = "a"u8, Value = value });
+                await exchange.SendAsync(1, Frame.ForwardFlag, new Command
+                {
+                    Kind = CommandKind.Set,
+                    Durability = Durability.Persistent,
+                    Key = "a"u8,
+                    Value = value,
+                });
             }
 
             exchange.Complete();
         });
 
-        // Forwarding goes on elsewhere than the taking in of frames: all that were taken in have arrived when as many wait as are counted.
-        await UntilAsync(() => nobody.Waiting == Sets || (held.Waiting == 1 && nobody.Waiting == held.Used / value.Length), () => $"{nobody.Waiting} sets wait for a leader, {held.Waiting} streams for room; {held.Used} bytes are held");
+        // Forwarding goes on elsewhere than the taking in of frames: all that were taken in have arrived when as many
+        // wait as are counted.
+        await UntilAsync(
+            () => nobody.Waiting == Sets || (held.Waiting == 1 && nobody.Waiting == held.Used / value.Length),
+            () => $"{nobody.Waiting} sets wait for a leader, {held.Waiting} streams for "
+                + $"room; {held.Used} bytes are held");
         Assert.InRange(nobody.Waiting, 2, Sets / 10);
-        Assert.InRange(held.Used, 1, RequestRoom.NodeBytesMax / 16);
+        Assert.InRange(held.Used, 1, RequestBudget.NodeBytesMax / 16);
 
         nobody.GiveUp();
         Assert.Equal(Sets, (await exchange.ReadAsync(Sets))[OutcomeStatus.Busy]);
@@ -88,11 +104,13 @@ public sealed class ExchangeWindowTests
     public async Task Forwarded_reads_past_the_bound_wait_for_their_turn()
     {
         NoLeader nobody = new();
-        Node(out RequestDoor door, new ReplyRoom());
-        UnaryCalls calls = new(door, nobody);
-        Task<byte[]>[] reads = [.. Enumerable.Range(0, UnaryCalls.ForwardedValuesMax + 100).Select(_ => ReadAsync(default))];
-        await UntilAsync(() => nobody.Waiting >= UnaryCalls.ForwardedValuesMax, () => $"{nobody.Waiting} reads are forwarded");
-        Assert.Equal(UnaryCalls.ForwardedValuesMax, nobody.Waiting);
+        Node(out RequestAdmission admission, new ReplyRoom());
+        UnaryExecutor calls = new(admission, nobody);
+        Task<byte[]>[] reads =
+            [.. Enumerable.Range(0, UnaryExecutor.ForwardedValuesMax + 100).Select(_ => ReadAsync(default))];
+        await UntilAsync(
+            () => nobody.Waiting >= UnaryExecutor.ForwardedValuesMax, () => $"{nobody.Waiting} reads are forwarded");
+        Assert.Equal(UnaryExecutor.ForwardedValuesMax, nobody.Waiting);
 
         // Who goes while it waits leaves its turn to others.
         using CancellationTokenSource gone = new();
@@ -107,20 +125,21 @@ public sealed class ExchangeWindowTests
         Task<byte[]> ReadAsync(CancellationToken ct)
         {
             ByteBuffer command = ByteBuffer.Rent();
-            new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = "a"u8 }.Write(command);
+            new Command { Kind = CommandKind.Get, Durability = Durability.Persistent, Key = "a"u8 }.Write(
+                command);
             return calls.OutcomeAsync(command, waitMs: 60_000, ct);
         }
     }
 
     /// <summary>A node whose only partition has no leader; its turns run on the thread that asks for them.</summary>
-    private static ClusterService Node(out RequestDoor door, ReplyRoom room)
+    private static ClusterService Node(out RequestAdmission admission, ReplyRoom room)
     {
         ClusterView view = new(new ClusterIdentity("test", new NodeId(1), "1", 1, [(new NodeId(1), new Uri("https://127.0.0.1:1"))]), hasEphemeral: false);
         view.ReadCommitIndexFrom(static _ => 0);
         ModelCluster cluster = new(1) { Lends = true };
         cluster.Settle();
-        door = new RequestDoor(new Router(cluster[1].Loops!, view), Mega) { Room = room };
-        return new ClusterService(view, door, new NodePass([]), default);
+        admission = new RequestAdmission(new Router(cluster[1].Loops!, view), Mega) { Room = room };
+        return new ClusterService(view, admission, new NodeCredential([]), default);
     }
 
     private static async Task UntilAsync(Func<bool> holds, Func<string> stand)
@@ -133,7 +152,9 @@ public sealed class ExchangeWindowTests
         }
     }
 
-    /// <summary>Keeps what it is to bring to a leader until it gives up; from then on all are answered with Busy. Any thread.</summary>
+    /// <summary>
+    /// Keeps what it is to bring to a leader until it gives up; from then on all are answered with Busy. Any thread.
+    /// </summary>
     private sealed class NoLeader : IForwarder
     {
         private readonly TaskCompletionSource _givesUp = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -143,7 +164,8 @@ public sealed class ExchangeWindowTests
 
         public void GiveUp() => _givesUp.TrySetResult();
 
-        public async Task<byte[]> ForwardAsync(ReadOnlyMemory<byte> command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken cancellationToken)
+        public async Task<byte[]> ForwardAsync(
+            ReadOnlyMemory<byte> command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken cancellationToken)
         {
             Interlocked.Increment(ref _waiting);
             await _givesUp.Task;

@@ -4,8 +4,9 @@ using Kahuna.Tests.Api.Grpc.Foreign;
 namespace Kahuna.Tests.Api;
 
 /// <summary>
-/// gRPC implementations that are not ours (python3-grpcio, grpc-js) against the shipped server, through a node that leads and one that does not: every
-/// method of its services, health and reflection, deadlines, metadata, error statuses, values of 1 MiB.
+/// gRPC implementations that are not ours (python3-grpcio, grpc-js) against the shipped server, through a node that
+/// leads and one that does not: every method of its services, health and reflection, deadlines, metadata, error
+/// statuses, values of 1 MiB.
 /// </summary>
 [Collection(nameof(ThreeNodesCollection))]
 public sealed class ForeignClientTests(ThreeNodes nodes)
@@ -28,7 +29,9 @@ public sealed class ForeignClientTests(ThreeNodes nodes)
         Assert.True(exitCode == 0, output);
     }
 
-    private static Task<string> TrustedAsync() => File.ReadAllTextAsync(Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile));
+    private static Task<string> TrustedAsync() =>
+        File.ReadAllTextAsync(Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile));
 
-    private Uri Node(bool throughLeader) => nodes.Cluster.Nodes[throughLeader ? nodes.LeaderIndex : (nodes.LeaderIndex + 1) % 3].Options.Advertise;
+    private Uri Node(bool throughLeader) =>
+        nodes.Cluster.Nodes[throughLeader ? nodes.LeaderIndex : (nodes.LeaderIndex + 1) % 3].Options.Advertise;
 }

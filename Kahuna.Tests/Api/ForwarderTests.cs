@@ -1,10 +1,10 @@
 using System.Text;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Client;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Api;
@@ -17,13 +17,22 @@ public sealed class ForwarderTests
     {
         FakeCluster cluster = new();
         cluster[1].Answer = static _ => new FakeReply(OutcomeStatus.FenceFailed, 12, 3);
-        await using Forwarder forwarder = new([cluster[1].Endpoint], null, options => new ConnectionPorts(cluster, options.TimeProvider, Context: null, Seed: 3), NullLoggerFactory.Instance);
+        await using Forwarder forwarder = new(
+            [cluster[1].Endpoint],
+            null,
+            settings => new ConnectionPorts(cluster, settings.Time, Context: null, Seed: 3),
+            NullLoggerFactory.Instance);
         byte[][] commands =
         [
             Encode(new Command
             {
                 Kind = CommandKind.Set,
-                Flags = CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Ttl | CommandFlags.Fenced | CommandFlags.Session | CommandFlags.Opening,
+                Flags = CommandFlags.IfValue
+                    | CommandFlags.IfRevision
+                    | CommandFlags.Ttl
+                    | CommandFlags.Fenced
+                    | CommandFlags.Session
+                    | CommandFlags.Opening,
                 Key = "bucket/key"u8,
                 Value = "value"u8,
                 ComparedValue = "compared"u8,
@@ -35,17 +44,80 @@ public sealed class ForwarderTests
                 FenceToken = 8,
                 FenceName = "bucket/lock"u8,
             }),
-            Encode(new Command { Kind = CommandKind.Increment, Flags = CommandFlags.Number | CommandFlags.IfValue | CommandFlags.NullCompared | CommandFlags.Fenced | CommandFlags.Session, Key = "k"u8, Number = -3, SessionId = 6, Sequence = 8, FenceToken = 9, FenceName = "lock"u8 }),
-            Encode(new Command { Kind = CommandKind.LockAcquire, Flags = CommandFlags.Number | CommandFlags.Ttl | CommandFlags.Session, Key = "l"u8, Value = Form(), Number = 400, TtlMs = 1000, SessionId = 6, Sequence = 9 }),
-            Encode(new Command { Kind = CommandKind.LockRelease, Flags = CommandFlags.IfRevision | CommandFlags.Session, Key = "l"u8, Value = "owner"u8, ComparedRevision = 5, SessionId = 6, Sequence = 10 }),
-            Encode(new Command { Kind = CommandKind.LockAwait, Flags = CommandFlags.IfRevision | CommandFlags.Number, Key = "l"u8, Value = "owner"u8, ComparedRevision = 5, Number = 20_000 }),
-            Encode(new Command { Kind = CommandKind.LockObserve, Flags = CommandFlags.IfRevision | CommandFlags.Number, Key = "l"u8, Number = 0 }),
-            Encode(new Command { Kind = CommandKind.Set, Flags = CommandFlags.Session, Key = "of one epoch only"u8, SessionId = 6, Sequence = 11, Epoch = 3 }),
-            Encode(new Command { Kind = CommandKind.LockList, Flags = CommandFlags.AtRevision | CommandFlags.Number, Key = ""u8, AtRevision = 3 }),
+            Encode(new Command
+            {
+                Kind = CommandKind.Increment,
+                Flags = CommandFlags.Number
+                    | CommandFlags.IfValue
+                    | CommandFlags.NullCompared
+                    | CommandFlags.Fenced
+                    | CommandFlags.Session,
+                Key = "k"u8,
+                Number = -3,
+                SessionId = 6,
+                Sequence = 8,
+                FenceToken = 9,
+                FenceName = "lock"u8,
+            }),
+            Encode(new Command
+            {
+                Kind = CommandKind.LockAcquire,
+                Flags = CommandFlags.Number | CommandFlags.Ttl | CommandFlags.Session,
+                Key = "l"u8,
+                Value = Form(),
+                Number = 400,
+                TtlMs = 1000,
+                SessionId = 6,
+                Sequence = 9,
+            }),
+            Encode(new Command
+            {
+                Kind = CommandKind.LockRelease,
+                Flags = CommandFlags.IfRevision | CommandFlags.Session,
+                Key = "l"u8,
+                Value = "owner"u8,
+                ComparedRevision = 5,
+                SessionId = 6,
+                Sequence = 10,
+            }),
+            Encode(new Command
+            {
+                Kind = CommandKind.LockAwait,
+                Flags = CommandFlags.IfRevision | CommandFlags.Number,
+                Key = "l"u8,
+                Value = "owner"u8,
+                ComparedRevision = 5,
+                Number = 20_000,
+            }),
+            Encode(new Command
+            {
+                Kind = CommandKind.LockObserve,
+                Flags = CommandFlags.IfRevision | CommandFlags.Number,
+                Key = "l"u8,
+                Number = 0,
+            }),
+            Encode(new Command
+            {
+                Kind = CommandKind.Set,
+                Flags = CommandFlags.Session,
+                Key = "of one epoch only"u8,
+                SessionId = 6,
+                Sequence = 11,
+                Epoch = 3,
+            }),
+            Encode(new Command
+            {
+                Kind = CommandKind.LockList,
+                Flags = CommandFlags.AtRevision | CommandFlags.Number,
+                Key = ""u8,
+                AtRevision = 3,
+            }),
         ];
         foreach (byte[] command in commands)
         {
-            byte[] bytes = await forwarder.ForwardAsync(command, mayHaveHappened: false, TimeSpan.FromMinutes(1), CancellationToken.None).WaitAsync(Wait.Longest);
+            byte[] bytes = await forwarder.ForwardAsync(
+                command, mayHaveHappened: false, TimeSpan.FromMinutes(1), CancellationToken.None)
+                .WaitAsync(Wait.Longest);
             Assert.True(Outcome.TryRead(bytes, out Outcome outcome));
             Assert.Equal((OutcomeStatus.FenceFailed, 12, 3), (outcome.Status, outcome.Revision, outcome.Number));
             FakeRequest sent = cluster[1].Received.Last();
@@ -59,7 +131,7 @@ public sealed class ForwarderTests
 
     private static byte[] Encode(Command command)
     {
-        command.Durability = command.Epoch == 0 ? CommandDurability.Persistent : CommandDurability.Ephemeral;
+        command.Durability = command.Epoch == 0 ? Durability.Persistent : Durability.Ephemeral;
         ByteBuffer buffer = ByteBuffer.Rent();
         command.Write(buffer);
         byte[] bytes = buffer.Written.ToArray();
@@ -69,7 +141,7 @@ public sealed class ForwarderTests
 
     private static byte[] Form()
     {
-        LockForm form = new() { Mode = LockMode.Shared, Owner = Encoding.UTF8.GetBytes("owner"), Note = "note"u8 };
+        LockBody form = new() { Mode = LockMode.Shared, Owner = Encoding.UTF8.GetBytes("owner"), Note = "note"u8 };
         byte[] bytes = new byte[form.EncodedBytes];
         form.Write(bytes);
         return bytes;

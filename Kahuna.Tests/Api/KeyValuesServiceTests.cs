@@ -2,10 +2,14 @@ using Google.Protobuf;
 using Grpc.Core;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc;
+using Protos = Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api;
 
-/// <summary>The unary service as a client of any language sees it, against three real nodes; half of the calls go to a node that must forward.</summary>
+/// <summary>
+/// The unary service as a client of any language sees it, against three real nodes; half of the calls go to a node that
+/// must forward.
+/// </summary>
 [Collection(nameof(ThreeNodesCollection))]
 public sealed class KeyValuesServiceTests(ThreeNodes nodes)
 {
@@ -23,7 +27,11 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
         Assert.Equal(1, set.Revision);
         foreach (bool leader in new[] { true, false })
         {
-            GetKeyValueResponse get = await CallAsync(new GetKeyValueRequest { Key = _key, Durability = Durability.Persistent }, GetKeyValueResponse.Parser, "GetKeyValue", leader);
+            GetKeyValueResponse get = await CallAsync(
+                new GetKeyValueRequest { Key = _key, Durability = Protos.Durability.Persistent },
+                GetKeyValueResponse.Parser,
+                "GetKeyValue",
+                leader);
             Assert.True(get.Found);
             Assert.Equal("v1", get.Value.Data.ToStringUtf8());
             Assert.False(get.HasRemainingTtlMs);
@@ -50,7 +58,8 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
         request.Conditions = new Conditions { IfAbsent = true };
         Assert.True((await SetAsync(request)).Set);
         Assert.False((await SetAsync(request)).Set);
-        request.Conditions = new Conditions { IfValue = new Value { Data = ByteString.CopyFromUtf8("a") }, IfRevision = 1 };
+        request.Conditions =
+            new Conditions { IfValue = new Value { Data = ByteString.CopyFromUtf8("a") }, IfRevision = 1 };
         request.ReturnPrevious = true;
         SetKeyValueResponse swapped = await SetAsync(request);
         Assert.True(swapped.Set);
@@ -63,21 +72,31 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     [Fact]
     public async Task DeleteExtendAndIncrementDoWhatTheySay()
     {
-        IncrementKeyValueRequest increment = new() { Key = _key, Durability = Durability.Persistent, Amount = 41 };
+        IncrementKeyValueRequest increment =
+            new() { Key = _key, Durability = Protos.Durability.Persistent, Amount = 41 };
         Assert.Equal(41, (await CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue")).Value);
         increment.Amount = 1;
         Assert.Equal(42, (await CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue")).Value);
-        ExtendKeyValueResponse extended = await CallAsync(new ExtendKeyValueRequest { Key = _key, Durability = Durability.Persistent, TtlMs = 60_000 }, ExtendKeyValueResponse.Parser, "ExtendKeyValue");
+        ExtendKeyValueResponse extended = await CallAsync(
+            new ExtendKeyValueRequest { Key = _key, Durability = Protos.Durability.Persistent, TtlMs = 60_000 },
+            ExtendKeyValueResponse.Parser,
+            "ExtendKeyValue");
         Assert.True(extended.Extended);
         Assert.InRange((await GetAsync()).RemainingTtlMs, 1, 60_000);
-        ExistsKeyValueResponse exists = await CallAsync(new ExistsKeyValueRequest { Key = _key, Durability = Durability.Persistent }, ExistsKeyValueResponse.Parser, "ExistsKeyValue");
+        ExistsKeyValueResponse exists = await CallAsync(
+            new ExistsKeyValueRequest { Key = _key, Durability = Protos.Durability.Persistent },
+            ExistsKeyValueResponse.Parser,
+            "ExistsKeyValue");
         Assert.True(exists.Found);
-        DeleteKeyValueResponse deleted = await CallAsync(new DeleteKeyValueRequest { Key = _key, Durability = Durability.Persistent }, DeleteKeyValueResponse.Parser, "DeleteKeyValue");
+        DeleteKeyValueResponse deleted = await CallAsync(
+            new DeleteKeyValueRequest { Key = _key, Durability = Protos.Durability.Persistent },
+            DeleteKeyValueResponse.Parser,
+            "DeleteKeyValue");
         Assert.True(deleted.Deleted);
         Assert.Equal(3, deleted.Revision);
         Assert.False((await GetAsync()).Found);
         Assert.Equal(4, (await SetAsync(Set("again"))).Revision);
-        GetKeyValueRequest old = new() { Key = _key, Durability = Durability.Persistent, AtRevision = 2 };
+        GetKeyValueRequest old = new() { Key = _key, Durability = Protos.Durability.Persistent, AtRevision = 2 };
         Assert.Equal("42", (await CallAsync(old, GetKeyValueResponse.Parser, "GetKeyValue")).Value.Data.ToStringUtf8());
     }
 
@@ -117,22 +136,32 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     public async Task BadFieldsAreRefusedAndNothingIsApplied()
     {
         SetKeyValueRequest unset = Set("v");
-        unset.Durability = Durability.Unspecified;
-        Assert.Contains("durability", (await RefusedAsync(unset, StatusCode.InvalidArgument)).Status.Detail, StringComparison.Ordinal);
+        unset.Durability = Protos.Durability.Unspecified;
+        Assert.Contains(
+            "durability",
+            (await RefusedAsync(unset, StatusCode.InvalidArgument)).Status.Detail,
+            StringComparison.Ordinal);
         SetKeyValueRequest negative = Set("v");
         negative.TtlMs = -1;
-        Assert.Contains("ttl", (await RefusedAsync(negative, StatusCode.InvalidArgument)).Status.Detail, StringComparison.OrdinalIgnoreCase);
+        Assert.Contains(
+            "ttl",
+            (await RefusedAsync(negative, StatusCode.InvalidArgument)).Status.Detail,
+            StringComparison.OrdinalIgnoreCase);
         SetKeyValueRequest contradictory = Set("v");
         contradictory.Conditions = new Conditions { IfAbsent = true, IfPresent = true };
         await RefusedAsync(contradictory, StatusCode.InvalidArgument);
         SetKeyValueRequest large = Set("v");
         large.Value = new Value { Data = ByteString.CopyFrom(new byte[(1 << 20) + 1]) };
-        Assert.Contains("1,048,576", (await RefusedAsync(large, StatusCode.InvalidArgument)).Status.Detail, StringComparison.Ordinal);
+        Assert.Contains(
+            "1,048,576",
+            (await RefusedAsync(large, StatusCode.InvalidArgument)).Status.Detail,
+            StringComparison.Ordinal);
         SetKeyValueRequest missing = Set("v");
         missing.Value = null;
         await RefusedAsync(missing, StatusCode.InvalidArgument);
-        GetKeyValueRequest zero = new() { Key = _key, Durability = Durability.Persistent, AtRevision = 0 };
-        RpcException error = await Assert.ThrowsAsync<RpcException>(() => CallAsync(zero, GetKeyValueResponse.Parser, "GetKeyValue"));
+        GetKeyValueRequest zero = new() { Key = _key, Durability = Protos.Durability.Persistent, AtRevision = 0 };
+        RpcException error = await Assert.ThrowsAsync<RpcException>(
+            () => CallAsync(zero, GetKeyValueResponse.Parser, "GetKeyValue"));
         Assert.Equal(StatusCode.InvalidArgument, error.StatusCode);
         Assert.False((await GetAsync()).Found);
     }
@@ -141,11 +170,14 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     public async Task AnIncrementThatCannotBeChangesNothing()
     {
         await SetAsync(Set("text"));
-        IncrementKeyValueRequest increment = new() { Key = _key, Durability = Durability.Persistent, Amount = 1 };
-        RpcException text = await Assert.ThrowsAsync<RpcException>(() => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue"));
+        IncrementKeyValueRequest increment =
+            new() { Key = _key, Durability = Protos.Durability.Persistent, Amount = 1 };
+        RpcException text = await Assert.ThrowsAsync<RpcException>(
+            () => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue"));
         Assert.Equal(StatusCode.FailedPrecondition, text.StatusCode);
         await SetAsync(Set("9223372036854775807"));
-        RpcException range = await Assert.ThrowsAsync<RpcException>(() => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue", throughLeader: false));
+        RpcException range = await Assert.ThrowsAsync<RpcException>(
+            () => CallAsync(increment, IncrementKeyValueResponse.Parser, "IncrementKeyValue", throughLeader: false));
         Assert.Equal(StatusCode.OutOfRange, range.StatusCode);
         Assert.Equal("9223372036854775807", (await GetAsync()).Value.Data.ToStringUtf8());
     }
@@ -165,14 +197,17 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
     {
         Key = _key,
         Value = new Value { Data = ByteString.CopyFromUtf8(value) },
-        Durability = Durability.Persistent,
+        Durability = Protos.Durability.Persistent,
     };
 
     private Task<SetKeyValueResponse> SetAsync(SetKeyValueRequest request, bool throughLeader = true) =>
         CallAsync(request, SetKeyValueResponse.Parser, "SetKeyValue", throughLeader);
 
     private Task<GetKeyValueResponse> GetAsync() =>
-        CallAsync(new GetKeyValueRequest { Key = _key, Durability = Durability.Persistent }, GetKeyValueResponse.Parser, "GetKeyValue");
+        CallAsync(
+            new GetKeyValueRequest { Key = _key, Durability = Protos.Durability.Persistent },
+            GetKeyValueResponse.Parser,
+            "GetKeyValue");
 
     private async Task<RpcException> RefusedAsync(SetKeyValueRequest request, StatusCode code)
     {
@@ -182,8 +217,10 @@ public sealed class KeyValuesServiceTests(ThreeNodes nodes)
         return error;
     }
 
-    private Task<TReply> CallAsync<TRequest, TReply>(TRequest request, MessageParser<TReply> parser, string method, bool throughLeader = true)
+    private Task<TReply> CallAsync<TRequest, TReply>(
+        TRequest request, MessageParser<TReply> parser, string method, bool throughLeader = true)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
-        (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4)));
+        (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync(
+            $"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4)));
 }

@@ -1,15 +1,19 @@
 using Grpc.Core;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Client;
 using Kahuna.Tests.State.Locks;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+using Protos = Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api;
 
-/// <summary>How a unary call reckons leases and what becomes of its claim, against the shipped state of locks, on a clock that the test moves, with answers that are held up on their way.</summary>
+/// <summary>
+/// How a unary call reckons leases and what becomes of its claim, against the shipped state of locks, on a clock that
+/// the test moves, with answers that are held up on their way.
+/// </summary>
 public sealed class LockAcquisitionTests
 {
     private readonly ManualTime _time = new();
@@ -102,7 +106,9 @@ public sealed class LockAcquisitionTests
     {
         long first = Token("first");
         _isClusterStill = true;
-        Assert.Equal(new AcquireLockResponse { HolderToken = first }, await Finish(Start("ann", leaseMs: 10_000, waitMs: 3_000)));
+        Assert.Equal(
+            new AcquireLockResponse { HolderToken = first },
+            await Finish(Start("ann", leaseMs: 10_000, waitMs: 3_000)));
         Assert.Equal(0, _state.Get("l")!.Value.Waiters);
     }
 
@@ -125,7 +131,8 @@ public sealed class LockAcquisitionTests
         }
 
         RpcException error = await Assert.ThrowsAsync<RpcException>(() => waiting);
-        Assert.Equal((StatusCode.DeadlineExceeded, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+        Assert.Equal(
+            (StatusCode.DeadlineExceeded, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
         Assert.Equal(0, _state.Get("l")!.Value.Waiters);
     }
 
@@ -150,7 +157,8 @@ public sealed class LockAcquisitionTests
         Run(() => _asked.Contains(CommandKind.LockAwait));
         _stopping.Cancel();
         RpcException error = await Assert.ThrowsAsync<RpcException>(() => waiting);
-        Assert.Equal((StatusCode.Unavailable, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+        Assert.Equal(
+            (StatusCode.Unavailable, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
         Assert.Equal(1, _state.Get("l")!.Value.Waiters);
         Assert.DoesNotContain(CommandKind.LockRelease, _asked);
     }
@@ -160,7 +168,9 @@ public sealed class LockAcquisitionTests
     {
         long first = Token("first");
         int failures = 5;
-        _fails = kind => kind == CommandKind.LockAwait && failures-- > 0 ? OutcomeErrors.ToException(OutcomeStatus.Unavailable, "No leader.") : null;
+        _fails = kind => kind == CommandKind.LockAwait && failures-- > 0
+            ? OutcomeErrors.ToException(OutcomeStatus.Unavailable, "No leader.")
+            : null;
         Task<AcquireLockResponse> waiting = Start("ann", leaseMs: 10_000, waitMs: 60_000);
         Run(() => failures <= 0);
         _state.Release("l", "first", first);
@@ -190,15 +200,18 @@ public sealed class LockAcquisitionTests
 
     private Task<AcquireLockResponse> Start(string owner, long leaseMs, long? waitMs = null)
     {
-        // Without a context everything goes on where the clock is moved or a token cancelled: on the thread of the test.
+        // Without a context everything goes on where the clock is moved or a token cancelled: on the thread of the
+        // test.
         SynchronizationContext.SetSynchronizationContext(null);
-        return RunAsync(LockClaim.Of(UnaryLocks.Request("l", Durability.Persistent, owner, leaseMs, waitMs)));
+        return RunAsync(
+            LockCommandBuilder.Of(UnaryLocks.Request("l", Protos.Durability.Persistent, owner, leaseMs, waitMs)));
     }
 
-    private async Task<AcquireLockResponse> RunAsync(LockClaim claim)
+    private async Task<AcquireLockResponse> RunAsync(LockCommandBuilder commands)
     {
-        LockAcquisition acquisition = new(new LockCalls(ExecuteAsync, _time), claim, isNumbered: false, null, _caller.Token, _stopping.Token);
-        AcquireLockResponse answer = await acquisition.RunAsync(LockCalls.Encode(claim.Acquire(claim.WaitMs)));
+        LockAcquisition acquisition = new(
+            new LockExecutor(ExecuteAsync, _time), commands, isNumbered: false, null, _caller.Token, _stopping.Token);
+        AcquireLockResponse answer = await acquisition.RunAsync(LockExecutor.Encode(commands.Acquire(commands.WaitMs)));
         TellCluster();
         _atEnd = (_time.GetTimestamp(), _state.Get("l")?.Holders.SingleOrDefault());
         return answer;
@@ -210,7 +223,9 @@ public sealed class LockAcquisitionTests
         return await waiting;
     }
 
-    /// <summary>The leader: carries out at once, and never holds back; its answer takes as long as the test says.</summary>
+    /// <summary>
+    /// The leader: carries out at once, and never holds back; its answer takes as long as the test says.
+    /// </summary>
     private Task<byte[]> ExecuteAsync(ByteBuffer buffer, TimeSpan? timeLeft, CancellationToken ct)
     {
         byte[] bytes = buffer.Written.ToArray();
@@ -224,7 +239,8 @@ public sealed class LockAcquisitionTests
 
         if (ct.IsCancellationRequested)
         {
-            return Task.FromException<byte[]>(OutcomeErrors.Build(StatusCode.DeadlineExceeded, "Over.", OutcomeErrors.Unknown));
+            return Task.FromException<byte[]>(
+                OutcomeErrors.Build(StatusCode.DeadlineExceeded, "Over.", OutcomeErrors.Unknown));
         }
 
         TellCluster();
@@ -272,5 +288,6 @@ public sealed class LockAcquisitionTests
         return _state.Acquire("l", owner, leaseMs: 3_000_000).Revision;
     }
 
-    private bool Acquire(string owner, long leaseMs = 30_000) => _state.Acquire("l", owner, leaseMs).Status == OutcomeStatus.Applied;
+    private bool Acquire(string owner, long leaseMs = 30_000) =>
+        _state.Acquire("l", owner, leaseMs).Status == OutcomeStatus.Applied;
 }

@@ -1,12 +1,14 @@
 using Google.Protobuf;
 using Grpc.Core;
-using Grpc.Net.Client;
 using Kahuna.Server.Api.Protos;
-using Kahuna.Tests.Api.Grpc;
+using Protos = Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api;
 
-/// <summary>Locks as a client of any language has them, against three real nodes, through the leader and through a node that forwards.</summary>
+/// <summary>
+/// Locks as a client of any language has them, against three real nodes, through the leader and through a node that
+/// forwards.
+/// </summary>
 [Collection(nameof(ThreeNodesCollection))]
 public sealed class LocksServiceTests(ThreeNodes nodes)
 {
@@ -23,7 +25,7 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     [InlineData(false, 2)]
     public async Task A_lock_is_granted_extended_and_released(bool throughLeader, int level)
     {
-        Durability durability = (Durability)level;
+        Protos.Durability durability = (Protos.Durability)level;
         UnaryLocks locks = throughLeader ? Leader : Follower;
         Assert.Null(await locks.GetAsync(_name, durability));
         AcquireLockRequest ann = UnaryLocks.Request(_name, durability, "ann", 200_000);
@@ -41,22 +43,31 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
         LockDescription held = (await locks.GetAsync(_name, durability))!;
         LockHolder holder = Assert.Single(held.Holders);
         Assert.Equal((_name, 1, 0, 0), (held.Resource, held.HolderCount, held.Waiting, held.Permits));
-        Assert.Equal(("ann", first.Token, LockMode.Exclusive, "a note"), (holder.Owner, holder.Token, holder.Mode, holder.Note.ToStringUtf8()));
+        Assert.Equal(
+            ("ann", first.Token, Protos.LockMode.Exclusive, "a note"),
+            (holder.Owner, holder.Token, holder.Mode, holder.Note.ToStringUtf8()));
         Assert.InRange(holder.RemainingLeaseMs, 100_000, 200_000);
 
-        ExtendLockRequest extend = new() { Resource = _name, Durability = durability, Owner = "ann", Token = first.Token, LeaseMs = 600_000 };
+        ExtendLockRequest extend =
+            new() { Resource = _name, Durability = durability, Owner = "ann", Token = first.Token, LeaseMs = 600_000 };
         ExtendLockResponse extended = await locks.ExtendAsync(extend);
         Assert.True(extended.Extended);
         Assert.InRange(extended.RemainingLeaseMs, 500_000, extended.LeaseMsFromCall);
         extend.Owner = "bob";
         Assert.Equal(new ExtendLockResponse { HolderToken = first.Token }, await locks.ExtendAsync(extend));
 
-        Assert.Equal(new ReleaseLockResponse { HolderToken = first.Token }, await locks.ReleaseAsync(_name, durability, "bob", first.Token));
-        Assert.Equal(new ReleaseLockResponse { HolderToken = first.Token }, await locks.ReleaseAsync(_name, durability, "ann", first.Token + 1));
+        Assert.Equal(
+            new ReleaseLockResponse { HolderToken = first.Token },
+            await locks.ReleaseAsync(_name, durability, "bob", first.Token));
+        Assert.Equal(
+            new ReleaseLockResponse { HolderToken = first.Token },
+            await locks.ReleaseAsync(_name, durability, "ann", first.Token + 1));
         Assert.True((await locks.ReleaseAsync(_name, durability, "ann", first.Token)).Released);
         AcquireLockResponse second = await locks.AcquireAsync(UnaryLocks.Request(_name, durability, "bob"));
         Assert.True(second.Token > first.Token);
-        Assert.Equal(new ReleaseLockResponse { HolderToken = second.Token }, await locks.ReleaseAsync(_name, durability, "ann", first.Token));
+        Assert.Equal(
+            new ReleaseLockResponse { HolderToken = second.Token },
+            await locks.ReleaseAsync(_name, durability, "ann", first.Token));
         Assert.True((await locks.ReleaseAsync(_name, durability, "bob", second.Token)).Released);
         extend.Owner = "bob";
         extend.Token = second.Token;
@@ -70,7 +81,7 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     [InlineData(false, 2)]
     public async Task Who_waits_gets_the_lock_in_turn(bool throughLeader, int level)
     {
-        Durability durability = (Durability)level;
+        Protos.Durability durability = (Protos.Durability)level;
         AcquireLockResponse first = await Leader.AcquireAsync(UnaryLocks.Request(_name, durability, "first"));
         List<Task<AcquireLockResponse>> waiting = [];
         for (int i = 0; i < 5; i++)
@@ -103,33 +114,40 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     public async Task Who_goes_away_leaves_the_queue(bool throughLeader)
     {
         UnaryLocks locks = throughLeader ? Leader : Follower;
-        AcquireLockResponse first = await Leader.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "first"));
+        AcquireLockResponse first = await Leader.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "first"));
         using CancellationTokenSource gone = new();
-        Task<AcquireLockResponse> cancelled = locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "cancelled", waitMs: 230_000), ct: gone.Token);
-        await Leader.UntilWaitingAsync(_name, Durability.Persistent, 1);
-        Task<AcquireLockResponse> patient = locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "patient", waitMs: 230_000));
-        await Leader.UntilWaitingAsync(_name, Durability.Persistent, 2);
+        Task<AcquireLockResponse> cancelled = locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "cancelled", waitMs: 230_000), ct: gone.Token);
+        await Leader.UntilWaitingAsync(_name, Protos.Durability.Persistent, 1);
+        Task<AcquireLockResponse> patient = locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "patient", waitMs: 230_000));
+        await Leader.UntilWaitingAsync(_name, Protos.Durability.Persistent, 2);
         Task<AcquireLockResponse> late = await LateAsync(locks, 3);
 
         await gone.CancelAsync();
         Assert.Equal(StatusCode.Cancelled, (await Assert.ThrowsAsync<RpcException>(() => cancelled)).StatusCode);
         RpcException deadline = await Assert.ThrowsAsync<RpcException>(() => late);
         Assert.Equal(StatusCode.DeadlineExceeded, deadline.StatusCode);
-        await Leader.UntilWaitingAsync(_name, Durability.Persistent, 1);
+        await Leader.UntilWaitingAsync(_name, Protos.Durability.Persistent, 1);
         Assert.False(patient.IsCompleted);
-        await Leader.ReleaseAsync(_name, Durability.Persistent, "first", first.Token);
+        await Leader.ReleaseAsync(_name, Protos.Durability.Persistent, "first", first.Token);
         Assert.True((await patient).Granted);
     }
 
-    /// <summary>A call that was seen among so many that wait, and that its deadline ends; a slow machine needs a longer one to see it there.</summary>
+    /// <summary>
+    /// A call that was seen among so many that wait, and that its deadline ends; a slow machine needs a longer one to
+    /// see it there.
+    /// </summary>
     private async Task<Task<AcquireLockResponse>> LateAsync(UnaryLocks locks, int waiting)
     {
         for (TimeSpan deadline = TimeSpan.FromSeconds(2); deadline < LastNet.Span; deadline *= 3)
         {
-            Task<AcquireLockResponse> late = locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "late", waitMs: 230_000), deadline: deadline);
+            Task<AcquireLockResponse> late = locks.AcquireAsync(
+                UnaryLocks.Request(_name, Protos.Durability.Persistent, "late", waitMs: 230_000), deadline: deadline);
             while (!late.IsCompleted)
             {
-                if ((await Leader.GetAsync(_name, Durability.Persistent))!.Waiting == waiting)
+                if ((await Leader.GetAsync(_name, Protos.Durability.Persistent))!.Waiting == waiting)
                 {
                     return late;
                 }
@@ -147,13 +165,17 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     public async Task A_wait_ends_and_a_lease_ends(bool throughLeader)
     {
         UnaryLocks locks = throughLeader ? Leader : Follower;
-        AcquireLockResponse first = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "first"));
-        AcquireLockResponse over = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "short", waitMs: 300));
+        AcquireLockResponse first = await locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "first"));
+        AcquireLockResponse over = await locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "short", waitMs: 300));
         Assert.Equal(new AcquireLockResponse { HolderToken = first.Token }, over);
-        Assert.Equal(0, (await Leader.GetAsync(_name, Durability.Persistent))!.Waiting);
-        await Leader.ReleaseAsync(_name, Durability.Persistent, "first", first.Token);
-        AcquireLockResponse left = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "left", leaseMs: 1_500));
-        AcquireLockResponse next = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "next", leaseMs: 200_000, waitMs: 230_000));
+        Assert.Equal(0, (await Leader.GetAsync(_name, Protos.Durability.Persistent))!.Waiting);
+        await Leader.ReleaseAsync(_name, Protos.Durability.Persistent, "first", first.Token);
+        AcquireLockResponse left = await locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "left", leaseMs: 1_500));
+        AcquireLockResponse next = await locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "next", leaseMs: 200_000, waitMs: 230_000));
         Assert.True(left.Granted && next.Granted && next.Token > left.Token);
         Assert.InRange(next.RemainingLeaseMs, 1, 200_000);
     }
@@ -161,28 +183,43 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     [Fact]
     public async Task Readers_share_and_a_semaphore_has_so_many_permits()
     {
-        AcquireLockRequest Shared(string owner) => new(UnaryLocks.Request(_name, Durability.Ephemeral, owner)) { Mode = LockMode.Shared };
+        AcquireLockRequest Shared(string owner) =>
+            new(UnaryLocks.Request(_name, Protos.Durability.Ephemeral, owner)) { Mode = Protos.LockMode.Shared };
         AcquireLockResponse one = await Leader.AcquireAsync(Shared("one"));
         AcquireLockResponse two = await Follower.AcquireAsync(Shared("two"));
         Assert.True(one.Granted && two.Granted);
-        Assert.Equal(one.Token, (await Leader.AcquireAsync(UnaryLocks.Request(_name, Durability.Ephemeral, "writer"))).HolderToken);
-        Assert.Equal(["one", "two"], (await Follower.GetAsync(_name, Durability.Ephemeral))!.Holders.Select(holder => holder.Owner));
+        Assert.Equal(
+            one.Token,
+            (await Leader.AcquireAsync(UnaryLocks.Request(_name, Protos.Durability.Ephemeral, "writer"))).HolderToken);
+        Assert.Equal(
+            ["one", "two"],
+            (await Follower.GetAsync(_name, Protos.Durability.Ephemeral))!.Holders.Select(holder => holder.Owner));
 
-        AcquireLockRequest Permit(string owner, int permits) => new(UnaryLocks.Request($"{_name}/s", Durability.Ephemeral, owner)) { Mode = LockMode.Permit, Permits = permits };
+        AcquireLockRequest Permit(string owner, int permits) =>
+            new(UnaryLocks.Request($"{_name}/s", Protos.Durability.Ephemeral, owner))
+            {
+                Mode = Protos.LockMode.Permit,
+                Permits = permits,
+            };
         Assert.True((await Leader.AcquireAsync(Permit("one", 2))).Granted);
         Assert.True((await Follower.AcquireAsync(Permit("two", 2))).Granted);
         Assert.False((await Follower.AcquireAsync(Permit("three", 2))).Granted);
-        Assert.Equal(2, (await Leader.GetAsync($"{_name}/s", Durability.Ephemeral))!.Permits);
+        Assert.Equal(2, (await Leader.GetAsync($"{_name}/s", Protos.Durability.Ephemeral))!.Permits);
         foreach ((UnaryLocks locks, AcquireLockRequest request, string words) in new[]
         {
             (Leader, Permit("three", 3), "a semaphore of 2 permits"),
-            (Follower, UnaryLocks.Request($"{_name}/s", Durability.Ephemeral, "three"), "a semaphore of 2 permits"),
-            (Leader, UnaryLocks.Request(_name, Durability.Ephemeral, "one"), "in another mode"),
-            (Follower, new AcquireLockRequest(Permit("three", 3)) { Resource = _name }, "no semaphore"),
+            (
+                Follower,
+                UnaryLocks.Request($"{_name}/s", Protos.Durability.Ephemeral, "three"),
+                "a semaphore of 2 permits"),
+            (Leader, UnaryLocks.Request(_name, Protos.Durability.Ephemeral, "one"), "in another mode"),
+            (Follower, new AcquireLockRequest(Permit("three", 3)) { Resource = _name }, "not a semaphore"),
         })
         {
             RpcException error = await Assert.ThrowsAsync<RpcException>(() => locks.AcquireAsync(request));
-            Assert.Equal((StatusCode.FailedPrecondition, "did-not-happen"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+            Assert.Equal(
+                (StatusCode.FailedPrecondition, "did-not-happen"),
+                (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
             Assert.Contains(words, error.Status.Detail, StringComparison.Ordinal);
         }
     }
@@ -193,9 +230,11 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     public async Task Whoever_observes_a_lock_sees_its_next_holder(bool throughLeader)
     {
         UnaryLocks locks = throughLeader ? Leader : Follower;
-        ObserveLockRequest request = new() { Resource = _name, Durability = Durability.Persistent, HoldMs = 30_000 };
+        ObserveLockRequest request =
+            new() { Resource = _name, Durability = Protos.Durability.Persistent, HoldMs = 30_000 };
         Task<ObserveLockResponse> someone = locks.ObserveAsync(request);
-        AcquireLockResponse ann = await Leader.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "ann"));
+        AcquireLockResponse ann = await Leader.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "ann"));
         ObserveLockResponse seen = await someone;
         Assert.Equal((ann.Token, "ann"), (seen.Token, Assert.Single(seen.Lock.Holders).Owner));
         Assert.Equal(ann.Token, (await locks.ObserveAsync(request)).Token);
@@ -204,7 +243,7 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
         Task<ObserveLockResponse> nobody = locks.ObserveAsync(request);
         Assert.Equal(ann.Token, (await locks.ObserveAsync(new ObserveLockRequest(request) { HoldMs = 200 })).Token);
         Assert.False(nobody.IsCompleted);
-        await Leader.ReleaseAsync(_name, Durability.Persistent, "ann", ann.Token);
+        await Leader.ReleaseAsync(_name, Protos.Durability.Persistent, "ann", ann.Token);
         Assert.Equal(new ObserveLockResponse(), await nobody);
     }
 
@@ -213,10 +252,11 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     [InlineData(2)]
     public async Task Lists_show_what_begins_so(int level)
     {
-        Durability durability = (Durability)level;
+        Protos.Durability durability = (Protos.Durability)level;
         for (int i = 0; i < 20; i++)
         {
-            await (i % 2 == 0 ? Leader : Follower).AcquireAsync(UnaryLocks.Request($"{_name}/{i}/x", durability, $"owner {i}"));
+            await (i % 2 == 0 ? Leader : Follower).AcquireAsync(
+                UnaryLocks.Request($"{_name}/{i}/x", durability, $"owner {i}"));
         }
 
         await Leader.AcquireAsync(UnaryLocks.Request($"{_name}x", durability, "owner"));
@@ -231,7 +271,9 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
                 request.PageToken = page.NextPageToken;
             }
             while (request.PageToken.Length > 0);
-            Assert.Equal(Enumerable.Range(0, 20).Select(i => ($"{_name}/{i}/x", $"owner {i}")).Order(), listed.Select(each => (each.Resource, each.Holders.Single().Owner)).Order());
+            Assert.Equal(
+                Enumerable.Range(0, 20).Select(i => ($"{_name}/{i}/x", $"owner {i}")).Order(),
+                listed.Select(each => (each.Resource, each.Holders.Single().Owner)).Order());
         }
     }
 
@@ -242,31 +284,45 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     {
         UnaryLocks locks = throughLeader ? Leader : Follower;
         ulong session = (ulong)Random.Shared.NextInt64(1, long.MaxValue - 1);
-        AcquireLockRequest acquire = UnaryLocks.Request(_name, Durability.Persistent, "ann", 200_000);
+        AcquireLockRequest acquire = UnaryLocks.Request(_name, Protos.Durability.Persistent, "ann", 200_000);
         AcquireLockResponse first = await locks.AcquireAsync(acquire, UnaryLocks.Numbered(session, 1));
         AcquireLockResponse again = await Leader.AcquireAsync(acquire, UnaryLocks.Numbered(session, 1));
         Assert.True(first.Granted && again.Granted);
         Assert.Equal(first.Token, again.Token);
         Assert.InRange(again.RemainingLeaseMs, 100_000, 200_000);
 
-        ExtendLockRequest extend = new() { Resource = _name, Durability = Durability.Persistent, Owner = "ann", Token = first.Token, LeaseMs = 500_000 };
-        Assert.InRange((await locks.ExtendAsync(extend, UnaryLocks.Numbered(session, 2))).RemainingLeaseMs, 400_000, 500_000);
-        Assert.InRange((await Leader.ExtendAsync(extend, UnaryLocks.Numbered(session, 2))).RemainingLeaseMs, 400_000, 500_000);
-        Assert.True((await locks.ReleaseAsync(_name, Durability.Persistent, "ann", first.Token, UnaryLocks.Numbered(session, 3))).Released);
-        Assert.True((await Leader.ReleaseAsync(_name, Durability.Persistent, "ann", first.Token, UnaryLocks.Numbered(session, 3))).Released);
+        ExtendLockRequest extend = new()
+        {
+            Resource = _name,
+            Durability = Protos.Durability.Persistent,
+            Owner = "ann",
+            Token = first.Token,
+            LeaseMs = 500_000,
+        };
+        Assert.InRange(
+            (await locks.ExtendAsync(extend, UnaryLocks.Numbered(session, 2))).RemainingLeaseMs, 400_000, 500_000);
+        Assert.InRange(
+            (await Leader.ExtendAsync(extend, UnaryLocks.Numbered(session, 2))).RemainingLeaseMs, 400_000, 500_000);
+        Assert.True(
+            (await locks.ReleaseAsync(
+                _name, Protos.Durability.Persistent, "ann", first.Token, UnaryLocks.Numbered(session, 3))).Released);
+        Assert.True(
+            (await Leader.ReleaseAsync(
+                _name, Protos.Durability.Persistent, "ann", first.Token, UnaryLocks.Numbered(session, 3))).Released);
 
         // What it did is over, and is not done again.
         Assert.Equal(new AcquireLockResponse(), await locks.AcquireAsync(acquire, UnaryLocks.Numbered(session, 1)));
         Assert.Equal(new ExtendLockResponse(), await locks.ExtendAsync(extend, UnaryLocks.Numbered(session, 2)));
-        Assert.Null(await Leader.GetAsync(_name, Durability.Persistent));
+        Assert.Null(await Leader.GetAsync(_name, Protos.Durability.Persistent));
 
         // Two copies of a call that waits are one claim.
-        AcquireLockResponse bob = await locks.AcquireAsync(UnaryLocks.Request(_name, Durability.Persistent, "bob"));
-        AcquireLockRequest waits = UnaryLocks.Request(_name, Durability.Persistent, "ann", waitMs: 230_000);
+        AcquireLockResponse bob = await locks.AcquireAsync(
+            UnaryLocks.Request(_name, Protos.Durability.Persistent, "bob"));
+        AcquireLockRequest waits = UnaryLocks.Request(_name, Protos.Durability.Persistent, "ann", waitMs: 230_000);
         Task<AcquireLockResponse> one = locks.AcquireAsync(waits, UnaryLocks.Numbered(session, 4));
         Task<AcquireLockResponse> other = Leader.AcquireAsync(waits, UnaryLocks.Numbered(session, 4));
-        await Leader.UntilWaitingAsync(_name, Durability.Persistent, 1);
-        await Leader.ReleaseAsync(_name, Durability.Persistent, "bob", bob.Token);
+        await Leader.UntilWaitingAsync(_name, Protos.Durability.Persistent, 1);
+        await Leader.ReleaseAsync(_name, Protos.Durability.Persistent, "bob", bob.Token);
         Assert.Equal((await one).Token, (await other).Token);
         Assert.True((await one).Token > bob.Token);
     }
@@ -277,7 +333,7 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
     [InlineData(2, true)]
     public async Task A_claim_outlives_the_node_that_its_caller_waits_at(int level, bool throughLeader)
     {
-        Durability durability = (Durability)level;
+        Protos.Durability durability = (Protos.Durability)level;
         ThreeNodes own = new();
         await own.InitializeAsync();
         try
@@ -292,7 +348,8 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
             // A node that waited for its callers would cut the call at its own end, and not answer it.
             await own.Cluster.Nodes[stopping].DisposeAsync();
             RpcException error = await Assert.ThrowsAsync<RpcException>(() => waiting);
-            Assert.Equal((StatusCode.Unavailable, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
+            Assert.Equal(
+                (StatusCode.Unavailable, "unknown"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
 
             Assert.Equal(1, (await other.GetAsync(_name, durability))!.Waiting);
             Task<AcquireLockResponse> again = other.AcquireAsync(wants);
@@ -313,66 +370,9 @@ public sealed class LocksServiceTests(ThreeNodes nodes)
         {
             UnaryLocks locks = throughLeader ? Leader : Follower;
             long leaseMs = throughLeader ? 2_000_000 : 3_000_000;
-            AcquireLockResponse granted = await locks.AcquireAsync(UnaryLocks.Request($"{_name}/{throughLeader}", Durability.Ephemeral, "ann", leaseMs));
+            AcquireLockResponse granted = await locks.AcquireAsync(
+                UnaryLocks.Request($"{_name}/{throughLeader}", Protos.Durability.Ephemeral, "ann", leaseMs));
             Assert.InRange(granted.RemainingLeaseMs, leaseMs - 200_000, leaseMs);
         }
     }
-
-    [Theory]
-    [InlineData(1, true)]
-    [InlineData(1, false)]
-    [InlineData(2, false)]
-    public async Task A_fenced_write_counts_while_its_token_has_the_lock(int level, bool throughLeader)
-    {
-        Durability durability = (Durability)level;
-        AcquireLockResponse ann = await Leader.AcquireAsync(UnaryLocks.Request($"{_name}/lock", durability, "ann"));
-        Fence fence = new() { Resource = $"{_name}/lock", Token = ann.Token };
-        GrpcChannel channel = throughLeader ? nodes.Leader : nodes.Follower;
-        SetKeyValueRequest set = new() { Key = $"{_name}/n", Durability = durability, Value = new Value { Data = ByteString.CopyFromUtf8("7") }, Fence = fence };
-        Conditions seven = new() { IfValue = new Value { Data = ByteString.CopyFromUtf8("7") } };
-        IncrementKeyValueRequest increment = new() { Key = $"{_name}/n", Durability = durability, Amount = 1, Fence = fence };
-        ExtendKeyValueRequest extend = new() { Key = $"{_name}/n", Durability = durability, TtlMs = 60_000, Conditions = seven, Fence = fence };
-        DeleteKeyValueRequest delete = new() { Key = $"{_name}/n", Durability = durability, Fence = fence };
-        Task<SetKeyValueResponse> SetAsync() => CallAsync(channel, "SetKeyValue", set, SetKeyValueResponse.Parser);
-        Assert.True((await SetAsync()).Set);
-        set.Conditions = seven;
-        Assert.True((await SetAsync()).Set);
-        Assert.True((await CallAsync(channel, "ExtendKeyValue", extend, ExtendKeyValueResponse.Parser)).Extended);
-        Assert.Equal(8, (await CallAsync(channel, "IncrementKeyValue", increment, IncrementKeyValueResponse.Parser)).Value);
-
-        await Leader.ReleaseAsync($"{_name}/lock", durability, "ann", ann.Token);
-        await RefusedAsync(SetAsync, StatusCode.FailedPrecondition, "which nobody has");
-        AcquireLockResponse bob = await Leader.AcquireAsync(UnaryLocks.Request($"{_name}/lock", durability, "bob"));
-        string words = $"token {bob.Token} does";
-        await RefusedAsync(SetAsync, StatusCode.FailedPrecondition, words);
-        await RefusedAsync(() => CallAsync(channel, "ExtendKeyValue", extend, ExtendKeyValueResponse.Parser), StatusCode.FailedPrecondition, words);
-        await RefusedAsync(() => CallAsync(channel, "IncrementKeyValue", increment, IncrementKeyValueResponse.Parser), StatusCode.FailedPrecondition, words);
-        await RefusedAsync(() => CallAsync(channel, "DeleteKeyValue", delete, DeleteKeyValueResponse.Parser), StatusCode.FailedPrecondition, words);
-        delete.Fence = new Fence(fence) { Token = bob.Token };
-        Assert.True((await CallAsync(channel, "DeleteKeyValue", delete, DeleteKeyValueResponse.Parser)).Deleted);
-
-        foreach ((Fence bad, string says) in new[]
-        {
-            (new Fence { Resource = "other/lock", Token = 1 }, "another bucket"),
-            (new Fence { Resource = $"{_name}/lock" }, "fence token is 0"),
-            (new Fence { Token = 1 }, "fence resource is 0 bytes"),
-            (new Fence { Resource = new string('n', 70_000), Token = 1 }, "fence resource is 70,000 bytes"),
-        })
-        {
-            set.Fence = bad;
-            await RefusedAsync(SetAsync, StatusCode.InvalidArgument, says);
-        }
-    }
-
-    private static async Task RefusedAsync<T>(Func<Task<T>> call, StatusCode code, string words)
-    {
-        RpcException error = await Assert.ThrowsAsync<RpcException>(call);
-        Assert.Equal((code, "did-not-happen"), (error.StatusCode, error.Trailers.GetValue("kahuna-outcome")));
-        Assert.Contains(words, error.Status.Detail, StringComparison.Ordinal);
-    }
-
-    private static Task<TReply> CallAsync<TRequest, TReply>(GrpcChannel channel, string method, TRequest request, MessageParser<TReply> parser)
-        where TRequest : IMessage<TRequest>
-        where TReply : class, IMessage<TReply> =>
-        channel.UnaryAsync($"/kahuna.v1.KeyValues/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4)));
 }

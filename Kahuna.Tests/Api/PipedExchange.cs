@@ -2,31 +2,34 @@ using System.Buffers.Binary;
 using System.IO.Pipelines;
 using Grpc.Core;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.Extensions.Logging.Abstractions;
-using Frame = Kahuna.Client.Wire.Frames.Frame;
-using WireFrame = Kahuna.Client.Wire.Protos.Frame;
+using Frame = Kahuna.Wire.Frames.Frame;
+using WireFrame = Kahuna.Wire.Protos.Frame;
 
 namespace Kahuna.Tests.Api;
 
 /// <summary>
-/// The shipped exchange between two pipes. The server runs on the thread that sends, so a send returns when the server waits for something. The pipe of answers is full with
-/// its first byte: what is written into it has left when the test has read it. Owned by one test.
+/// The shipped exchange between two pipes. The server runs on the thread that sends, so a send returns when the server
+/// waits for something. The pipe of answers is full with its first byte: what is written into it has left when the test
+/// has read it. Owned by one test.
 /// </summary>
 internal sealed class PipedExchange : IDisposable
 {
     private const string Path = "/kahuna.v1.Cluster/Exchange";
 
-    private readonly Pipe _requests = new(new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
-    private readonly Pipe _answers = new(new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
+    private readonly Pipe _requests = new(
+        new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
+    private readonly Pipe _answers = new(
+        new PipeOptions(null, PipeScheduler.Inline, PipeScheduler.Inline, 1, 1, useSynchronizationContext: false));
     private readonly FrameReader _frames = new();
     private readonly Stream _reader;
 
@@ -40,7 +43,8 @@ internal sealed class PipedExchange : IDisposable
         http.Request.Method = HttpMethods.Post;
         http.Request.Path = Path;
         http.Request.ContentType = "application/grpc";
-        Served = ServeAsync(service, new GuardedCall(http, options, MethodType.DuplexStreaming, null, NullLogger.Instance));
+        Served = ServeAsync(
+            service, new GuardedCall(http, options, MethodType.DuplexStreaming, null, NullLogger.Instance));
     }
 
     /// <summary>Ends with the stream.</summary>
@@ -58,7 +62,10 @@ internal sealed class PipedExchange : IDisposable
         await sent;
     }
 
-    /// <summary>Sends one frame of the same request again and again; the task completes when the server has taken the frame and asks for the next.</summary>
+    /// <summary>
+    /// Sends one frame of the same request again and again; the task completes when the server has taken the frame and
+    /// asks for the next.
+    /// </summary>
     public Task SendAsync(int count, uint waitMs, in Command command)
     {
         ByteBuffer frame = ByteBuffer.Rent();
@@ -103,8 +110,9 @@ internal sealed class PipedExchange : IDisposable
 
     private static async Task ServeAsync(ClusterService service, GuardedCall call)
     {
-        Task served = new CallInterceptor().DuplexStreamingServerHandler<WireFrame, WireFrame>(null!, null!, new TestCallContext(call.Http), service.Exchange);
-        call.Watch();
+        Task served = new CallInterceptor().DuplexStreamingServerHandler<WireFrame, WireFrame>(
+            null!, null!, new TestCallContext(call.Http), service.Exchange);
+        call.StartTimer();
         try
         {
             await served;
@@ -167,6 +175,8 @@ internal sealed class PipedExchange : IDisposable
 
         public Task CompleteAsync() => Task.CompletedTask;
 
-        public Task SendFileAsync(string path, long offset, long? count, CancellationToken cancellationToken = default) => throw new NotSupportedException();
+        public Task SendFileAsync(
+            string path, long offset, long? count, CancellationToken cancellationToken = default) =>
+            throw new NotSupportedException();
     }
 }

@@ -5,7 +5,6 @@ using Kahuna.Client.Sequences;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc;
 using SequenceDescription = Kahuna.Client.Sequences.SequenceDescription;
-using Sequences = Kahuna.Client.Sequences.Sequences;
 
 namespace Kahuna.Tests.Api;
 
@@ -38,21 +37,32 @@ public sealed class SequencesTests(ThreeNodes nodes)
         });
         Assert.Equal(Enumerable.Range(1, values.Count).Select(i => (long)i), values.Order());
         Assert.Equal(values.Count + 1, await client.Sequences.NextAsync(_name));
-        Assert.Equal(new SequenceDescription(_name, 1, 1, 1, long.MaxValue, false, values.Count + 1), await client.Sequences.GetAsync(_name));
+        Assert.Equal(
+            new SequenceDescription(_name, 1, 1, 1, long.MaxValue, false, values.Count + 1),
+            await client.Sequences.GetAsync(_name));
     }
 
     [Fact]
     public async Task What_cannot_be_is_said_clearly()
     {
         await using KahunaClient client = Connect();
-        Sequences sequences = client.Sequences;
+        SequenceClient sequences = client.Sequences;
         await FailsAsync(sequences.NextAsync(_name), KahunaErrorCode.SequenceNotFound, "create it first");
         Assert.Null(await sequences.GetAsync(_name));
         Assert.False(await sequences.DeleteAsync(_name));
         Assert.False(await sequences.UpdateAsync(_name, new SequenceChange { Increment = 2 }));
-        await FailsAsync(sequences.CreateAsync(_name, new SequenceDefinition { Increment = 0 }), KahunaErrorCode.InvalidArgument, "increment is 0");
-        await FailsAsync(sequences.CreateAsync(_name, new SequenceDefinition { Min = 5, Max = 4 }), KahunaErrorCode.InvalidArgument, "min is 5, which is above max, 4");
-        await FailsAsync(sequences.CreateAsync(_name, new SequenceDefinition { Initial = 11, Max = 10 }), KahunaErrorCode.InvalidArgument, "initial is 11; it must be between min, 1, and max, 10");
+        await FailsAsync(
+            sequences.CreateAsync(_name, new SequenceDefinition { Increment = 0 }),
+            KahunaErrorCode.InvalidArgument,
+            "increment is 0");
+        await FailsAsync(
+            sequences.CreateAsync(_name, new SequenceDefinition { Min = 5, Max = 4 }),
+            KahunaErrorCode.InvalidArgument,
+            "min is 5, which is above max, 4");
+        await FailsAsync(
+            sequences.CreateAsync(_name, new SequenceDefinition { Initial = 11, Max = 10 }),
+            KahunaErrorCode.InvalidArgument,
+            "initial is 11; it must be between min, 1, and max, 10");
         await FailsAsync(sequences.CreateAsync(new string('n', 1025)), KahunaErrorCode.InvalidArgument, "1,025 bytes");
         await FailsAsync(sequences.CreateAsync(""), KahunaErrorCode.InvalidArgument, "name is empty");
         await FailsAsync(sequences.CreateAsync("__kahuna/x"), KahunaErrorCode.InvalidArgument, "reserved");
@@ -60,14 +70,23 @@ public sealed class SequencesTests(ThreeNodes nodes)
         await FailsAsync(sequences.ReserveAsync(_name, 0), KahunaErrorCode.InvalidArgument, "count is 0");
         await FailsAsync(sequences.ReserveAsync(_name, -1), KahunaErrorCode.InvalidArgument, "count is -1");
         await FailsAsync(sequences.ReserveAsync(_name, 4), KahunaErrorCode.SequenceExhausted, "only 3 values");
-        await FailsAsync(sequences.ReserveAsync(_name, long.MaxValue), KahunaErrorCode.SequenceExhausted, "only 3 values");
+        await FailsAsync(
+            sequences.ReserveAsync(_name, long.MaxValue), KahunaErrorCode.SequenceExhausted, "only 3 values");
         await sequences.ReserveAsync(_name, 3);
         await FailsAsync(sequences.NextAsync(_name), KahunaErrorCode.SequenceExhausted, "no value");
-        await FailsAsync(sequences.UpdateAsync(_name, new SequenceChange { Max = 2 }), KahunaErrorCode.InvalidArgument, "is at 3");
-        await FailsAsync(sequences.UpdateAsync(_name, new SequenceChange()), KahunaErrorCode.InvalidArgument, "nothing is changed");
-        await FailsAsync(sequences.NextAsync(_name, new SequenceOptions { IdempotencyKey = "" }), KahunaErrorCode.InvalidArgument, "0 bytes");
-        await Assert.ThrowsAsync<ArgumentException>(() => sequences.NextAsync(_name, new SequenceOptions { IdempotencyKey = "k", Mode = SequenceMode.Fast }).AsTask());
-        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(() => sequences.NextAsync(_name, new SequenceOptions { BlockSize = 1, Mode = SequenceMode.Fast }).AsTask());
+        await FailsAsync(
+            sequences.UpdateAsync(_name, new SequenceChange { Max = 2 }), KahunaErrorCode.InvalidArgument, "is at 3");
+        await FailsAsync(
+            sequences.UpdateAsync(_name, new SequenceChange()), KahunaErrorCode.InvalidArgument, "nothing is changed");
+        await FailsAsync(
+            sequences.NextAsync(_name, new SequenceOptions { IdempotencyKey = "" }),
+            KahunaErrorCode.InvalidArgument,
+            "0 bytes");
+        await Assert.ThrowsAsync<ArgumentException>(() =>
+            sequences.NextAsync(
+                _name, new SequenceOptions { IdempotencyKey = "k", Mode = SequenceMode.Fast }).AsTask());
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(
+            () => sequences.NextAsync(_name, new SequenceOptions { BlockSize = 1, Mode = SequenceMode.Fast }).AsTask());
 
         string longest = new string('n', 1024 - _name.Length) + _name;
         Assert.True(await sequences.CreateAsync(longest));
@@ -84,10 +103,16 @@ public sealed class SequencesTests(ThreeNodes nodes)
         SequenceRange first = await one.Sequences.ReserveAsync(_name, 5, key);
         Assert.Equal(6, await other.Sequences.NextAsync(_name));
         Assert.Equal(first, await other.Sequences.ReserveAsync(_name, 5, key));
-        await FailsAsync(other.Sequences.ReserveAsync(_name, 4, key), KahunaErrorCode.InvalidArgument, "Another command");
+        await FailsAsync(
+            other.Sequences.ReserveAsync(_name, 4, key), KahunaErrorCode.InvalidArgument, "Another command");
         foreach (bool throughLeader in new[] { true, false })
         {
-            ReserveSequenceRangeResponse unary = await UnaryAsync("ReserveSequenceRange", new ReserveSequenceRangeRequest { Name = _name, Count = 5 }, ReserveSequenceRangeResponse.Parser, throughLeader, "order 17");
+            ReserveSequenceRangeResponse unary = await UnaryAsync(
+                "ReserveSequenceRange",
+                new ReserveSequenceRangeRequest { Name = _name, Count = 5 },
+                ReserveSequenceRangeResponse.Parser,
+                throughLeader,
+                "order 17");
             Assert.Equal((first.First, first.Last), (unary.First, unary.Last));
         }
 
@@ -114,7 +139,8 @@ public sealed class SequencesTests(ThreeNodes nodes)
         Assert.Equal(2_000, values.Distinct().Count());
         Assert.All(values, value => Assert.Equal(1, value % 3));
         Assert.InRange((await one.Sequences.GetAsync(_name))!.Latest!.Value, values.Max(), values.Max() + (3 * 20 * 6));
-        await FailsAsync(one.Sequences.NextAsync(_name + "none", fast), KahunaErrorCode.SequenceNotFound, "create it first");
+        await FailsAsync(
+            one.Sequences.NextAsync(_name + "none", fast), KahunaErrorCode.SequenceNotFound, "create it first");
     }
 
     [Theory]
@@ -137,7 +163,7 @@ public sealed class SequencesTests(ThreeNodes nodes)
             await Parallel.ForEachAsync(Enumerable.Range(0, callers), async (caller, ct) =>
             {
                 // Each client has to reach the end by itself: what is left in the block of another one is not for it.
-                Sequences sequences = (caller % 2 == 0 ? one : other).Sequences;
+                SequenceClient sequences = (caller % 2 == 0 ? one : other).Sequences;
                 try
                 {
                     while (true)
@@ -151,7 +177,9 @@ public sealed class SequencesTests(ThreeNodes nodes)
                     Assert.Contains("no value", failure.Message, StringComparison.Ordinal);
                 }
             });
-            IEnumerable<long> all = increment > 0 ? Values(1, max, increment) : Values(1 + ((max - 1) % -increment), max, -increment);
+            IEnumerable<long> all = increment > 0
+                ? Values(1, max, increment)
+                : Values(1 + ((max - 1) % -increment), max, -increment);
             Assert.Equal(all, values.Order());
         }
 
@@ -182,46 +210,78 @@ public sealed class SequencesTests(ThreeNodes nodes)
         await using KahunaClient client = Connect();
         for (int i = 0; i < 20; i++)
         {
-            CreateSequenceRequest request = new() { Name = $"{_name}/{i}/x", Increment = -1, Max = i, Cycle = i % 2 == 0 };
-            Assert.True((await UnaryAsync("CreateSequence", request, CreateSequenceResponse.Parser, i % 2 == 0)).Created);
+            CreateSequenceRequest request =
+                new() { Name = $"{_name}/{i}/x", Increment = -1, Max = i, Cycle = i % 2 == 0 };
+            Assert.True(
+                (await UnaryAsync("CreateSequence", request, CreateSequenceResponse.Parser, i % 2 == 0)).Created);
         }
 
-        Assert.Equal(7, (await UnaryAsync("NextSequenceValue", new NextSequenceValueRequest { Name = $"{_name}/7/x" }, NextSequenceValueResponse.Parser, throughLeader: false)).Value);
+        Assert.Equal(
+            7,
+            (await UnaryAsync(
+                "NextSequenceValue",
+                new NextSequenceValueRequest { Name = $"{_name}/7/x" },
+                NextSequenceValueResponse.Parser,
+                throughLeader: false)).Value);
         List<SequenceDescription> listed = [];
         await foreach (SequenceDescription sequence in client.Sequences.ListAsync(_name))
         {
             listed.Add(sequence);
         }
 
-        Assert.Equal(Enumerable.Range(0, 20).Select(i => $"{_name}/{i}/x").Order(), listed.Select(sequence => sequence.Name).Order());
-        Assert.Equal(new SequenceDescription($"{_name}/7/x", 7, -1, long.MinValue, 7, false, 7), listed.Single(sequence => sequence.Name.EndsWith("/7/x", StringComparison.Ordinal)));
+        Assert.Equal(
+            Enumerable.Range(0, 20).Select(i => $"{_name}/{i}/x").Order(),
+            listed.Select(sequence => sequence.Name).Order());
+        Assert.Equal(
+            new SequenceDescription($"{_name}/7/x", 7, -1, long.MinValue, 7, false, 7),
+            listed.Single(sequence => sequence.Name.EndsWith("/7/x", StringComparison.Ordinal)));
 
         List<string> names = [];
         string token = "";
         do
         {
-            ListSequencesResponse page = await UnaryAsync("ListSequences", new ListSequencesRequest { Prefix = _name, PageToken = token }, ListSequencesResponse.Parser);
+            ListSequencesResponse page = await UnaryAsync(
+                "ListSequences",
+                new ListSequencesRequest { Prefix = _name, PageToken = token },
+                ListSequencesResponse.Parser);
             names.AddRange(page.Sequences.Select(sequence => sequence.Name));
             token = page.NextPageToken;
         }
         while (token.Length > 0);
         Assert.Equal(20, names.Distinct().Count());
 
-        Assert.True((await UnaryAsync("UpdateSequence", new UpdateSequenceRequest { Name = $"{_name}/7/x", Increment = 1, Max = 9 }, UpdateSequenceResponse.Parser)).Updated);
-        GetSequenceResponse got = await UnaryAsync("GetSequence", new GetSequenceRequest { Name = $"{_name}/7/x" }, GetSequenceResponse.Parser);
+        Assert.True(
+            (await UnaryAsync(
+                "UpdateSequence",
+                new UpdateSequenceRequest { Name = $"{_name}/7/x", Increment = 1, Max = 9 },
+                UpdateSequenceResponse.Parser)).Updated);
+        GetSequenceResponse got = await UnaryAsync(
+            "GetSequence", new GetSequenceRequest { Name = $"{_name}/7/x" }, GetSequenceResponse.Parser);
         Assert.Equal((1L, 9L, 7L), (got.Sequence.Increment, got.Sequence.Max, got.Sequence.Latest));
-        Assert.True((await UnaryAsync("DeleteSequence", new DeleteSequenceRequest { Name = $"{_name}/7/x" }, DeleteSequenceResponse.Parser)).Deleted);
-        Assert.Null((await UnaryAsync("GetSequence", new GetSequenceRequest { Name = $"{_name}/7/x" }, GetSequenceResponse.Parser)).Sequence);
+        Assert.True(
+            (await UnaryAsync(
+                "DeleteSequence",
+                new DeleteSequenceRequest { Name = $"{_name}/7/x" },
+                DeleteSequenceResponse.Parser)).Deleted);
+        Assert.Null(
+            (await UnaryAsync(
+                "GetSequence", new GetSequenceRequest { Name = $"{_name}/7/x" }, GetSequenceResponse.Parser)).Sequence);
         await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/7/x", Count = 1 }, StatusCode.NotFound);
-        await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/6/x", Count = 0 }, StatusCode.InvalidArgument);
+        await RefusedAsync(
+            new ReserveSequenceRangeRequest { Name = $"{_name}/6/x", Count = 0 }, StatusCode.InvalidArgument);
         await RefusedAsync(new ReserveSequenceRangeRequest { Name = "", Count = 1 }, StatusCode.InvalidArgument);
-        await UnaryAsync("CreateSequence", new CreateSequenceRequest { Name = $"{_name}/end", Max = 2 }, CreateSequenceResponse.Parser);
+        await UnaryAsync(
+            "CreateSequence",
+            new CreateSequenceRequest { Name = $"{_name}/end", Max = 2 },
+            CreateSequenceResponse.Parser);
         await RefusedAsync(new ReserveSequenceRangeRequest { Name = $"{_name}/end", Count = 3 }, StatusCode.OutOfRange);
-        RpcException token2 = await Assert.ThrowsAsync<RpcException>(() => UnaryAsync("ListSequences", new ListSequencesRequest { PageToken = "x" }, ListSequencesResponse.Parser));
+        RpcException token2 = await Assert.ThrowsAsync<RpcException>(() =>
+            UnaryAsync("ListSequences", new ListSequencesRequest { PageToken = "x" }, ListSequencesResponse.Parser));
         Assert.Equal(StatusCode.InvalidArgument, token2.StatusCode);
     }
 
-    private KahunaClient Connect() => KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
+    private KahunaClient Connect() =>
+        KahunaClient.Connect(nodes.Cluster.Endpoints, static options => options.Insecure = true);
 
     private static async Task FailsAsync<T>(ValueTask<T> call, KahunaErrorCode code, string words)
     {
@@ -233,12 +293,18 @@ public sealed class SequencesTests(ThreeNodes nodes)
 
     private async Task RefusedAsync(ReserveSequenceRangeRequest request, StatusCode code)
     {
-        RpcException error = await Assert.ThrowsAsync<RpcException>(() => UnaryAsync("ReserveSequenceRange", request, ReserveSequenceRangeResponse.Parser));
+        RpcException error = await Assert.ThrowsAsync<RpcException>(
+            () => UnaryAsync("ReserveSequenceRange", request, ReserveSequenceRangeResponse.Parser));
         Assert.Equal(code, error.StatusCode);
         Assert.Equal("did-not-happen", error.Trailers.GetValue("kahuna-outcome"));
     }
 
-    private Task<TReply> UnaryAsync<TRequest, TReply>(string method, TRequest request, Google.Protobuf.MessageParser<TReply> parser, bool throughLeader = true, string? key = null)
+    private Task<TReply> UnaryAsync<TRequest, TReply>(
+        string method,
+        TRequest request,
+        Google.Protobuf.MessageParser<TReply> parser,
+        bool throughLeader = true,
+        string? key = null)
         where TRequest : Google.Protobuf.IMessage<TRequest>
         where TReply : class, Google.Protobuf.IMessage<TReply>
     {
@@ -248,6 +314,7 @@ public sealed class SequencesTests(ThreeNodes nodes)
             headers.Add("x-kahuna-idempotency-key", key);
         }
 
-        return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync($"/kahuna.v1.Sequences/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4), headers));
+        return (throughLeader ? nodes.Leader : nodes.Follower).UnaryAsync(
+            $"/kahuna.v1.Sequences/{method}", request, parser, TestCalls.Within(TimeSpan.FromMinutes(4), headers));
     }
 }

@@ -1,7 +1,7 @@
 using Google.Protobuf;
 using Grpc.Core;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Tests.Api.Grpc;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Tests.Api;
 
@@ -16,11 +16,17 @@ public sealed class ServedMethodsTests(ThreeNodes nodes)
     [InlineData("/kahuna.test.Streams/Sink")]
     public async Task Methods_that_tests_use_are_unimplemented(string path)
     {
-        RpcException refusal = await Assert.ThrowsAsync<RpcException>(() => nodes.Leader.UnaryAsync(path, new DescribeClusterRequest(), DescribeClusterResponse.Parser)).WaitAsync(LastNet.Span);
+        RpcException refusal = await Assert.ThrowsAsync<RpcException>(
+            () => nodes.Leader.UnaryAsync(path, new DescribeClusterRequest(), DescribeClusterResponse.Parser))
+            .WaitAsync(LastNet.Span);
         Assert.Equal(StatusCode.Unimplemented, refusal.StatusCode);
     }
 
     [Fact]
     public async Task What_a_node_serves_is_implemented() =>
-        Assert.NotEmpty((await nodes.Leader.UnaryAsync("/kahuna.v1.Cluster/DescribeCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser)).ToByteArray());
+        Assert.NotEmpty(
+            (await nodes.Leader.UnaryAsync(
+                "/kahuna.v1.Cluster/DescribeCluster",
+                new DescribeClusterRequest(),
+                DescribeClusterResponse.Parser)).ToByteArray());
 }

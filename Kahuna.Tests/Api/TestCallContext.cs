@@ -37,11 +37,14 @@ internal sealed class TestCallContext(HttpContext http) : ServerCallContext
     protected override AuthContext AuthContextCore => new(null, []);
 
     /// <summary>The gRPC package finds the request under this name.</summary>
-    protected override IDictionary<object, object> UserStateCore { get; } = new Dictionary<object, object> { ["__HttpContext"] = http };
+    protected override IDictionary<object, object> UserStateCore { get; } =
+        new Dictionary<object, object> { ["__HttpContext"] = http };
 
     /// <inheritdoc/>
-    protected override ContextPropagationToken CreatePropagationTokenCore(ContextPropagationOptions? options) => throw new NotSupportedException();
+    protected override ContextPropagationToken CreatePropagationTokenCore(ContextPropagationOptions? options) =>
+        throw new NotSupportedException();
 
     /// <inheritdoc/>
-    protected override Task WriteResponseHeadersAsyncCore(Metadata responseHeaders) => http.Response.BodyWriter.FlushAsync().AsTask();
+    protected override Task WriteResponseHeadersAsyncCore(Metadata responseHeaders) =>
+        http.Response.BodyWriter.FlushAsync().AsTask();
 }

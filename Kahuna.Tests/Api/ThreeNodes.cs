@@ -46,15 +46,16 @@ public sealed class ThreeNodes : IAsyncLifetime
         await Cluster.DisposeAsync();
     }
 
-    private GrpcChannel Open(int index) => TestChannels.To(Cluster.Nodes[index].Options.Advertise, new SslClientAuthenticationOptions
-    {
-        CertificateChainPolicy = new X509ChainPolicy
+    private GrpcChannel Open(int index) =>
+        TestChannels.To(Cluster.Nodes[index].Options.Advertise, new SslClientAuthenticationOptions
         {
-            TrustMode = X509ChainTrustMode.CustomRootTrust,
-            RevocationMode = X509RevocationMode.NoCheck,
-            CustomTrustStore = { _roots[0] },
-        },
-    });
+            CertificateChainPolicy = new X509ChainPolicy
+            {
+                TrustMode = X509ChainTrustMode.CustomRootTrust,
+                RevocationMode = X509RevocationMode.NoCheck,
+                CustomTrustStore = { _roots[0] },
+            },
+        });
 }
 
 [CollectionDefinition(nameof(ThreeNodesCollection))]

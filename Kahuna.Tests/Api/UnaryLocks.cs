@@ -3,6 +3,7 @@ using Grpc.Core;
 using Grpc.Net.Client;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc;
+using Protos = Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api;
 
@@ -11,9 +12,17 @@ internal sealed class UnaryLocks(GrpcChannel channel)
 {
     private static readonly TimeSpan s_patience = LastNet.Span;
 
-    public static AcquireLockRequest Request(string resource, Durability durability, string owner, long leaseMs = 600_000, long? waitMs = null)
+    public static AcquireLockRequest Request(
+        string resource, Protos.Durability durability, string owner, long leaseMs = 600_000, long? waitMs = null)
     {
-        AcquireLockRequest request = new() { Resource = resource, Durability = durability, Owner = owner, LeaseMs = leaseMs, Mode = LockMode.Exclusive };
+        AcquireLockRequest request = new()
+        {
+            Resource = resource,
+            Durability = durability,
+            Owner = owner,
+            LeaseMs = leaseMs,
+            Mode = Protos.LockMode.Exclusive,
+        };
         if (waitMs is { } wait)
         {
             request.WaitMs = wait;
@@ -29,27 +38,39 @@ internal sealed class UnaryLocks(GrpcChannel channel)
         { "x-kahuna-sequence", sequence.ToString(System.Globalization.CultureInfo.InvariantCulture) },
     };
 
-    public Task<AcquireLockResponse> AcquireAsync(AcquireLockRequest request, Metadata? headers = null, TimeSpan? deadline = null, CancellationToken ct = default) =>
-        CallAsync("AcquireLock", request, AcquireLockResponse.Parser, TestCalls.Within(deadline ?? s_patience, headers, ct));
+    public Task<AcquireLockResponse> AcquireAsync(
+        AcquireLockRequest request,
+        Metadata? headers = null,
+        TimeSpan? deadline = null,
+        CancellationToken ct = default) =>
+        CallAsync(
+            "AcquireLock", request, AcquireLockResponse.Parser, TestCalls.Within(deadline ?? s_patience, headers, ct));
 
     public Task<ExtendLockResponse> ExtendAsync(ExtendLockRequest request, Metadata? headers = null) =>
         CallAsync("ExtendLock", request, ExtendLockResponse.Parser, TestCalls.Within(s_patience, headers));
 
-    public Task<ReleaseLockResponse> ReleaseAsync(string resource, Durability durability, string owner, long token, Metadata? headers = null) => CallAsync(
+    public Task<ReleaseLockResponse> ReleaseAsync(
+        string resource, Protos.Durability durability, string owner, long token, Metadata? headers = null) =>
+        CallAsync(
         "ReleaseLock",
         new ReleaseLockRequest { Resource = resource, Durability = durability, Owner = owner, Token = token },
         ReleaseLockResponse.Parser,
         TestCalls.Within(s_patience, headers));
 
-    public async Task<LockDescription?> GetAsync(string resource, Durability durability) =>
-        (await CallAsync("GetLock", new GetLockRequest { Resource = resource, Durability = durability }, GetLockResponse.Parser)).Lock;
+    public async Task<LockDescription?> GetAsync(string resource, Protos.Durability durability) =>
+        (await CallAsync(
+            "GetLock",
+            new GetLockRequest { Resource = resource, Durability = durability },
+            GetLockResponse.Parser)).Lock;
 
-    public Task<ListLocksResponse> ListAsync(ListLocksRequest request) => CallAsync("ListLocks", request, ListLocksResponse.Parser);
+    public Task<ListLocksResponse> ListAsync(ListLocksRequest request) =>
+        CallAsync("ListLocks", request, ListLocksResponse.Parser);
 
-    public Task<ObserveLockResponse> ObserveAsync(ObserveLockRequest request) => CallAsync("ObserveLock", request, ObserveLockResponse.Parser);
+    public Task<ObserveLockResponse> ObserveAsync(ObserveLockRequest request) =>
+        CallAsync("ObserveLock", request, ObserveLockResponse.Parser);
 
     /// <summary>Waits until so many wait for a lock.</summary>
-    public async Task UntilWaitingAsync(string resource, Durability durability, int waiting)
+    public async Task UntilWaitingAsync(string resource, Protos.Durability durability, int waiting)
     {
         long deadline = Environment.TickCount64 + (long)LastNet.Span.TotalMilliseconds;
         while ((await GetAsync(resource, durability))?.Waiting != waiting)
@@ -59,7 +80,8 @@ internal sealed class UnaryLocks(GrpcChannel channel)
         }
     }
 
-    private Task<TReply> CallAsync<TRequest, TReply>(string method, TRequest request, MessageParser<TReply> parser, CallOptions? options = null)
+    private Task<TReply> CallAsync<TRequest, TReply>(
+        string method, TRequest request, MessageParser<TReply> parser, CallOptions? options = null)
         where TRequest : IMessage<TRequest>
         where TReply : class, IMessage<TReply> =>
         channel.UnaryAsync($"/kahuna.v1.Locks/{method}", request, parser, options ?? TestCalls.Within(s_patience));

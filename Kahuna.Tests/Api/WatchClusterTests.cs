@@ -1,15 +1,17 @@
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Cluster;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.Api.Grpc;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Tests.Api;
 
-/// <summary>A change of leadership is told on the thread of a turn: a watch that ends at that moment must not harm it.</summary>
+/// <summary>
+/// A change of leadership is told on the thread of a turn: a watch that ends at that moment must not harm it.
+/// </summary>
 public sealed class WatchClusterTests
 {
     [Fact]
@@ -22,12 +24,16 @@ public sealed class WatchClusterTests
 
         // The first to hear of a change: what it does comes between the list of watchers and the call of the second.
         using IDisposable first = view.Watch(() => whileTelling?.Invoke());
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(grpc => grpc.AddService(ClusterReflection.Descriptor.Services[0], service => service
-            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", async (request, writer, context) =>
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(grpc => grpc.AddService(
+            ClusterReflection.Descriptor.Services[0],
+            service => service
+            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(
+                "WatchCluster", async (request, writer, context) =>
             {
                 try
                 {
-                    await new ClusterService(view, null!, new NodePass([]), default).WatchCluster(request, writer, context);
+                    await new ClusterService(view, null!, new NodeCredential([]), default).WatchCluster(
+                        request, writer, context);
                 }
                 finally
                 {
@@ -36,7 +42,8 @@ public sealed class WatchClusterTests
             })));
         using CancellationTokenSource cancelled = new();
         IAsyncEnumerator<DescribeClusterResponse> watch = host.Channel
-            .ServerStreamingAsync("/kahuna.v1.Cluster/WatchCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser)
+            .ServerStreamingAsync(
+                "/kahuna.v1.Cluster/WatchCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser)
             .GetAsyncEnumerator(cancelled.Token);
         Assert.True(await watch.MoveNextAsync());
         Task<bool> next = watch.MoveNextAsync().AsTask();
@@ -45,7 +52,8 @@ public sealed class WatchClusterTests
             cancelled.Cancel();
             ended.Task.Wait(TimeSpan.FromSeconds(60));
         };
-        ((ILeadershipSink)view).LeadershipChanged(0, new PartitionStatus(RaftRole.Leader, new NodeId(1), new Term(1), true, 0));
+        ((ILeadershipSink)view).LeadershipChanged(
+            0, new PartitionStatus(RaftRole.Leader, new NodeId(1), new Term(1), true, 0));
         Assert.True(ended.Task.IsCompleted);
         await Assert.ThrowsAnyAsync<Exception>(() => next);
     }

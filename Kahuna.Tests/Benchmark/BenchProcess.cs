@@ -3,7 +3,9 @@ using System.Text;
 
 namespace Kahuna.Tests.Benchmark;
 
-/// <summary>A command that runs as a process of its own, with its output kept. Owned by a test; killed with it.</summary>
+/// <summary>
+/// A command that runs as a process of its own, with its output kept. Owned by a test; killed with it.
+/// </summary>
 internal sealed class BenchProcess : IDisposable
 {
     /// <summary>No command of these tests takes longer, on any machine.</summary>
@@ -36,8 +38,11 @@ internal sealed class BenchProcess : IDisposable
     /// <summary>Starts the tool as it was built, with the arguments in <paramref name="line"/>.</summary>
     public static BenchProcess StartTool(string line) => new(new ProcessStartInfo("dotnet", Arguments(line)));
 
-    /// <summary>The tool as a terminal starts it: a shell's background job, and all that it starts, may ignore SIGINT.</summary>
-    public static BenchProcess StartToolInForeground(string line) => new(new ProcessStartInfo("env", ["--default-signal=INT", "dotnet", .. Arguments(line)]));
+    /// <summary>
+    /// The tool as a terminal starts it: a shell's background job, and all that it starts, may ignore SIGINT.
+    /// </summary>
+    public static BenchProcess StartToolInForeground(string line) =>
+        new(new ProcessStartInfo("env", ["--default-signal=INT", "dotnet", .. Arguments(line)]));
 
     public async Task<BenchOutcome> WaitAsync(TimeSpan? longest = null)
     {
@@ -48,7 +53,9 @@ internal sealed class BenchProcess : IDisposable
         }
         catch (OperationCanceledException)
         {
-            throw new TimeoutException($"{_process.StartInfo.FileName} {string.Join(' ', _process.StartInfo.ArgumentList)} did not end within {longest ?? s_limit}.\nIts output so far: {Read(_output)}\nIts errors: {Error}");
+            throw new TimeoutException(
+                $"{_process.StartInfo.FileName} {string.Join(' ', _process.StartInfo.ArgumentList)} did not end "
+                    + $"within {longest ?? s_limit}.\nIts output so far: {Read(_output)}\nIts errors: {Error}");
         }
 
         return new BenchOutcome(_process.ExitCode, Read(_output), Read(_error));
@@ -65,7 +72,10 @@ internal sealed class BenchProcess : IDisposable
     }
 
     private static string[] Arguments(string line) =>
-        [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), .. line.Split(' ', StringSplitOptions.RemoveEmptyEntries)];
+        [
+            Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"),
+            .. line.Split(' ', StringSplitOptions.RemoveEmptyEntries),
+        ];
 
     private static void Append(StringBuilder target, string? line)
     {

@@ -1,15 +1,17 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
-using Kahuna.Benchmark.Options;
+using Kahuna.Benchmark.CommandLine;
+using Kahuna.Benchmark.Workloads;
 using Kahuna.Tests.Tidy;
 using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Benchmark;
 
 /// <summary>
-/// Runs the commands of docs/benchmarking.md as written and in order: packs the tool, installs it into a home of its own, uses it. Where a
-/// command names a peer on its usual port and none is there, a small server of the tests stands in.
+/// Runs the commands of docs/benchmarking.md as written and in order: packs the tool, installs it into a home of its
+/// own, uses it. Where a command names a peer on its usual port and none is there, a small server of the tests stands
+/// in.
 /// </summary>
 public sealed class BenchmarkingPageTests(ITestOutputHelper output)
 {
@@ -17,8 +19,17 @@ public sealed class BenchmarkingPageTests(ITestOutputHelper output)
     private const int RedisPort = 6379;
     private const int EtcdPort = 2379;
 
-    /// <summary>Set by the process that runs the tests for its own SDK; a command that a person types does not have them.</summary>
-    private static readonly string[] s_sdkVariables = ["MSBuildSDKsPath", "MSBuildExtensionsPath", "MSBUILD_EXE_PATH", "MSBuildLoadMicrosoftTargetsReadOnly", "DOTNET_HOST_PATH"];
+    /// <summary>
+    /// Set by the process that runs the tests for its own SDK; a command that a person types does not have them.
+    /// </summary>
+    private static readonly string[] s_sdkVariables =
+    [
+        "MSBuildSDKsPath",
+        "MSBuildExtensionsPath",
+        "MSBUILD_EXE_PATH",
+        "MSBuildLoadMicrosoftTargetsReadOnly",
+        "DOTNET_HOST_PATH",
+    ];
 
     [Fact]
     public async Task Every_command_runs()
@@ -50,8 +61,19 @@ public sealed class BenchmarkingPageTests(ITestOutputHelper output)
     public async Task Every_option_is_on_the_page()
     {
         string page = await File.ReadAllTextAsync(Repository.FullPath(Page));
-        OptionTable table = new();
-        Assert.All(table.Root.Options.Where(option => !option.Hidden && option.Name is not "--help" and not "--version"), option => Assert.Contains($"`{option.Name}` |", page, StringComparison.Ordinal));
+        OptionTable table = new(WorkloadList.All);
+        Assert.All(
+            table.Root.Options.Where(option => !option.Hidden && option.Name is not "--help" and not "--version"),
+            option => Assert.Contains($"`{option.Name}` |", page, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public async Task Every_workload_is_on_the_page()
+    {
+        string page = await File.ReadAllTextAsync(Repository.FullPath(Page));
+        Assert.All(
+            WorkloadList.All,
+            workload => Assert.Contains($"\n| `{workload.Name}` |", page, StringComparison.Ordinal));
     }
 
     /// <summary>The lines of all blocks that are marked as shell commands.</summary>
@@ -77,7 +99,9 @@ public sealed class BenchmarkingPageTests(ITestOutputHelper output)
         string folder = command.StartsWith("dotnet ", StringComparison.Ordinal) ? Repository.Root : home;
         ProcessStartInfo start = new("bash", ["-e", "-o", "pipefail", "-c", command]) { WorkingDirectory = folder };
         start.Environment["DOTNET_NOLOGO"] = "1";
-        start.Environment["PATH"] = Path.Combine(home, ".dotnet", "tools") + Path.PathSeparator + Environment.GetEnvironmentVariable("PATH");
+        start.Environment["PATH"] = Path.Combine(home, ".dotnet", "tools")
+            + Path.PathSeparator
+            + Environment.GetEnvironmentVariable("PATH");
         foreach (string variable in s_sdkVariables)
         {
             start.Environment.Remove(variable);
@@ -95,11 +119,15 @@ public sealed class BenchmarkingPageTests(ITestOutputHelper output)
         return start;
     }
 
-    /// <summary>A home whose NuGet knows no source: what is installed comes from the source that the command names.</summary>
+    /// <summary>
+    /// A home whose NuGet knows no source: what is installed comes from the source that the command names.
+    /// </summary>
     private static void PrepareHome(string home)
     {
         string folder = Directory.CreateDirectory(Path.Combine(home, ".nuget", "NuGet")).FullName;
-        File.WriteAllText(Path.Combine(folder, "NuGet.Config"), "<configuration><packageSources><clear /></packageSources></configuration>");
+        File.WriteAllText(
+            Path.Combine(folder, "NuGet.Config"),
+            "<configuration><packageSources><clear /></packageSources></configuration>");
     }
 
     private static bool IsFree(int port)

@@ -13,7 +13,21 @@ public sealed class EmbeddedTests
         string temporary = Directory.CreateTempSubdirectory("kahuna-bench-embedded-").FullName;
         try
         {
-            System.Diagnostics.ProcessStartInfo start = new("dotnet", [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), "-c", source, "--duration", "5", "--warmup", "0.5", "--key-space", "500", "--format", "json"]);
+            System.Diagnostics.ProcessStartInfo start = new(
+                "dotnet",
+                [
+                    Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"),
+                    "-c",
+                    source,
+                    "--duration",
+                    "5",
+                    "--warmup",
+                    "0.5",
+                    "--key-space",
+                    "500",
+                    "--format",
+                    "json",
+                ]);
             start.Environment["TMPDIR"] = temporary;
             using BenchProcess process = new(start);
             BenchOutcome outcome = await process.WaitAsync();

@@ -1,5 +1,4 @@
 using Google.Protobuf;
-using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Targets;
 using Kahuna.Benchmark.Targets.Etcd;
 
@@ -14,9 +13,11 @@ public sealed class EtcdTargetTests
         await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();
         await using EtcdTarget target = Create(server, string.Empty);
         TargetDescription description = await target.ConnectAsync(CancellationToken.None);
-        Assert.Equal(("etcd", "3.9.9", server.Endpoint), (description.Server, description.ServerVersion, description.Endpoints.Single()));
+        Assert.Equal(
+            ("etcd", "3.9.9", server.Endpoint),
+            (description.Server, description.ServerVersion, description.Endpoints.Single()));
 
-        ITargetSession session = target.OpenSession(0);
+        IKeyValueSession session = Open(target);
         Assert.Equal(OperationResult.Miss, await session.GetAsync("bench:1"));
         Assert.Equal(OperationResult.Success, await session.SetAsync("bench:1", new byte[] { 1, 2, 3 }));
         Assert.Equal(OperationResult.Success, await session.GetAsync("bench:1"));
@@ -29,7 +30,9 @@ public sealed class EtcdTargetTests
         await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();
         await using EtcdTarget target = Create(server, "--connections 2");
         await target.ConnectAsync(CancellationToken.None);
-        await Task.WhenAll(Enumerable.Range(0, 20).Select(async worker => await target.OpenSession(worker).SetAsync($"bench:{worker}", new byte[10])));
+        IEnumerable<Task> sets = Enumerable.Range(0, 20)
+            .Select(async worker => await Open(target, worker).SetAsync($"bench:{worker}", new byte[10]));
+        await Task.WhenAll(sets);
         Assert.Equal(20, server.Values.Count);
         Assert.Equal(2, server.Connections);
     }
@@ -41,12 +44,14 @@ public sealed class EtcdTargetTests
         await using EtcdTarget target = Create(server, "--timeout 0.3");
         await target.ConnectAsync(CancellationToken.None);
         server.IsFull = true;
-        EtcdException refused = await Assert.ThrowsAsync<EtcdException>(async () => await target.OpenSession(0).SetAsync("a", default));
-        Assert.False(target.IsTimeout(refused));
+        IKeyValueSession session = Open(target);
+        EtcdException refused =
+            await Assert.ThrowsAsync<EtcdException>(async () => await session.SetAsync("a", default));
+        Assert.False(session.IsTimeout(refused));
         Assert.Equal("ResourceExhausted: etcdserver: mvcc: database space exceeded", refused.Message);
         server.IsStuck = true;
-        EtcdException late = await Assert.ThrowsAsync<EtcdException>(async () => await target.OpenSession(0).SetAsync("a", default));
-        Assert.True(target.IsTimeout(late));
+        EtcdException late = await Assert.ThrowsAsync<EtcdException>(async () => await session.SetAsync("a", default));
+        Assert.True(session.IsTimeout(late));
         Assert.Equal("DeadlineExceeded: The deadline passed.", late.Message);
     }
 
@@ -57,19 +62,21 @@ public sealed class EtcdTargetTests
         Uri endpoint = new(server.Endpoint);
         await using EtcdTarget target = Create(server, string.Empty);
         await server.DisposeAsync();
-        TargetException missing = await Assert.ThrowsAsync<TargetException>(() => target.ConnectAsync(CancellationToken.None));
-        Assert.Equal($"etcd at {endpoint.Authority} cannot be reached: Unavailable: Connection refused ({endpoint.Authority})", missing.Message);
-        EtcdException failure = await Assert.ThrowsAsync<EtcdException>(async () => await target.OpenSession(0).GetAsync("a"));
-        Assert.False(target.IsTimeout(failure));
+        TargetException missing = await Assert.ThrowsAsync<TargetException>(
+            () => target.ConnectAsync(CancellationToken.None));
+        Assert.Equal(
+            $"etcd at {endpoint.Authority} cannot be reached: Unavailable: Connection refused ({endpoint.Authority})",
+            missing.Message);
+        EtcdException failure = await Assert.ThrowsAsync<EtcdException>(async () => await Open(target).GetAsync("a"));
+        Assert.False(Open(target).IsTimeout(failure));
         Assert.StartsWith("Unavailable: Connection refused", failure.Message, StringComparison.Ordinal);
         await using FakeEtcdServer later = await FakeEtcdServer.StartAsync(endpoint.Port);
-        Assert.Equal(OperationResult.Miss, await target.OpenSession(0).GetAsync("a"));
+        Assert.Equal(OperationResult.Miss, await Open(target).GetAsync("a"));
     }
 
-    private static EtcdTarget Create(FakeEtcdServer server, string arguments)
-    {
-        OptionTable table = new();
-        string[] line = $"-c {server.Endpoint} --target etcd {arguments}".Split(' ', StringSplitOptions.RemoveEmptyEntries);
-        return new EtcdTarget(new OptionReader(table, table.Root.Parse(line)).Read());
-    }
+    private static EtcdTarget Create(FakeEtcdServer server, string arguments) =>
+        new(BenchLine.Read($"-c {server.Endpoint} --target etcd {arguments}").Options);
+
+    private static IKeyValueSession Open(EtcdTarget target, int worker = 0) =>
+        (IKeyValueSession)target.OpenSession(worker);
 }

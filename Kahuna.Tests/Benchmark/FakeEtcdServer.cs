@@ -16,7 +16,9 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Benchmark;
 
-/// <summary>A server with as much of etcd's v3 API as the tool calls, over a dictionary and HTTP/2 without TLS. Owned by a test.</summary>
+/// <summary>
+/// A server with as much of etcd's v3 API as the tool calls, over a dictionary and HTTP/2 without TLS. Owned by a test.
+/// </summary>
 internal sealed class FakeEtcdServer : IAsyncDisposable
 {
     private readonly ConcurrentDictionary<ByteString, ByteString> _values = new();
@@ -38,17 +40,24 @@ internal sealed class FakeEtcdServer : IAsyncDisposable
         }));
         CallLimits limits = new();
         TestServices services = new();
-        services.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "KV"), service => service
+        services.AddService(
+            EtcdReflection.Descriptor.Services.Single(service => service.Name == "KV"),
+            service => service
             .Unary<PutRequest, PutResponse>("Put", (request, _) => PutAsync(request))
-            .Unary<RangeRequest, RangeResponse>("Range", (request, _) => Task.FromResult(new RangeResponse { Count = _values.ContainsKey(request.Key) ? 1 : 0 })));
-        services.AddService(EtcdReflection.Descriptor.Services.Single(service => service.Name == "Maintenance"), service => service
-            .Unary<StatusRequest, StatusResponse>("Status", (_, _) => Task.FromResult(new StatusResponse { Version = "3.9.9" })));
+            .Unary<RangeRequest, RangeResponse>("Range", (request, _) =>
+                Task.FromResult(new RangeResponse { Count = _values.ContainsKey(request.Key) ? 1 : 0 })));
+        services.AddService(
+            EtcdReflection.Descriptor.Services.Single(service => service.Name == "Maintenance"),
+            service => service
+            .Unary<StatusRequest, StatusResponse>(
+                "Status", (_, _) => Task.FromResult(new StatusResponse { Version = "3.9.9" })));
         services.AddTo(builder.Services, limits);
         _app = builder.Build();
         services.MapTo(_app, limits, NullLogger.Instance);
     }
 
-    public string Endpoint => _app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single();
+    public string Endpoint =>
+        _app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single();
 
     public int Connections => Volatile.Read(ref _connections);
 
@@ -78,7 +87,8 @@ internal sealed class FakeEtcdServer : IAsyncDisposable
 
         if (IsFull)
         {
-            throw new RpcException(new Status(StatusCode.ResourceExhausted, "etcdserver: mvcc: database space exceeded"));
+            throw new RpcException(
+                new Status(StatusCode.ResourceExhausted, "etcdserver: mvcc: database space exceeded"));
         }
 
         _values[request.Key] = request.Value;

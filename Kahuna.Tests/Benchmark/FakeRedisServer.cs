@@ -5,8 +5,8 @@ using System.Text;
 namespace Kahuna.Tests.Benchmark;
 
 /// <summary>
-/// A server that speaks as much of RESP2 as the tool needs: SET and GET over a dictionary, INFO. One connection is served at a time each.
-/// Owned by a test.
+/// A server that speaks as much of RESP2 as the tool needs: SET and GET over a dictionary, INFO. One connection is
+/// served at a time each. Owned by a test.
 /// </summary>
 internal sealed class FakeRedisServer : IAsyncDisposable
 {
@@ -125,7 +125,9 @@ internal sealed class FakeRedisServer : IAsyncDisposable
                     _values[parts[1]] = parts[2];
                     return "+OK\r\n";
                 case "GET":
-                    return _values.TryGetValue(parts[1], out string? value) ? $"${value.Length}\r\n{value}\r\n" : "$-1\r\n";
+                    return _values.TryGetValue(parts[1], out string? value)
+                        ? $"${value.Length}\r\n{value}\r\n"
+                        : "$-1\r\n";
                 default:
                     const string Text = "# Server\r\nredis_version:7.9.9\r\n";
                     return $"${Text.Length}\r\n{Text}\r\n";

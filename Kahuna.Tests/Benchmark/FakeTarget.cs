@@ -1,12 +1,17 @@
 using Kahuna.Benchmark.Targets;
-using Kahuna.Benchmark.Verification;
-using Kahuna.Benchmark.Workloads;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Tests.Benchmark;
 
-/// <summary>A target whose answers are a function of the request. Thread-safe if the function is.</summary>
-internal sealed class FakeTarget(Func<Operation, string, ReadOnlyMemory<byte>, ValueTask<OperationResult>> answer) : ITarget, ITargetSession
+/// <summary>
+/// A target with every capability, whose answers are a function of the request. Thread-safe if the function is.
+/// </summary>
+internal sealed class FakeTarget(Func<FakeCall, string, ReadOnlyMemory<byte>, ValueTask<OperationResult>> answer)
+    : ITarget, IKeyValueSession, ILockSession, ISequenceSession
 {
+    private long _token;
+    private long _value;
+
     public FakeTarget()
         : this(static (_, _, _) => new ValueTask<OperationResult>(OperationResult.Success))
     {
@@ -14,8 +19,8 @@ internal sealed class FakeTarget(Func<Operation, string, ReadOnlyMemory<byte>, V
 
     public bool IsDisposed { get; private set; }
 
-    /// <summary>What a verified run shows.</summary>
-    public IFindings? Findings { get; init; }
+    /// <summary>The value of the sequence that is replaced by the one before it.</summary>
+    public long WrongValue { get; init; }
 
     /// <summary>A target that gives the processor away before it answers, as a real one does.</summary>
     public static FakeTarget Yielding() => new(async static (_, _, _) =>
@@ -29,19 +34,41 @@ internal sealed class FakeTarget(Func<Operation, string, ReadOnlyMemory<byte>, V
 
     public ITargetSession OpenSession(int worker) => this;
 
-    public Task<IFindings?> VerifyAsync() => Task.FromResult(Findings);
-
     public bool IsTimeout(Exception failure) => failure is TimeoutException;
 
-    public ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value) => answer(Operation.Set, key, value);
+    public ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value) =>
+        answer(FakeCall.Set, key, value);
 
-    public ValueTask<OperationResult> GetAsync(string key) => answer(Operation.Get, key, default);
+    public ValueTask<OperationResult> GetAsync(string key) => answer(FakeCall.Get, key, default);
 
-    public ValueTask<OperationResult> NextAsync(string name) => answer(Operation.Sequence, name, default);
+    public async ValueTask<LockGrant?> TryAcquireAsync(string name, TimeSpan lease) =>
+        await answer(FakeCall.Lock, name, default) == OperationResult.Success ? Grant() : null;
+
+    public async ValueTask<LockGrant> AcquireAsync(string name, TimeSpan lease, TimeSpan wait)
+    {
+        await answer(FakeCall.Handover, name, default);
+        return Grant();
+    }
+
+    public ValueTask<bool> ReleaseAsync() => new(true);
+
+    public Task<SequenceStanding> CreateAsync(string name, CancellationToken cancellationToken) =>
+        Task.FromResult(new SequenceStanding(Interlocked.Read(ref _value), CountsByOne: true));
+
+    public async ValueTask<long> NextAsync(string name)
+    {
+        await answer(FakeCall.Sequence, name, default);
+        long value = Interlocked.Increment(ref _value);
+        return value == WrongValue ? value - 1 : value;
+    }
+
+    public Task<long?> ReadLatestAsync(string name) => Task.FromResult<long?>(Interlocked.Read(ref _value));
 
     public ValueTask DisposeAsync()
     {
         IsDisposed = true;
         return ValueTask.CompletedTask;
     }
+
+    private LockGrant Grant() => new(Interlocked.Increment(ref _token), Ticks.Now, long.MaxValue);
 }

@@ -5,7 +5,10 @@ using Kahuna.Benchmark.Recording;
 
 namespace Kahuna.Tests.Benchmark;
 
-/// <summary>The histogram against exact samples, and its encoding against what other implementations wrote and the package reads.</summary>
+/// <summary>
+/// The histogram against exact samples, and its encoding against what other implementations wrote and the package
+/// reads.
+/// </summary>
 public sealed class LatencyHistogramTests
 {
     private static readonly double[] s_percentiles = [0, 1, 25, 50, 75, 90, 95, 99, 99.9, 99.99, 100];
@@ -23,7 +26,8 @@ public sealed class LatencyHistogramTests
         Assert.Equal((samples[0], samples[^1]), (histogram.Min, histogram.Max));
         foreach (double percentile in s_percentiles)
         {
-            int rank = Math.Max(1, (int)Math.Round((decimal)percentile / 100 * samples.Length, MidpointRounding.AwayFromZero));
+            int rank = Math.Max(
+                1, (int)Math.Round((decimal)percentile / 100 * samples.Length, MidpointRounding.AwayFromZero));
             long exact = samples[rank - 1];
             long found = histogram.ValueAtPercentile(percentile);
             Assert.InRange(found, exact, exact + (exact / 1000));
@@ -43,7 +47,9 @@ public sealed class LatencyHistogramTests
         Assert.Equal(LatencyHistogram.HourMicroseconds, decoded.HighestTrackableValue);
         foreach (double percentile in s_percentiles)
         {
-            Assert.Equal(histogram.ValueAtPercentile(percentile), Math.Min(decoded.GetValueAtPercentile(percentile), histogram.Max));
+            Assert.Equal(
+                histogram.ValueAtPercentile(percentile),
+                Math.Min(decoded.GetValueAtPercentile(percentile), histogram.Max));
         }
     }
 
@@ -82,7 +88,8 @@ public sealed class LatencyHistogramTests
         expected.Record(1_000, 10_000);
         expected.Record(100_000_000);
         const string text = "HISTFAAAACl4nJNpmSzMwMBgyAABzFCaEURcm7yEwf4DROA8/4I5jNM7mJgAlWkH9g==";
-        // Two compressors may differ; what they compress may not, apart from the length, into which the C implementation counts the header.
+        // Two compressors may differ; what they compress may not, apart from the length, into which the C
+        // implementation counts the header.
         byte[] theirs = Plain(text);
         byte[] ours = Plain(expected.ToBase64());
         Assert.Equal(theirs[..4], ours[..4]);
@@ -104,7 +111,8 @@ public sealed class LatencyHistogramTests
     public void Empty_histogram_is_all_zero()
     {
         LatencyHistogram empty = new();
-        Assert.Equal((0L, 0L, 0L, 0L, 0.0), (empty.TotalCount, empty.Min, empty.Max, empty.ValueAtPercentile(99), empty.Mean()));
+        Assert.Equal(
+            (0L, 0L, 0L, 0L, 0.0), (empty.TotalCount, empty.Min, empty.Max, empty.ValueAtPercentile(99), empty.Mean()));
         Assert.Equal(0, Decode(empty.ToBase64()).TotalCount);
     }
 
@@ -159,12 +167,15 @@ public sealed class LatencyHistogramTests
         string[] lines = writer.ToString().Split('\n', StringSplitOptions.RemoveEmptyEntries);
         Assert.Equal("#[Histogram log format version 1.3]", lines[0]);
         Assert.Equal("#[StartTime: 1441812279.474 (seconds since epoch), Wed Sep 09 15:24:39 UTC 2015]", lines[2]);
-        Assert.Equal("\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"", lines[3]);
+        Assert.Equal(
+            "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"", lines[3]);
         Assert.StartsWith("Tag=get,0.000,30.500,2.769,HISTF", lines[4], StringComparison.Ordinal);
         Assert.Equal(3, Decode(lines[4].Split(',')[^1]).TotalCount);
     }
 
-    internal static HistogramBase Decode(string text) => HistogramEncoding.DecodeFromCompressedByteBuffer(HdrHistogram.Utilities.ByteBuffer.Allocate(Convert.FromBase64String(text)), 1);
+    internal static HistogramBase Decode(string text) =>
+        HistogramEncoding.DecodeFromCompressedByteBuffer(
+            HdrHistogram.Utilities.ByteBuffer.Allocate(Convert.FromBase64String(text)), 1);
 
     private static byte[] Plain(string text)
     {
@@ -186,7 +197,10 @@ public sealed class LatencyHistogramTests
             {
                 0 => 200 + random.Next(100),
                 1 => (long)Math.Exp(random.NextDouble() * 22),
-                _ => random.Next(1000) == 0 ? random.NextInt64(1_000_000, LatencyHistogram.HourMicroseconds) : random.Next(5000),
+                _ =>
+                    random.Next(1000) == 0
+                        ? random.NextInt64(1_000_000, LatencyHistogram.HourMicroseconds)
+                        : random.Next(5000),
             };
         }
 

@@ -2,7 +2,6 @@ using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Text.Json;
 using Kahuna.Benchmark.Targets;
-using Kahuna.Benchmark.Workloads;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -14,14 +13,18 @@ public sealed class LoadTests
     [Fact]
     public async Task Open_loop_sends_at_the_rate_that_was_asked_for()
     {
-        JsonElement json = (await BenchOutcome.RunAsync(FakeTarget.Yielding(), Endpoint + "--workload set --rate 3001 --duration 1 --warmup 0.2")).Json;
+        JsonElement json = (await BenchOutcome.RunAsync(
+            FakeTarget.Yielding(), Endpoint + "--workload set --rate 3001 --duration 1 --warmup 0.2")).Json;
         JsonElement generator = json.GetProperty("generator");
 
         // The number of requests follows from the schedule alone; only when they finish depends on the machine.
         Assert.InRange(generator.GetProperty("requests").GetInt64(), 3000, 3002);
-        Assert.Equal(generator.GetProperty("requests").GetInt64(), json.GetProperty("aggregate").GetProperty("count").GetInt64());
+        Assert.Equal(
+            generator.GetProperty("requests").GetInt64(),
+            json.GetProperty("aggregate").GetProperty("count").GetInt64());
         double achieved = generator.GetProperty("requests").GetInt64() / json.GetProperty("elapsedSec").GetDouble();
-        Assert.InRange(generator.GetProperty("achievedRate").GetDouble(), achieved * 0.99, Math.Min(achieved, 3001) * 1.01);
+        Assert.InRange(
+            generator.GetProperty("achievedRate").GetDouble(), achieved * 0.99, Math.Min(achieved, 3001) * 1.01);
         Assert.Equal(0, generator.GetProperty("backlog").GetInt64());
         Assert.NotEqual(JsonValueKind.Null, generator.GetProperty("scheduleLagMs").ValueKind);
     }
@@ -50,10 +53,15 @@ public sealed class LoadTests
         });
 
         // Four consumers: a closed loop would have four slow requests of two thousand and show nothing at p99.9.
-        JsonElement row = (await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 1000 --duration 2 --warmup 0 --concurrency 4")).Json.GetProperty("aggregate");
+        JsonElement row =
+            (await BenchOutcome.RunAsync(
+                target,
+                Endpoint + "--workload set --rate 1000 --duration 2 --warmup 0 --concurrency 4")).Json.GetProperty(
+            "aggregate");
         Assert.Equal(2000, row.GetProperty("count").GetInt64());
 
-        // A quarter of all requests was due during the stall; the first of them waited for all of it, the last for nothing.
+        // A quarter of all requests was due during the stall; the first of them waited for all of it, the last for
+        // nothing.
         Assert.InRange(row.GetProperty("p90Ms").GetDouble(), StallMs * 0.5, row.GetProperty("p999Ms").GetDouble());
         Assert.InRange(row.GetProperty("p999Ms").GetDouble(), StallMs * 0.98, row.GetProperty("maxMs").GetDouble());
         Assert.True(row.GetProperty("maxMs").GetDouble() >= StallMs, row.ToString());
@@ -67,16 +75,20 @@ public sealed class LoadTests
             await Task.Delay(20);
             return OperationResult.Success;
         });
-        JsonElement json = (await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 200 --duration 0.5 --warmup 0 --concurrency 2 --timeout 20")).Json;
+        JsonElement json = (await BenchOutcome.RunAsync(
+            target,
+            Endpoint + "--workload set --rate 200 --duration 0.5 --warmup 0 --concurrency 2 --timeout 20")).Json;
         Assert.Equal(100, json.GetProperty("aggregate").GetProperty("count").GetInt64());
         Assert.Equal(0, json.GetProperty("generator").GetProperty("backlog").GetInt64());
 
-        // Two consumers at 20 ms each make at most 100 requests per second: half of what is due, so that the rest takes as long again.
+        // Two consumers at 20 ms each make at most 100 requests per second: half of what is due, so that the rest takes
+        // as long again.
         double elapsed = json.GetProperty("elapsedSec").GetDouble();
         Assert.True(elapsed > 0.9, json.ToString());
         Assert.Equal(json.GetProperty("aggregate").GetProperty("rps").GetDouble(), 100 / elapsed, 1.0);
         Assert.True(json.GetProperty("generator").GetProperty("drainSec").GetDouble() > 0.4);
-        Assert.Contains(json.GetProperty("generator").GetProperty("findings").EnumerateArray(), finding => finding.GetString()!.Contains("fell short", StringComparison.Ordinal));
+        Assert.Contains(json.GetProperty("generator").GetProperty("findings").EnumerateArray(), finding =>
+            finding.GetString()!.Contains("fell short", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -84,7 +96,8 @@ public sealed class LoadTests
     {
         TaskCompletionSource<OperationResult> never = new();
         FakeTarget target = new((_, _, _) => new ValueTask<OperationResult>(never.Task));
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2");
+        BenchOutcome outcome = await BenchOutcome.RunAsync(
+            target, Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2");
         JsonElement generator = outcome.Json.GetProperty("generator");
         Assert.Equal(4, outcome.ExitCode);
         Assert.Equal(20, generator.GetProperty("backlog").GetInt64());
@@ -104,13 +117,21 @@ public sealed class LoadTests
         // One request of twenty is answered.
         int sent = 0;
         TaskCompletionSource<OperationResult> never = new();
-        FakeTarget target = new((_, _, _) => Interlocked.Increment(ref sent) == 1 ? new ValueTask<OperationResult>(OperationResult.Success) : new ValueTask<OperationResult>(never.Task));
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2 " + more);
+        FakeTarget target = new((_, _, _) =>
+            Interlocked.Increment(ref sent) == 1
+                ? new ValueTask<OperationResult>(OperationResult.Success)
+                : new ValueTask<OperationResult>(never.Task));
+        BenchOutcome outcome = await BenchOutcome.RunAsync(
+            target,
+            Endpoint + "--workload set --rate 100 --duration 0.2 --warmup 0 --concurrency 3 --timeout 0.2 " + more);
         Assert.Equal(19, outcome.Json.GetProperty("generator").GetProperty("backlog").GetInt64());
         Assert.Equal(expected, outcome.ExitCode);
         if (expected != 0)
         {
-            Assert.Contains($"0 requests failed and 19 were not finished; --max-errors allows {more.Split(' ')[1]}.", outcome.Error, StringComparison.Ordinal);
+            Assert.Contains(
+                $"0 requests failed and 19 were not finished; --max-errors allows {more.Split(' ')[1]}.",
+                outcome.Error,
+                StringComparison.Ordinal);
         }
     }
 
@@ -123,16 +144,20 @@ public sealed class LoadTests
             await Task.Delay(1);
             return (operation, Interlocked.Increment(ref number) % 4) switch
             {
-                (Operation.Get, 0) => OperationResult.Miss,
-                (Operation.Set, 1) => throw new TimeoutException("too late"),
-                (Operation.Set, 2) => throw new InvalidOperationException("no"),
+                (FakeCall.Get, 0) => OperationResult.Miss,
+                (FakeCall.Set, 1) => throw new TimeoutException("too late"),
+                (FakeCall.Set, 2) => throw new InvalidOperationException("no"),
                 _ => OperationResult.Success,
             };
         });
-        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, "-c a --workload mixed --warmup 0 --concurrency 8 --key-space 1 --format csv", _ => Interlocked.Exchange(ref number, -1) > 200);
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(
+            target,
+            "-c a --workload mixed --warmup 0 --concurrency 8 --key-space 1 --format csv",
+            _ => Interlocked.Exchange(ref number, -1) > 200);
 
         // Seeding writes one key and is answered with a success, being the first request.
-        string[][] rows = [.. outcome.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries).Select(line => line.Split(','))];
+        string[][] rows =
+            [.. outcome.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries).Select(line => line.Split(','))];
         Assert.Equal(["get", "set", "TOTAL"], rows.Skip(1).Select(row => row[0]));
         Assert.True(long.Parse(rows[1][12]) > 0, outcome.Output);
         Assert.Equal("0", rows[1][10]);
@@ -165,13 +190,17 @@ public sealed class LoadTests
             Interlocked.Add(ref failed, fails ? 1 : 0);
             return fails ? OperationResult.Error : OperationResult.Success;
         });
-        JsonElement json = (await BenchOutcome.RunLongEnoughAsync(target, Endpoint + "--workload set --warmup 0.6 --concurrency 2", IsEnough)).Json;
+        JsonElement json = (await BenchOutcome.RunLongEnoughAsync(
+            target, Endpoint + "--workload set --warmup 0.6 --concurrency 2", IsEnough)).Json;
         JsonElement row = json.GetProperty("aggregate");
         Assert.Equal(0, row.GetProperty("errors").GetInt64());
         Assert.InRange(row.GetProperty("count").GetInt64(), 1, requests - failed);
 
         // What was measured began when the warm-up was over.
-        Assert.InRange(json.GetProperty("elapsedSec").GetDouble(), json.GetProperty("parameters").GetProperty("duration").GetDouble(), clock.Elapsed.TotalSeconds - 0.6);
+        Assert.InRange(
+            json.GetProperty("elapsedSec").GetDouble(),
+            json.GetProperty("parameters").GetProperty("duration").GetDouble(),
+            clock.Elapsed.TotalSeconds - 0.6);
 
         bool IsEnough(BenchOutcome outcome)
         {
@@ -198,8 +227,8 @@ public sealed class LoadTests
         bool reading = false;
         FakeTarget target = new(async (operation, key, value) =>
         {
-            reading |= operation == Operation.Get;
-            if (!reading && operation == Operation.Set)
+            reading |= operation == FakeCall.Get;
+            if (!reading && operation == FakeCall.Set)
             {
                 int now = Interlocked.Increment(ref writing);
                 int max;
@@ -218,7 +247,8 @@ public sealed class LoadTests
             return OperationResult.Success;
         });
         string more = workload == "mixed" ? " --read-pct 100" : string.Empty;
-        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, $"-c a --workload {workload}{more} --key-space 2000 --warmup 0 --concurrency 200");
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(
+            target, $"-c a --workload {workload}{more} --key-space 2000 --warmup 0 --concurrency 200");
         Assert.Equal(0, outcome.ExitCode);
         if (expected > 0)
         {
@@ -243,10 +273,12 @@ public sealed class LoadTests
             requests.Enqueue($"{operation} {key}");
             return new ValueTask<OperationResult>(OperationResult.Success);
         });
-        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, $"-c a --workload {workload} --key-space 2000 --seed-keys {asked} --warmup 0 --format json");
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(
+            target, $"-c a --workload {workload} --key-space 2000 --seed-keys {asked} --warmup 0 --format json");
         Assert.Equal(0, outcome.ExitCode);
         Assert.Equal(asked, outcome.Json.GetProperty("parameters").GetProperty("seedKeys").GetInt32());
-        Assert.Equal(Enumerable.Range(0, asked).Select(number => $"Set bench:{number}").Order(), requests.Take(asked).Order());
+        Assert.Equal(
+            Enumerable.Range(0, asked).Select(number => $"Set bench:{number}").Order(), requests.Take(asked).Order());
     }
 
     [Theory]
@@ -256,16 +288,20 @@ public sealed class LoadTests
     [InlineData("--max-errors 0", 2, 4, "requests failed; --max-errors allows 0.")]
     [InlineData("--max-errors 1000000000", 2, 0, "")]
     [InlineData("--max-errors 0", 1, 0, "")]
-    public async Task Run_whose_requests_fail_says_so_by_its_exit_code(string more, int goodOf, int expected, string sentence)
+    public async Task Run_whose_requests_fail_says_so_by_its_exit_code(
+        string more, int goodOf, int expected, string sentence)
     {
         // Of goodOf requests one is answered: none with 0, all with 1.
         int sent = 0;
         FakeTarget target = new(async (_, _, _) =>
         {
             await Task.Yield();
-            return goodOf > 0 && Interlocked.Increment(ref sent) % goodOf == 0 ? OperationResult.Success : throw new InvalidOperationException("refused");
+            return goodOf > 0 && Interlocked.Increment(ref sent) % goodOf == 0
+                ? OperationResult.Success
+                : throw new InvalidOperationException("refused");
         });
-        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, Endpoint + "--workload set --warmup 0 --concurrency 2 " + more, outcome => RequestsOf(outcome) > 3);
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(
+            target, Endpoint + "--workload set --warmup 0 --concurrency 2 " + more, outcome => RequestsOf(outcome) > 3);
         Assert.Equal(expected, outcome.ExitCode);
         Assert.Contains(sentence, outcome.Error, StringComparison.Ordinal);
 
@@ -284,68 +320,23 @@ public sealed class LoadTests
             await Task.Yield();
             throw new InvalidOperationException("refused");
         });
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, "-c a --workload set --duration 0.1 --warmup 0 --concurrency 2");
+        BenchOutcome outcome = await BenchOutcome.RunAsync(
+            target, "-c a --workload set --duration 0.1 --warmup 0 --concurrency 2");
         Assert.Matches(@"TOTAL +0 +0 +- +- +- +- +- +- +- +[\d,]+ +0", outcome.Output);
     }
 
     [Fact]
     public async Task Seed_that_fails_ends_the_run()
     {
-        FakeTarget target = new((_, key, _) => key == "bench:77" ? throw new InvalidOperationException("disk full\nmore") : new ValueTask<OperationResult>(OperationResult.Success));
+        FakeTarget target = new((_, key, _) =>
+            key == "bench:77"
+                ? throw new InvalidOperationException("disk full\nmore")
+                : new ValueTask<OperationResult>(OperationResult.Success));
         BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + "--workload get --duration 60");
         Assert.Equal(1, outcome.ExitCode);
         Assert.Empty(outcome.Output);
         Assert.Equal("kahuna-bench: Seeding failed at key bench:77: disk full more", outcome.ErrorLines[^1].TrimEnd());
         Assert.True(target.IsDisposed);
-    }
-
-    [Fact]
-    public async Task Same_seed_gives_the_same_requests()
-    {
-        string[] first = await RecordAsync("--seed 42");
-        string[] second = await RecordAsync("--seed 42");
-        string[] other = await RecordAsync("--seed 43");
-        int common = Math.Min(first.Length, Math.Min(second.Length, other.Length));
-        Assert.True(common > 50);
-        Assert.Equal(first[..common], second[..common]);
-        Assert.NotEqual(first[..common], other[..common]);
-        Assert.Contains(first[..common], request => request.StartsWith("Get", StringComparison.Ordinal));
-        Assert.Contains(first[..common], request => request.StartsWith("Set", StringComparison.Ordinal));
-
-        static async Task<string[]> RecordAsync(string seed)
-        {
-            ConcurrentQueue<string> requests = new();
-            FakeTarget target = new((operation, key, value) =>
-            {
-                requests.Enqueue($"{operation} {key} {Convert.ToHexString(value.Span)}");
-                return new ValueTask<OperationResult>(OperationResult.Success);
-            });
-            await BenchOutcome.RunLongEnoughAsync(target, $"-c a --workload mixed --concurrency 1 --key-space 100 --warmup 0 {seed}", _ => requests.Count > 200);
-            return [.. requests.Skip(100).Take(10_000)];
-        }
-    }
-
-    [Theory]
-    [InlineData(0)]
-    [InlineData(30)]
-    [InlineData(100)]
-    public void Reads_have_their_share(int percent)
-    {
-        RequestPlan plan = new(WorkloadKind.Mixed, new KeySpace(1000), new PayloadPool(16, 1), percent);
-        SplitMix random = new(7, 0);
-        HashSet<string> keys = [];
-        int reads = 0;
-        const int Requests = 100_000;
-        for (int i = 0; i < Requests; i++)
-        {
-            Operation operation = plan.Next(ref random, out string key, out ReadOnlyMemory<byte> payload);
-            reads += operation == Operation.Get ? 1 : 0;
-            keys.Add(key);
-            Assert.Equal(16, payload.Length);
-        }
-
-        Assert.Equal(1000, keys.Count);
-        Assert.InRange(reads, (percent - 1) * Requests / 100, (percent + 1) * Requests / 100);
     }
 
     [Theory]
@@ -365,7 +356,8 @@ public sealed class LoadTests
             await Task.Delay(1);
             return OperationResult.Success;
         });
-        BenchOutcome outcome = await BenchOutcome.RunAsync(target, Endpoint + $"--workload set --duration 600 --warmup 0 --concurrency 4 {rate}", stop: stop.Token);
+        BenchOutcome outcome = await BenchOutcome.RunAsync(
+            target, Endpoint + $"--workload set --duration 600 --warmup 0 --concurrency 4 {rate}", stop: stop.Token);
         Assert.Equal(130, outcome.ExitCode);
         Assert.True(outcome.Json.GetProperty("mode").GetProperty("interrupted").GetBoolean());
         Assert.InRange(outcome.Json.GetProperty("aggregate").GetProperty("count").GetInt64(), 50, 10_000);
@@ -383,16 +375,19 @@ public sealed class LoadTests
             stop.Cancel();
             return new ValueTask<OperationResult>(never.Task);
         });
-        Task<BenchOutcome> run = BenchOutcome.RunAsync(target, Endpoint + "--workload set --duration 600 --timeout 300 --warmup 0", stop: stop.Token);
+        Task<BenchOutcome> run = BenchOutcome.RunAsync(
+            target, Endpoint + "--workload set --duration 600 --timeout 300 --warmup 0", stop: stop.Token);
         Assert.Equal(130, (await run.WaitAsync(LastNet.Span)).ExitCode);
     }
 
     [Fact]
     public async Task Live_line_is_for_terminals_only()
     {
-        BenchOutcome shown = await BenchOutcome.RunAsync(FakeTarget.Yielding(), "-c a --workload set --duration 2.5 --warmup 0 --concurrency 2", isTerminal: true);
+        BenchOutcome shown = await BenchOutcome.RunAsync(
+            FakeTarget.Yielding(), "-c a --workload set --duration 2.5 --warmup 0 --concurrency 2", isTerminal: true);
         Assert.Matches(@"\r\u001b\[K +\d+ s   in flight \d   [\d,]+ req/s   p99 \d+\.\d{3} ms", shown.Output);
-        BenchOutcome redirected = await BenchOutcome.RunAsync(FakeTarget.Yielding(), "-c a --workload set --duration 1.2 --warmup 0 --concurrency 2");
+        BenchOutcome redirected = await BenchOutcome.RunAsync(
+            FakeTarget.Yielding(), "-c a --workload set --duration 1.2 --warmup 0 --concurrency 2");
         Assert.DoesNotContain("in flight", redirected.Output, StringComparison.Ordinal);
         Assert.DoesNotContain("\u001b", redirected.Output, StringComparison.Ordinal);
     }

@@ -88,8 +88,25 @@ public sealed class OptionTests
         Assert.Empty(outcome.Error);
         string[] names =
         [
-            "-c, --connection-source", "--workload", "--duration", "--warmup", "--concurrency", "--rate", "--key-space", "--value-size", "--read-pct", "--durability",
-            "--timeout", "--format", "--output", "--insecure", "--seed", "--target", "--max-errors", "--connect-timeout", "--version",
+            "-c, --connection-source",
+            "--workload",
+            "--duration",
+            "--warmup",
+            "--concurrency",
+            "--rate",
+            "--key-space",
+            "--value-size",
+            "--read-pct",
+            "--durability",
+            "--timeout",
+            "--format",
+            "--output",
+            "--insecure",
+            "--seed",
+            "--target",
+            "--max-errors",
+            "--connect-timeout",
+            "--version",
         ];
         Assert.All(names, name => Assert.Contains(name, outcome.Output, StringComparison.Ordinal));
         Assert.DoesNotContain("--script", outcome.Output, StringComparison.Ordinal);
@@ -132,9 +149,11 @@ public sealed class OptionTests
     [InlineData("https://localhost:1,https://127.0.0.1:2,https://[::1]:3", "", "disabled (localhost)", true)]
     [InlineData("https://localhost:1,https://10.0.0.1:2", "", "enabled", false)]
     [InlineData("https://10.0.0.1:2", "--insecure", "disabled (--insecure)", true)]
-    public async Task Certificates_are_validated_unless_all_endpoints_are_local(string endpoints, string more, string text, bool insecure)
+    public async Task Certificates_are_validated_unless_all_endpoints_are_local(
+        string endpoints, string more, string text, bool insecure)
     {
-        BenchOutcome outcome = await BenchOutcome.RunAsync(new FakeTarget(), $"-c {endpoints} {more} --workload set --duration 0.05 --warmup 0 --format json");
+        BenchOutcome outcome = await BenchOutcome.RunAsync(
+            new FakeTarget(), $"-c {endpoints} {more} --workload set --duration 0.05 --warmup 0 --format json");
         Assert.Contains($"tls       : {text}\n", outcome.Error.ReplaceLineEndings("\n"), StringComparison.Ordinal);
         Assert.Equal(insecure, outcome.Json.GetProperty("parameters").GetProperty("insecure").GetBoolean());
     }
@@ -149,7 +168,8 @@ public sealed class OptionTests
     [InlineData("127.0.0.1:7000", TargetKind.Redis, "redis://127.0.0.1:7000/")]
     internal void Endpoints_may_leave_out_scheme_and_port(string text, TargetKind target, string expected)
     {
-        Kahuna.Benchmark.Options.ConnectionSource? source = Kahuna.Benchmark.Options.ConnectionSource.Parse(text, target, out string? error);
+        Kahuna.Benchmark.Options.ConnectionSource? source = Kahuna.Benchmark.Options.ConnectionSource.Parse(
+            text, target, out string? error);
         Assert.Null(error);
         Assert.Equal(expected.TrimEnd('/'), source!.Endpoints.Single().AbsoluteUri.TrimEnd('/'));
     }

@@ -45,5 +45,6 @@ public sealed class PaceScheduleTests
     }
 
     [Fact]
-    public void Nothing_is_due_before_the_start() => Assert.Equal(0, new PaceSchedule(Start, 1000, Second).DueCount(Start - 1));
+    public void Nothing_is_due_before_the_start() =>
+        Assert.Equal(0, new PaceSchedule(Start, 1000, Second).DueCount(Start - 1));
 }

@@ -25,7 +25,8 @@ public sealed class ProcessTests
     public async Task Json_on_standard_output_is_nothing_but_json()
     {
         await using FakeRedisServer server = new();
-        using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --duration 2 --warmup 0.2 --key-space 100 --format json");
+        using BenchProcess process = BenchProcess.StartTool(
+            $"-c {server.Endpoint} --target redis --duration 2 --warmup 0.2 --key-space 100 --format json");
         BenchOutcome outcome = await process.WaitAsync();
         Assert.Equal(0, outcome.ExitCode);
         Assert.StartsWith("{", outcome.Output, StringComparison.Ordinal);
@@ -40,14 +41,31 @@ public sealed class ProcessTests
     public async Task Csv_is_clean_and_invariant_under_a_culture_with_a_decimal_comma()
     {
         await using FakeRedisServer server = new();
-        ProcessStartInfo start = new("dotnet", [Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"), "-c", server.Endpoint, "--target", "redis", "--duration", "5", "--warmup", "0", "--format", "csv", "--key-space", "50"]);
+        ProcessStartInfo start = new(
+            "dotnet",
+            [
+                Path.Combine(AppContext.BaseDirectory, "kahuna-bench.dll"),
+                "-c",
+                server.Endpoint,
+                "--target",
+                "redis",
+                "--duration",
+                "5",
+                "--warmup",
+                "0",
+                "--format",
+                "csv",
+                "--key-space",
+                "50",
+            ]);
         start.Environment["LANG"] = "de_DE.UTF-8";
         start.Environment["LC_ALL"] = "de_DE.UTF-8";
         using BenchProcess process = new(start);
         BenchOutcome outcome = await process.WaitAsync();
         Assert.Equal(0, outcome.ExitCode);
         string[] lines = outcome.Output.Split('\n', StringSplitOptions.RemoveEmptyEntries);
-        Assert.Equal("Operation,Count,Rps,P50Ms,P90Ms,P95Ms,P99Ms,P999Ms,MaxMs,MeanMs,Errors,Timeouts,Misses", lines[0]);
+        Assert.Equal(
+            "Operation,Count,Rps,P50Ms,P90Ms,P95Ms,P99Ms,P999Ms,MaxMs,MeanMs,Errors,Timeouts,Misses", lines[0]);
         Assert.Equal(["get", "set", "TOTAL"], lines.Skip(1).Select(line => line.Split(',')[0]));
         Assert.All(lines.Skip(1), line => Assert.Matches(@"^\w+,\d+,\d+\.\d{3},(\d+\.\d{3},){7}\d+,\d+,\d+$", line));
         Assert.Matches(@"\d\.\d{3}ms", outcome.Error);
@@ -62,7 +80,9 @@ public sealed class ProcessTests
         {
             string json = Path.Combine(folder, "report.json");
             string hlog = Path.Combine(folder, "report.hlog");
-            using BenchProcess process = BenchProcess.StartTool($"-c {server.Endpoint} --target redis --workload set --duration 5 --warmup 0 --format json --output {json} --hlog {hlog}");
+            using BenchProcess process = BenchProcess.StartTool(
+                $"-c {server.Endpoint} --target redis --workload set --duration 5 --warmup 0 --format json "
+                    + $"--output {json} --hlog {hlog}");
             BenchOutcome outcome = await process.WaitAsync();
             Assert.Equal((0, string.Empty), (outcome.ExitCode, outcome.Output));
             Assert.StartsWith("{", await File.ReadAllTextAsync(json), StringComparison.Ordinal);
@@ -78,7 +98,8 @@ public sealed class ProcessTests
     public async Task Ctrl_c_gives_the_partial_report_and_130()
     {
         await using FakeRedisServer server = new();
-        using BenchProcess process = BenchProcess.StartToolInForeground($"-c {server.Endpoint} --target redis --workload set --duration 3600 --warmup 0 --format json");
+        using BenchProcess process = BenchProcess.StartToolInForeground(
+            $"-c {server.Endpoint} --target redis --workload set --duration 3600 --warmup 0 --format json");
         await WaitUntilAsync(() => server.Commands > 5_000);
 
         // On a busy machine that many can have come before the first answer was taken.
@@ -104,7 +125,8 @@ public sealed class ProcessTests
         // A port that was free a moment ago and on which nobody listens.
         using Socket reserved = new(SocketType.Stream, ProtocolType.Tcp);
         reserved.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        await AssertUnreachableAsync(string.Format(System.Globalization.CultureInfo.InvariantCulture, source, ((IPEndPoint)reserved.LocalEndPoint!).Port));
+        await AssertUnreachableAsync(string.Format(
+            System.Globalization.CultureInfo.InvariantCulture, source, ((IPEndPoint)reserved.LocalEndPoint!).Port));
     }
 
     [Theory]
@@ -115,7 +137,8 @@ public sealed class ProcessTests
     {
         using TcpListener silent = new(IPAddress.Loopback, 0);
         silent.Start();
-        await AssertUnreachableAsync(string.Format(System.Globalization.CultureInfo.InvariantCulture, source, ((IPEndPoint)silent.LocalEndpoint).Port));
+        await AssertUnreachableAsync(string.Format(
+            System.Globalization.CultureInfo.InvariantCulture, source, ((IPEndPoint)silent.LocalEndpoint).Port));
     }
 
     private static async Task AssertUnreachableAsync(string source)

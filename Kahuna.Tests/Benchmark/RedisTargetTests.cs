@@ -1,5 +1,4 @@
 using System.Text;
-using Kahuna.Benchmark.Options;
 using Kahuna.Benchmark.Targets;
 using Kahuna.Benchmark.Targets.Redis;
 
@@ -16,7 +15,7 @@ public sealed class RedisTargetTests
         TargetDescription description = await target.ConnectAsync(CancellationToken.None);
         Assert.Equal(("redis", "7.9.9", $"redis://{server.Endpoint}"), (description.Server, description.ServerVersion, description.Endpoints.Single()));
 
-        ITargetSession session = target.OpenSession(0);
+        IKeyValueSession session = Open(target);
         Assert.Equal(OperationResult.Miss, await session.GetAsync("bench:1"));
         Assert.Equal(OperationResult.Success, await session.SetAsync("bench:1", new byte[100_000]));
         Assert.Equal(OperationResult.Success, await session.GetAsync("bench:1"));
@@ -33,10 +32,11 @@ public sealed class RedisTargetTests
         await target.ConnectAsync(CancellationToken.None);
         await Task.WhenAll(Enumerable.Range(0, 50).Select(async worker =>
         {
-            ITargetSession session = target.OpenSession(worker);
+            IKeyValueSession session = Open(target, worker);
             for (int i = 0; i < 50; i++)
             {
-                Assert.Equal(OperationResult.Success, await session.SetAsync($"bench:{worker}", Encoding.UTF8.GetBytes($"{i}")));
+                Assert.Equal(
+                    OperationResult.Success, await session.SetAsync($"bench:{worker}", Encoding.UTF8.GetBytes($"{i}")));
                 Assert.Equal(OperationResult.Success, await session.GetAsync($"bench:{worker}"));
             }
         }));
@@ -49,9 +49,10 @@ public sealed class RedisTargetTests
         await using FakeRedisServer server = new() { FailAfter = 1 };
         await using RedisTarget target = Create(server, string.Empty);
         await target.ConnectAsync(CancellationToken.None);
-        RequestFailedException failure = await Assert.ThrowsAsync<RequestFailedException>(async () => await target.OpenSession(0).SetAsync("a", default));
+        RequestFailedException failure =
+            await Assert.ThrowsAsync<RequestFailedException>(async () => await Open(target).SetAsync("a", default));
         Assert.Equal("MISCONF the disk is full", failure.Message);
-        Assert.False(target.IsTimeout(failure));
+        Assert.False(Open(target).IsTimeout(failure));
     }
 
     [Fact]
@@ -60,8 +61,8 @@ public sealed class RedisTargetTests
         await using FakeRedisServer server = new() { SilentAfter = 1 };
         await using RedisTarget target = Create(server, "--timeout 0.2");
         await target.ConnectAsync(CancellationToken.None);
-        Exception failure = await Assert.ThrowsAsync<TimeoutException>(async () => await target.OpenSession(0).GetAsync("a"));
-        Assert.True(target.IsTimeout(failure));
+        Exception failure = await Assert.ThrowsAsync<TimeoutException>(async () => await Open(target).GetAsync("a"));
+        Assert.True(Open(target).IsTimeout(failure));
     }
 
     [Fact]
@@ -70,7 +71,7 @@ public sealed class RedisTargetTests
         await using FakeRedisServer server = new();
         await using RedisTarget target = Create(server, string.Empty);
         await target.ConnectAsync(CancellationToken.None);
-        ITargetSession session = target.OpenSession(0);
+        IKeyValueSession session = Open(target);
         await session.SetAsync("bench:1", default);
         server.BreakConnections();
         int failures = 0;
@@ -96,7 +97,8 @@ public sealed class RedisTargetTests
     [InlineData("+OK\r")]
     [InlineData("$5\r\nabc")]
     [InlineData("$5\r\nabcde\r")]
-    public void Incomplete_reply_waits_for_more(string bytes) => Assert.False(RespReply.TryRead(Encoding.UTF8.GetBytes(bytes), out _, out _));
+    public void Incomplete_reply_waits_for_more(string bytes) =>
+        Assert.False(RespReply.TryRead(Encoding.UTF8.GetBytes(bytes), out _, out _));
 
     [Theory]
     [InlineData("+OK\r\nrest", "Value", "OK", 5)]
@@ -115,12 +117,12 @@ public sealed class RedisTargetTests
     [InlineData("*1\r\n")]
     [InlineData("HTTP/1.1 400\r\n")]
     [InlineData("$x\r\n")]
-    public void Anything_else_is_refused(string bytes) => Assert.Throws<IOException>(() => RespReply.TryRead(Encoding.UTF8.GetBytes(bytes), out _, out _));
+    public void Anything_else_is_refused(string bytes) =>
+        Assert.Throws<IOException>(() => RespReply.TryRead(Encoding.UTF8.GetBytes(bytes), out _, out _));
 
-    private static RedisTarget Create(FakeRedisServer server, string arguments)
-    {
-        OptionTable table = new();
-        string[] line = $"-c {server.Endpoint} --target redis {arguments}".Split(' ', StringSplitOptions.RemoveEmptyEntries);
-        return new RedisTarget(new OptionReader(table, table.Root.Parse(line)).Read());
-    }
+    private static RedisTarget Create(FakeRedisServer server, string arguments) =>
+        new(BenchLine.Read($"-c {server.Endpoint} --target redis {arguments}").Options);
+
+    private static IKeyValueSession Open(RedisTarget target, int worker = 0) =>
+        (IKeyValueSession)target.OpenSession(worker);
 }

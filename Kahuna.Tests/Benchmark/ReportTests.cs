@@ -11,7 +11,9 @@ using Kahuna.Tests.Wire;
 
 namespace Kahuna.Tests.Benchmark;
 
-/// <summary>The three forms of a report, of a run that never was, against golden files: names and order are an interface.</summary>
+/// <summary>
+/// The three forms of a report, of a run that never was, against golden files: names and order are an interface.
+/// </summary>
 public sealed class ReportTests
 {
     [Theory]
@@ -30,11 +32,14 @@ public sealed class ReportTests
         {
             // Compressors may differ between machines: what is in the text is tested by reading it back.
             HdrHistogram.HistogramBase decoded = LatencyHistogramTests.Decode((string)histogram!["data"]!);
-            Assert.Equal((string)histogram["operation"]! == "TOTAL" ? 1003 : (string)histogram["operation"]! == "get" ? 1000 : 3, decoded.TotalCount);
+            Assert.Equal(
+                (string)histogram["operation"]! == "TOTAL" ? 1003 : (string)histogram["operation"]! == "get" ? 1000 : 3,
+                decoded.TotalCount);
             text = text.Replace((string)histogram["data"]!, "…", StringComparison.Ordinal);
         }
 
-        text = text.Replace($"\"toolVersion\": \"{OptionTable.ToolVersion}\"", "\"toolVersion\": \"…\"", StringComparison.Ordinal);
+        string version = $"\"toolVersion\": \"{ToolVersion.Text}\"";
+        text = text.Replace(version, "\"toolVersion\": \"…\"", StringComparison.Ordinal);
         GoldenFile.Check("Benchmark/report.json", text);
     }
 
@@ -50,7 +55,10 @@ public sealed class ReportTests
             CsvReport.Write(writer, Report(CreateOptions("--format csv")));
             return writer.ToString();
         });
-        Assert.StartsWith("Operation,Count,Rps,P50Ms,P90Ms,P95Ms,P99Ms,P999Ms,MaxMs,MeanMs,Errors,Timeouts,Misses\n", text, StringComparison.Ordinal);
+        Assert.StartsWith(
+            "Operation,Count,Rps,P50Ms,P90Ms,P95Ms,P99Ms,P999Ms,MaxMs,MeanMs,Errors,Timeouts,Misses\n",
+            text,
+            StringComparison.Ordinal);
         GoldenFile.Check("Benchmark/report.csv", text);
     }
 
@@ -88,7 +96,14 @@ public sealed class ReportTests
     [Fact]
     public void Json_of_an_empty_run_has_zeros()
     {
-        LoadResult empty = Result() with { Rows = [new OperationTotal("set", new LatencyHistogram(), 0, 0, 0)], ElapsedSec = 0, Use = new GeneratorUse(), Recorded = 0, IsInterrupted = true };
+        LoadResult empty = Result() with
+        {
+            Rows = [new OperationTotal("set", new LatencyHistogram(), 0, 0, 0)],
+            ElapsedSec = 0,
+            Use = new GeneratorUse(),
+            Recorded = 0,
+            IsInterrupted = true,
+        };
         using MemoryStream stream = new();
         JsonReport.Write(stream, new BenchReport(CreateOptions(string.Empty), Description(), empty));
         JsonElement row = JsonDocument.Parse(stream.ToArray()).RootElement.GetProperty("aggregate");
@@ -99,7 +114,8 @@ public sealed class ReportTests
     [InlineData(180, 99, false, "bottleneck: this process used 90 %")]
     [InlineData(40, 99, false, "CPU of this machine was saturated (99 % busy, 20 % by this process)")]
     [InlineData(40, 60, true, "garbage collection stopped this process")]
-    public void Generator_says_when_it_limits_the_result(double processCpu, double machineCpu, bool pauses, string expected)
+    public void Generator_says_when_it_limits_the_result(
+        double processCpu, double machineCpu, bool pauses, string expected)
     {
         GeneratorUse use = new()
         {
@@ -109,14 +125,18 @@ public sealed class ReportTests
             PauseMaxMs = pauses ? 25 : 0,
             PauseTotalMs = pauses ? 30 : 0,
         };
-        BenchReport report = new(CreateOptions(string.Empty), Description(), Result() with { Use = use }) { Machine = Machine() };
+        BenchReport report = new(CreateOptions(string.Empty), Description(), Result() with { Use = use })
+        {
+            Machine = Machine(),
+        };
         string finding = Assert.Single(GeneratorFindings.Of(report));
         Assert.Contains(expected, finding, StringComparison.Ordinal);
     }
 
     [Fact]
     public void Clean_run_has_no_findings() =>
-        Assert.Empty(GeneratorFindings.Of(new BenchReport(CreateOptions(string.Empty), Description(), Result()) { Machine = Machine() }));
+        Assert.Empty(GeneratorFindings.Of(
+            new BenchReport(CreateOptions(string.Empty), Description(), Result()) { Machine = Machine() }));
 
     private static BenchReport Report(BenchOptions options) => new(options, Description(), Result())
     {
@@ -145,7 +165,18 @@ public sealed class ReportTests
             ElapsedSec = 2.5,
             DrainSec = 0.5,
             Rows = [new OperationTotal("get", gets, 4, 1, 9), new OperationTotal("set", sets, 3, 2, 0)],
-            Use = new GeneratorUse { Seconds = 2, ProcessCpuPct = 42.5, MachineCpuPct = 61.25, Collections = 3, PauseTotalMs = 1.5, PauseMaxMs = 0.75, AllocatedBytes = 102_200, WakeLagP99Ms = 0.125, WakeLagMaxMs = 0.5 },
+            Use = new GeneratorUse
+            {
+                Seconds = 2,
+                ProcessCpuPct = 42.5,
+                MachineCpuPct = 61.25,
+                Collections = 3,
+                PauseTotalMs = 1.5,
+                PauseMaxMs = 0.75,
+                AllocatedBytes = 102_200,
+                WakeLagP99Ms = 0.125,
+                WakeLagMaxMs = 0.5,
+            },
             Released = 1022,
             Recorded = 1022,
             NotSent = 0,
@@ -155,12 +186,8 @@ public sealed class ReportTests
         };
     }
 
-    private static BenchOptions CreateOptions(string arguments)
-    {
-        OptionTable table = new();
-        string line = "-c https://a:8082,https://b:8084 --duration 2 --warmup 0.5 --seed 42 " + arguments;
-        return new OptionReader(table, table.Root.Parse(line.Split(' ', StringSplitOptions.RemoveEmptyEntries))).Read();
-    }
+    private static BenchOptions CreateOptions(string arguments) =>
+        BenchLine.Read($"-c https://a:8082,https://b:8084 --duration 2 --warmup 0.5 --seed 42 {arguments}").Options;
 
     private static string InCulture(string name, Func<string> compose)
     {

@@ -35,7 +35,8 @@ public sealed class ServerStoreTests : IDisposable
     [Fact]
     public async Task Without_an_answer_it_is_not_known()
     {
-        Task<string?> reading = ServerStore.ReadAsync([UriOf(_silent), UriOf(_serving)], isInsecure: false, _time, CancellationToken.None);
+        Task<string?> reading = ServerStore.ReadAsync(
+            [UriOf(_silent), UriOf(_serving)], isInsecure: false, _time, CancellationToken.None);
         using TcpClient held = await _silent.AcceptTcpClientAsync().WaitAsync(Wait.Longest);
         _time.Advance(TimeSpan.FromSeconds(3));
         await AnswerAsync("[]");
@@ -66,6 +67,7 @@ public sealed class ServerStoreTests : IDisposable
         using TcpClient client = await _serving.AcceptTcpClientAsync().WaitAsync(Wait.Longest);
         NetworkStream stream = client.GetStream();
         await stream.ReadAsync(new byte[4096]).AsTask().WaitAsync(Wait.Longest);
-        await stream.WriteAsync(Encoding.ASCII.GetBytes($"HTTP/1.1 200 OK\r\nContent-Length: {body.Length}\r\nConnection: close\r\n\r\n{body}"));
+        await stream.WriteAsync(Encoding.ASCII.GetBytes(
+            $"HTTP/1.1 200 OK\r\nContent-Length: {body.Length}\r\nConnection: close\r\n\r\n{body}"));
     }
 }

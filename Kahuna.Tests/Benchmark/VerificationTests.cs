@@ -1,14 +1,18 @@
+using Kahuna.Benchmark.CommandLine;
 using Kahuna.Benchmark.Targets;
 using Kahuna.Benchmark.Targets.Sdk;
 using Kahuna.Benchmark.Verification;
+using Kahuna.Benchmark.Workloads;
 using Kahuna.Client;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Tests.Client;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Benchmark;
 
-/// <summary>What <c>--verify</c> concludes from what the workers got: every broken promise is counted, and ends the run with 3.</summary>
+/// <summary>
+/// What <c>--verify</c> concludes from what the workers got: every broken promise is counted, and ends the run with 3.
+/// </summary>
 public sealed class VerificationTests
 {
     [Fact]
@@ -91,8 +95,9 @@ public sealed class VerificationTests
     [Fact]
     public async Task A_violation_ends_the_run_with_3_and_is_in_the_report()
     {
-        FakeTarget target = new() { Findings = Sequence(0, 2, (1, 0, 1), (1, 0, 1)) };
-        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, "-c https://127.0.0.1:8082 --workload sequence --verify --warmup 0 --concurrency 1 --format json");
+        FakeTarget target = new() { WrongValue = 2 };
+        const string Line = "-c a --workload sequence --verify --warmup 0 --concurrency 1 --format json";
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(target, Line, outcome => outcome.ExitCode == 3);
         Assert.Equal(3, outcome.ExitCode);
         Assert.False(outcome.Json.GetProperty("verified").GetProperty("good").GetBoolean());
         Assert.Equal(1, outcome.Json.GetProperty("verified").GetProperty("duplicates").GetInt64());
@@ -103,25 +108,29 @@ public sealed class VerificationTests
     {
         FakeCluster cluster = new();
         int grants = 0;
-        cluster[1].Answer = request => new FakeReply(OutcomeStatus.Applied, request.Kind == CommandKind.LockAcquire ? Interlocked.Increment(ref grants) : request.Token, 50_000 + request.LeaseMs);
+        cluster[1].Answer = request => new FakeReply(
+            OutcomeStatus.Applied,
+            request.Kind == CommandKind.LockAcquire ? Interlocked.Increment(ref grants) : request.Token,
+            50_000 + request.LeaseMs);
         await using KahunaClient client = await cluster.ConnectedAsync();
-        LockLedger ledger = new();
-        HandoverClock handover = new();
+        BenchCommand command = BenchLine.Read("-c a --workload lock --verify --key-space 1");
+        WorkloadRun run = command.Workload.Begin(command.Options);
         await Task.WhenAll(Enumerable.Range(0, 8).Select(async _ =>
         {
-            KahunaSession session = new(client, null, ledger, handover);
+            Requester requester = run.Open(new KahunaSession(client));
             for (int i = 0; i < 20; i++)
             {
-                Assert.Equal(OperationResult.Success, await session.LockAsync("a"));
+                Assert.Equal(OperationResult.Success, await requester.SendAsync(default));
             }
         }));
-        LockFindings findings = ledger.Check();
+        LockFindings findings = Assert.IsType<LockFindings>(await run.VerifyAsync(new FakeTarget()));
         Assert.Equal((160, 0, 0), (findings.Grants, findings.Duplicates, findings.Unknown));
         Assert.InRange(findings.Overlaps, 20, 160);
         Assert.False(findings.IsGood);
     }
 
-    private static SequenceFindings Sequence(long before, long? after, params ReadOnlySpan<(long Value, long Start, long Came)> entries)
+    private static SequenceFindings Sequence(
+        long before, long? after, params ReadOnlySpan<(long Value, long Start, long Came)> entries)
     {
         SequenceLedger ledger = new() { Before = before, After = after };
         foreach ((long value, long start, long came) in entries)
@@ -134,7 +143,8 @@ public sealed class VerificationTests
         return ledger.Check();
     }
 
-    private static LockFindings Locks(params ReadOnlySpan<(string Name, long Token, long Start, long Came, long Until)> entries)
+    private static LockFindings Locks(
+        params ReadOnlySpan<(string Name, long Token, long Start, long Came, long Until)> entries)
     {
         LockLedger ledger = new();
         foreach ((string name, long token, long start, long came, long until) in entries)

@@ -1,9 +1,9 @@
 using System.Buffers.Binary;
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -50,9 +50,13 @@ public sealed class AcquireTests : IAsyncDisposable
         Reply(second, Granted(endMs: 45_400, nowMs: 15_400));
         LockHandle handle = await acquiring.WaitAsync(Wait.Longest);
 
-        // 5,000 was not before the acquire was sent, 10,100 ms ago; 15,010 not before the first question, 10,000 ms before the second one; 15,400 not before the second one. Of the grant, at 15,400, the first says most, less what clocks may differ by.
-        Assert.Equal(12, handle.Token);
-        Assert.Equal(now - 10_100 + ((15_400 - 5_000) * 0.99) + 30_000 - 800 - _time.GetTimestamp(), handle.Remaining.TotalMilliseconds);
+        // 5,000 was not before the acquire was sent, 10,100 ms ago; 15,010 not before the first question, 10,000 ms
+        // before the second one; 15,400 not before the second one. Of the grant, at 15,400, the first says most, less
+        // what clocks may differ by.
+        Assert.Equal(12, handle.Token.Value);
+        Assert.Equal(
+            now - 10_100 + ((15_400 - 5_000) * 0.99) + 30_000 - 800 - _time.GetTimestamp(),
+            handle.Remaining.TotalMilliseconds);
     }
 
     [Fact]
@@ -95,7 +99,7 @@ public sealed class AcquireTests : IAsyncDisposable
         Assert.Equal((CommandKind.LockAcquire, 55_000), (again.Kind, again.WaitingMs));
         Assert.Equal(acquire.Value, again.Value);
         Reply(again, new FakeReply(OutcomeStatus.Applied, 13, 60_000));
-        Assert.Equal(13, (await acquiring.WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(13, (await acquiring.WaitAsync(Wait.Longest)).Token.Value);
     }
 
     [Theory]
@@ -124,7 +128,7 @@ public sealed class AcquireTests : IAsyncDisposable
         FakeRequest again = Node.Next();
         Assert.Equal((CommandKind.LockAcquire, 56_000), (again.Kind, again.WaitingMs));
         Reply(again, new FakeReply(OutcomeStatus.Applied, 21, 9_000));
-        Assert.Equal(21, (await acquiring.WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(21, (await acquiring.WaitAsync(Wait.Longest)).Token.Value);
     }
 
     [Fact]
@@ -160,7 +164,8 @@ public sealed class AcquireTests : IAsyncDisposable
         Task<LockHandle> acquiring = _client.Locks.AcquireAsync("a", s_lease, s_wait, options, cancel.Token).AsTask();
         FakeRequest acquire = Node.Next();
         await cancel.CancelAsync();
-        KahunaCanceledException canceled = await Assert.ThrowsAsync<KahunaCanceledException>(() => acquiring.WaitAsync(Wait.Longest));
+        KahunaCanceledException canceled = await Assert.ThrowsAsync<KahunaCanceledException>(
+            () => acquiring.WaitAsync(Wait.Longest));
         Assert.Equal((OperationOutcome.Unknown, cancel.Token), (canceled.Outcome, canceled.CancellationToken));
 
         // The same owner comes behind that.
@@ -179,7 +184,7 @@ public sealed class AcquireTests : IAsyncDisposable
         other ??= Node.Next();
         Assert.Equal(CommandKind.LockAcquire, other.Kind);
         Reply(other, new FakeReply(OutcomeStatus.Applied, 14, 3_000));
-        Assert.Equal(14, (await next.WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(14, (await next.WaitAsync(Wait.Longest)).Token.Value);
     }
 
     [Fact]
@@ -216,7 +221,7 @@ public sealed class AcquireTests : IAsyncDisposable
         await Wait.UntilAsync(_time, () => acquiring.IsCompleted, stepMs: 100);
         KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => acquiring);
         Assert.Equal((KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown), (failure.Code, failure.Outcome));
-        Assert.Contains("The claim for the lock was made", failure.Message, StringComparison.Ordinal);
+        Assert.Contains("The claim for the lock exists", failure.Message, StringComparison.Ordinal);
         await Wait.UntilAsync(() => Node.Received.Last().Kind == CommandKind.LockRelease);
         Assert.Equal(12, Node.Received.Last().Token);
     }
@@ -265,7 +270,9 @@ public sealed class AcquireTests : IAsyncDisposable
         await cancelLast.CancelAsync();
         await Assert.ThrowsAsync<KahunaCanceledException>(() => last.WaitAsync(Wait.Longest));
         FakeRequest release = Node.Next();
-        Assert.Equal((CommandKind.LockRelease, 12, CommandFlags.IfAbsent), (release.Kind, release.Token, release.Options & CommandFlags.IfAbsent));
+        Assert.Equal(
+            (CommandKind.LockRelease, 12, CommandFlags.IfAbsent),
+            (release.Kind, release.Token, release.Options & CommandFlags.IfAbsent));
         Reply(release, FakeReply.Applied(12));
     }
 
@@ -350,12 +357,16 @@ public sealed class AcquireTests : IAsyncDisposable
     public async Task So_many_questions_wait_at_a_time_and_the_others_behind_them()
     {
         await ConnectAsync(maxInFlight: 8);
-        Node.Answer = static request => request.Kind == CommandKind.LockAcquire ? new FakeReply(OutcomeStatus.Queued, request.Key[1] - '0' + 1, 0) : null;
+        Node.Answer = static request => request.Kind == CommandKind.LockAcquire
+            ? new FakeReply(OutcomeStatus.Queued, request.Key[1] - '0' + 1, 0)
+            : null;
         Task<LockHandle>[] acquiring = new Task<LockHandle>[10];
         for (int i = 0; i < acquiring.Length; i++)
         {
             acquiring[i] = _client.Locks.AcquireAsync($"l{i}", s_longLease, s_wait).AsTask();
-            await Wait.UntilAsync(() => Node.Received.Count(request => request.Kind == CommandKind.LockAcquire) == i + 1 && Node.Held.Count == Math.Min(i + 1, 4));
+            await Wait.UntilAsync(() =>
+                Node.Received.Count(request => request.Kind == CommandKind.LockAcquire) == i + 1
+                    && Node.Held.Count == Math.Min(i + 1, 4));
         }
 
         List<FakeRequest> asked = [.. Enumerable.Range(0, 4).Select(_ => Node.Next())];
@@ -364,7 +375,7 @@ public sealed class AcquireTests : IAsyncDisposable
 
         // Who came later is asked for a shorter while, so that everybody's turn comes.
         Reply(asked[2], Granted(30_000, 0));
-        Assert.Equal(3, (await acquiring[2].WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(3, (await acquiring[2].WaitAsync(Wait.Longest)).Token.Value);
         FakeRequest fifth = Node.Next();
         Assert.InRange(fifth.WaitingMs!.Value, 4_000, 8_000);
         Reply(fifth, Waiting(0));

@@ -63,7 +63,9 @@ public sealed class AddressRaceTests
 
     [Fact]
     public async Task A_name_without_an_address_fails() =>
-        Assert.Equal(SocketError.HostNotFound, (await Assert.ThrowsAsync<SocketException>(() => Connect().WaitAsync(Wait.Longest))).SocketErrorCode);
+        Assert.Equal(
+            SocketError.HostNotFound,
+            (await Assert.ThrowsAsync<SocketException>(() => Connect().WaitAsync(Wait.Longest))).SocketErrorCode);
 
     [Fact]
     public void Families_take_turns()
@@ -78,7 +80,8 @@ public sealed class AddressRaceTests
         using TcpListener listener = new(IPAddress.Loopback, 0);
         listener.Start();
         DnsEndPoint target = new("localhost", ((IPEndPoint)listener.LocalEndpoint).Port);
-        await using Stream stream = await Wait.ForAsync(AddressRace.ForNetwork(TimeProvider.System).ConnectAsync(target, CancellationToken.None));
+        await using Stream stream = await Wait.ForAsync(
+            AddressRace.ForNetwork(TimeProvider.System).ConnectAsync(target, CancellationToken.None));
         Assert.True(stream.CanWrite);
     }
 

@@ -2,13 +2,15 @@ using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Client;
 
-/// <summary>What one operation allocates in the client, from the call to the result: nothing but the value that a get returns.</summary>
+/// <summary>
+/// What one operation allocates in the client, from the call to the result: nothing but the value that a get returns.
+/// </summary>
 public sealed class AllocationTests
 {
     private const int Operations = 500;
@@ -19,7 +21,7 @@ public sealed class AllocationTests
         InstantNode node = new();
         await using KahunaClient client = Client(node);
         await SettleAsync(client, node);
-        KeyValues kv = client.KeyValues;
+        KeyValueClient kv = client.KeyValues;
         byte[] value = new byte[128];
         SetOptions options = new() { OnlyIfPresent = true, Ttl = TimeSpan.FromSeconds(5) };
         using CancellationTokenSource cancel = new();
@@ -58,7 +60,7 @@ public sealed class AllocationTests
             Assert.True(handle.DisposeAsync().IsCompletedSuccessfully);
         });
         Assert.InRange(pair, 1, 340);
-        SetOptions options = new() { Fence = new Fence("bench/1", 1) };
+        SetOptions options = new() { Fence = new Fence("bench/1", new FencingToken(1)) };
         Assert.Equal(0, Measure(() => Check(client.KeyValues.SetAsync("bench/1234", "some text", options))));
     }
 
@@ -72,10 +74,15 @@ public sealed class AllocationTests
     {
         KahunaClientOptions options = new() { AllowSynchronousContinuations = true };
         options.Endpoints.Add(InstantNode.Endpoint);
-        return new KahunaClient(options, new ConnectionPorts(node, TimeProvider.System, Context: null, Seed: 1), NullLoggerFactory.Instance);
+        return new KahunaClient(
+            options,
+            new ConnectionPorts(node, TimeProvider.System, Context: null, Seed: 1),
+            NullLoggerFactory.Instance);
     }
 
-    /// <summary>Waits until the client's loops wait for work, so that every further operation runs on the caller's thread.</summary>
+    /// <summary>
+    /// Waits until the client's loops wait for work, so that every further operation runs on the caller's thread.
+    /// </summary>
     internal static async Task SettleAsync(KahunaClient client, InstantNode node)
     {
         await Wait.ForAsync(client.DescribeAsync());
@@ -98,7 +105,9 @@ public sealed class AllocationTests
         });
     }
 
-    /// <summary>Bytes per operation: the least of several rounds, as other tests take buffers from the same pools at any moment.</summary>
+    /// <summary>
+    /// Bytes per operation: the least of several rounds, as other tests take buffers from the same pools at any moment.
+    /// </summary>
     private static long Measure(Action operation)
     {
         long least = long.MaxValue;
@@ -110,7 +119,8 @@ public sealed class AllocationTests
                 operation();
             }
 
-            least = Math.Min(least, (long)Math.Round((GC.GetAllocatedBytesForCurrentThread() - before) / (double)Operations));
+            least = Math.Min(
+                least, (long)Math.Round((GC.GetAllocatedBytesForCurrentThread() - before) / (double)Operations));
         }
 
         return least;

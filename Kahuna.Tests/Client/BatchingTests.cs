@@ -1,5 +1,5 @@
 using Kahuna.Client;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -15,7 +15,8 @@ public sealed class BatchingTests
         connection.StopTaking();
         Task<SetResult> first = Wait.ForAsync(client.KeyValues.SetAsync("first", "v"));
         await Wait.UntilAsync(() => connection.WritesBegun == 2);
-        Task<SetResult>[] others = [.. Enumerable.Range(0, 100).Select(i => Wait.ForAsync(client.KeyValues.SetAsync($"{i}", "v")))];
+        Task<SetResult>[] others =
+            [.. Enumerable.Range(0, 100).Select(i => Wait.ForAsync(client.KeyValues.SetAsync($"{i}", "v")))];
         connection.TakeAgain();
         await Task.WhenAll(others);
         await first;
@@ -29,7 +30,8 @@ public sealed class BatchingTests
         const int Workers = 64;
         const int Rounds = 20;
         FakeCluster cluster = new();
-        await using KahunaClient client = await cluster.ConnectedAsync(options => options.AllowSynchronousContinuations = true);
+        await using KahunaClient client = await cluster.ConnectedAsync(
+            options => options.AllowSynchronousContinuations = true);
         cluster[1].Connection.StopTaking();
         Task[] workers = [.. Enumerable.Range(0, Workers).Select(async worker =>
         {
@@ -61,7 +63,8 @@ public sealed class BatchingTests
         cluster[1].Answer = static _ => FakeReply.Applied();
         cluster[1].Connection.StopTaking();
         byte[] value = new byte[32 * 1024];
-        Task<SetResult>[] sets = [.. Enumerable.Range(0, 100).Select(_ => Wait.ForAsync(client.KeyValues.SetAsync("k", value)))];
+        Task<SetResult>[] sets =
+            [.. Enumerable.Range(0, 100).Select(_ => Wait.ForAsync(client.KeyValues.SetAsync("k", value)))];
         cluster[1].Connection.TakeAgain();
         await Task.WhenAll(sets);
         Assert.All(cluster[1].Received, request => Assert.InRange(request.FrameCount, 1, 8));

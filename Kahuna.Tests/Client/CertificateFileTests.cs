@@ -53,7 +53,10 @@ public sealed class CertificateFileTests : IDisposable
         }
 
         Assert.Equal(first, Assert.Single(file.Read()).Thumbprint);
-        Assert.Contains(Named, Assert.Throws<IOException>(() => new CertificateFile(Named).Read()).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            Named,
+            Assert.Throws<IOException>(() => new CertificateFile(Named).Read()).Message,
+            StringComparison.Ordinal);
     }
 
     /// <summary>A version of the secret; says its certificate's thumbprint.</summary>
@@ -61,7 +64,8 @@ public sealed class CertificateFileTests : IDisposable
     {
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         CertificateRequest request = new(subject, key, HashAlgorithmName.SHA256);
-        using X509Certificate2 made = request.CreateSelfSigned(CertificateFiles.Start, CertificateFiles.Start.AddDays(365));
+        using X509Certificate2 made = request.CreateSelfSigned(
+            CertificateFiles.Start, CertificateFiles.Start.AddDays(365));
         Directory.CreateDirectory(Path.Combine(_directory.Path, name));
         string path = Path.Combine(_directory.Path, name, "ca.pem");
 

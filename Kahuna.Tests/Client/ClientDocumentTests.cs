@@ -6,7 +6,7 @@ using Kahuna.Client.DependencyInjection;
 using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 using Kahuna.Client.Sequences;
 using Kahuna.Server.Hosting;
 using Kahuna.Tests.Tidy;
@@ -14,7 +14,9 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace Kahuna.Tests.Client;
 
-/// <summary>The examples of docs/client.md, word for word in the regions below: they compile, and they run against a real node.</summary>
+/// <summary>
+/// The examples of docs/client.md, word for word in the regions below: they compile, and they run against a real node.
+/// </summary>
 public sealed partial class ClientDocumentTests
 {
     [Fact]
@@ -32,8 +34,10 @@ public sealed partial class ClientDocumentTests
     public void The_page_names_every_error_code_and_every_option()
     {
         string page = File.ReadAllText(Repository.FullPath("docs/client.md"));
-        Assert.All(Enum.GetNames<KahunaErrorCode>().Where(name => name != nameof(KahunaErrorCode.Unspecified)), name => Assert.Contains($"`{name}`", page, StringComparison.Ordinal));
-        Assert.All(typeof(KahunaClientOptions).GetProperties(), property => Assert.Contains($"`{property.Name}`", page, StringComparison.Ordinal));
+        Assert.All(Enum.GetNames<KahunaErrorCode>().Where(name => name != nameof(KahunaErrorCode.Unspecified)), name =>
+            Assert.Contains($"`{name}`", page, StringComparison.Ordinal));
+        Assert.All(typeof(KahunaClientOptions).GetProperties(), property =>
+            Assert.Contains($"`{property.Name}`", page, StringComparison.Ordinal));
     }
 
     [Fact]
@@ -41,7 +45,7 @@ public sealed partial class ClientDocumentTests
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(1).WaitAsync(Wait.Longest);
         await RunAsync(cluster.Endpoints).WaitAsync(Wait.Longest);
-        await RunOptionsAsync(cluster.Endpoints, DevelopmentCertificates.AuthorityPath()).WaitAsync(Wait.Longest);
+        await RunOptionsAsync(cluster.Endpoints, DevelopmentAuthority.AuthorityPath()).WaitAsync(Wait.Longest);
     }
 
     private static async Task RunAsync(string endpoint)
@@ -54,7 +58,7 @@ public sealed partial class ClientDocumentTests
         Assert.Single(cluster.Nodes);
 
         #region read and write
-        KeyValues kv = client.KeyValues;
+        KeyValueClient kv = client.KeyValues;
         SetResult set = await kv.SetAsync("config/color", "blue");
         GetResult get = await kv.GetAsync("config/color");
         Console.WriteLine($"{get.Value.AsString()} at revision {get.Revision}");
@@ -63,14 +67,17 @@ public sealed partial class ClientDocumentTests
         DeleteResult deleted = await kv.DeleteAsync("config/color");
         IncrementResult counter = await kv.IncrementAsync("config/visits", 5);
         #endregion
-        Assert.Equal((1, "blue", false, true, 5), (set.Revision, get.Value.AsString(), exists.Found, deleted.Deleted, counter.Value));
+        Assert.Equal(
+            (1, "blue", false, true, 5),
+            (set.Revision.Value, get.Value.AsString(), exists.Found, deleted.Deleted, counter.Value));
 
         #region conditions
         SetResult created = await kv.SetAsync("jobs/17", "new", new SetOptions { OnlyIfAbsent = true });
-        SetResult swapped = await kv.SetAsync("jobs/17", "running", new SetOptions { OnlyIfRevision = created.Revision });
+        SetResult swapped = await kv.SetAsync(
+            "jobs/17", "running", new SetOptions { OnlyIfRevision = created.Revision });
         if (!swapped.Applied)
         {
-            Console.WriteLine($"somebody else was first; the key is at revision {swapped.Revision}");
+            Console.WriteLine($"another client was first; the key is at revision {swapped.Revision}");
         }
         #endregion
         Assert.True(created.Applied && swapped.Applied);
@@ -92,7 +99,8 @@ public sealed partial class ClientDocumentTests
         #region sequences
         await client.Sequences.CreateAsync("orders", new SequenceDefinition { Initial = 1000 });
         long order = await client.Sequences.NextAsync("orders");
-        SequenceRange block = await client.Sequences.ReserveAsync("orders", 50, new SequenceOptions { IdempotencyKey = "import 2026-11-22" });
+        SequenceOptions import = new() { IdempotencyKey = "import 2026-11-22" };
+        SequenceRange block = await client.Sequences.ReserveAsync("orders", 50, import);
         foreach (long number in block.Values)
         {
             Console.WriteLine($"order {number}");
@@ -102,7 +110,9 @@ public sealed partial class ClientDocumentTests
 
         CancellationToken ct = CancellationToken.None;
         #region locks
-        await using (LockHandle handle = await client.Locks.AcquireAsync("orders/17", TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30), ct))
+        TimeSpan lease = TimeSpan.FromSeconds(15);
+        TimeSpan wait = TimeSpan.FromSeconds(30);
+        await using (LockHandle handle = await client.Locks.AcquireAsync("orders/17", lease, wait, ct))
         {
             using CancellationTokenSource work = CancellationTokenSource.CreateLinkedTokenSource(ct, handle.LostToken);
             await kv.SetAsync("orders/state", "shipped", new SetOptions { Fence = handle.Fence }, work.Token);
@@ -111,24 +121,25 @@ public sealed partial class ClientDocumentTests
         Assert.Equal("shipped", (await kv.GetAsync("orders/state")).Value.AsString());
 
         #region more locks
-        await using LockHandle? free = await client.Locks.TryAcquireAsync("reports/daily", TimeSpan.FromSeconds(15));
-        Console.WriteLine(free is null ? "somebody else has it" : $"mine, under token {free.Token}");
+        await using LockHandle? free = await client.Locks.TryAcquireAsync("reports/daily", lease);
+        Console.WriteLine(free is null ? "another client has it" : $"mine, under token {free.Token}");
 
         LockOptions reader = new() { Mode = LockMode.Shared, RenewFor = TimeSpan.FromHours(1) };
-        await using LockHandle shared = await client.Locks.AcquireAsync("catalog", TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30), reader);
-        await using LockHandle permit = await client.Semaphores.AcquireAsync("downloads", 10, TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30));
+        await using LockHandle shared = await client.Locks.AcquireAsync("catalog", lease, wait, reader);
+        await using LockHandle permit = await client.Semaphores.AcquireAsync("downloads", 10, lease, wait);
         #endregion
         Assert.NotNull(free);
 
         #region elections
-        await using (Leadership leadership = await client.Elections.CampaignAsync("billing/leader", "node-7:8082", TimeSpan.FromSeconds(15)))
+        await using (Leadership leadership = await client.Elections.CampaignAsync(
+            "billing/leader", "node-7:8082", lease))
         {
             await kv.SetAsync("billing/config", "v2", new SetOptions { Fence = leadership.Fence });
         }
 
         await foreach (LeaderDescription? leader in client.Elections.ObserveAsync("billing/leader"))
         {
-            Console.WriteLine(leader is null ? "nobody leads" : $"{leader.Candidate} leads");
+            Console.WriteLine(leader is null ? "no leader" : $"{leader.Candidate} leads");
             break;
         }
         #endregion

@@ -15,7 +15,7 @@ public sealed class ClientOptionsTests
     [InlineData("http://a:8082", "endpoint \"http://a:8082/\" does not begin with https://")]
     [InlineData("https://a:8082/path", "endpoint \"https://a:8082/path\" has more than a host and a port")]
     [InlineData("https://user@a:8082", "has more than a host and a port")]
-    [InlineData("https://a:8082,nonsense", "endpoint \"nonsense\" is no address of the form https://host:port")]
+    [InlineData("https://a:8082,nonsense", "endpoint \"nonsense\" is not an address of the form https://host:port")]
     public void Bad_endpoints_are_refused(string endpoints, string sentence)
     {
         ArgumentException refusal = Assert.Throws<ArgumentException>(() => KahunaClient.Connect(endpoints));
@@ -36,8 +36,13 @@ public sealed class ClientOptionsTests
         Assert.All(
             [
                 "http://a:1/", "nonsense", nameof(KahunaClientOptions.RequestTimeout), nameof(KahunaClientOptions.ConnectTimeout), nameof(KahunaClientOptions.RetryBackoffMin),
-                nameof(KahunaClientOptions.RetryBackoffMax), nameof(KahunaClientOptions.MaxInFlight), nameof(KahunaClientOptions.Durability), nameof(KahunaClientOptions.TimeProvider),
-                nameof(KahunaClientOptions.TrustedCaFile), nameof(KahunaClientOptions.ReconnectBackoffMax), nameof(KahunaClientOptions.KeepAliveInterval),
+                nameof(KahunaClientOptions.RetryBackoffMax),
+                nameof(KahunaClientOptions.MaxInFlight),
+                nameof(KahunaClientOptions.Durability),
+                nameof(KahunaClientOptions.TimeProvider),
+                nameof(KahunaClientOptions.TrustedCaFile),
+                nameof(KahunaClientOptions.ReconnectBackoffMax),
+                nameof(KahunaClientOptions.KeepAliveInterval),
                 nameof(KahunaClientOptions.KeepAliveTimeout), nameof(KahunaClientOptions.MaxWaiting),
             ],
             name => Assert.Contains(name, refusal.Message, StringComparison.Ordinal));
@@ -46,9 +51,11 @@ public sealed class ClientOptionsTests
     [Fact]
     public void A_connection_is_kept_alive_and_dialed_as_the_options_say()
     {
-        KahunaClientOptions options = new() { KeepAliveInterval = TimeSpan.FromSeconds(7), KeepAliveTimeout = TimeSpan.FromSeconds(2) };
-        using SocketsHttpHandler made = new GrpcFrameChannel(options).HandlerFor(new Uri("https://a:1"));
-        Assert.Equal((TimeSpan.FromSeconds(7), TimeSpan.FromSeconds(2)), (made.KeepAlivePingDelay, made.KeepAlivePingTimeout));
+        KahunaClientOptions options =
+            new() { KeepAliveInterval = TimeSpan.FromSeconds(7), KeepAliveTimeout = TimeSpan.FromSeconds(2) };
+        using SocketsHttpHandler made = new GrpcFrameChannel(options.ToSettings()).HandlerFor(new Uri("https://a:1"));
+        Assert.Equal(
+            (TimeSpan.FromSeconds(7), TimeSpan.FromSeconds(2)), (made.KeepAlivePingDelay, made.KeepAlivePingTimeout));
         Assert.NotNull(made.ConnectCallback);
     }
 
@@ -74,7 +81,8 @@ public sealed class ClientOptionsTests
             Spoil(options);
         });
         using ServiceProvider provider = services.BuildServiceProvider();
-        OptionsValidationException refusal = Assert.Throws<OptionsValidationException>(() => provider.GetRequiredService<KahunaClient>());
+        OptionsValidationException refusal = Assert.Throws<OptionsValidationException>(
+            () => provider.GetRequiredService<KahunaClient>());
         Assert.Equal(13, refusal.Failures.Count());
     }
 

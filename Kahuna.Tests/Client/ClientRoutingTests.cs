@@ -1,11 +1,11 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 using Kahuna.Client.Sequences;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Routing;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -27,7 +27,8 @@ public sealed class ClientRoutingTests
         foreach (FakeNode node in cluster.Nodes)
         {
             Assert.NotEmpty(node.Received);
-            Assert.All(node.Received, request => Assert.Equal(node.Id - 1, KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(request.Key), 3)));
+            Assert.All(node.Received, request =>
+                Assert.Equal(node.Id - 1, KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(request.Key), 3)));
         }
     }
 
@@ -38,7 +39,7 @@ public sealed class ClientRoutingTests
         await using KahunaClient client = await cluster.ConnectedAsync();
         cluster[1].Answer = static _ => FakeReply.NotLeader(3);
         cluster[3].Answer = static _ => FakeReply.Applied(9);
-        Assert.Equal(9, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        Assert.Equal(9, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision.Value);
         Assert.Single(cluster[1].Received);
         Assert.Empty(cluster[2].Received);
 
@@ -51,7 +52,8 @@ public sealed class ClientRoutingTests
     [Theory]
     [InlineData(0)]
     [InlineData(5)]
-    public async Task A_refusal_that_names_nobody_is_followed_at_once_when_the_map_names_the_leader_by_then(int refusals)
+    public async Task A_refusal_that_names_nobody_is_followed_at_once_when_the_map_names_the_leader_by_then(
+        int refusals)
     {
         ManualTime time = new();
         FakeCluster cluster = new(nodes: 3) { Leaders = [(refusals == 0 ? 1 : 0, 5)] };
@@ -63,7 +65,8 @@ public sealed class ClientRoutingTests
         }
 
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
-        await Wait.UntilAsync(time, () => cluster.Nodes.Any(static node => node.Held.Count > 0), stepMs: refusals == 0 ? 0 : 5);
+        await Wait.UntilAsync(
+            time, () => cluster.Nodes.Any(static node => node.Held.Count > 0), stepMs: refusals == 0 ? 0 : 5);
         FakeNode asked = cluster.Nodes.Single(static node => node.Held.Count > 0);
         FakeRequest held = asked.Next();
         FakeNode leader = cluster[(asked.Id % 3) + 1];
@@ -74,7 +77,7 @@ public sealed class ClientRoutingTests
 
         // Without a moment of pause: the clock stands still.
         held.Connection.Reply(held, FakeReply.NotLeader(0));
-        Assert.Equal(8, (await set).Revision);
+        Assert.Equal(8, (await set).Revision.Value);
     }
 
     [Fact]
@@ -94,7 +97,7 @@ public sealed class ClientRoutingTests
         cluster[2].Answer = static _ => FakeReply.Applied(5);
         cluster.Leaders = [(2, 2)];
         cluster[3].SendMap();
-        Assert.Equal(5, (await set).Revision);
+        Assert.Equal(5, (await set).Revision.Value);
     }
 
     [Fact]
@@ -109,17 +112,20 @@ public sealed class ClientRoutingTests
         cluster[3].View = [(2, 6)];
         cluster[3].SendMap();
         await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 2);
-        Assert.Equal(2, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        Assert.Equal(2, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision.Value);
 
         // A node that has not heard of term 6 yet.
         cluster[1].SendMap();
         await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         Assert.Equal(new PartitionDescription(0, 2, 6), (await client.DescribeAsync()).Partitions[0]);
-        // What the silent leader took goes to the new one as well, under the number that it has; an answer that comes too late finds nobody.
-        Assert.Equal(2, (await stuck).Revision);
+        // What the silent leader took goes to the new one as well, under the number that it has; an answer that comes
+        // too late finds nobody.
+        Assert.Equal(2, (await stuck).Revision.Value);
         held.Connection.Reply(held, FakeReply.Applied(1));
         await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
-        Assert.Single(cluster[2].Received, request => (request.CallNumber.Session, request.CallNumber.Sequence) == (held.CallNumber.Session, held.CallNumber.Sequence));
+        Assert.Single(cluster[2].Received, request =>
+            (request.CallNumber.Session, request.CallNumber.Sequence)
+                == (held.CallNumber.Session, held.CallNumber.Sequence));
         Assert.DoesNotContain(cluster[2].Received, static request => (request.WaitMs & Frame.ForwardFlag) != 0);
     }
 
@@ -129,7 +135,9 @@ public sealed class ClientRoutingTests
         ManualTime time = new();
         FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
         await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
-        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? FakeReply.Found("new") : FakeReply.NotLeader(1);
+        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0
+            ? FakeReply.Found("new")
+            : FakeReply.NotLeader(1);
         Task<GetResult> stuck = Wait.ForAsync(client.KeyValues.GetAsync("k"));
         cluster[1].Next();
         await Wait.UntilAsync(time, () => stuck.IsCompleted);
@@ -145,15 +153,17 @@ public sealed class ClientRoutingTests
         ManualTime time = new();
         FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
         cluster[1].IsDown = true;
-        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? FakeReply.Applied(7) : FakeReply.NotLeader(1);
+        cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0
+            ? FakeReply.Applied(7)
+            : FakeReply.NotLeader(1);
         await using KahunaClient client = cluster.Client(options => options.TimeProvider = time, 2);
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.UntilAsync(time, () => set.IsCompleted);
-        Assert.Equal(7, (await set).Revision);
+        Assert.Equal(7, (await set).Revision.Value);
 
         // From then on at once.
         int received = cluster[2].Received.Count;
-        Assert.Equal(7, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        Assert.Equal(7, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision.Value);
         Assert.Equal(received + 1, cluster[2].Received.Count);
     }
 
@@ -166,16 +176,19 @@ public sealed class ClientRoutingTests
         cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? null : FakeReply.NotLeader(1);
         await using KahunaClient client = cluster.Client(options => options.TimeProvider = time, 2);
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
-        await Wait.UntilAsync(time, () => cluster[2].Received.Any(static request => (request.WaitMs & Frame.ForwardFlag) != 0));
+        await Wait.UntilAsync(
+            time, () => cluster[2].Received.Any(static request => (request.WaitMs & Frame.ForwardFlag) != 0));
         FakeRequest forwarded = cluster[2].Received.Last();
         cluster[2].Answer = static request => (request.WaitMs & Frame.ForwardFlag) != 0 ? null : FakeReply.Applied(7);
         cluster.Leaders = [(2, 6)];
         cluster[2].SendMap();
         await Wait.UntilAsync(time, () => set.IsCompleted);
-        Assert.Equal(7, (await set).Revision);
+        Assert.Equal(7, (await set).Revision.Value);
         FakeRequest again = cluster[2].Received.Last();
         Assert.NotSame(forwarded, again);
-        Assert.Equal((forwarded.CallNumber.Session, forwarded.CallNumber.Sequence), (again.CallNumber.Session, again.CallNumber.Sequence));
+        Assert.Equal(
+            (forwarded.CallNumber.Session, forwarded.CallNumber.Sequence),
+            (again.CallNumber.Session, again.CallNumber.Sequence));
     }
 
     [Fact]
@@ -184,26 +197,33 @@ public sealed class ClientRoutingTests
         ManualTime time = new();
         FakeCluster cluster = new(nodes: 3) { Leaders = [(1, 5)] };
         await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
-        cluster[1].Answer = static request => request.Kind == CommandKind.LockAcquire ? new FakeReply(OutcomeStatus.Queued, 40, 1_000) : null;
-        Task<LockHandle> acquire = Wait.ForAsync(client.Locks.AcquireAsync("a", TimeSpan.FromSeconds(30), TimeSpan.FromMinutes(1)));
+        cluster[1].Answer = static request => request.Kind == CommandKind.LockAcquire
+            ? new FakeReply(OutcomeStatus.Queued, 40, 1_000)
+            : null;
+        Task<LockHandle> acquire = Wait.ForAsync(
+            client.Locks.AcquireAsync("a", TimeSpan.FromSeconds(30), TimeSpan.FromMinutes(1)));
         FakeRequest waits = cluster[1].Next();
         Assert.Equal(CommandKind.LockAwait, waits.Kind);
         Assert.InRange(waits.WaitingMs!.Value, 1, 10_000);
-        cluster[2].Answer = static request => request.Kind == CommandKind.LockAwait ? new FakeReply(OutcomeStatus.Found, 40, 60_000) : FakeReply.Applied();
+        cluster[2].Answer = static request => request.Kind == CommandKind.LockAwait
+            ? new FakeReply(OutcomeStatus.Found, 40, 60_000)
+            : FakeReply.Applied();
         cluster.Leaders = [(2, 6)];
         cluster[3].SendMap();
-        await Wait.UntilAsync(time, () => cluster[2].Received.Any(static request => request.Kind == CommandKind.LockAwait));
-        Assert.Equal(40, (await acquire).Token);
+        await Wait.UntilAsync(
+            time, () => cluster[2].Received.Any(static request => request.Kind == CommandKind.LockAwait));
+        Assert.Equal(40, (await acquire).Token.Value);
     }
 
     [Fact]
-    public async Task A_call_with_an_idempotency_key_stays_where_it_is_and_nothing_is_not_certain_once_an_attempt_was_lost()
+    public async Task An_idempotency_key_stays_where_it_is_and_nothing_is_not_certain_after_a_lost_attempt()
     {
         ManualTime time = new();
         FakeCluster cluster = new(nodes: 2) { Leaders = [(1, 5)] };
         await using KahunaClient client = await cluster.ConnectedAsync(options => options.TimeProvider = time);
         cluster[2].Answer = static _ => new FakeReply(OutcomeStatus.NotFound);
-        Task<SequenceRange> reserve = Wait.ForAsync(client.Sequences.ReserveAsync("s", 1, new SequenceOptions { IdempotencyKey = "key" }));
+        Task<SequenceRange> reserve = Wait.ForAsync(
+            client.Sequences.ReserveAsync("s", 1, new SequenceOptions { IdempotencyKey = "key" }));
         cluster[1].Next();
         cluster.Leaders = [(2, 6)];
         cluster[2].SendMap();
@@ -231,9 +251,9 @@ public sealed class ClientRoutingTests
         cluster[2].SendMap();
         await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 2);
         held.Connection.Reply(held, new FakeReply(OutcomeStatus.Unknown));
-        Assert.Equal(8, (await set).Revision);
+        Assert.Equal(8, (await set).Revision.Value);
         time.Advance(TimeSpan.FromSeconds(2));
-        Assert.Equal(8, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        Assert.Equal(8, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision.Value);
         Assert.Equal(2, cluster[2].Received.Count);
         Assert.Equal(held.CallNumber, cluster[2].Received.First().CallNumber);
     }
@@ -248,7 +268,7 @@ public sealed class ClientRoutingTests
         await Wait.UntilAsync(() => cluster[1].Connects == 1);
         Assert.False(set.IsCompleted);
         cluster[1].Answer = static _ => FakeReply.Applied();
-        cluster[1].Connection.SendEmpty(FrameKind.Hello, Kahuna.Client.Wire.Limits.WireVersion);
+        cluster[1].Connection.SendEmpty(FrameKind.Hello, Kahuna.Wire.Limits.WireVersion);
         cluster[1].Connection.SendMap();
         Assert.True((await set).Applied);
     }
@@ -294,11 +314,11 @@ public sealed class ClientRoutingTests
         old.SendEmpty(FrameKind.GoAway);
         await Wait.UntilAsync(async () => !(await client.DescribeAsync()).Nodes[0].IsConnected);
         cluster[2].Answer = static _ => FakeReply.Applied(7);
-        Assert.Equal(7, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "2"))).Revision);
+        Assert.Equal(7, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "2"))).Revision.Value);
         Assert.False(first.IsCompleted);
         cluster[1].IsDown = true;
         old.Reply(held, FakeReply.Applied(6));
-        Assert.Equal(6, (await first).Revision);
+        Assert.Equal(6, (await first).Revision.Value);
         await Wait.UntilAsync(() => old.IsEnded);
     }
 
@@ -338,7 +358,8 @@ public sealed class ClientRoutingTests
         ManualTime time = new();
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(2));
-        cluster[1].Answer = request => new FakeReply(request.Connection.Node.Received.Count < 3 ? OutcomeStatus.Busy : OutcomeStatus.Applied, 1);
+        cluster[1].Answer = request => new FakeReply(
+            request.Connection.Node.Received.Count < 3 ? OutcomeStatus.Busy : OutcomeStatus.Applied, 1);
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.UntilAsync(time, () => set.IsCompleted);
         Assert.True((await set).Applied);

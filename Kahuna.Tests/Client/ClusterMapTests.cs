@@ -1,5 +1,5 @@
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Tests.Client;
 
@@ -40,7 +40,10 @@ public sealed class ClusterMapTests
     {
         DescribeClusterResponse view = View((1, 1));
         view.Partitions[0].Partition = 7;
-        Assert.Contains("partition 7 of 1", Assert.Throws<InvalidDataException>(() => ClusterMap.Empty.Merge(view)).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "partition 7 of 1",
+            Assert.Throws<InvalidDataException>(() => ClusterMap.Empty.Merge(view)).Message,
+            StringComparison.Ordinal);
     }
 
     private static DescribeClusterResponse View(params (int Leader, ulong Term)[] partitions)
@@ -48,7 +51,12 @@ public sealed class ClusterMapTests
         DescribeClusterResponse view = new() { ClusterId = "c", NodeId = 1 };
         for (int i = 0; i < partitions.Length; i++)
         {
-            view.Partitions.Add(new PartitionLeader { Partition = (uint)i, LeaderNodeId = (uint)partitions[i].Leader, Term = partitions[i].Term });
+            view.Partitions.Add(new PartitionLeader
+            {
+                Partition = (uint)i,
+                LeaderNodeId = (uint)partitions[i].Leader,
+                Term = partitions[i].Term,
+            });
         }
 
         return view;

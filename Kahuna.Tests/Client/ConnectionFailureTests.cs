@@ -1,7 +1,7 @@
 using Kahuna.Client;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -21,11 +21,13 @@ public sealed class ConnectionFailureTests
         }
 
         cluster[1].IsDown = true;
-        cluster[2].Answer = static request => request.Kind == CommandKind.Get ? FakeReply.Found("v") : new FakeReply(OutcomeStatus.Applied, 3, 7);
+        cluster[2].Answer = static request => request.Kind == CommandKind.Get
+            ? FakeReply.Found("v")
+            : new FakeReply(OutcomeStatus.Applied, 3, 7);
         cluster.Leaders = [(2, 2)];
         cluster[2].SendMap();
         cluster[1].Break();
-        Assert.Equal(3, (await set).Revision);
+        Assert.Equal(3, (await set).Revision.Value);
         Assert.Equal(7, (await increment).Value);
         Assert.Equal("v", (await get).Value.AsString());
         foreach (CommandKind kind in new[] { CommandKind.Set, CommandKind.Increment })
@@ -62,14 +64,17 @@ public sealed class ConnectionFailureTests
         await using KahunaClient client = await cluster.ConnectedAsync();
         cluster[1].Connection.StopTaking();
         Task<SetResult> written = Wait.ForAsync(client.KeyValues.SetAsync("k", "is in the write that hangs"));
-        Task<SetResult>[] unsent = [.. Enumerable.Range(0, 5).Select(i => Wait.ForAsync(client.KeyValues.SetAsync("k", $"{i}")))];
+        Task<SetResult>[] unsent =
+            [.. Enumerable.Range(0, 5).Select(i => Wait.ForAsync(client.KeyValues.SetAsync("k", $"{i}")))];
         cluster[2].Answer = static _ => FakeReply.Applied(3);
         cluster.Leaders = [(2, 2)];
         cluster[2].SendMap();
         await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 2);
         cluster[1].Break();
-        Assert.All(await Task.WhenAll([.. unsent, written]), result => Assert.Equal(3, result.Revision));
-        Assert.Equal(["0", "1", "2", "3", "4", "is in the write that hangs"], cluster[2].Received.Select(request => System.Text.Encoding.UTF8.GetString(request.Value)).Order());
+        Assert.All(await Task.WhenAll([.. unsent, written]), result => Assert.Equal(3, result.Revision.Value));
+        Assert.Equal(
+            ["0", "1", "2", "3", "4", "is in the write that hangs"],
+            cluster[2].Received.Select(request => System.Text.Encoding.UTF8.GetString(request.Value)).Order());
     }
 
     [Fact]
@@ -117,7 +122,9 @@ public sealed class ConnectionFailureTests
         cluster[1].Answer = static _ => FakeReply.Applied();
         cluster[1].Connection.TakeAgain();
         Assert.True((await later).Applied);
-        Assert.Equal(["v", "", "1", "3"], cluster[1].Received.Select(request => System.Text.Encoding.UTF8.GetString(request.Value)));
+        Assert.Equal(
+            ["v", "", "1", "3"],
+            cluster[1].Received.Select(request => System.Text.Encoding.UTF8.GetString(request.Value)));
     }
 
     [Fact]
@@ -126,7 +133,9 @@ public sealed class ConnectionFailureTests
         ManualTime time = new();
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(5));
-        cluster[1].Answer = static request => request.Connection.Node.Received.Count < 2 ? new FakeReply(OutcomeStatus.Busy) : null;
+        cluster[1].Answer = static request => request.Connection.Node.Received.Count < 2
+            ? new FakeReply(OutcomeStatus.Busy)
+            : null;
         Task<SetResult> set = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.UntilAsync(time, () => cluster[1].Held.Count == 1, stepMs: 20);
         time.Advance(TimeSpan.FromSeconds(6));
@@ -154,7 +163,8 @@ public sealed class ConnectionFailureTests
         await using KahunaClient client = cluster.Client();
         using CancellationTokenSource before = new();
         before.Cancel();
-        await CanceledAsync(Wait.ForAsync(client.KeyValues.SetAsync("k", "v", null, before.Token)), OperationOutcome.DidNotHappen);
+        await CanceledAsync(
+            Wait.ForAsync(client.KeyValues.SetAsync("k", "v", null, before.Token)), OperationOutcome.DidNotHappen);
 
         // Without a node.
         using CancellationTokenSource parked = new();
@@ -188,7 +198,9 @@ public sealed class ConnectionFailureTests
         cluster[1].Answer = static _ => FakeReply.Applied();
         cluster[1].Connection.TakeAgain();
         Assert.True((await hanging).Applied && (await third).Applied);
-        Assert.Equal(["v", "", "1", "3"], cluster[1].Received.Select(request => System.Text.Encoding.UTF8.GetString(request.Value)));
+        Assert.Equal(
+            ["v", "", "1", "3"],
+            cluster[1].Received.Select(request => System.Text.Encoding.UTF8.GetString(request.Value)));
     }
 
     [Fact]
@@ -219,7 +231,8 @@ public sealed class ConnectionFailureTests
     {
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync(options => options.MaxInFlight = 3);
-        Task<SetResult>[] sets = [.. Enumerable.Range(0, 20).Select(i => Wait.ForAsync(client.KeyValues.SetAsync($"{i}", "v")))];
+        Task<SetResult>[] sets =
+            [.. Enumerable.Range(0, 20).Select(i => Wait.ForAsync(client.KeyValues.SetAsync($"{i}", "v")))];
         for (int i = 0; i < 20; i++)
         {
             FakeRequest request = cluster[1].Next();
@@ -229,7 +242,7 @@ public sealed class ConnectionFailureTests
         }
 
         SetResult[] results = await Task.WhenAll(sets);
-        Assert.Equal(Enumerable.Range(1, 20).Select(i => (long)i), results.Select(result => result.Revision));
+        Assert.Equal(Enumerable.Range(1, 20).Select(i => (long)i), results.Select(result => result.Revision.Value));
     }
 
     [Fact]
@@ -239,7 +252,8 @@ public sealed class ConnectionFailureTests
         await using KahunaClient client = await cluster.ConnectedAsync();
         cluster[1].Connection.StopTaking();
         byte[] value = new byte[200_000];
-        Task<SetResult>[] sets = [.. Enumerable.Range(0, 40).Select(_ => Wait.ForAsync(client.KeyValues.SetAsync("k", value)))];
+        Task<SetResult>[] sets =
+            [.. Enumerable.Range(0, 40).Select(_ => Wait.ForAsync(client.KeyValues.SetAsync("k", value)))];
         cluster[1].Answer = static _ => FakeReply.Applied();
         cluster[1].Connection.TakeAgain();
         await Task.WhenAll(sets);
@@ -298,7 +312,8 @@ public sealed class ConnectionFailureTests
         });
         foreach (FakeNode node in cluster.Nodes)
         {
-            node.Answer = request => node.Id != cluster.Leaders[0].Leader ? FakeReply.NotLeader(cluster.Leaders[0].Leader)
+            node.Answer = request => node.Id != cluster.Leaders[0].Leader
+                ? FakeReply.NotLeader(cluster.Leaders[0].Leader)
                 : request.Number % 13 == 0 ? new FakeReply(OutcomeStatus.Busy)
                 : request.Kind == CommandKind.Get ? FakeReply.Found(request.Key)
                 : FakeReply.Applied();
@@ -315,7 +330,8 @@ public sealed class ConnectionFailureTests
                 try
                 {
                     string key = $"{worker}-{i}";
-                    ValueTask<GetResult> get = client.KeyValues.GetAsync(key, null, random.Next(2) == 0 ? cancel.Token : default);
+                    ValueTask<GetResult> get = client.KeyValues.GetAsync(
+                        key, null, random.Next(2) == 0 ? cancel.Token : default);
                     if (random.Next(3) == 0)
                     {
                         cancel.Cancel();

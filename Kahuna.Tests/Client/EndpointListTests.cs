@@ -19,7 +19,7 @@ public sealed class EndpointListTests
     public void What_is_no_address_is_named()
     {
         InvalidOperationException failure = Assert.Throws<InvalidOperationException>(() => Read(new() { ["Kahuna:Endpoints"] = "https://a:8082,nonsense" }));
-        Assert.Contains("\"nonsense\" is no address of the form https://host:port", failure.InnerException!.Message, StringComparison.Ordinal);
+        Assert.Contains("\"nonsense\" is not an address of the form https://host:port", failure.InnerException!.Message, StringComparison.Ordinal);
     }
 
     private static void AssertRead(Dictionary<string, string?> settings)

@@ -24,7 +24,10 @@ internal sealed class FakeCluster : IFrameChannel
 
     public FakeNode this[int id] => Nodes[id - 1];
 
-    /// <summary>A client that knows only the first node at the beginning. Unless the test moves the clock, no node is silent for too long: the test may be slow.</summary>
+    /// <summary>
+    /// A client that knows only the first node at the beginning. Unless the test moves the clock, no node is silent for
+    /// too long: the test may be slow.
+    /// </summary>
     public KahunaClient Client(Action<KahunaClientOptions>? configure = null, params int[] seeds)
     {
         KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromMinutes(5) };
@@ -35,14 +38,16 @@ internal sealed class FakeCluster : IFrameChannel
 
         configure?.Invoke(options);
         ConnectionPorts ports = new(this, options.TimeProvider, Context: null, Seed: 7);
-        return new KahunaClient(options, options.TimeProvider is ManualTime ? ports : ports with { Patience = Wait.Longest }, Loggers);
+        return new KahunaClient(
+            options, options.TimeProvider is ManualTime ? ports : ports with { Patience = Wait.Longest }, Loggers);
     }
 
     /// <summary>A client that is connected to every node.</summary>
     public async Task<KahunaClient> ConnectedAsync(Action<KahunaClientOptions>? configure = null)
     {
         KahunaClient client = Client(configure);
-        await Wait.UntilAsync(async () => (await client.DescribeAsync()).Nodes.All(node => node.IsConnected || this[node.Id].IsDown));
+        await Wait.UntilAsync(
+            async () => (await client.DescribeAsync()).Nodes.All(node => node.IsConnected || this[node.Id].IsDown));
         return client;
     }
 
@@ -58,7 +63,11 @@ internal sealed class FakeCluster : IFrameChannel
     {
         FakeNode node = Nodes.Single(node => node.Endpoint == endpoint);
         Interlocked.Increment(ref node.Attempts);
-        return node.IsUntrusted ? throw new HttpRequestException("no TLS", new UntrustedServerException($"the certificate of {endpoint.Authority} is not trusted by TrustedCaFile \"ca.pem\""))
+        return node.IsUntrusted
+            ? throw new HttpRequestException(
+                "no TLS",
+                new UntrustedServerException(
+                    $"the certificate of {endpoint.Authority} is not trusted by TrustedCaFile \"ca.pem\""))
             : node.IsDown ? throw new IOException("Connection refused") : new ValueTask<IFrameStream>(node.Accept());
     }
 

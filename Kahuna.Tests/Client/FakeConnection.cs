@@ -2,22 +2,23 @@ using System.Buffers.Binary;
 using System.IO.Pipelines;
 using Google.Protobuf;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Frame = Kahuna.Client.Wire.Frames.Frame;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
+using Frame = Kahuna.Wire.Frames.Frame;
 
 namespace Kahuna.Tests.Client;
 
 /// <summary>
-/// One stream to a <see cref="FakeNode"/>, both sides of it: the client's port, and the node that reads frames and answers.
-/// Owned by the node; any thread sends.
+/// One stream to a <see cref="FakeNode"/>, both sides of it: the client's port, and the node that reads frames and
+/// answers. Owned by the node; any thread sends.
 /// </summary>
 internal sealed class FakeConnection : IFrameStream
 {
     private readonly Pipe _toNode = new(new PipeOptions(pauseWriterThreshold: 1 << 30, resumeWriterThreshold: 1 << 29));
-    private readonly Pipe _toClient = new(new PipeOptions(pauseWriterThreshold: 1 << 30, resumeWriterThreshold: 1 << 29));
+    private readonly Pipe _toClient = new(
+        new PipeOptions(pauseWriterThreshold: 1 << 30, resumeWriterThreshold: 1 << 29));
     private readonly Lock _sending = new();
     private readonly FakeNode _node;
     private readonly CancellationTokenSource _end = new();
@@ -37,7 +38,8 @@ internal sealed class FakeConnection : IFrameStream
     public bool IsEnded => _end.IsCancellationRequested;
 
     /// <summary>The client's writes wait from now on.</summary>
-    public void StopTaking() => _writable = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+    public void StopTaking() =>
+        _writable = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
 
     /// <summary>The client's writes go on.</summary>
     public void TakeAgain() => _writable.TrySetResult();
@@ -58,7 +60,11 @@ internal sealed class FakeConnection : IFrameStream
         Frame.Begin(frame, FrameKind.Replies);
         foreach ((FakeRequest request, FakeReply reply) in replies)
         {
-            Frame.AppendReply(frame, request.Number, new Outcome(reply.Status, reply.Revision, reply.Number) { HasValue = reply.Value is not null, Value = reply.Value });
+            Frame.AppendReply(frame, request.Number, new Outcome(reply.Status, reply.Revision, reply.Number)
+            {
+                HasValue = reply.Value is not null,
+                Value = reply.Value,
+            });
         }
 
         Send(frame, replies.Count);
@@ -156,7 +162,8 @@ internal sealed class FakeConnection : IFrameStream
                 int length = Frame.GrpcPrefixBytes + BinaryPrimitives.ReadInt32BigEndian(prefix.AsSpan(1));
                 _toNode.Reader.AdvanceTo(result.Buffer.Start);
                 result = await _toNode.Reader.ReadAtLeastAsync(length, _end.Token);
-                byte[] message = System.Buffers.BuffersExtensions.ToArray(result.Buffer.Slice(Frame.GrpcPrefixBytes, length - Frame.GrpcPrefixBytes));
+                byte[] message = System.Buffers.BuffersExtensions.ToArray(
+                    result.Buffer.Slice(Frame.GrpcPrefixBytes, length - Frame.GrpcPrefixBytes));
                 _toNode.Reader.AdvanceTo(result.Buffer.GetPosition(length));
                 OnFrame(message);
             }
@@ -173,7 +180,7 @@ internal sealed class FakeConnection : IFrameStream
         Assert.True(Frame.TryReadHeader(payload, out FrameKind kind, out ushort version, out int count));
         if (kind == FrameKind.Hello)
         {
-            Assert.Equal(Kahuna.Client.Wire.Limits.WireVersion, version);
+            Assert.Equal(Kahuna.Wire.Limits.WireVersion, version);
             _node.OnHello(this);
             return;
         }
@@ -188,7 +195,17 @@ internal sealed class FakeConnection : IFrameStream
             int length = BinaryPrimitives.ReadInt32LittleEndian(payload[(at + 8)..]);
             ReadOnlySpan<byte> bytes = payload.Slice(at + Frame.RequestHeaderBytes, length);
             Assert.True(Command.TryRead(bytes, out Command command));
-            requests.Add(new FakeRequest(this, number, waitMs, command.Kind, command.Flags, System.Text.Encoding.UTF8.GetString(command.Key), command.Value.ToArray(), count) { Bytes = bytes.ToArray() });
+            requests.Add(
+                new FakeRequest(
+                    this,
+                    number,
+                    waitMs,
+                    command.Kind,
+                    command.Flags,
+                    System.Text.Encoding.UTF8.GetString(command.Key),
+                    command.Value.ToArray(),
+                    count)
+                { Bytes = bytes.ToArray() });
             at += Frame.RequestHeaderBytes + length;
         }
 

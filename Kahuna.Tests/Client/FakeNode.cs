@@ -1,13 +1,14 @@
 using System.Collections.Concurrent;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Protos;
+using Kahuna.Wire;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Tests.Client;
 
 /// <summary>
-/// A node that speaks the frame protocol over memory and answers as the test says: by <see cref="Answer"/>, or, where that
-/// gives nothing, when the test replies to what it takes from <see cref="Held"/>. Owned by a <see cref="FakeCluster"/>.
+/// A node that speaks the frame protocol over memory and answers as the test says: by <see cref="Answer"/>, or, where
+/// that gives nothing, when the test replies to what it takes from <see cref="Held"/>. Owned by a
+/// <see cref="FakeCluster"/>.
 /// </summary>
 internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
 {
@@ -68,7 +69,8 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
     }
 
     /// <summary>Takes the next held request; fails the test when none comes.</summary>
-    public FakeRequest Next() => Held.TryTake(out FakeRequest? request, Wait.Longest) ? request : throw new TimeoutException("No request came.");
+    public FakeRequest Next() =>
+        Held.TryTake(out FakeRequest? request, Wait.Longest) ? request : throw new TimeoutException("No request came.");
 
     /// <summary>Sends its view on every open stream.</summary>
     public void SendMap()
@@ -89,10 +91,14 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
 
     public DescribeClusterResponse Describe()
     {
-        DescribeClusterResponse map = new() { ClusterId = ClusterId, NodeId = (uint)id, ServerVersion = "1.2.3", Ready = true };
-        map.Nodes.AddRange(cluster.Nodes.Select(node => new Node { Id = (uint)node.Id, Endpoint = node.Endpoint.ToString() }));
+        DescribeClusterResponse map =
+            new() { ClusterId = ClusterId, NodeId = (uint)id, ServerVersion = "1.2.3", Ready = true };
+        map.Nodes.AddRange(
+            cluster.Nodes.Select(node => new Node { Id = (uint)node.Id, Endpoint = node.Endpoint.ToString() }));
         (int Leader, ulong Term)[] view = View ?? cluster.Leaders;
-        map.Partitions.AddRange(view.Select((entry, i) => new PartitionLeader { Partition = (uint)i, LeaderNodeId = (uint)entry.Leader, Term = entry.Term }));
+        map.Partitions.AddRange(
+            view.Select((entry, i) =>
+                new PartitionLeader { Partition = (uint)i, LeaderNodeId = (uint)entry.Leader, Term = entry.Term }));
         return map;
     }
 

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -7,7 +7,8 @@ internal sealed record FakeReply(OutcomeStatus Status, long Revision = 0, long N
 {
     public static FakeReply Applied(long revision = 1) => new(OutcomeStatus.Applied, revision);
 
-    public static FakeReply Found(string value, long revision = 1) => new(OutcomeStatus.Found, revision, -1, System.Text.Encoding.UTF8.GetBytes(value));
+    public static FakeReply Found(string value, long revision = 1) =>
+        new(OutcomeStatus.Found, revision, -1, System.Text.Encoding.UTF8.GetBytes(value));
 
     public static FakeReply NotLeader(int leader) => new(OutcomeStatus.NotLeader, 0, leader);
 }

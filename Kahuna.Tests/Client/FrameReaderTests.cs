@@ -1,7 +1,7 @@
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Frames;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Frames;
 
 namespace Kahuna.Tests.Client;
 
@@ -15,7 +15,8 @@ public sealed class FrameReaderTests
     public void Frames_come_out_as_they_went_in_however_the_bytes_are_cut(int piece)
     {
         Random random = new(piece);
-        byte[][] bodies = [.. new[] { 0, 1, 5, 300, 70_000, 12, piece == 1 ? 10 : 3_000_000, 40, 200_000, 3 }.Select(length =>
+        byte[][] bodies =
+            [.. new[] { 0, 1, 5, 300, 70_000, 12, piece == 1 ? 10 : 3_000_000, 40, 200_000, 3 }.Select(length =>
         {
             byte[] body = new byte[length];
             random.NextBytes(body);
@@ -58,7 +59,7 @@ public sealed class FrameReaderTests
         Assert.Contains("33,882,113 bytes", Refusal([0, 0x02, 0x05, 0x00, 0x01]), StringComparison.Ordinal);
         Assert.Equal(33_882_112, Limits.FrameBytesMax);
         Assert.Contains("compressed", Refusal([1, 0, 0, 0, 0]), StringComparison.Ordinal);
-        Assert.Contains("no frame", Refusal([0, 0, 0, 0, 1, 0x12]), StringComparison.Ordinal);
+        Assert.Contains("not a frame", Refusal([0, 0, 0, 0, 1, 0x12]), StringComparison.Ordinal);
     }
 
     private static string Refusal(byte[] bytes)

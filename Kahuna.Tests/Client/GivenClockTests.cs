@@ -1,8 +1,11 @@
 using Kahuna.Client;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
-/// <summary>A client waits by the clock that it is given: nothing ends by the real one, and everything by the given one.</summary>
+/// <summary>
+/// A client waits by the clock that it is given: nothing ends by the real one, and everything by the given one.
+/// </summary>
 public sealed class GivenClockTests
 {
     [Fact]

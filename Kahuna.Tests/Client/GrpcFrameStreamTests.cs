@@ -4,7 +4,9 @@ using Kahuna.Client.Connection;
 
 namespace Kahuna.Tests.Client;
 
-/// <summary>What a stream of the network sends, and what it says of a node that refuses or ends it. The HTTP client is a fake.</summary>
+/// <summary>
+/// What a stream of the network sends, and what it says of a node that refuses or ends it. The HTTP client is a fake.
+/// </summary>
 public sealed class GrpcFrameStreamTests
 {
     private static readonly Uri s_method = new("https://node1:8082/kahuna.v1.Cluster/Exchange");
@@ -34,7 +36,8 @@ public sealed class GrpcFrameStreamTests
     [InlineData("0", "well", null)]
     [InlineData("14", "The%20server is stopping.", "Unavailable: The server is stopping.")]
     [InlineData(null, null, "Unknown: The response ended without a grpc-status.")]
-    public async Task The_end_of_a_stream_has_the_reason_of_its_trailers(string? status, string? message, string? reason)
+    public async Task The_end_of_a_stream_has_the_reason_of_its_trailers(
+        string? status, string? message, string? reason)
     {
         using HttpResponseMessage response = Response(200, "application/grpc+proto");
         await using GrpcFrameStream stream = await OpenAsync(response);
@@ -57,11 +60,15 @@ public sealed class GrpcFrameStreamTests
     public async Task The_request_is_one_of_gRPC_with_the_header_that_is_given()
     {
         HttpRequestMessage? sent = null;
-        await using GrpcFrameStream stream = await OpenAsync(Response(200, "application/grpc"), request => sent = request);
-        Assert.Equal((HttpMethod.Post, s_method, HttpVersion.Version20, HttpVersionPolicy.RequestVersionExact), (sent!.Method, sent.RequestUri, sent.Version, sent.VersionPolicy));
+        await using GrpcFrameStream stream = await OpenAsync(
+            Response(200, "application/grpc"), request => sent = request);
+        Assert.Equal(
+            (HttpMethod.Post, s_method, HttpVersion.Version20, HttpVersionPolicy.RequestVersionExact),
+            (sent!.Method, sent.RequestUri, sent.Version, sent.VersionPolicy));
         Assert.Equal("application/grpc", sent.Content!.Headers.ContentType!.ToString());
         Assert.Null(sent.Content.Headers.ContentLength);
-        Assert.Matches(@"^User-Agent: kahuna-dotnet/\d+\.\d+\.\d+\r?\nTE: trailers\r?\nx-own: 1\r?\n$", sent.Headers.ToString());
+        Assert.Matches(
+            @"^User-Agent: kahuna-dotnet/\d+\.\d+\.\d+\r?\nTE: trailers\r?\nx-own: 1\r?\n$", sent.Headers.ToString());
     }
 
     [Fact]
@@ -91,16 +98,20 @@ public sealed class GrpcFrameStreamTests
         }
     }
 
-    private static async Task<GrpcFrameStream> OpenAsync(HttpResponseMessage response, Action<HttpRequestMessage>? onSent = null)
+    private static async Task<GrpcFrameStream> OpenAsync(
+        HttpResponseMessage response, Action<HttpRequestMessage>? onSent = null)
     {
         using HttpMessageInvoker connection = new(new FakeHandler(response, onSent));
-        return await GrpcFrameStream.OpenAsync(connection, s_method, ("x-own", "1"), CancellationToken.None).WaitAsync(Wait.Longest);
+        return await GrpcFrameStream.OpenAsync(connection, s_method, ("x-own", "1"), CancellationToken.None)
+            .WaitAsync(Wait.Longest);
     }
 
     /// <summary>Takes the request's body and answers at once. Used by one task.</summary>
-    private sealed class FakeHandler(HttpResponseMessage response, Action<HttpRequestMessage>? onSent) : HttpMessageHandler
+    private sealed class FakeHandler(HttpResponseMessage response, Action<HttpRequestMessage>? onSent)
+        : HttpMessageHandler
     {
-        protected override Task<HttpResponseMessage> SendAsync(HttpRequestMessage request, CancellationToken cancellationToken)
+        protected override Task<HttpResponseMessage> SendAsync(
+            HttpRequestMessage request, CancellationToken cancellationToken)
         {
             _ = request.Content!.CopyToAsync(new MemoryStream(), cancellationToken);
             onSent?.Invoke(request);

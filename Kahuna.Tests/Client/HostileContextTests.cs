@@ -1,13 +1,16 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 using Kahuna.Client.Sequences;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
-/// <summary>An application's synchronization context or task scheduler holds up nobody but the code that awaits there: not when it is busy, blocked by the call itself, or gone.</summary>
+/// <summary>
+/// An application's synchronization context or task scheduler holds up nobody but the code that awaits there: not when
+/// it is busy, blocked by the call itself, or gone.
+/// </summary>
 public sealed class HostileContextTests
 {
     private static readonly TimeSpan s_lease = TimeSpan.FromMinutes(1);
@@ -85,8 +88,9 @@ public sealed class HostileContextTests
         Task<SetResult> other = SetAsync(client);
         FakeRequest alive = _cluster[1].Next();
         thread.Dispose();
-        alive.Connection.Reply([(dead, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
-        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision);
+        alive.Connection.Reply(
+            [(dead, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
+        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision.Value);
         Assert.Equal(1, _cluster[1].Connects);
     }
 
@@ -102,8 +106,9 @@ public sealed class HostileContextTests
         Task<SetResult> other = SetAsync(client);
         FakeRequest alive = _cluster[1].Next();
         thread.HoldsPosters = go;
-        alive.Connection.Reply([(slow, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
-        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision);
+        alive.Connection.Reply(
+            [(slow, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
+        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision.Value);
         go.Set();
     }
 
@@ -132,8 +137,9 @@ public sealed class HostileContextTests
         Task<SetResult> other = SetAsync(client);
         FakeRequest alive = _cluster[1].Next();
         scheduler.Dispose();
-        alive.Connection.Reply([(dead, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
-        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision);
+        alive.Connection.Reply(
+            [(dead, new FakeReply(OutcomeStatus.Applied, 1)), (alive, new FakeReply(OutcomeStatus.Applied, 2))]);
+        Assert.Equal(2, (await other.WaitAsync(Wait.Longest)).Revision.Value);
         Assert.Equal(1, _cluster[1].Connects);
     }
 
@@ -152,7 +158,10 @@ public sealed class HostileContextTests
         scheduler.Dispose();
         for (int i = 1; i <= 3; i++)
         {
-            await Wait.UntilAsync(time, () => _cluster[1].Received.Count(static request => request.Kind == CommandKind.LockExtend) >= i, stepMs: 100);
+            await Wait.UntilAsync(
+                time,
+                () => _cluster[1].Received.Count(static request => request.Kind == CommandKind.LockExtend) >= i,
+                stepMs: 100);
         }
 
         Assert.True(handle.Remaining > TimeSpan.Zero);

@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Client;
@@ -31,7 +31,8 @@ public sealed class HostileLoggerTests
         await WaitForAsync(begun);
 
         // Told by the alarm and not by a look at the clock.
-        LockHandle other = await Wait.ForAsync(client.Locks.AcquireAsync("b", s_lease, s_lease, new LockOptions { AutoRenew = false }));
+        LockHandle other = await Wait.ForAsync(
+            client.Locks.AcquireAsync("b", s_lease, s_lease, new LockOptions { AutoRenew = false }));
         TaskCompletionSource told = new(TaskCreationOptions.RunContinuationsAsynchronously);
         using CancellationTokenRegistration registration = other.LostToken.Register(told.SetResult);
         await told.Task.WaitAsync(Wait.Longest);
@@ -56,13 +57,16 @@ public sealed class HostileLoggerTests
         await WaitForAsync(begun);
         _cluster[1].Break();
         Assert.True((await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Applied);
-        LockHandle other = await Wait.ForAsync(client.Locks.AcquireAsync("b", s_lease, s_lease, new LockOptions { AutoRenew = false }));
+        LockHandle other = await Wait.ForAsync(
+            client.Locks.AcquireAsync("b", s_lease, s_lease, new LockOptions { AutoRenew = false }));
         TaskCompletionSource told = new(TaskCreationOptions.RunContinuationsAsynchronously);
         using CancellationTokenRegistration registration = other.LostToken.Register(told.SetResult);
         await told.Task.WaitAsync(Wait.Longest);
     }
 
-    /// <summary>What is forgotten late, because frames of the call are still on a stack, is found at a later renewal.</summary>
+    /// <summary>
+    /// What is forgotten late, because frames of the call are still on a stack, is found at a later renewal.
+    /// </summary>
     private static Task WaitForAsync(ManualResetEventSlim begun) => Wait.UntilAsync(async () =>
     {
         GC.Collect();
@@ -72,7 +76,8 @@ public sealed class HostileLoggerTests
     });
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static async Task ForgetAsync(KahunaClient client) => _ = await Wait.ForAsync(client.Locks.AcquireAsync("a", s_lease, s_lease));
+    private static async Task ForgetAsync(KahunaClient client) =>
+        _ = await Wait.ForAsync(client.Locks.AcquireAsync("a", s_lease, s_lease));
 
     private Task<KahunaClient> ConnectedAsync()
     {
@@ -93,7 +98,12 @@ public sealed class HostileLoggerTests
 
         public bool IsEnabled(LogLevel logLevel) => true;
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+        public void Log<TState>(
+            LogLevel logLevel,
+            EventId eventId,
+            TState state,
+            Exception? exception,
+            Func<TState, Exception?, string> formatter) =>
             log(formatter(state, exception));
 
         public void Dispose()

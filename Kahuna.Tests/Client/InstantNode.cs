@@ -2,12 +2,12 @@ using System.Buffers.Binary;
 using System.Threading.Tasks.Sources;
 using Google.Protobuf;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Protos;
-using Frame = Kahuna.Client.Wire.Frames.Frame;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Protos;
+using Frame = Kahuna.Wire.Frames.Frame;
 
 namespace Kahuna.Tests.Client;
 
@@ -72,7 +72,8 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
             {
                 uint number = BinaryPrimitives.ReadUInt32LittleEndian(payload[at..]);
                 at += Frame.RequestHeaderBytes + BinaryPrimitives.ReadInt32LittleEndian(payload[(at + 8)..]);
-                Frame.AppendReply(frame, number, new Outcome(Status, 1, -1) { HasValue = Value.Length > 0, Value = Value });
+                Frame.AppendReply(
+                    frame, number, new Outcome(Status, 1, -1) { HasValue = Value.Length > 0, Value = Value });
             }
 
             Frame.End(frame, count);
@@ -128,7 +129,8 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
     ValueTaskSourceStatus IValueTaskSource<int>.GetStatus(short token) => _read.GetStatus(token);
 
     /// <inheritdoc/>
-    void IValueTaskSource<int>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<int>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _read.OnCompleted(continuation, state, token, flags);
 
     private void Append(ByteBuffer frame)

@@ -82,7 +82,8 @@ public sealed class LeaseClockTests
                 long end = (long)cluster + 1;
                 Pass(random.Next(10) + 1);
 
-                // By now it may have come, and not much later; the bound may not be after the moment at which it really did.
+                // By now it may have come, and not much later; the bound may not be after the moment at which it really
+                // did.
                 if (cluster >= end)
                 {
                     Assert.True(clock.At(end) <= real);

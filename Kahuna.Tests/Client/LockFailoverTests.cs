@@ -1,8 +1,9 @@
 using System.Text;
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Routing;
+using Kahuna.Client.Outcomes;
 using Kahuna.Server.Hosting;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -17,9 +18,11 @@ public sealed class LockFailoverTests
     public async Task A_lock_and_its_queue_survive_the_leader(Durability durability)
     {
         await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3).WaitAsync(2 * Wait.Longest);
-        await using KahunaClient client = KahunaClient.Connect(cluster.Endpoints, static options => options.Insecure = true);
+        await using KahunaClient client = KahunaClient.Connect(
+            cluster.Endpoints, static options => options.Insecure = true);
         LockOptions options = new() { Durability = durability };
-        await using LockHandle held = await Wait.ForAsync(client.Locks.AcquireAsync("a/lock", s_lease, s_lease, options));
+        await using LockHandle held = await Wait.ForAsync(
+            client.Locks.AcquireAsync("a/lock", s_lease, s_lease, options));
         CancellationToken lost = held.LostToken;
         List<Task<LockHandle>> waiting = [];
         for (int i = 1; i <= 3; i++)
@@ -38,14 +41,14 @@ public sealed class LockFailoverTests
         Assert.True(await Wait.ForAsync(held.ExtendAsync()));
         LockDescription found = (await Wait.ForAsync(client.Locks.GetAsync("a/lock", durability)))!;
         Assert.Equal((held.Token, 3), (found.Holders[0].Token, found.WaiterCount));
-        long token = held.Token;
+        long token = held.Token.Value;
         Assert.True(await Wait.ForAsync(held.ReleaseAsync()));
         foreach (Task<LockHandle> waiter in waiting)
         {
             LockHandle next = await waiter.WaitAsync(Wait.Longest);
-            Assert.True(next.Token > token);
+            Assert.True(next.Token.Value > token);
             Assert.InRange(next.Remaining, TimeSpan.FromSeconds(1), s_lease);
-            token = next.Token;
+            token = next.Token.Value;
             await next.DisposeAsync();
         }
     }

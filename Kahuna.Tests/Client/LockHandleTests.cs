@@ -1,8 +1,8 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Tests.Transport;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -37,7 +37,10 @@ public sealed class LockHandleTests : IAsyncDisposable
         }
 
         Assert.False(lost.IsCancellationRequested);
-        Assert.All(Node.Received.Where(request => request.Kind == CommandKind.LockExtend), request => Assert.Equal((3000, 7, handle.Owner), (request.LeaseMs, request.Token, System.Text.Encoding.UTF8.GetString(request.Value))));
+        Assert.All(Node.Received.Where(request => request.Kind == CommandKind.LockExtend), request =>
+            Assert.Equal(
+                (3000, 7, handle.Owner),
+                (request.LeaseMs, request.Token, System.Text.Encoding.UTF8.GetString(request.Value))));
         Assert.True(await Wait.ForAsync(handle.ReleaseAsync()));
         Assert.True(lost.IsCancellationRequested);
         Step(s_lease);
@@ -143,7 +146,9 @@ public sealed class LockHandleTests : IAsyncDisposable
         LockHandle handle = await AcquireAsync(null);
         CancellationToken lost = handle.LostToken;
         int renewals = 0;
-        Node.Answer = request => request.LeaseMs == 3_000 && ++renewals == 1 ? null : new FakeReply(OutcomeStatus.Applied, 7, 50_000 + request.LeaseMs);
+        Node.Answer = request => request.LeaseMs == 3_000 && ++renewals == 1
+            ? null
+            : new FakeReply(OutcomeStatus.Applied, 7, 50_000 + request.LeaseMs);
         await Wait.UntilAsync(_time, () => renewals == 1, stepMs: 50);
         Assert.True(await Wait.ForAsync(handle.ExtendAsync(TimeSpan.FromSeconds(10))));
         await Wait.UntilAsync(_time, () => renewals >= 3, stepMs: 50);
@@ -203,7 +208,8 @@ public sealed class LockHandleTests : IAsyncDisposable
         await ConnectAsync();
         for (int leaseMs = 20; leaseMs <= 3_600_000; leaseMs += 1 + (leaseMs / 7))
         {
-            LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync("a", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
+            LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync(
+                "a", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
 
             // The cluster's clock shows 1.01 s for each second of the holder's.
             Assert.InRange(handle.Remaining.TotalMilliseconds * 1.01, 0, leaseMs);
@@ -218,7 +224,8 @@ public sealed class LockHandleTests : IAsyncDisposable
         LockOptions owner = new() { ReentrantOwner = "o" };
         LockHandle first = await AcquireAsync(owner);
         LockHandle second = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, owner));
-        LockHandle stranger = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, new LockOptions { ReentrantOwner = "p" }));
+        LockHandle stranger = await Wait.ForAsync(
+            _client.Locks.AcquireAsync("a", s_lease, s_lease, new LockOptions { ReentrantOwner = "p" }));
         CancellationToken lost = second.LostToken;
         int told = 0;
         Node.Answer = request =>
@@ -229,7 +236,7 @@ public sealed class LockHandleTests : IAsyncDisposable
         Assert.True(await Wait.ForAsync(first.ReleaseAsync()));
         Assert.Equal((1, TimeSpan.Zero, false), (told, second.Remaining, stranger.LostToken.IsCancellationRequested));
 
-        Assert.True(await Wait.ForAsync(_client.Locks.ReleaseAsync("a", "p", 7)));
+        Assert.True(await Wait.ForAsync(_client.Locks.ReleaseAsync("a", "p", new FencingToken(7))));
         Assert.True(stranger.LostToken.IsCancellationRequested);
     }
 
@@ -259,7 +266,10 @@ public sealed class LockHandleTests : IAsyncDisposable
         await AdvanceUntilAsync(() => lost.IsCancellationRequested);
         Assert.Equal(0, Count(CommandKind.LockExtend));
         Assert.InRange(_time.GetTimestamp() - begun, 2_700, 2_999);
-        Assert.Contains("\"a\" (token 7) was neither disposed nor kept", Assert.Single(log.Lines, static line => line.Contains("disposed", StringComparison.Ordinal)), StringComparison.Ordinal);
+        Assert.Contains(
+            "\"a\" (token 7) was neither disposed nor kept",
+            Assert.Single(log.Lines, static line => line.Contains("disposed", StringComparison.Ordinal)),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -285,7 +295,8 @@ public sealed class LockHandleTests : IAsyncDisposable
         {
             int leaseMs = random.Next(1_000, 60_000);
             long now = _time.GetTimestamp();
-            LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync($"l{i}", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
+            LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync(
+                $"l{i}", TimeSpan.FromMilliseconds(leaseMs), s_lease, new LockOptions { AutoRenew = false }));
             held.Add((handle, handle.LostToken, now + leaseMs - Math.Min(leaseMs / 10, 500 + (leaseMs / 100))));
             if (random.Next(3) == 0)
             {
@@ -299,14 +310,16 @@ public sealed class LockHandleTests : IAsyncDisposable
         {
             Step(TimeSpan.FromMilliseconds(100));
             long now = _time.GetTimestamp();
-            Assert.All(held, item => Assert.True(item.Lost.IsCancellationRequested ? now >= item.EndMs : now < item.EndMs + 20));
+            Assert.All(held, item =>
+                Assert.True(item.Lost.IsCancellationRequested ? now >= item.EndMs : now < item.EndMs + 20));
         }
 
         Assert.All(held, item => Assert.True(item.Lost.IsCancellationRequested));
     }
 
     [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
-    private async Task<CancellationToken> ForgetAsync() => (await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease))).LostToken;
+    private async Task<CancellationToken> ForgetAsync() =>
+        (await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease))).LostToken;
 
     private static void Collect()
     {
@@ -326,14 +339,18 @@ public sealed class LockHandleTests : IAsyncDisposable
     {
         await ConnectAsync();
         LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, options));
-        Assert.Equal(("a", 7, new Fence("a", 7)), (handle.Resource, handle.Token, handle.Fence));
+        Assert.Equal(
+            ("a", 7, new Fence("a", new FencingToken(7))), (handle.Resource, handle.Token.Value, handle.Fence));
         Assert.Equal(TimeSpan.FromMilliseconds(2700), handle.Remaining);
         return handle;
     }
 
     private int Count(CommandKind kind) => Node.Received.Count(request => request.Kind == kind);
 
-    /// <summary>Moves the clock past the moment at which a third of the lease is over, and there waits for the renewal, the <paramref name="number"/>th, and its answer.</summary>
+    /// <summary>
+    /// Moves the clock past the moment at which a third of the lease is over, and there waits for the renewal, the
+    /// <paramref name="number"/>th, and its answer.
+    /// </summary>
     private async Task RenewedAsync(LockHandle handle, int number)
     {
         TimeSpan third = handle.Remaining - (TimeSpan.FromMilliseconds(2700) - (s_lease / 3));
@@ -344,7 +361,8 @@ public sealed class LockHandleTests : IAsyncDisposable
         Step(third - around);
         Assert.Equal(number - 1, Count(CommandKind.LockExtend));
         Step(2 * around);
-        await Wait.UntilAsync(() => Count(CommandKind.LockExtend) == number && handle.Remaining > TimeSpan.FromMilliseconds(2600));
+        await Wait.UntilAsync(
+            () => Count(CommandKind.LockExtend) == number && handle.Remaining > TimeSpan.FromMilliseconds(2600));
     }
 
     private void Step(TimeSpan span) => _time.Advance(span);

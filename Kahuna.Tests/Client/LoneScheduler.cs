@@ -9,7 +9,8 @@ internal sealed class LoneScheduler : TaskScheduler, IDisposable
 
     public LoneScheduler() => new Thread(Run) { IsBackground = true, Name = "lone scheduler" }.Start();
 
-    public Task<T> RunAsync<T>(Func<T> work) => Task.Factory.StartNew(work, CancellationToken.None, TaskCreationOptions.None, this).WaitAsync(Wait.Longest);
+    public Task<T> RunAsync<T>(Func<T> work) =>
+        Task.Factory.StartNew(work, CancellationToken.None, TaskCreationOptions.None, this).WaitAsync(Wait.Longest);
 
     public void Dispose() => _queue.CompleteAdding();
 

@@ -3,8 +3,8 @@ using System.Collections.Concurrent;
 namespace Kahuna.Tests.Client;
 
 /// <summary>
-/// A thread with a queue, as a window or a game loop has one: its synchronization context runs what is posted there, one after the other. It can be held up, and it can end, after which posts throw.
-/// Owned by one test.
+/// A thread with a queue, as a window or a game loop has one: its synchronization context runs what is posted there,
+/// one after the other. It can be held up, and it can end, after which posts throw. Owned by one test.
 /// </summary>
 internal sealed class LoneThread : SynchronizationContext, IDisposable
 {
@@ -20,7 +20,10 @@ internal sealed class LoneThread : SynchronizationContext, IDisposable
         _thread.Start();
     }
 
-    /// <summary>Set: who posts waits in its own thread until the event is set, as for code of an application that runs inside of a hand-over.</summary>
+    /// <summary>
+    /// Set: who posts waits in its own thread until the event is set, as for code of an application that runs inside of
+    /// a hand-over.
+    /// </summary>
     public ManualResetEventSlim? HoldsPosters { get; set; }
 
     /// <inheritdoc/>

@@ -1,6 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 

@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Client;
 
-/// <summary>A clock that stands still until a test moves it; timers fire inside <see cref="Advance"/>. Any thread.</summary>
+/// <summary>
+/// A clock that stands still until a test moves it; timers fire inside <see cref="Advance"/>. Any thread.
+/// </summary>
 internal sealed class ManualTime : TimeProvider
 {
     private readonly Lock _lock = new();
@@ -31,7 +33,9 @@ internal sealed class ManualTime : TimeProvider
         return timer;
     }
 
-    /// <summary>Moves the clock step by step, so that what a timer sets in motion is due within the same span.</summary>
+    /// <summary>
+    /// Moves the clock step by step, so that what a timer sets in motion is due within the same span.
+    /// </summary>
     public void Advance(TimeSpan span)
     {
         long until = GetTimestamp() + (long)span.TotalMilliseconds;
@@ -55,12 +59,15 @@ internal sealed class ManualTime : TimeProvider
     /// <summary>Moves the clock without a timer: what a process sees that stood still.</summary>
     public void Jump(TimeSpan span) => Interlocked.Add(ref _nowMs, (long)span.TotalMilliseconds);
 
-    /// <summary>A timer is set for more than <paramref name="after"/> from now and at most <paramref name="until"/>.</summary>
+    /// <summary>
+    /// A timer is set for more than <paramref name="after"/> from now and at most <paramref name="until"/>.
+    /// </summary>
     public bool HasTimer(TimeSpan after, TimeSpan until)
     {
         lock (_lock)
         {
-            return _timers.Exists(timer => timer.DueMs - _nowMs > after.TotalMilliseconds && timer.DueMs - _nowMs <= until.TotalMilliseconds);
+            return _timers.Exists(timer =>
+                timer.DueMs - _nowMs > after.TotalMilliseconds && timer.DueMs - _nowMs <= until.TotalMilliseconds);
         }
     }
 

@@ -1,7 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 using Kahuna.Server.Hosting;
 using Kahuna.Tests.Api.Grpc;
 
@@ -21,15 +21,31 @@ public sealed class NetworkTests
             options.Insecure = true;
             options.AllowSynchronousContinuations = inline;
         });
-        KeyValues kv = client.KeyValues;
-        Assert.Equal(new SetResult { Applied = true, Revision = 1 }, await Wait.ForAsync(kv.SetAsync("a", "1")));
-        Assert.Equal(new SetResult { Revision = 1, PreviousRevision = 1, Previous = "1" }, await Wait.ForAsync(kv.SetAsync("a", "2", new SetOptions { OnlyIfAbsent = true, ReturnPrevious = true })));
-        Assert.Equal(new IncrementResult { Value = 42, Revision = 2 }, await Wait.ForAsync(kv.IncrementAsync("a", 41)));
+        KeyValueClient kv = client.KeyValues;
+        Assert.Equal(
+            new SetResult { Applied = true, Revision = new Revision(1) }, await Wait.ForAsync(kv.SetAsync("a", "1")));
+        Assert.Equal(
+            new SetResult { Revision = new Revision(1), PreviousRevision = new Revision(1), Previous = "1" },
+            await Wait.ForAsync(kv.SetAsync("a", "2", new SetOptions { OnlyIfAbsent = true, ReturnPrevious = true })));
+        Assert.Equal(
+            new IncrementResult { Value = 42, Revision = new Revision(2) },
+            await Wait.ForAsync(kv.IncrementAsync("a", 41)));
         GetResult got = await Wait.ForAsync(kv.GetAsync("a"));
-        Assert.Equal(("42", 2L, null), (got.Value.AsString(), got.Revision, got.RemainingTtl));
+        Assert.Equal(("42", 2L, null), (got.Value.AsString(), got.Revision.Value, got.RemainingTtl));
         Assert.True((await Wait.ForAsync(kv.ExtendAsync("a", TimeSpan.FromMinutes(1)))).Extended);
-        Assert.InRange((await Wait.ForAsync(kv.ExistsAsync("a"))).RemainingTtl!.Value, TimeSpan.FromSeconds(20), TimeSpan.FromMinutes(1));
-        Assert.Equal(new DeleteResult { Deleted = true, Found = true, Revision = 3, PreviousRevision = 2 }, await Wait.ForAsync(kv.DeleteAsync("a")));
+        Assert.InRange(
+            (await Wait.ForAsync(kv.ExistsAsync("a"))).RemainingTtl!.Value,
+            TimeSpan.FromSeconds(20),
+            TimeSpan.FromMinutes(1));
+        Assert.Equal(
+            new DeleteResult
+            {
+                Deleted = true,
+                Found = true,
+                Revision = new Revision(3),
+                PreviousRevision = new Revision(2),
+            },
+            await Wait.ForAsync(kv.DeleteAsync("a")));
         Assert.False((await Wait.ForAsync(kv.GetAsync("a"))).Found);
         KahunaException refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(kv.SetAsync("", "v")));
         Assert.Equal(KahunaErrorCode.InvalidArgument, refused.Code);
@@ -39,8 +55,9 @@ public sealed class NetworkTests
         await Wait.ForAsync(kv.SetAsync("large", large));
         Assert.True((await Wait.ForAsync(kv.GetAsync("large"))).Value.Memory.Span.SequenceEqual(large));
 
-        SetResult[] many = await Task.WhenAll(Enumerable.Range(0, 2000).Select(i => Wait.ForAsync(kv.SetAsync($"bucket{i % 7}/{i}", "v"))));
-        Assert.All(many, result => Assert.Equal(1, result.Revision));
+        SetResult[] many = await Task.WhenAll(
+            Enumerable.Range(0, 2000).Select(i => Wait.ForAsync(kv.SetAsync($"bucket{i % 7}/{i}", "v"))));
+        Assert.All(many, result => Assert.Equal(1, result.Revision.Value));
         ClusterDescription description = await client.DescribeAsync();
         Assert.True(Assert.Single(description.Nodes).IsConnected);
     }
@@ -68,7 +85,8 @@ public sealed class NetworkTests
             Assert.True((await Wait.ForAsync(trusting.KeyValues.SetAsync("k", "v"))).Applied);
         }
 
-        await using (KahunaClient named = KahunaClient.Connect(cluster.Endpoints, options => options.TrustedCaFile = DevelopmentCertificates.AuthorityPath()))
+        await using (KahunaClient named = KahunaClient.Connect(
+            cluster.Endpoints, options => options.TrustedCaFile = DevelopmentAuthority.AuthorityPath()))
         {
             Assert.True((await Wait.ForAsync(named.KeyValues.SetAsync("k", "v"))).Applied);
         }
@@ -82,14 +100,15 @@ public sealed class NetworkTests
                 options.TrustedCaFile = other;
                 options.ConnectTimeout = options.RequestTimeout = TimeSpan.FromMinutes(5);
             });
-            KahunaException refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(wary.DescribeAsync()));
+            KahunaException refused = await Assert.ThrowsAsync<KahunaException>(
+                () => Wait.ForAsync(wary.DescribeAsync()));
             Assert.Equal((KahunaErrorCode.Untrusted, OperationOutcome.DidNotHappen), (refused.Code, refused.Outcome));
             Assert.Contains($"is not trusted by TrustedCaFile \"{other}\"", refused.Message, StringComparison.Ordinal);
             refused = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(wary.KeyValues.SetAsync("k", "v")));
             Assert.Equal(KahunaErrorCode.Untrusted, refused.Code);
 
             // The authority is exchanged while the client runs.
-            File.Copy(DevelopmentCertificates.AuthorityPath(), other, overwrite: true);
+            File.Copy(DevelopmentAuthority.AuthorityPath(), other, overwrite: true);
             await Wait.UntilAsync(async () =>
             {
                 try

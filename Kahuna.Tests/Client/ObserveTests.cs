@@ -1,9 +1,9 @@
 using Kahuna.Client;
 using Kahuna.Client.Elections;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -27,7 +27,7 @@ public sealed class ObserveTests
         Reply(node, CommandKind.LockObserve, 7, 8, owner: "");
         Reply(node, CommandKind.LockObserve, 8, 9, owner: "ann", note: "here");
         Assert.True(await second.WaitAsync(Wait.Longest));
-        Assert.Equal(new LeaderDescription("here", 9), seen.Current);
+        Assert.Equal(new LeaderDescription("here", new FencingToken(9)), seen.Current);
 
         ValueTask<LeaderDescription?> asked = client.Elections.GetLeaderAsync("e");
         Reply(node, CommandKind.LockGet, 0, 7, owner: "");
@@ -61,7 +61,7 @@ public sealed class ObserveTests
         await Wait.UntilAsync(time, () => node.Held.Count > 0);
         Reply(node, CommandKind.LockObserve, 7, 9, owner: "bob", note: "two");
         Assert.True(await next.WaitAsync(Wait.Longest));
-        Assert.Equal(new LeaderDescription("two", 9), seen.Current);
+        Assert.Equal(new LeaderDescription("two", new FencingToken(9)), seen.Current);
         Task disposing = Task.WhenAll(seen.DisposeAsync().AsTask(), client.DisposeAsync().AsTask());
         await Wait.UntilAsync(time, () => disposing.IsCompleted, stepMs: 100);
     }
@@ -76,7 +76,8 @@ public sealed class ObserveTests
         for (int i = 0; i < 6; i++)
         {
             using CancellationTokenSource end = new();
-            await using IAsyncEnumerator<LeaderDescription?> seen = client.Elections.ObserveAsync("e", end.Token).GetAsyncEnumerator(CancellationToken.None);
+            await using IAsyncEnumerator<LeaderDescription?> seen = client.Elections.ObserveAsync("e", end.Token)
+                .GetAsyncEnumerator(CancellationToken.None);
             Task<bool> first = seen.MoveNextAsync().AsTask();
             FakeRequest get = node.Next();
             get.Connection.Reply(get, new FakeReply(OutcomeStatus.NotFound));
@@ -109,10 +110,16 @@ public sealed class ObserveTests
     {
         FakeRequest request = node.Next();
         Assert.Equal((kind, known), (request.Kind, request.Token));
-        ByteBuffer picture = ByteBuffer.Rent();
-        LockPicture.WriteHeader(picture, permits: 0, waiters: 0, holders: 1, told: 1);
-        LockPicture.WriteHolder(picture, LockMode.Exclusive, token, 5_000, System.Text.Encoding.UTF8.GetBytes(owner), System.Text.Encoding.UTF8.GetBytes(note));
-        request.Connection.Reply(request, new FakeReply(OutcomeStatus.Found, token, 5_000, picture.Written.ToArray()));
-        picture.Return();
+        ByteBuffer snapshot = ByteBuffer.Rent();
+        LockSnapshot.WriteHeader(snapshot, permits: 0, waiters: 0, holders: 1, listed: 1);
+        LockSnapshot.WriteHolder(
+            snapshot,
+            LockMode.Exclusive,
+            token,
+            5_000,
+            System.Text.Encoding.UTF8.GetBytes(owner),
+            System.Text.Encoding.UTF8.GetBytes(note));
+        request.Connection.Reply(request, new FakeReply(OutcomeStatus.Found, token, 5_000, snapshot.Written.ToArray()));
+        snapshot.Return();
     }
 }

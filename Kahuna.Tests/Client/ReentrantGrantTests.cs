@@ -1,7 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -40,7 +40,7 @@ public sealed class ReentrantGrantTests : IAsyncLifetime
         Assert.Equal((CommandKind.LockAcquire, false), (again.Kind, second.IsCompleted));
         Reply(again, Granted(8));
         LockHandle handle = await second.WaitAsync(Wait.Longest);
-        Assert.Equal(8, handle.Token);
+        Assert.Equal(8, handle.Token.Value);
         Assert.True(handle.Remaining > TimeSpan.Zero);
     }
 
@@ -50,7 +50,7 @@ public sealed class ReentrantGrantTests : IAsyncLifetime
         await FirstAsync();
         Task<LockHandle> second = AcquireAsync();
         FakeRequest acquire = Node.Next();
-        Task<bool> release = _client.Locks.ReleaseAsync("a", "o", 7).AsTask();
+        Task<bool> release = _client.Locks.ReleaseAsync("a", "o", new FencingToken(7)).AsTask();
         FakeRequest leaving = Node.Next();
         Reply(acquire, Granted(7));
         FakeRequest again = Node.Next();
@@ -58,7 +58,7 @@ public sealed class ReentrantGrantTests : IAsyncLifetime
         Reply(leaving, FakeReply.Applied(7));
         Assert.True(await release.WaitAsync(Wait.Longest));
         Reply(again, Granted(8));
-        Assert.Equal(8, (await second.WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(8, (await second.WaitAsync(Wait.Longest)).Token.Value);
     }
 
     [Fact]
@@ -77,7 +77,7 @@ public sealed class ReentrantGrantTests : IAsyncLifetime
         await release.WaitAsync(Wait.Longest);
         Reply(late, new FakeReply(OutcomeStatus.Found, 7, 61_000));
         Reply(NextOf(CommandKind.LockAcquire), Granted(8));
-        Assert.Equal(8, (await second.WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(8, (await second.WaitAsync(Wait.Longest)).Token.Value);
     }
 
     [Fact]
@@ -91,7 +91,7 @@ public sealed class ReentrantGrantTests : IAsyncLifetime
         Assert.False(await extend.WaitAsync(Wait.Longest));
         Reply(acquire, Granted(7));
         Reply(NextOf(CommandKind.LockAcquire), Granted(10));
-        Assert.Equal(10, (await second.WaitAsync(Wait.Longest)).Token);
+        Assert.Equal(10, (await second.WaitAsync(Wait.Longest)).Token.Value);
     }
 
     [Fact]
@@ -125,7 +125,7 @@ public sealed class ReentrantGrantTests : IAsyncLifetime
         Reply(acquire, Granted(7));
         Reply(NextOf(CommandKind.LockAcquire), Granted(7));
         LockHandle handle = await second.WaitAsync(Wait.Longest);
-        Assert.Equal(7, handle.Token);
+        Assert.Equal(7, handle.Token.Value);
         Assert.True(handle.Remaining > TimeSpan.Zero);
     }
 

@@ -1,7 +1,7 @@
 using Kahuna.Client;
 using Kahuna.Client.Sequences;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -15,11 +15,14 @@ public sealed class SequenceBlocksTests
     {
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync();
-        Queue<FakeReply> replies = new([Left(7), Left(3), Left(1), new FakeReply(OutcomeStatus.Applied, 42, 42), Left(0)]);
+        Queue<FakeReply> replies = new(
+            [Left(7), Left(3), Left(1), new FakeReply(OutcomeStatus.Applied, 42, 42), Left(0)]);
         cluster[1].Answer = _ => replies.Dequeue();
         Assert.Equal(42, await Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
-        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
-        Assert.Equal((KahunaErrorCode.SequenceExhausted, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(
+            () => Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));
+        Assert.Equal(
+            (KahunaErrorCode.SequenceExhausted, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
         Assert.Equal([10, 7, 3, 1, 10], cluster[1].Received.Select(CountOf));
     }
 
@@ -30,9 +33,10 @@ public sealed class SequenceBlocksTests
     {
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync();
-        byte[] told = new byte[SequenceDescription.Bytes];
-        new SequenceForm { Initial = 1, Increment = 1, Min = 1, Max = 60, Cycles = cycles }.Write(told);
-        cluster[1].Answer = request => request.Kind == CommandKind.SequenceGet ? new FakeReply(OutcomeStatus.Found, 0, 0, told)
+        byte[] told = new byte[SequenceSnapshot.Bytes];
+        new SequenceBody { Initial = 1, Increment = 1, Min = 1, Max = 60, Cycles = cycles }.Write(told);
+        cluster[1].Answer = request => request.Kind == CommandKind.SequenceGet
+            ? new FakeReply(OutcomeStatus.Found, 0, 0, told)
             : CountOf(request) > 10 ? Left(10) : new FakeReply(OutcomeStatus.Applied, 60, 51);
         Task<SequenceRange> taking = client.Sequences.ReserveAsync("s", 50).AsTask();
         if (cycles)
@@ -61,7 +65,9 @@ public sealed class SequenceBlocksTests
     {
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync();
-        cluster[1].Answer = request => request.Connection.Node.Received.Count == 1 ? new FakeReply(OutcomeStatus.Applied, 10, 1) : Left(0);
+        cluster[1].Answer = request => request.Connection.Node.Received.Count == 1
+            ? new FakeReply(OutcomeStatus.Applied, 10, 1)
+            : Left(0);
         for (int i = 1; i <= 10; i++)
         {
             Assert.Equal(i, await Wait.ForAsync(client.Sequences.NextAsync("s", s_fast)));

@@ -1,4 +1,3 @@
-using Kahuna.Client;
 using Kahuna.Client.Locks;
 
 namespace Kahuna.Tests.Client;

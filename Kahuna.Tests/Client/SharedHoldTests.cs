@@ -1,6 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -27,12 +27,16 @@ public sealed class SharedHoldTests : IAsyncLifetime
         LockHandle shared = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, s_shared));
         KahunaException failure = await Assert.ThrowsAsync<KahunaException>(AskAsync);
         Assert.Equal((KahunaErrorCode.LockModeDiffers, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
-        Assert.Equal("The caller holds the lock \"a\" shared, under token 7: to get it exclusively would mean to wait for itself. Give the shared one back first.", failure.Message);
+        Assert.Equal(
+            "The caller holds the lock \"a\" shared, under token 7: to acquire it exclusively would deadlock. "
+                + "Release the shared one first.",
+            failure.Message);
         await Assert.ThrowsAsync<KahunaException>(CallAsync);
 
         // Another lock, another level, another flow, and after it was given back.
         await Wait.ForAsync(_client.Locks.AcquireAsync("b", s_lease, s_lease));
-        await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease, new LockOptions { Durability = Durability.Ephemeral }));
+        await Wait.ForAsync(
+            _client.Locks.AcquireAsync("a", s_lease, s_lease, new LockOptions { Durability = Durability.Ephemeral }));
         Task<LockHandle> other;
         using (ExecutionContext.SuppressFlow())
         {
@@ -63,10 +67,11 @@ public sealed class SharedHoldTests : IAsyncLifetime
         Assert.Equal((KahunaErrorCode.LockModeDiffers, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
         await Wait.ForAsync(_client.Elections.CampaignAsync("a", "me", s_lease, Durability.Ephemeral));
         await Wait.ForAsync(shared.ReleaseAsync());
-        Assert.Equal(7, (await CampaignAsync()).Token);
+        Assert.Equal(7, (await CampaignAsync()).Token.Value);
     }
 
-    private Task<Kahuna.Client.Elections.Leadership> CampaignAsync() => Wait.ForAsync(_client.Elections.CampaignAsync("a", "me", s_lease));
+    private Task<Kahuna.Client.Elections.Leadership> CampaignAsync() =>
+        Wait.ForAsync(_client.Elections.CampaignAsync("a", "me", s_lease));
 
     private Task<LockHandle> AskAsync() => Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease));
 

@@ -1,5 +1,5 @@
 using Kahuna.Client.Connection;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Tests.Client;
 

@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Client;
 
-/// <summary>A thread pool of which every thread is blocked, and which gets no more, until it is disposed. Owned by one test.</summary>
+/// <summary>
+/// A thread pool of which every thread is blocked, and which gets no more, until it is disposed. Owned by one test.
+/// </summary>
 internal sealed class StarvedPool : IDisposable
 {
     private readonly ManualResetEventSlim _end = new();

@@ -3,7 +3,10 @@ using Kahuna.Client.Locks;
 
 namespace Kahuna.Tests.Client;
 
-/// <summary>Holders are told of a lost lease, and leases are renewed, while every thread of the pool is blocked. The tests themselves keep to their own thread.</summary>
+/// <summary>
+/// Holders are told of a lost lease, and leases are renewed, while every thread of the pool is blocked. The tests
+/// themselves keep to their own thread.
+/// </summary>
 [Collection(StarvedPoolCollection.Name)]
 public sealed class StarvedPoolTests
 {

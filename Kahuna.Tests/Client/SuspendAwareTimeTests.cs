@@ -31,11 +31,12 @@ public sealed class SuspendAwareTimeTests
     {
         ManualTime other = new();
         KahunaClientOptions options = new();
-        Assert.Same(SuspendAwareTime.Instance ?? TimeProvider.System, ConnectionPorts.ForNetwork(options).Time);
-        Assert.True(ConnectionPorts.ForNetwork(options).HasThreads);
+        Assert.Same(
+            SuspendAwareTime.Instance ?? TimeProvider.System, ConnectionPorts.ForNetwork(options.ToSettings()).Time);
+        Assert.True(ConnectionPorts.ForNetwork(options.ToSettings()).HasThreads);
         options.TimeProvider = other;
-        Assert.Same(other, ConnectionPorts.ForNetwork(options).Time);
-        Assert.False(ConnectionPorts.ForNetwork(options).HasThreads);
+        Assert.Same(other, ConnectionPorts.ForNetwork(options.ToSettings()).Time);
+        Assert.False(ConnectionPorts.ForNetwork(options.ToSettings()).HasThreads);
     }
 
     [Fact]

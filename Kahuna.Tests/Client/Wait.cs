@@ -18,7 +18,10 @@ internal static class Wait
         }
     }
 
-    /// <summary>As above while a manual clock goes on, for what needs pauses to pass. A real moment lies between its steps, in which a busy machine's threads come to their turn.</summary>
+    /// <summary>
+    /// As above while a manual clock goes on, for what needs pauses to pass. A real moment lies between its steps, in
+    /// which a busy machine's threads come to their turn.
+    /// </summary>
     public static Task UntilAsync(ManualTime time, Func<bool> condition, int stepMs = 5) => UntilAsync(async () =>
     {
         time.Advance(TimeSpan.FromMilliseconds(stepMs));

@@ -1,7 +1,7 @@
 using Kahuna.Client;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client;
 
@@ -23,7 +23,11 @@ public sealed class WaitingTests
         Task<SetResult> first = SetAsync(client);
         Task<SetResult> second = SetAsync(client);
         KahunaException failure = await FailsAsync(SetAsync(client), KahunaErrorCode.Unavailable);
-        Assert.StartsWith("2 operations wait already, and MaxWaiting lets no more wait; no node of the cluster can be reached: node1:8082", failure.Message, StringComparison.Ordinal);
+        Assert.StartsWith(
+            "2 operations are waiting already, and MaxWaiting allows no more; no node of the "
+                + "cluster can be reached: node1:8082",
+            failure.Message,
+            StringComparison.Ordinal);
         _cluster[1].Answer = static _ => FakeReply.Applied();
         _cluster[1].IsDown = false;
         await Wait.UntilAsync(_time, () => first.IsCompletedSuccessfully && second.IsCompletedSuccessfully);
@@ -80,7 +84,9 @@ public sealed class WaitingTests
         KahunaClient client = _cluster.Client(options => options.TimeProvider = _time, 1, 2);
         KahunaException failure = await FailsAsync(SetAsync(client), KahunaErrorCode.Untrusted);
         Assert.Contains("TrustedCaFile \"ca.pem\"", failure.Message, StringComparison.Ordinal);
-        Assert.Equal(KahunaErrorCode.Untrusted, (await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(client.DescribeAsync()))).Code);
+        Assert.Equal(
+            KahunaErrorCode.Untrusted,
+            (await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(client.DescribeAsync()))).Code);
         await FailsAsync(SetAsync(client), KahunaErrorCode.Untrusted);
 
         _cluster[1].Answer = static _ => FakeReply.Applied();
@@ -181,7 +187,13 @@ public sealed class WaitingTests
         KahunaClient client = await cluster.ConnectedAsync(_time, TimeSpan.FromSeconds(5));
         cluster[1].Answer = static _ => new FakeReply(OutcomeStatus.NotFound);
         await client.CheckAsync().AsTask().WaitAsync(Wait.Longest);
-        Assert.Equal(3, cluster[1].Received.Select(static request => Kahuna.Client.Wire.Routing.KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(request.Key), 3)).Distinct().Count());
+        Assert.Equal(
+            3,
+            cluster[1].Received
+                .Select(static request =>
+                    Kahuna.Wire.Routing.KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(request.Key), 3))
+                .Distinct()
+                .Count());
         Assert.All(cluster[1].Received, static request => Assert.Equal(CommandKind.Exists, request.Kind));
 
         string silent = cluster[1].Received.Last().Key;

@@ -7,8 +7,9 @@ using Xunit.Abstractions;
 namespace Kahuna.Tests.Cluster;
 
 /// <summary>
-/// Real processes whose leader is killed again and again under writes that the client repeats by itself: every increment counts once, every value of a sequence comes once and none is missing, but for calls that
-/// end as unknown, and those are hardly any.
+/// Real processes whose leader is killed again and again under writes that the client repeats by itself: every
+/// increment counts once, every value of a sequence comes once and none is missing, but for calls that end as unknown,
+/// and those are hardly any.
 /// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
@@ -28,7 +29,8 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
             await client.Sequences.CreateAsync("crash/sequence");
             Tally tally = new();
             using CancellationTokenSource stop = new();
-            Task[] callers = [.. Enumerable.Range(0, Callers).Select(i => Task.Run(() => CallAsync(client, i, tally, stop.Token)))];
+            Task[] callers =
+                [.. Enumerable.Range(0, Callers).Select(i => Task.Run(() => CallAsync(client, i, tally, stop.Token)))];
             Repeats kills = new(4, 2, share: 30, "KAHUNA_KILLS");
             while (kills.Next())
             {
@@ -58,7 +60,10 @@ public sealed class AtMostOnceCrashTests(ITestOutputHelper output)
             Assert.Equal(values.Length, values.Distinct().Count());
             Assert.InRange(sequence.Latest!.Value - values.Length, 0, tally.UnknownValues);
             Assert.InRange(tally.UnknownIncrements + tally.UnknownValues, 0, 2 * kills.Done);
-            output.WriteLine($"Checked: {kills} times kill -9 of the leader: {tally.Increments:N0} increments and {values.Length:N0} values of a sequence, each once; {tally.UnknownIncrements + tally.UnknownValues} calls of unknown end");
+            output.WriteLine(
+                $"Checked: {kills} times kill -9 of the leader: {tally.Increments:N0} increments and "
+                    + $"{values.Length:N0} values of a sequence, each once; "
+                    + $"{tally.UnknownIncrements + tally.UnknownValues} calls of unknown end");
         });
     }
 

@@ -2,7 +2,10 @@ using Kahuna.Client;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>Writers that fill the log: large values over a fixed number of keys, as fast as the cluster takes them; what fails is tried with the next key. Owned by one test.</summary>
+/// <summary>
+/// Writers that fill the log: large values over a fixed number of keys, as fast as the cluster takes them; what fails
+/// is tried with the next key. Owned by one test.
+/// </summary>
 internal sealed class BulkLoad : IAsyncDisposable
 {
     private const int Writers = 8;

@@ -3,7 +3,9 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>Kill, pause and restart of real processes under load: nothing acknowledged is lost, and service comes back.</summary>
+/// <summary>
+/// Kill, pause and restart of real processes under load: nothing acknowledged is lost, and service comes back.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class CrashTests(ITestOutputHelper output)
 {
@@ -38,7 +40,10 @@ public sealed class CrashTests(ITestOutputHelper output)
                 await cluster.WaitReadyAsync();
             }
 
-            await FinishAsync(load, $"{rounds} times kill -9, errors stopped after {string.Join(" ", errorsStopped.Select(span => $"{span.TotalSeconds:0.0}"))} s");
+            await FinishAsync(
+                load,
+                $"{rounds} times kill -9, errors stopped after "
+                    + $"{string.Join(" ", errorsStopped.Select(span => $"{span.TotalSeconds:0.0}"))} s");
             Assert.All(errorsStopped, span => Assert.InRange(span, TimeSpan.Zero, s_backWithin));
         });
     }
@@ -130,7 +135,9 @@ public sealed class CrashTests(ITestOutputHelper output)
     /// <summary>Two in any case: the leader and another node.</summary>
     private static Repeats NewRounds() => new(6, 2, share: 40);
 
-    /// <summary>The leader in every even round, any node in the others; after some load, at no particular moment.</summary>
+    /// <summary>
+    /// The leader in every even round, any node in the others; after some load, at no particular moment.
+    /// </summary>
     private static async Task<NodeProcess> VictimAsync(ProcessCluster cluster, int round)
     {
         await Task.Delay(Random.Shared.Next(300, 900));

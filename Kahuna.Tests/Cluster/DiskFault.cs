@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace Kahuna.Tests.Cluster;
 
 /// <summary>
-/// Makes system calls of a running node fail with an error of the disk, by strace, until it is disposed or the node ends.
-/// Owned by one test.
+/// Makes system calls of a running node fail with an error of the disk, by strace, until it is disposed or the node
+/// ends. Owned by one test.
 /// </summary>
 internal sealed class DiskFault : IDisposable
 {
@@ -13,12 +13,24 @@ internal sealed class DiskFault : IDisposable
     private DiskFault(Process strace) => _strace = strace;
 
     /// <summary>Attaches to the node; from the return on, every one of the calls in any of its threads fails.</summary>
-    public static async Task<DiskFault> InjectAsync(ProcessCluster cluster, NodeProcess node, string calls, string error)
+    public static async Task<DiskFault> InjectAsync(
+        ProcessCluster cluster, NodeProcess node, string calls, string error)
     {
         string trace = cluster.ScratchFile("strace.txt");
         Process strace = Process.Start(new ProcessStartInfo(
             "strace",
-            ["-f", "-q", "-o", trace, "-e", $"trace={calls}", "-e", $"inject={calls}:error={error}", "-p", $"{node.ProcessId}"])
+            [
+                "-f",
+                "-q",
+                "-o",
+                trace,
+                "-e",
+                $"trace={calls}",
+                "-e",
+                $"inject={calls}:error={error}",
+                "-p",
+                $"{node.ProcessId}",
+            ])
         { RedirectStandardError = true })!;
         Task<string> messages = strace.StandardError.ReadToEndAsync();
         try
@@ -29,7 +41,10 @@ internal sealed class DiskFault : IDisposable
                 if (strace.HasExited)
                 {
                     await Task.Delay(500);
-                    return node.IsRunning ? throw new InvalidOperationException($"strace ended with exit code {strace.ExitCode}: {await messages}") : true;
+                    return node.IsRunning
+                        ? throw new InvalidOperationException(
+                            $"strace ended with exit code {strace.ExitCode}: {await messages}")
+                        : true;
                 }
 
                 return !node.IsRunning || IsTraced(node.ProcessId);
@@ -60,7 +75,8 @@ internal sealed class DiskFault : IDisposable
     {
         try
         {
-            return Directory.EnumerateDirectories($"/proc/{processId}/task").All(task => !File.ReadLines(Path.Combine(task, "status")).Contains("TracerPid:\t0"));
+            return Directory.EnumerateDirectories($"/proc/{processId}/task")
+                .All(task => !File.ReadLines(Path.Combine(task, "status")).Contains("TracerPid:\t0"));
         }
         catch (IOException)
         {

@@ -3,7 +3,10 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>A disk that refuses writes or syncs stops the node, which acknowledges nothing from then on and loses nothing from before.</summary>
+/// <summary>
+/// A disk that refuses writes or syncs stops the node, which acknowledges nothing from then on and loses nothing from
+/// before.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class DiskFaultTests(ITestOutputHelper output)
 {
@@ -38,7 +41,8 @@ public sealed class DiskFaultTests(ITestOutputHelper output)
                 await Task.WhenAll(Enumerable.Range(0, 200).Select(async i =>
                 {
                     await Task.Delay(i);
-                    await Assert.ThrowsAsync<KahunaException>(async () => await client.KeyValues.SetAsync($"after{i}", $"{i}"));
+                    await Assert.ThrowsAsync<KahunaException>(
+                        async () => await client.KeyValues.SetAsync($"after{i}", $"{i}"));
                     Interlocked.Increment(ref refused);
                 }));
                 node.WaitForExit(s_endsWithin);
@@ -56,7 +60,9 @@ public sealed class DiskFaultTests(ITestOutputHelper output)
                 Assert.Equal($"{i}", (await patient.KeyValues.GetAsync($"before{i}")).Value.AsString());
             }
 
-            output.WriteLine($"Checked: {error} from {calls}: node ended with exit code {exitCode}, {refused} writes not acknowledged, 100 earlier ones read back after the restart");
+            output.WriteLine(
+                $"Checked: {error} from {calls}: node ended with exit code {exitCode}, {refused} writes not "
+                    + $"acknowledged, 100 earlier ones read back after the restart");
         });
     }
 
@@ -87,5 +93,6 @@ public sealed class DiskFaultTests(ITestOutputHelper output)
     }
 
     /// <summary>What a person sees at the end of the log.</summary>
-    private static string LastWords(NodeProcess node) => string.Join('\n', node.Log().TrimEnd().Split('\n').TakeLast(8));
+    private static string LastWords(NodeProcess node) =>
+        string.Join('\n', node.Log().TrimEnd().Split('\n').TakeLast(8));
 }

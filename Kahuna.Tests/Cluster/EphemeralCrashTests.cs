@@ -1,11 +1,14 @@
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>Ephemeral keys in real processes: a minority may be killed at any moment, and when all are, everything is gone and numbers go on.</summary>
+/// <summary>
+/// Ephemeral keys in real processes: a minority may be killed at any moment, and when all are, everything is gone and
+/// numbers go on.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class EphemeralCrashTests(ITestOutputHelper output)
 {
@@ -37,7 +40,8 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
 
             await load.MakeProgressAsync(RecordedLoad.Now, s_backWithin);
             await load.StopAsync();
-            output.WriteLine($"Checked: {kills} times kill -9 of the leader of the ephemeral keys: {await load.CheckAsync()}");
+            output.WriteLine(
+                $"Checked: {kills} times kill -9 of the leader of the ephemeral keys: {await load.CheckAsync()}");
         });
     }
 
@@ -53,7 +57,7 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
             long before = 0;
             for (int i = 0; i < 3; i++)
             {
-                before = (await client.KeyValues.SetAsync("both", "memory", ephemeral)).Revision;
+                before = (await client.KeyValues.SetAsync("both", "memory", ephemeral)).Revision.Value;
             }
 
             Assert.Equal(3, before);
@@ -70,9 +74,10 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
 
             await cluster.StartAsync();
             Assert.Equal("disk", (await client.KeyValues.GetAsync("both")).Value.AsString());
-            Assert.False((await client.KeyValues.GetAsync("both", new ReadOptions { Durability = Durability.Ephemeral })).Found);
+            Assert.False(
+                (await client.KeyValues.GetAsync("both", new ReadOptions { Durability = Durability.Ephemeral })).Found);
             SetResult after = await client.KeyValues.SetAsync("both", "again", ephemeral);
-            Assert.Equal((1L << 44) + 1, after.Revision);
+            Assert.Equal((1L << 44) + 1, after.Revision.Value);
         });
     }
 
@@ -84,12 +89,12 @@ public sealed class EphemeralCrashTests(ITestOutputHelper output)
         {
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(LastNet.Call, Durability.Ephemeral);
-            Assert.Equal(1, (await client.KeyValues.SetAsync("k", "v")).Revision);
+            Assert.Equal(1, (await client.KeyValues.SetAsync("k", "v")).Revision.Value);
             cluster.Nodes[0].Kill();
             await cluster.StartAsync();
             GetResult gone = await client.KeyValues.GetAsync("k");
             Assert.False(gone.Found);
-            Assert.Equal((1L << 44) + 1, (await client.KeyValues.SetAsync("k", "v")).Revision);
+            Assert.Equal((1L << 44) + 1, (await client.KeyValues.SetAsync("k", "v")).Revision.Value);
         });
     }
 }

@@ -1,12 +1,14 @@
 using System.Text;
 using Kahuna.Client;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
 using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>The options of ephemeral keys reach the nodes, what they do is in the status, and nothing of the keys reaches a disk.</summary>
+/// <summary>
+/// The options of ephemeral keys reach the nodes, what they do is in the status, and nothing of the keys reaches a
+/// disk.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class EphemeralMemoryLimitTests(ITestOutputHelper output)
 {
@@ -18,12 +20,14 @@ public sealed class EphemeralMemoryLimitTests(ITestOutputHelper output)
     [InlineData("evict")]
     public async Task At_the_limit_the_policy_decides(string policy)
     {
-        await using ProcessCluster cluster = new(output, nodes: 1, "--ephemeral-limit", "16MB", "--ephemeral-policy", policy);
+        await using ProcessCluster cluster = new(
+            output, nodes: 1, "--ephemeral-limit", "16MB", "--ephemeral-policy", policy);
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
             await using KahunaClient client = cluster.Connect(LastNet.Call, Durability.Ephemeral);
-            await using LockHandle held = await client.Locks.AcquireAsync("lock", TimeSpan.FromMinutes(1), TimeSpan.FromSeconds(30));
+            await using LockHandle held = await client.Locks.AcquireAsync(
+                "lock", TimeSpan.FromMinutes(1), TimeSpan.FromSeconds(30));
             KahunaValue value = new byte[ValueBytes];
             int written = 0;
             KahunaException? refusal = null;
@@ -46,9 +50,15 @@ public sealed class EphemeralMemoryLimitTests(ITestOutputHelper output)
             Assert.InRange(row.Sessions.Count, 1, 10);
             if (policy == "refuse")
             {
-                Assert.Equal((KahunaErrorCode.MemoryFull, OperationOutcome.DidNotHappen, 0), (refusal?.Code, refusal?.Outcome, row.Evicted));
+                Assert.Equal(
+                    (KahunaErrorCode.MemoryFull, OperationOutcome.DidNotHappen, 0),
+                    (refusal?.Code, refusal?.Outcome, row.Evicted));
                 Assert.InRange(written, 50, 2 * Limit / ValueBytes);
-                Assert.Equal(KahunaErrorCode.MemoryFull, (await Assert.ThrowsAsync<KahunaException>(() => client.Locks.TryAcquireAsync("other", TimeSpan.FromSeconds(1)).AsTask())).Code);
+                Assert.Equal(
+                    KahunaErrorCode.MemoryFull,
+                    (
+                        await Assert.ThrowsAsync<KahunaException>(
+                            () => client.Locks.TryAcquireAsync("other", TimeSpan.FromSeconds(1)).AsTask())).Code);
                 Assert.True(await held.ReleaseAsync());
             }
             else
@@ -96,7 +106,8 @@ public sealed class EphemeralMemoryLimitTests(ITestOutputHelper output)
 
                 string[] files = Directory.GetFiles(node.DataDirectory, "*", SearchOption.AllDirectories);
                 Assert.NotEmpty(files);
-                Assert.All(files, static file => Assert.Equal(-1, File.ReadAllBytes(file).AsSpan().IndexOf(Encoding.UTF8.GetBytes(Marker))));
+                Assert.All(files, static file =>
+                    Assert.Equal(-1, File.ReadAllBytes(file).AsSpan().IndexOf(Encoding.UTF8.GetBytes(Marker))));
             }
         });
     }

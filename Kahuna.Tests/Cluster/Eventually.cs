@@ -19,5 +19,6 @@ internal static class Eventually
         }
     }
 
-    public static Task TrueAsync(TimeSpan within, string what, Func<bool> condition) => TrueAsync(within, what, () => Task.FromResult(condition()));
+    public static Task TrueAsync(TimeSpan within, string what, Func<bool> condition) =>
+        TrueAsync(within, what, () => Task.FromResult(condition()));
 }

@@ -1,4 +1,3 @@
-using Kahuna.Client;
 
 namespace Kahuna.Tests.Cluster;
 

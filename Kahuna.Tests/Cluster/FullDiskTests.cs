@@ -1,10 +1,12 @@
 using Kahuna.Client;
-using Kahuna.Tests.Storage.States;
+using Kahuna.Tests.Storage.Checkpoints;
 using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>A disk that becomes full is told before anything fails, loses nothing, and service comes back with the room.</summary>
+/// <summary>
+/// A disk that becomes full is told before anything fails, loses nothing, and service comes back with the room.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class FullDiskTests(ITestOutputHelper output)
 {
@@ -60,7 +62,9 @@ public sealed class FullDiskTests(ITestOutputHelper output)
             }
 
             await load.StopAsync();
-            output.WriteLine($"Checked: {(disk is null ? "full log" : "full disk")} ({store}): \"{refusal.Message}\"; {await load.CheckAsync()}");
+            output.WriteLine(
+                $"Checked: {(disk is null ? "full log" : "full disk")} ({store}): "
+                    + $"\"{refusal.Message}\"; {await load.CheckAsync()}");
         });
     }
 

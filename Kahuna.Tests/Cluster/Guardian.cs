@@ -4,7 +4,8 @@ namespace Kahuna.Tests.Cluster;
 
 /// <summary>
 /// Kills the processes that it was told of when this one ends, however it ends: a shell that reads their numbers from a
-/// pipe, and the end of the pipe is its signal. Owned by one <see cref="ProcessCluster"/>; not thread-safe.
+/// pipe, and the end of the pipe is its signal. Owned by one
+/// <see cref="ProcessCluster"/> or measurement; not thread-safe.
 /// </summary>
 internal sealed class Guardian : IDisposable
 {
@@ -21,7 +22,8 @@ internal sealed class Guardian : IDisposable
         [ $# -eq 0 ] || kill -KILL "$@" 2>/dev/null
         """;
 
-    private readonly Process _shell = Process.Start(new ProcessStartInfo("/bin/sh", ["-c", Script]) { RedirectStandardInput = true })!;
+    private readonly Process _shell = Process.Start(
+        new ProcessStartInfo("/bin/sh", ["-c", Script]) { RedirectStandardInput = true })!;
 
     public void Add(int processId) => Tell("add", processId);
 

@@ -1,14 +1,17 @@
 using Kahuna.Client;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
 using Kahuna.Tests.Api.Grpc;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
 using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>Real nodes whose managed heap has a hard limit: what clients do not take stays below it, and when it is reached all the same the process ends and says why.</summary>
+/// <summary>
+/// Real nodes whose managed heap has a hard limit: what clients do not take stays below it, and when it is reached all
+/// the same the process ends and says why.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class HeapLimitTests(ITestOutputHelper output)
 {
@@ -30,7 +33,8 @@ public sealed class HeapLimitTests(ITestOutputHelper output)
             List<RawCall> readers = [];
             for (int i = 0; i < 4; i++)
             {
-                RawCall reader = await RawCall.OpenAsync(connection, new Uri(cluster.Nodes[0].Url), "/kahuna.v1.Cluster/Exchange");
+                RawCall reader = await RawCall.OpenAsync(
+                    connection, new Uri(cluster.Nodes[0].Url), "/kahuna.v1.Cluster/Exchange");
                 readers.Add(reader);
                 await AskAsync(reader);
             }
@@ -73,7 +77,8 @@ public sealed class HeapLimitTests(ITestOutputHelper output)
 
             cluster.Nodes[0].WaitForExit(s_patience);
             Assert.Equal(1, cluster.Nodes[0].ExitCode);
-            Assert.Contains("kahuna-server: the node stops: unexpected error in", cluster.Nodes[0].Log(), StringComparison.Ordinal);
+            Assert.Contains(
+                "kahuna-server: the node stops: unexpected error in", cluster.Nodes[0].Log(), StringComparison.Ordinal);
             Assert.Contains("OutOfMemoryException", cluster.Nodes[0].Log(), StringComparison.Ordinal);
         });
     }
@@ -86,7 +91,7 @@ public sealed class HeapLimitTests(ITestOutputHelper output)
         await reader.WriteAsync(frames.Written.ToArray());
         frames.Length = 0;
         ByteBuffer command = ByteBuffer.Rent();
-        new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = "big"u8 }.Write(command);
+        new Command { Kind = CommandKind.Get, Durability = Durability.Persistent, Key = "big"u8 }.Write(command);
         Frame.Begin(frames, FrameKind.Requests);
         for (uint number = 0; number < Reads; number++)
         {

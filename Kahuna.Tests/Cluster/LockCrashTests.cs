@@ -6,7 +6,10 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>Locks of real processes whose leaders are killed again and again, and then all of them: never two holders, and tokens only grow.</summary>
+/// <summary>
+/// Locks of real processes whose leaders are killed again and again, and then all of them: never two holders, and
+/// tokens only grow.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class LockCrashTests(ITestOutputHelper output)
 {
@@ -31,7 +34,11 @@ public sealed class LockCrashTests(ITestOutputHelper output)
             LockLedger ledger = new();
             Progress progress = new();
             using CancellationTokenSource stop = new();
-            Task[] callers = [.. Enumerable.Range(0, Callers).Select(i => Task.Run(() => CallAsync(client, i, ledger.Open(), progress, stop.Token)))];
+            Task[] callers =
+            [
+                .. Enumerable.Range(0, Callers)
+                    .Select(i => Task.Run(() => CallAsync(client, i, ledger.Open(), progress, stop.Token))),
+            ];
             Repeats kills = new(4, 2, share: 30, "KAHUNA_KILLS");
             while (kills.Next())
             {
@@ -54,7 +61,10 @@ public sealed class LockCrashTests(ITestOutputHelper output)
         });
     }
 
-    /// <summary>Everything ephemeral is gone then. Its locks are granted again when the leases of before are over, a minute at most, with greater tokens.</summary>
+    /// <summary>
+    /// Everything ephemeral is gone then. Its locks are granted again when the leases of before are over, a minute at
+    /// most, with greater tokens.
+    /// </summary>
     private async Task KillAllAsync(ProcessCluster cluster, KahunaClient client, Progress progress)
     {
         foreach (NodeProcess node in cluster.Nodes)
@@ -70,18 +80,24 @@ public sealed class LockCrashTests(ITestOutputHelper output)
         Stopwatch clock = Stopwatch.StartNew();
         await cluster.StartAsync();
         await using LockHandle persistent = await client.Locks.AcquireAsync(Name(0), s_lease, LastNet.Call);
-        Assert.True(persistent.Token > progress.Tokens[0], $"{persistent.Token} after {progress.Tokens[0]}");
+        Assert.True(persistent.Token.Value > progress.Tokens[0], $"{persistent.Token} after {progress.Tokens[0]}");
         LockOptions ephemeral = new() { Durability = Durability.Ephemeral };
         LockHandle? early = await TryAcquireAsync(client, Name(0), ephemeral);
         Assert.True(early is null || clock.Elapsed > s_leasesOfBefore, $"granted after {clock.Elapsed}");
         await (early?.DisposeAsync() ?? ValueTask.CompletedTask);
         await using LockHandle granted = await client.Locks.AcquireAsync(Name(0), s_lease, LastNet.Call, ephemeral);
-        Assert.True(granted.Token > progress.Tokens[1] && granted.Token > 1L << 44, $"{granted.Token} after {progress.Tokens[1]}");
+        Assert.True(
+            granted.Token.Value > progress.Tokens[1] && granted.Token.Value > 1L << 44,
+            $"{granted.Token} after {progress.Tokens[1]}");
         Assert.True(clock.Elapsed > s_leasesOfBefore, $"granted after {clock.Elapsed}");
-        output.WriteLine($"Checked: kill -9 of all nodes: tokens {progress.Tokens[0]} to {persistent.Token} and {progress.Tokens[1]} to {granted.Token}; the ephemeral lock was granted again after {clock.Elapsed.TotalSeconds:0} s");
+        output.WriteLine(
+            $"Checked: kill -9 of all nodes: tokens {progress.Tokens[0]} to {persistent.Token} and "
+                + $"{progress.Tokens[1]} to {granted.Token}; the ephemeral lock was granted again after "
+                + $"{clock.Elapsed.TotalSeconds:0} s");
     }
 
-    private static async Task CallAsync(KahunaClient client, int caller, LockLedger.Page page, Progress progress, CancellationToken stop)
+    private static async Task CallAsync(
+        KahunaClient client, int caller, LockLedger.Page page, Progress progress, CancellationToken stop)
     {
         int name = caller / 2 % Names;
         bool isEphemeral = caller % 2 == 1;
@@ -91,13 +107,14 @@ public sealed class LockCrashTests(ITestOutputHelper output)
             long start = Stopwatch.GetTimestamp();
             try
             {
-                LockHandle handle = await client.Locks.AcquireAsync(Name(name), s_lease, s_wait, options, CancellationToken.None);
+                LockHandle handle = await client.Locks.AcquireAsync(
+                    Name(name), s_lease, s_wait, options, CancellationToken.None);
                 long grantedAt = Stopwatch.GetTimestamp();
                 await Task.Delay(Random.Shared.Next(8), CancellationToken.None);
                 long until = handle.Remaining > TimeSpan.Zero ? Stopwatch.GetTimestamp() : grantedAt;
                 page.Begin();
-                page.Got(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token, start, grantedAt, until));
-                progress.Note(name, isEphemeral, handle.Token);
+                page.Got(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token.Value, start, grantedAt, until));
+                progress.Note(name, isEphemeral, handle.Token.Value);
                 await handle.DisposeAsync();
             }
             catch (KahunaException)
@@ -107,7 +124,10 @@ public sealed class LockCrashTests(ITestOutputHelper output)
         }
     }
 
-    /// <summary>Asks again, a few times, while the outcome is unknown: it is when the epoch or its first leader ends during a call.</summary>
+    /// <summary>
+    /// Asks again, a few times, while the outcome is unknown: it is when the epoch or its first leader ends during a
+    /// call.
+    /// </summary>
     private static async Task<LockHandle?> TryAcquireAsync(KahunaClient client, string name, LockOptions options)
     {
         for (int left = 10; ; left--)
@@ -150,7 +170,10 @@ public sealed class LockCrashTests(ITestOutputHelper output)
             Stopwatch clock = Stopwatch.StartNew();
             while (Interlocked.Read(ref _grants[0]) < before[0] || Interlocked.Read(ref _grants[1]) < before[1])
             {
-                Assert.True(clock.Elapsed < s_backWithin, $"{_grants[0]} and {_grants[1]} grants, and {before[0]} and {before[1]} were to come within {s_backWithin}");
+                Assert.True(
+                    clock.Elapsed < s_backWithin,
+                    $"{_grants[0]} and {_grants[1]} grants, and {before[0]} and {before[1]} were "
+                        + $"to come within {s_backWithin}");
                 await Task.Delay(20);
             }
         }

@@ -7,7 +7,9 @@ namespace Kahuna.Tests.Cluster;
 /// One kahuna-server process and its log, which collects what all starts of the node wrote. Owned by one
 /// <see cref="ProcessCluster"/>; not thread-safe.
 /// </summary>
-internal sealed class NodeProcess(int id, string url, string directory, IReadOnlyList<string> options, Guardian guardian) : IDisposable
+internal sealed class NodeProcess(
+    int id, string url, string directory, IReadOnlyList<string> options, Guardian guardian)
+    : IDisposable
 {
     private Process? _process;
 
@@ -31,12 +33,18 @@ internal sealed class NodeProcess(int id, string url, string directory, IReadOnl
     /// <summary>Hard limit of the managed heap for the next start; null leaves it to the runtime.</summary>
     public long? HeapBytesMax { get; set; }
 
-    /// <summary>Everything that a server process in these tests gets: no option from the environment of the person who runs them.</summary>
+    /// <summary>
+    /// Everything that a server process in these tests gets: no option from the environment of the person who runs
+    /// them.
+    /// </summary>
     public static ProcessStartInfo StartInfo(string certificates, string logFile, IEnumerable<string> options)
     {
         // The shell turns into the server, so the process number is the server's.
-        ProcessStartInfo start = new("/bin/sh", ["-c", "exec \"$@\" >>\"$KAHUNA_TEST_LOG\" 2>&1 </dev/null", "sh", Dotnet, ServerAssembly, .. options]);
-        foreach (string name in start.Environment.Keys.Where(name => name.StartsWith("KAHUNA_", StringComparison.Ordinal)).ToList())
+        ProcessStartInfo start = new(
+            "/bin/sh",
+            ["-c", "exec \"$@\" >>\"$KAHUNA_TEST_LOG\" 2>&1 </dev/null", "sh", Dotnet, ServerAssembly, .. options]);
+        foreach (string name in start.Environment.Keys.Where(
+            name => name.StartsWith("KAHUNA_", StringComparison.Ordinal)).ToList())
         {
             start.Environment.Remove(name);
         }

@@ -5,6 +5,10 @@ internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<Partitio
 {
     public IReadOnlyList<PartitionRow> EphemeralPartitions { get; init; } = [];
 
+    public int ProcessId { get; init; }
+
+    public StorageRow Storage { get; init; }
+
     public long PersistentBytes { get; init; }
 
     public long EphemeralBytes { get; init; }
@@ -15,7 +19,8 @@ internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<Partitio
     public bool LeadsAll => Partitions.Count > 0 && Partitions.All(partition => partition.Role == "leader");
 
     /// <summary>Leads the ephemeral keys of every partition.</summary>
-    public bool LeadsAllEphemeral => EphemeralPartitions.Count > 0 && EphemeralPartitions.All(partition => partition.Role == "leader");
+    public bool LeadsAllEphemeral =>
+        EphemeralPartitions.Count > 0 && EphemeralPartitions.All(partition => partition.Role == "leader");
 
     public ulong Term => Partitions.Count == 0 ? 0 : Partitions.Max(partition => partition.Term);
 }
@@ -26,6 +31,8 @@ internal sealed record PartitionRow(int Partition, string Role, ulong Term, int 
     public ulong AppliedIndex { get; init; }
 
     public string Digest { get; init; } = "";
+
+    public long Keys { get; init; }
 
     public ulong StoredIndex { get; init; }
 
@@ -43,7 +50,19 @@ internal sealed record PartitionRow(int Partition, string Role, ulong Term, int 
 }
 
 /// <summary>The garbage collector and the process's memory.</summary>
-internal sealed record CollectorRow(long HeapBytes, long CommittedBytes, long WorkingSetBytes, double LongestPauseMs, IReadOnlyList<double> LatestPausesMs, IReadOnlyList<GenerationRow> Generations);
+internal sealed record CollectorRow(
+    long HeapBytes,
+    long CommittedBytes,
+    long WorkingSetBytes,
+    double LongestPauseMs,
+    IReadOnlyList<double> LatestPausesMs,
+    IReadOnlyList<GenerationRow> Generations)
+{
+    public int Pauses { get; init; }
+}
+
+/// <summary>What holds a node's states, and the size of its log.</summary>
+internal readonly record struct StorageRow(string StateStore, long LogBytes);
 
 /// <summary>A generation of the heap, as the latest collection left it.</summary>
 internal sealed record GenerationRow(string Name, long Bytes, long FreeBytes);

@@ -26,7 +26,10 @@ internal sealed class ProcessCluster : IAsyncDisposable
     public ProcessCluster(ITestOutputHelper output, int nodes = 3, params string[] options)
     {
         _output = output;
-        _http = new HttpClient(new HttpClientHandler { ServerCertificateCustomValidationCallback = HttpClientHandler.DangerousAcceptAnyServerCertificateValidator })
+        _http = new HttpClient(new HttpClientHandler
+        {
+            ServerCertificateCustomValidationCallback = HttpClientHandler.DangerousAcceptAnyServerCertificateValidator,
+        })
         {
             Timeout = TimeSpan.FromSeconds(5),
         };
@@ -39,7 +42,15 @@ internal sealed class ProcessCluster : IAsyncDisposable
         }
 
         string peers = string.Join(',', urls.Select((url, i) => $"{i + 1}={url}"));
-        Nodes = [.. urls.Select((url, i) => new NodeProcess(i + 1, url, _directory, [.. Options(i + 1, url, nodes == 1 ? null : peers, secret), .. options], _guardian))];
+        Nodes =
+        [
+            .. urls.Select((url, i) => new NodeProcess(
+                i + 1,
+                url,
+                _directory,
+                [.. Options(i + 1, url, nodes == 1 ? null : peers, secret), .. options],
+                _guardian)),
+        ];
     }
 
     public IReadOnlyList<NodeProcess> Nodes { get; }
@@ -69,7 +80,8 @@ internal sealed class ProcessCluster : IAsyncDisposable
             await Eventually.TrueAsync(s_readyWithin, $"node {node.Id} is ready", async () =>
                 node.IsRunning
                     ? await StatusAsync(node) is { Ready: true }
-                    : throw new InvalidOperationException($"Node {node.Id} ended with exit code {node.ExitCode} instead of becoming ready."));
+                    : throw new InvalidOperationException(
+                        $"Node {node.Id} ended with exit code {node.ExitCode} instead of becoming ready."));
         }
     }
 
@@ -96,7 +108,9 @@ internal sealed class ProcessCluster : IAsyncDisposable
             leader = null;
             foreach (NodeProcess node in Nodes.Where(node => node.IsRunning && node != otherThan))
             {
-                if (await StatusAsync(node) is { } status && (ephemeral ? status.LeadsAllEphemeral : status.LeadsAll) && status.Term >= newest)
+                if (await StatusAsync(node) is { } status
+                    && (ephemeral ? status.LeadsAllEphemeral : status.LeadsAll)
+                    && status.Term >= newest)
                 {
                     (leader, newest) = (node, status.Term);
                 }
@@ -107,7 +121,10 @@ internal sealed class ProcessCluster : IAsyncDisposable
         return leader!;
     }
 
-    /// <summary>The digest of the state that all nodes come to, one for each partition; fails when they come to different ones. Nothing may write meanwhile.</summary>
+    /// <summary>
+    /// The digest of the state that all nodes come to, one for each partition; fails when they come to different ones.
+    /// Nothing may write meanwhile.
+    /// </summary>
     public async Task<string> DigestAsync(TimeSpan within)
     {
         string digest = "";
@@ -115,10 +132,14 @@ internal sealed class ProcessCluster : IAsyncDisposable
         {
             NodeStatus?[] statuses = await Task.WhenAll(Nodes.Select(StatusAsync));
             PartitionRow[][] rows = [.. statuses.Select(static status => status?.Partitions.ToArray() ?? [])];
-            bool same = rows[0].Length > 0 && rows.All(row => row.Select(static partition => partition.AppliedIndex).SequenceEqual(rows[0].Select(static partition => partition.AppliedIndex)));
+            bool same = rows[0].Length > 0
+                && rows.All(row => row.Select(static partition => partition.AppliedIndex).SequenceEqual(
+                    rows[0].Select(static partition => partition.AppliedIndex)));
             if (same)
             {
-                digest = Assert.Single(rows.Select(static row => string.Join(' ', row.Select(static partition => partition.Digest))).Distinct());
+                digest = Assert.Single(
+                    rows.Select(static row => string.Join(' ', row.Select(static partition => partition.Digest)))
+                        .Distinct());
             }
 
             return same;
@@ -126,7 +147,8 @@ internal sealed class ProcessCluster : IAsyncDisposable
         return digest;
     }
 
-    public KahunaClient Connect(TimeSpan requestTimeout, Durability durability = Durability.Persistent) => KahunaClient.Connect(Endpoints, options =>
+    public KahunaClient Connect(TimeSpan requestTimeout, Durability durability = Durability.Persistent) =>
+        KahunaClient.Connect(Endpoints, options =>
     {
         options.Insecure = true;
         options.Durability = durability;
@@ -145,7 +167,8 @@ internal sealed class ProcessCluster : IAsyncDisposable
             foreach (NodeProcess node in Nodes)
             {
                 string[] lines = node.Log().Split('\n');
-                _output.WriteLine($"---- node {node.Id}, {(node.IsRunning ? "running" : "ended")}, last lines of its log:");
+                _output.WriteLine(
+                    $"---- node {node.Id}, {(node.IsRunning ? "running" : "ended")}, last lines of its log:");
                 _output.WriteLine(string.Join('\n', lines.TakeLast(40)));
             }
 
@@ -168,11 +191,23 @@ internal sealed class ProcessCluster : IAsyncDisposable
 
     private string[] Options(int id, string url, string? peers, string secret)
     {
-        string[] own = ["--node-id", $"{id}", "--data", Path.Combine(_directory, $"node{id}"), "--listen", url, "--advertise", url];
+        string[] own =
+        [
+            "--node-id",
+            $"{id}",
+            "--data",
+            Path.Combine(_directory, $"node{id}"),
+            "--listen",
+            url,
+            "--advertise",
+            url,
+        ];
         return peers is null ? own : [.. own, "--peers", peers, "--cluster-secret-file", secret];
     }
 
-    /// <summary>Ports below the range from which the system gives ports to outgoing connections, free at this moment.</summary>
+    /// <summary>
+    /// Ports below the range from which the system gives ports to outgoing connections, free at this moment.
+    /// </summary>
     public static List<int> FreePorts(int count)
     {
         List<int> ports = [];

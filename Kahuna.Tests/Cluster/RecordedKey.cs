@@ -2,7 +2,8 @@ namespace Kahuna.Tests.Cluster;
 
 /// <summary>
 /// What one writer knows of one key: its last acknowledged value and the values whose writes ended without an answer.
-/// After such a write the writer leaves the key alone, because the write may still take effect later. Owned by its writer.
+/// After such a write the writer leaves the key alone, because the write may still take effect later. Owned by its
+/// writer.
 /// </summary>
 internal sealed class RecordedKey(string name)
 {
@@ -35,15 +36,20 @@ internal sealed class RecordedKey(string name)
 
     public void LeaveOpen(long value) => Open = value;
 
-    /// <summary>Null when what was read agrees with what was acknowledged; a value that was said not to have happened does not.</summary>
+    /// <summary>
+    /// Null when what was read agrees with what was acknowledged; a value that was said not to have happened does not.
+    /// </summary>
     public string? Check(bool found, string? value, long revision)
     {
         if (!found)
         {
-            return Acknowledged == 0 ? null : $"{name}: not found; {_lastAcknowledgedValue} was acknowledged at revision {Revision}";
+            return Acknowledged == 0
+                ? null
+                : $"{name}: not found; {_lastAcknowledgedValue} was acknowledged at revision {Revision}";
         }
 
-        if (!long.TryParse(value, out long number) || (number != _lastAcknowledgedValue && (Open == 0 || number != Open)))
+        if (!long.TryParse(value, out long number)
+            || (number != _lastAcknowledgedValue && (Open == 0 || number != Open)))
         {
             return $"{name}: holds {value}; acknowledged was {_lastAcknowledgedValue}, open {Open}";
         }

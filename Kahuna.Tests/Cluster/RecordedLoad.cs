@@ -1,13 +1,14 @@
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using Kahuna.Client;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Tests.Cluster;
 
 /// <summary>
-/// Writers that remember what was acknowledged, and the check that it is all there. Every fourth write of a writer goes to
-/// a key that it overwrites, the others to keys of their own. Each writer's keys belong to it until <see cref="StopAsync"/>.
+/// Writers that remember what was acknowledged, and the check that it is all there. Every fourth write of a writer goes
+/// to a key that it overwrites, the others to keys of their own. Each writer's keys belong to it until
+/// <see cref="StopAsync"/>.
 /// </summary>
 internal sealed class RecordedLoad : IAsyncDisposable
 {
@@ -34,7 +35,9 @@ internal sealed class RecordedLoad : IAsyncDisposable
     public static TimeSpan Now => Stopwatch.GetElapsedTime(0);
 
     /// <summary>Every writer has had a write acknowledged that it began after the moment.</summary>
-    public bool AllGotThroughSince(TimeSpan moment) => _lastAcknowledgedStart.Select((_, i) => Volatile.Read(ref _lastAcknowledgedStart[i])).All(ticks => ticks > moment.Ticks);
+    public bool AllGotThroughSince(TimeSpan moment) =>
+        _lastAcknowledgedStart.Select((_, i) => Volatile.Read(ref _lastAcknowledgedStart[i]))
+            .All(ticks => ticks > moment.Ticks);
 
     public Task MakeProgressAsync(TimeSpan since, TimeSpan within) =>
         Eventually.TrueAsync(within, "every writer gets a write acknowledged", async () =>
@@ -57,7 +60,10 @@ internal sealed class RecordedLoad : IAsyncDisposable
         await Task.WhenAll(_writers);
     }
 
-    /// <summary>Reads every key back and returns a sentence about what was checked. Throws with the differences if there are any.</summary>
+    /// <summary>
+    /// Reads every key back and returns a sentence about what was checked. Throws with the differences if there are
+    /// any.
+    /// </summary>
     public async Task<string> CheckAsync()
     {
         List<RecordedKey> keys = [.. _keys.SelectMany(list => list)];
@@ -65,7 +71,7 @@ internal sealed class RecordedLoad : IAsyncDisposable
         await Parallel.ForEachAsync(keys, new ParallelOptions { MaxDegreeOfParallelism = 64 }, async (key, _) =>
         {
             GetResult read = await ReadAsync(key.Name);
-            if (key.Check(read.Found, read.Found ? read.Value.AsString() : null, read.Revision) is { } difference)
+            if (key.Check(read.Found, read.Found ? read.Value.AsString() : null, read.Revision.Value) is { } difference)
             {
                 wrong.Enqueue(difference);
             }
@@ -74,7 +80,9 @@ internal sealed class RecordedLoad : IAsyncDisposable
         long overwritten = keys.Where(key => key.Acknowledged > 1).Sum(key => key.Acknowledged - 1);
         Assert.Equal(Acknowledged, keys.Sum(key => key.Acknowledged));
         int open = keys.Count(key => key.Open != 0);
-        return $"{Acknowledged:N0} acknowledged writes: {Acknowledged - overwritten:N0} read back, {overwritten:N0} overwritten by later ones that were read back; {open} ended without an answer, {_failures.Count} failures in all";
+        return $"{Acknowledged:N0} acknowledged writes: {Acknowledged - overwritten:N0} read back, {overwritten:N0} "
+            + $"overwritten by later ones that were read back; {open} ended without an answer, "
+            + $"{_failures.Count} failures in all";
     }
 
     public async ValueTask DisposeAsync()
@@ -105,14 +113,16 @@ internal sealed class RecordedLoad : IAsyncDisposable
         for (long i = 0; !_stop.IsCancellationRequested; i++)
         {
             bool overwrite = i % 4 == 0;
-            RecordedKey key = overwrite && register is { Open: 0 } ? register : NewKey(writer, overwrite ? $"register{i}" : $"single{i}");
+            RecordedKey key = overwrite && register is { Open: 0 }
+                ? register
+                : NewKey(writer, overwrite ? $"register{i}" : $"single{i}");
             register = overwrite ? key : register;
             TimeSpan begun = Now;
             long value = key.NextValue();
             try
             {
                 var written = await _client.KeyValues.SetAsync(key.Name, value.ToString());
-                key.Acknowledge(value, written.Revision);
+                key.Acknowledge(value, written.Revision.Value);
                 Interlocked.Increment(ref _acknowledged);
                 Volatile.Write(ref _lastAcknowledgedStart[writer], begun.Ticks);
             }
@@ -126,7 +136,8 @@ internal sealed class RecordedLoad : IAsyncDisposable
                 _failures.Enqueue(new Failure(Now, error));
             }
 
-            // Far below what a machine can do, however slow it is: the tests are about faults, others run beside them, and their keys are read back one by one.
+            // Far below what a machine can do, however slow it is: the tests are about faults, others run beside them,
+            // and their keys are read back one by one.
             await Task.Delay(Math.Clamp(2 * (int)(Now - begun).TotalMilliseconds, 8, 300));
         }
     }

@@ -6,7 +6,10 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>More connections and more streams than the server has room for: some are refused, those who were there are served, and the node lives on.</summary>
+/// <summary>
+/// More connections and more streams than the server has room for: some are refused, those who were there are served,
+/// and the node lives on.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class ServerFloodTests(ITestOutputHelper output)
 {
@@ -27,9 +30,13 @@ public sealed class ServerFloodTests(ITestOutputHelper output)
             await using KahunaClient early = cluster.Connect(LastNet.Call);
             await early.KeyValues.SetAsync("flood/before", "kept");
 
-            SslStream?[] connections = await Task.WhenAll(Enumerable.Range(0, Connections).Select(_ => FloodClient.ConnectAsync(address))).WaitAsync(s_patience);
+            SslStream?[] connections = await Task.WhenAll(
+                Enumerable.Range(0, Connections).Select(_ => FloodClient.ConnectAsync(address)))
+                .WaitAsync(s_patience);
             int kept = connections.Count(connection => connection is not null);
-            output.WriteLine($"Checked: {Connections} connections to a node of {Descriptors} descriptors, {kept} kept, {Connections - kept} refused");
+            output.WriteLine(
+                $"Checked: {Connections} connections to a node of {Descriptors} descriptors, {kept} kept, "
+                    + $"{Connections - kept} refused");
             Assert.InRange(kept, 10, Descriptors - 1);
 
             // Who was there before is served during the flood, writes to disk included.

@@ -61,7 +61,8 @@ public sealed class ShutdownTests(ITestOutputHelper output)
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            (int exitCode, string[] lines) = RunServer(cluster, "--data", cluster.ScratchFile("other"), "--listen", cluster.Nodes[0].Url);
+            (int exitCode, string[] lines) = RunServer(
+                cluster, "--data", cluster.ScratchFile("other"), "--listen", cluster.Nodes[0].Url);
             Assert.Equal(1, exitCode);
             string line = Assert.Single(lines, line => !line.Contains("data in", StringComparison.Ordinal));
             Assert.Contains("address already in use", line, StringComparison.Ordinal);
@@ -77,10 +78,24 @@ public sealed class ShutdownTests(ITestOutputHelper output)
             await cluster.StartAsync();
             NodeProcess leader = await cluster.LeaderAsync();
             Assert.Equal(0, leader.Stop());
-            JsonElement[] events = [.. leader.Log().Split('\n').Where(line => line.StartsWith('{')).Select(line => JsonDocument.Parse(line).RootElement)];
-            JsonElement[] leads = [.. events.Where(line => line.GetProperty("EventId").GetInt32() == 7).Select(line => line.GetProperty("State"))];
-            Assert.Contains(leads, state => state.GetProperty("Leader").ToString() == $"{leader.Id}" && state.GetProperty("Term").GetUInt64() > 0);
-            Assert.Contains(events, line => line.GetProperty("EventId").GetInt32() == 10 && line.GetProperty("State").GetProperty("Reached").GetInt32() >= 2);
+            JsonElement[] events =
+            [
+                .. leader
+                    .Log()
+                    .Split('\n')
+                    .Where(line => line.StartsWith('{'))
+                    .Select(line => JsonDocument.Parse(line).RootElement),
+            ];
+            JsonElement[] leads =
+            [
+                .. events.Where(line => line.GetProperty("EventId").GetInt32() == 7)
+                    .Select(line => line.GetProperty("State")),
+            ];
+            Assert.Contains(leads, state =>
+                state.GetProperty("Leader").ToString() == $"{leader.Id}" && state.GetProperty("Term").GetUInt64() > 0);
+            Assert.Contains(events, line =>
+                line.GetProperty("EventId").GetInt32() == 10
+                    && line.GetProperty("State").GetProperty("Reached").GetInt32() >= 2);
         });
     }
 
@@ -96,7 +111,9 @@ public sealed class ShutdownTests(ITestOutputHelper output)
         using Process process = Process.Start(NodeProcess.StartInfo(cluster.CertificateDirectory, log, options))!;
         try
         {
-            await Eventually.TrueAsync(s_within, "the node has started", () => Task.FromResult(File.Exists(log) && File.ReadAllText(log).Contains("; listens on ", StringComparison.Ordinal)));
+            await Eventually.TrueAsync(s_within, "the node has started", () =>
+                Task.FromResult(
+                    File.Exists(log) && File.ReadAllText(log).Contains("; listens on ", StringComparison.Ordinal)));
             Signal.Send(process.Id, Signal.Terminate);
             Assert.True(process.WaitForExit(s_within));
         }
@@ -107,7 +124,10 @@ public sealed class ShutdownTests(ITestOutputHelper output)
 
         string lines = await File.ReadAllTextAsync(log);
         Assert.Contains($"listens on {host}:{port};", lines, StringComparison.Ordinal);
-        Assert.Equal(open, lines.Contains($"Clients are not authenticated: whoever reaches {host}:{port} ", StringComparison.Ordinal));
+        Assert.Equal(
+            open,
+            lines.Contains(
+                $"Clients are not authenticated: anyone who can reach {host}:{port} ", StringComparison.Ordinal));
     }
 
     [Theory]

@@ -4,8 +4,9 @@ using Xunit.Abstractions;
 namespace Kahuna.Tests.Cluster;
 
 /// <summary>
-/// kill -9 aimed at storing a state, cutting the log, sending and taking in a snapshot, by watching the nodes' files and logs, under load. Nothing acknowledged is lost, all nodes come to
-/// the same state, and no unfinished file stays. <c>KAHUNA_CRASH_ROUNDS</c> says how often each.
+/// kill -9 aimed at storing a state, cutting the log, sending and taking in a snapshot, by watching the nodes' files
+/// and logs, under load. Nothing acknowledged is lost, all nodes come to the same state, and no unfinished file stays.
+/// <c>KAHUNA_CRASH_ROUNDS</c> says how often each.
 /// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class StateCrashTests(ITestOutputHelper output)
@@ -19,7 +20,8 @@ public sealed class StateCrashTests(ITestOutputHelper output)
     [Theory]
     [InlineData("rocksdb")]
     [InlineData("files")]
-    public Task Killed_while_a_state_is_stored(string store) => KilledWhenAsync(store, "a state was being stored", async node =>
+    public Task Killed_while_a_state_is_stored(string store) =>
+        KilledWhenAsync(store, "a state was being stored", async node =>
     {
         string state = Path.Combine(node.DataDirectory, "state");
         await SeenAsync("unfinished files of a state", () => Unfinished(state).Length > 0);
@@ -53,11 +55,15 @@ public sealed class StateCrashTests(ITestOutputHelper output)
                     NodeProcess follower = cluster.Nodes.First(node => node != leader);
                     follower.Kill();
                     ulong? had = null;
-                    await Eventually.TrueAsync(s_within, "the leader answers", async () => (had = (await cluster.StatusAsync(leader))?.Partitions[0].CommitIndex) is not null);
-                    await Eventually.TrueAsync(s_within, "the log is cut above what the follower has", async () => (await cluster.StatusAsync(leader))?.Partitions[0].LogStart > had);
+                    await Eventually.TrueAsync(s_within, "the leader answers", async () =>
+                        (had = (await cluster.StatusAsync(leader))?.Partitions[0].CommitIndex) is not null);
+                    await Eventually.TrueAsync(s_within, "the log is cut above what the follower has", async () =>
+                        (await cluster.StatusAsync(leader))?.Partitions[0].LogStart > had);
                     int lines = Lines(follower).Length;
                     follower.Start();
-                    await SeenAsync("a snapshot that begins", () => Lines(follower).Skip(lines).Any(line => line.Contains("receives the state", StringComparison.Ordinal)));
+                    await SeenAsync("a snapshot that begins", () =>
+                        Lines(follower).Skip(lines).Any(
+                            line => line.Contains("receives the state", StringComparison.Ordinal)));
                     await Task.Delay(Random.Shared.Next(0, 600));
                     NodeProcess victim = killSender ? leader : follower;
                     TimeSpan moment = RecordedLoad.Now;
@@ -68,7 +74,10 @@ public sealed class StateCrashTests(ITestOutputHelper output)
                 }
             }
 
-            await FinishAsync(cluster, load, $"{rounds} x kill -9 of the {(killSender ? "sender" : "receiver")} of a snapshot ({store})");
+            await FinishAsync(
+                cluster,
+                load,
+                $"{rounds} x kill -9 of the {(killSender ? "sender" : "receiver")} of a snapshot ({store})");
         });
     }
 
@@ -91,9 +100,12 @@ public sealed class StateCrashTests(ITestOutputHelper output)
             wiped.Start();
             wiped.WaitForExit(s_within);
             Assert.Equal(1, wiped.ExitCode);
-            Assert.Contains(Lines(wiped), line => line.Contains(words, StringComparison.Ordinal) && line.Contains("start this node with --rebuild", StringComparison.Ordinal));
+            Assert.Contains(Lines(wiped), line =>
+                line.Contains(words, StringComparison.Ordinal)
+                    && line.Contains("start this node with --rebuild", StringComparison.Ordinal));
             wiped.Start("--rebuild", "--yes");
-            await Eventually.TrueAsync(s_within, "the rebuilt node votes", async () => (await cluster.StatusAsync(wiped))?.Partitions[0].MayVote == true);
+            await Eventually.TrueAsync(s_within, "the rebuilt node votes", async () =>
+                (await cluster.StatusAsync(wiped))?.Partitions[0].MayVote == true);
 
             // With it, any other node can be lost.
             NodeProcess leader = await cluster.LeaderAsync();
@@ -102,11 +114,15 @@ public sealed class StateCrashTests(ITestOutputHelper output)
             await load.MakeProgressAsync(moment, s_backWithin);
             leader.Start();
             await cluster.WaitReadyAsync();
-            await FinishAsync(cluster, load, $"a node that lost its '{lost}' was refused, rebuilt, and was the majority's other half");
+            await FinishAsync(
+                cluster,
+                load,
+                $"a node that lost its '{lost}' was refused, rebuilt, and was the majority's other half");
         });
     }
 
-    private ProcessCluster NewCluster(string store) => new(output, 3, "--state-store", store, "--log-keep", "16MB", "--background-rate", "16MB");
+    private ProcessCluster NewCluster(string store) =>
+        new(output, 3, "--state-store", store, "--log-keep", "16MB", "--background-rate", "16MB");
 
     /// <summary>Kills one node after the other at a moment that something is seen of it.</summary>
     private async Task KilledWhenAsync(string store, string what, Func<NodeProcess, Task> seen)
@@ -145,7 +161,8 @@ public sealed class StateCrashTests(ITestOutputHelper output)
         string digest = await cluster.DigestAsync(s_within);
         foreach (NodeProcess node in cluster.Nodes)
         {
-            await Eventually.TrueAsync(s_within, "nothing unfinished lies about", () => Task.FromResult(Unfinished(Path.Combine(node.DataDirectory, "state")).Length == 0));
+            await Eventually.TrueAsync(s_within, "nothing unfinished lies about", () =>
+                Task.FromResult(Unfinished(Path.Combine(node.DataDirectory, "state")).Length == 0));
         }
 
         output.WriteLine($"Checked: {what}: {checkedKeys}; digest {digest} on all nodes");
@@ -161,14 +178,21 @@ public sealed class StateCrashTests(ITestOutputHelper output)
         }
     }
 
-    private static string[] Segments(NodeProcess node) => [.. Directory.GetFiles(Path.Combine(node.DataDirectory, "log"), "*.seg").Order(StringComparer.Ordinal)];
+    private static string[] Segments(NodeProcess node) =>
+        [.. Directory.GetFiles(Path.Combine(node.DataDirectory, "log"), "*.seg").Order(StringComparer.Ordinal)];
 
     /// <summary>What a write to the store that did not end leaves until the next start.</summary>
     private static string[] Unfinished(string state)
     {
         try
         {
-            return [.. Directory.GetFiles(state, "*.new", SearchOption.AllDirectories), .. Directory.Exists(Path.Combine(state, "staging")) ? Directory.GetFiles(Path.Combine(state, "staging")) : []];
+            return
+            [
+                .. Directory.GetFiles(state, "*.new", SearchOption.AllDirectories),
+                .. Directory.Exists(Path.Combine(state, "staging"))
+                    ? Directory.GetFiles(Path.Combine(state, "staging"))
+                    : [],
+            ];
         }
         catch (DirectoryNotFoundException)
         {

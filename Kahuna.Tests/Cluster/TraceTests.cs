@@ -4,7 +4,10 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Cluster;
 
-/// <summary>The traces of real processes, of which the leader is killed under load, show every rule kept; and the checker would see it if not.</summary>
+/// <summary>
+/// The traces of real processes, of which the leader is killed under load, show every rule kept; and the checker would
+/// see it if not.
+/// </summary>
 [Collection(ClusterCollection.Name)]
 public sealed class TraceTests(ITestOutputHelper output)
 {
@@ -46,7 +49,10 @@ public sealed class TraceTests(ITestOutputHelper output)
             // A disk that says nothing is no disk: then what was committed was on one disk only.
             foreach (string trace in traces[..2])
             {
-                File.WriteAllLines(trace, File.ReadAllLines(trace).Where(line => !line.Contains("\"event\":\"persisted\",\"group\":1,", StringComparison.Ordinal)));
+                File.WriteAllLines(
+                    trace,
+                    File.ReadAllLines(trace).Where(
+                        line => !line.Contains("\"event\":\"persisted\",\"group\":1,", StringComparison.Ordinal)));
             }
 
             Assert.Equal(1, Check(traces).Code);

@@ -11,7 +11,13 @@ public sealed class DataDirectoryIdentityTests : IDisposable
 
     private readonly TemporaryDirectory _directory = new();
 
-    private NodeOptions Options => new() { DataDirectory = Path.Combine(_directory.Path, "new", "data"), Partitions = 3, PartitionsGiven = true, StateStore = StateStoreChoice.Files };
+    private NodeOptions Options => new()
+    {
+        DataDirectory = Path.Combine(_directory.Path, "new", "data"),
+        Partitions = 3,
+        PartitionsGiven = true,
+        StateStore = StateStoreChoice.Files,
+    };
 
     public void Dispose() => _directory.Dispose();
 
@@ -19,18 +25,28 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     public void The_first_start_records_and_later_ones_read()
     {
         DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
-        DataDirectoryIdentity second = DataDirectoryIdentity.Open(Options with { Partitions = 1, PartitionsGiven = false });
+        DataDirectoryIdentity second = DataDirectoryIdentity.Open(
+            Options with { Partitions = 1, PartitionsGiven = false });
 
         Assert.Equal(
-            new DataDirectoryIdentity("kahuna", new NodeId(1), 3, new VoterSet([new NodeId(1)])) { DirectoryId = first.DirectoryId, LogId = first.LogId, StateStore = StateStoreChoice.Files, Voting = VotingState.Yes },
+            new DataDirectoryIdentity("kahuna", new NodeId(1), 3, new VoterSet([new NodeId(1)]))
+            {
+                DirectoryId = first.DirectoryId,
+                LogId = first.LogId,
+                StateStore = StateStoreChoice.Files,
+                Voting = VotingState.Yes,
+            },
             first);
         Assert.NotEqual(0ul, first.DirectoryId);
         Assert.NotEqual(0ul, first.LogId);
         Assert.NotEqual(first.DirectoryId, first.LogId);
         Assert.Equal(first, second);
-        Assert.Equal(["LOCK", DataDirectoryIdentity.FileName], Directory.EnumerateFiles(Options.DataDirectory).Select(Path.GetFileName).Order());
         Assert.Equal(
-            $"{{\n  \"format\": 2,\n  \"clusterId\": \"kahuna\",\n  \"nodeId\": 1,\n  \"partitions\": 3,\n  \"voters\": [1],\n  \"directoryId\": \"{first.DirectoryId:x16}\",\n"
+            ["LOCK", DataDirectoryIdentity.FileName],
+            Directory.EnumerateFiles(Options.DataDirectory).Select(Path.GetFileName).Order());
+        Assert.Equal(
+            $"{{\n  \"format\": 2,\n  \"clusterId\": \"kahuna\",\n  \"nodeId\": 1,\n  \"partitions\": 3,\n  "
+                + $"\"voters\": [1],\n  \"directoryId\": \"{first.DirectoryId:x16}\",\n"
             + $"  \"logId\": \"{first.LogId:x16}\",\n  \"logMade\": false,\n"
             + "  \"voting\": \"yes\",\n  \"stateStore\": \"files\"\n}\n",
             File.ReadAllText(Path.Combine(Options.DataDirectory, DataDirectoryIdentity.FileName)));
@@ -40,10 +56,16 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     [System.Runtime.Versioning.UnsupportedOSPlatform("windows")]
     public void Every_directory_that_is_made_is_made_by_the_disk_that_syncs_its_name()
     {
-        // The class library syncs nothing, and lets others read what it makes. The name of /proc/self is found, and cannot be synced.
+        // The class library syncs nothing, and lets others read what it makes. The name of /proc/self is found, and
+        // cannot be synced.
         DataDirectoryIdentity.Open(Options);
-        Assert.Equal(UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute, File.GetUnixFileMode(Path.Combine(_directory.Path, "new")));
-        Assert.Contains("syncing directory /proc failed", Assert.Throws<DataDirectoryException>(() => DataDirectoryIdentity.Hold("/proc/self")).Message, StringComparison.Ordinal);
+        Assert.Equal(
+            UnixFileMode.UserRead | UnixFileMode.UserWrite | UnixFileMode.UserExecute,
+            File.GetUnixFileMode(Path.Combine(_directory.Path, "new")));
+        Assert.Contains(
+            "syncing directory /proc failed",
+            Assert.Throws<DataDirectoryException>(() => DataDirectoryIdentity.Hold("/proc/self")).Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -51,9 +73,14 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     {
         DataDirectoryIdentity.Open(Options);
 
-        Refused(Options with { ClusterId = "green" }, "was created for cluster 'kahuna', but this node is started with cluster 'green'");
-        Refused(Options with { NodeId = new NodeId(2) }, "was created for node 1, but this node is started with node 2");
-        Refused(Options with { Partitions = 4 }, "was created for 3 partitions, but this node is started with 4 partitions");
+        Refused(
+            Options with { ClusterId = "green" },
+            "was created for cluster 'kahuna', but this node is started with cluster 'green'");
+        Refused(
+            Options with { NodeId = new NodeId(2) }, "was created for node 1, but this node is started with node 2");
+        Refused(
+            Options with { Partitions = 4 },
+            "was created for 3 partitions, but this node is started with 4 partitions");
     }
 
     [Fact]
@@ -62,9 +89,14 @@ public sealed class DataDirectoryIdentityTests : IDisposable
         NodeOptions three = Options with { Peers = Nodes("a", 1, 2, 3) };
         DataDirectoryIdentity.Open(three);
 
-        Refused(Options, "was created for a cluster of the nodes 1, 2, 3, but this node is started with --peers for the nodes 1; correct --peers. A node's address may change; nodes cannot be added or removed.");
+        Refused(
+            Options,
+            "was created for a cluster of the nodes 1, 2, 3, but this node is started with --peers for the nodes 1; "
+                + "correct --peers. A node's address may change; nodes cannot be added or removed.");
         Refused(three with { Peers = Nodes("a", 1, 2, 4) }, "this node is started with --peers for the nodes 1, 2, 4");
-        Refused(three with { Peers = Nodes("a", 1, 2, 3, 4, 5) }, "this node is started with --peers for the nodes 1, 2, 3, 4, 5");
+        Refused(
+            three with { Peers = Nodes("a", 1, 2, 3, 4, 5) },
+            "this node is started with --peers for the nodes 1, 2, 3, 4, 5");
         DataDirectoryIdentity.Open(three with { Peers = Nodes("elsewhere", 3, 2, 1) });
     }
 
@@ -125,8 +157,13 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     {
         DataDirectoryIdentity first = DataDirectoryIdentity.Open(Options);
 
-        Refused(Options with { StateStore = StateStoreChoice.RocksDb }, "keeps its state in 'files', but this node is started with --state-store rocksdb; leave the option out");
-        Assert.Equal(first, DataDirectoryIdentity.Open(Options with { StateStore = StateStoreChoice.Auto }, line => Assert.Fail(line.ToString())));
+        Refused(
+            Options with { StateStore = StateStoreChoice.RocksDb },
+            "keeps its state in 'files', but this node is started with --state-store rocksdb; leave the option out");
+        Assert.Equal(
+            first,
+            DataDirectoryIdentity.Open(
+                Options with { StateStore = StateStoreChoice.Auto }, line => Assert.Fail(line.ToString())));
     }
 
     [Fact]
@@ -138,7 +175,9 @@ public sealed class DataDirectoryIdentityTests : IDisposable
 
     [Fact]
     public void A_place_that_cannot_be_a_directory_is_refused() =>
-        Refused(Options with { DataDirectory = Path.Combine(_directory.File("file", "x"), "data") }, "Cannot use the data directory");
+        Refused(
+            Options with { DataDirectory = Path.Combine(_directory.File("file", "x"), "data") },
+            "Cannot use the data directory");
 
     [Theory]
     [InlineData("0123456789abcdef\n", 16)]
@@ -149,9 +188,21 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     [Fact]
     public void Bad_secrets_are_refused()
     {
-        Assert.Contains("needs at least 16", Assert.Throws<InvalidDataException>(() => ClusterSecret.Read(_directory.File("short", "0123456789abcde\n"))).Message, StringComparison.Ordinal);
-        Assert.Contains("is longer than 4096", Assert.Throws<InvalidDataException>(() => ClusterSecret.Read(_directory.File("long", new string('x', 5000)))).Message, StringComparison.Ordinal);
-        Assert.Contains("Cannot read", Assert.Throws<InvalidDataException>(() => ClusterSecret.Read(Path.Combine(_directory.Path, "none"))).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "needs at least 16",
+            Assert.Throws<InvalidDataException>(
+                () => ClusterSecret.Read(_directory.File("short", "0123456789abcde\n"))).Message,
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "is longer than 4096",
+            Assert.Throws<InvalidDataException>(
+                () => ClusterSecret.Read(_directory.File("long", new string('x', 5000)))).Message,
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "Cannot read",
+            Assert.Throws<InvalidDataException>(
+                () => ClusterSecret.Read(Path.Combine(_directory.Path, "none"))).Message,
+            StringComparison.Ordinal);
     }
 
     private static PeerNode[] Nodes(string host, params ushort[] ids) => [.. ids.Select(id => new PeerNode(new NodeId(id), new Uri($"https://{host}{id}:8082")))];

@@ -52,7 +52,8 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     public async Task A_client_that_knows_the_authority_trusts_the_names(string host, bool trusted)
     {
         NodeTls tls = Ensure(TimeSpan.Zero, "Node-1.example", "10.1.2.3", "0.0.0.0");
-        X509Certificate2 authority = X509CertificateLoader.LoadCertificateFromFile(Path.Combine(_directory.Path, DevelopmentCertificates.CaFile));
+        X509Certificate2 authority = X509CertificateLoader.LoadCertificateFromFile(
+            Path.Combine(_directory.Path, DevelopmentCertificates.CaFile));
 
         Assert.Equal(trusted, await Handshake(tls, authority, host));
     }
@@ -73,7 +74,8 @@ public sealed class DevelopmentCertificatesTests : IDisposable
         NodeTls second = Ensure(TimeSpan.Zero, "two.example");
         NodeTls third = Ensure(TimeSpan.Zero, "one.example");
 
-        Assert.NotEqual(first.Certificate.TargetCertificate.Thumbprint, second.Certificate.TargetCertificate.Thumbprint);
+        Assert.NotEqual(
+            first.Certificate.TargetCertificate.Thumbprint, second.Certificate.TargetCertificate.Thumbprint);
         Assert.Equal(second.Certificate.TargetCertificate.Thumbprint, third.Certificate.TargetCertificate.Thumbprint);
         Assert.Equal(first.TrustedRoots![0].Thumbprint, second.TrustedRoots![0].Thumbprint);
     }
@@ -85,7 +87,8 @@ public sealed class DevelopmentCertificatesTests : IDisposable
         NodeTls renewed = Ensure(TimeSpan.FromDays(700));
         NodeTls afterTheAuthority = Ensure(TimeSpan.FromDays(3649));
 
-        Assert.NotEqual(first.Certificate.TargetCertificate.Thumbprint, renewed.Certificate.TargetCertificate.Thumbprint);
+        Assert.NotEqual(
+            first.Certificate.TargetCertificate.Thumbprint, renewed.Certificate.TargetCertificate.Thumbprint);
         Assert.Equal(first.TrustedRoots![0].Thumbprint, renewed.TrustedRoots![0].Thumbprint);
         Assert.NotEqual(first.TrustedRoots![0].Thumbprint, afterTheAuthority.TrustedRoots![0].Thumbprint);
     }
@@ -142,18 +145,22 @@ public sealed class DevelopmentCertificatesTests : IDisposable
         using Socket socket = new(AddressFamily.Unix, SocketType.Stream, ProtocolType.Unspecified);
         socket.Bind(new UnixDomainSocketEndPoint(Path.Combine(_directory.Path, "lock")));
         Task<NodeTls> start = Task.Run(() => Ensure(TimeSpan.Zero));
-        CertificateException error = await Assert.ThrowsAsync<CertificateException>(() => start.WaitAsync(LastNet.Span));
+        CertificateException error = await Assert.ThrowsAsync<CertificateException>(
+            () => start.WaitAsync(LastNet.Span));
 
-        Assert.StartsWith("Cannot keep development certificates", error.Message, StringComparison.Ordinal);
+        Assert.StartsWith("Cannot create development certificates", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain("Another process", error.Message, StringComparison.Ordinal);
     }
 
     [Fact]
     public void A_lock_that_is_never_released_gives_one_line()
     {
-        using FileStream held = new(Path.Combine(_directory.Path, "lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
-        CertificateException error = Assert.Throws<CertificateException>(() => new DevelopmentCertificates(_directory.Path, new SecondsPerLook(static () => { }, looks: 0)).Ensure([]));
-        Assert.Contains($"Another process has held the lock {held.Name} for 10 minutes", error.Message, StringComparison.Ordinal);
+        using FileStream held = new(
+            Path.Combine(_directory.Path, "lock"), FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.None);
+        CertificateException error = Assert.Throws<CertificateException>(() =>
+            new DevelopmentCertificates(_directory.Path, new SecondsPerLook(static () => { }, looks: 0)).Ensure([]));
+        Assert.Contains(
+            $"Another process has held the lock {held.Name} for 10 minutes", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', error.Message);
     }
 
@@ -161,9 +168,10 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     public void A_directory_that_cannot_be_used_gives_one_line()
     {
         string file = _directory.File("file", "x");
-        CertificateException error = Assert.Throws<CertificateException>(() => new DevelopmentCertificates(Path.Combine(file, "ca"), TimeProvider.System).Ensure([]));
+        CertificateException error = Assert.Throws<CertificateException>(
+            () => new DevelopmentCertificates(Path.Combine(file, "ca"), TimeProvider.System).Ensure([]));
 
-        Assert.StartsWith("Cannot keep development certificates in ", error.Message, StringComparison.Ordinal);
+        Assert.StartsWith("Cannot create development certificates in ", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', error.Message);
     }
 
@@ -171,9 +179,11 @@ public sealed class DevelopmentCertificatesTests : IDisposable
     public void Files_that_are_no_certificates_give_one_line()
     {
         string file = _directory.File("file", "x");
-        CertificateException error = Assert.Throws<CertificateException>(() => NodeCertificates.LoadCertificate(file, file));
+        CertificateException error = Assert.Throws<CertificateException>(
+            () => NodeCertificates.LoadCertificate(file, file));
 
-        Assert.StartsWith($"Cannot use the certificate {file} with the key {file}", error.Message, StringComparison.Ordinal);
+        Assert.StartsWith(
+            $"Cannot use the certificate {file} with the key {file}", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain('\n', error.Message);
     }
 
@@ -182,12 +192,15 @@ public sealed class DevelopmentCertificatesTests : IDisposable
         (Stream a, Stream b) = await LoopbackPair.ConnectAsync();
         await using SslStream server = new(a);
         await using SslStream client = new(b);
-        X509ChainPolicy policy = new() { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
+        X509ChainPolicy policy =
+            new() { TrustMode = X509ChainTrustMode.CustomRootTrust, RevocationMode = X509RevocationMode.NoCheck };
         policy.CustomTrustStore.Add(authority);
-        Task serving = server.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificateContext = tls.Certificate });
+        Task serving = server.AuthenticateAsServerAsync(
+            new SslServerAuthenticationOptions { ServerCertificateContext = tls.Certificate });
         try
         {
-            await client.AuthenticateAsClientAsync(new SslClientAuthenticationOptions { TargetHost = host, CertificateChainPolicy = policy });
+            await client.AuthenticateAsClientAsync(
+                new SslClientAuthenticationOptions { TargetHost = host, CertificateChainPolicy = policy });
             await serving;
             return true;
         }
@@ -198,7 +211,8 @@ public sealed class DevelopmentCertificatesTests : IDisposable
         }
     }
 
-    private NodeTls Ensure(TimeSpan later, params string[] hosts) => new DevelopmentCertificates(_directory.Path, new ShiftedTime(later)).Ensure(hosts);
+    private NodeTls Ensure(TimeSpan later, params string[] hosts) =>
+        new DevelopmentCertificates(_directory.Path, new ShiftedTime(later)).Ensure(hosts);
 
     /// <summary>A clock that is a second later each time it is looked at; tells after a number of looks.</summary>
     private sealed class SecondsPerLook(Action tell, int looks) : TimeProvider

@@ -1,6 +1,7 @@
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
@@ -10,7 +11,9 @@ using Kahuna.Tests.Storage;
 
 namespace Kahuna.Tests.Hosting;
 
-/// <summary>Real directories whose log, or whose record of it, is not what it was: they do not start, and the way out does.</summary>
+/// <summary>
+/// Real directories whose log, or whose record of it, is not what it was: they do not start, and the way out does.
+/// </summary>
 public sealed class DirectoryLogTests : IDisposable
 {
     private static readonly GroupId s_group = new(1);
@@ -63,13 +66,30 @@ public sealed class DirectoryLogTests : IDisposable
             }
         }
 
-        Directory.Delete(Path.Combine(_directories.PathOf(1), DataDirectoryIdentity.StateDirectoryName), recursive: true);
+        Directory.Delete(
+            Path.Combine(_directories.PathOf(1), DataDirectoryIdentity.StateDirectoryName), recursive: true);
         await using NodeStorage again = await OpenAsync(options);
         ModelCluster cluster = new(1);
-        LoopPorts ports = new(1, TimeProvider.System, cluster, again.Log, null!, cluster[1]) { States = again.States, Keeper = cluster[1].Keeper!, FatalErrors = RethrownErrors.Shared };
-        PartitionRecovery recovery = new(s_group, new LoopOptions { Self = new NodeId(1), Voters = cluster.Ids, PreferredLeader = static _ => new NodeId(1), Seed = 1 }, ports);
+        LoopPorts ports = new(1, TimeProvider.System, cluster, again.Log, null!, cluster[1])
+        {
+            States = again.States,
+            Checkpoints = cluster[1].Keeper!,
+            FatalErrors = RethrownErrors.Shared,
+        };
+        GroupRecovery recovery = new(
+            s_group,
+            new LoopOptions
+            {
+                Self = new NodeId(1),
+                Voters = cluster.Ids,
+                PreferredLeader = static _ => new NodeId(1),
+                Seed = 1,
+            },
+            ports);
         recovery.LoadState();
-        AssertRefusal(Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })), "state/ in the data directory has no state of it (is a disk not mounted?)");
+        AssertRefusal(
+            Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })),
+            "state/ in the data directory has no state of it (is a disk not mounted?)");
     }
 
     [Theory]
@@ -90,7 +110,10 @@ public sealed class DirectoryLogTests : IDisposable
             File.Delete(segment);
         }
 
-        await RefusedAsync(1, $"file {segments[^missing]}, offset 0: the file is missing, and the log had segments up to {segments.Length}");
+        await RefusedAsync(
+            1,
+            $"file {segments[^missing]}, offset 0: the file is missing, and the log had "
+                + $"segments up to {segments.Length}");
     }
 
     [Fact]
@@ -123,7 +146,10 @@ public sealed class DirectoryLogTests : IDisposable
         Directory.Move(LogPath(2), LogPath(1));
         if (withItsRecord)
         {
-            File.Copy(Path.Combine(_directories.PathOf(2), "LOG"), Path.Combine(_directories.PathOf(1), "LOG"), overwrite: true);
+            File.Copy(
+                Path.Combine(_directories.PathOf(2), "LOG"),
+                Path.Combine(_directories.PathOf(1), "LOG"),
+                overwrite: true);
         }
 
         await RefusedAsync(1, $"{_directories.Recorded(2).LogId:x16}");
@@ -158,7 +184,10 @@ public sealed class DirectoryLogTests : IDisposable
     {
         await FillAsync(1);
         File.Delete(Path.Combine(_directories.PathOf(1), DataDirectoryIdentity.FileName));
-        Assert.Contains("holds a log but no node.json", Assert.Throws<DataDirectoryException>(() => DataDirectoryIdentity.Open(_directories.Options(1))).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "holds a log but no node.json",
+            Assert.Throws<DataDirectoryException>(() => DataDirectoryIdentity.Open(_directories.Options(1))).Message,
+            StringComparison.Ordinal);
         _directories.Rebuild(1);
         await FillAsync(1);
     }
@@ -184,15 +213,20 @@ public sealed class DirectoryLogTests : IDisposable
     private ulong RecordedSegment(ushort id)
     {
         SegmentedLogOptions options = new() { LogId = _directories.Recorded(id).LogId, LogMade = true };
-        using LogExtentFile record = LogExtentFile.Open(new PosixDisk(), _directories.PathOf(id), options, hasSegments: true);
+        using LogExtentFile record = LogExtentFile.Open(
+            new PosixDisk(), _directories.PathOf(id), options, hasSegments: true);
         return record.Latest.Segment;
     }
 
     private string LogPath(ushort id) => Path.Combine(_directories.PathOf(id), DataDirectory.LogName);
 
-    private string[] Segments(ushort id) => [.. Directory.EnumerateFiles(LogPath(id), "*.seg").Order(StringComparer.Ordinal)];
+    private string[] Segments(ushort id) =>
+        [.. Directory.EnumerateFiles(LogPath(id), "*.seg").Order(StringComparer.Ordinal)];
 
-    /// <summary>A start of the node's storage that writes batches of a MiB with an entry each, one after the other, so that each segment holds some of them, and ends properly.</summary>
+    /// <summary>
+    /// A start of the node's storage that writes batches of a MiB with an entry each, one after the other, so that each
+    /// segment holds some of them, and ends properly.
+    /// </summary>
     private async Task FillAsync(ushort id, int batches = 12, ulong from = 1)
     {
         NodeOptions options = _directories.Options(id) with { LogKeepBytes = 1 << 20 };

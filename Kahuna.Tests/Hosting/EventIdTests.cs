@@ -19,14 +19,24 @@ public sealed class EventIdTests
             .. s_byHand.Select(id => (nameof(NodeLog), id)),
             .. new[] { typeof(NodeLog).Assembly, typeof(KahunaClient).Assembly }
                 .SelectMany(assembly => assembly.GetTypes())
-                .SelectMany(type => type.GetMethods(BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.DeclaredOnly))
-                .Select(method => (Category: method.DeclaringType!.Name, method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId))
+                .SelectMany(type => type.GetMethods(
+                    BindingFlags.Static
+                        | BindingFlags.Instance
+                        | BindingFlags.Public
+                        | BindingFlags.NonPublic
+                        | BindingFlags.DeclaredOnly))
+                .Select(method =>
+                    (
+                        Category: method.DeclaringType!.Name,
+                        method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId))
                 .Where(found => found.EventId is not null)
                 .Select(found => (found.Category, found.EventId!.Value)),
         ];
 
         // One class of events for each category, so that a name is a category.
-        Assert.Equal(["CallLog", "ConnectionLog", "LockLog", "NodeLog", "PeerLog"], events.Select(found => found.Category).Distinct().Order(StringComparer.Ordinal));
+        Assert.Equal(
+            ["CallLog", "ConnectionLog", "LockLog", "NodeLog", "PeerLog"],
+            events.Select(found => found.Category).Distinct().Order(StringComparer.Ordinal));
         Assert.Empty(events.GroupBy(found => found).Where(same => same.Count() > 1).Select(same => same.Key));
     }
 }

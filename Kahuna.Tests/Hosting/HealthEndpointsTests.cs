@@ -26,16 +26,20 @@ public sealed class HealthEndpointsTests
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.WebHost.UseKestrelHttpsConfiguration();
-        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, 0, listen => listen.UseHttps(new TlsHandshakeCallbackOptions
-        {
-            OnConnection = _ => ValueTask.FromResult(new SslServerAuthenticationOptions { ServerCertificateContext = tls.Certificate }),
-        })));
+        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, 0, listen => listen.UseHttps(
+            new TlsHandshakeCallbackOptions
+            {
+                OnConnection = _ => ValueTask.FromResult(
+                    new SslServerAuthenticationOptions { ServerCertificateContext = tls.Certificate }),
+            })));
         await using WebApplication app = builder.Build();
         HealthEndpoints.Map(app, () => (ready, "no leader"));
         await app.StartAsync();
-        string address = app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single();
+        string address =
+            app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single();
 
-        using HttpClient client = new(new SocketsHttpHandler { SslOptions = { RemoteCertificateValidationCallback = (_, _, _, _) => true } })
+        using HttpClient client = new(
+            new SocketsHttpHandler { SslOptions = { RemoteCertificateValidationCallback = (_, _, _, _) => true } })
         {
             BaseAddress = new Uri(address),
             DefaultRequestVersion = new Version(version, version == 1 ? 1 : 0),
@@ -45,7 +49,11 @@ public sealed class HealthEndpointsTests
         Assert.Equal((503, "not ready: no leader\n"), await Get(client, "/readyz"));
         ready = true;
         Assert.Equal((200, "ready\n"), await Get(client, "/readyz"));
-        using HttpResponseMessage head = await client.SendAsync(new HttpRequestMessage(HttpMethod.Head, "/readyz") { Version = client.DefaultRequestVersion, VersionPolicy = HttpVersionPolicy.RequestVersionExact });
+        using HttpResponseMessage head = await client.SendAsync(new HttpRequestMessage(HttpMethod.Head, "/readyz")
+        {
+            Version = client.DefaultRequestVersion,
+            VersionPolicy = HttpVersionPolicy.RequestVersionExact,
+        });
         Assert.Equal(HttpStatusCode.OK, head.StatusCode);
     }
 

@@ -1,6 +1,6 @@
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.Transport;
@@ -26,12 +26,12 @@ public sealed class LeadershipLogTests : IDisposable
     [Fact]
     public void A_change_of_leader_is_one_line_for_all_its_groups()
     {
-        _leadership.Look();
+        _leadership.Check();
         Assert.Empty(_log.Lines);
 
         Lead(new NodeId(2), term: 7, slots: 20);
-        _leadership.Look();
-        _leadership.Look();
+        _leadership.Check();
+        _leadership.Check();
         string line = Assert.Single(_log.Lines);
         Assert.Contains("Node 2 leads", line, StringComparison.Ordinal);
         Assert.Contains("(20 group(s)) since term 7", line, StringComparison.Ordinal);
@@ -42,14 +42,14 @@ public sealed class LeadershipLogTests : IDisposable
     public void A_lost_leader_and_the_next_one_are_told()
     {
         Lead(new NodeId(2), term: 7, slots: 1);
-        _leadership.Look();
+        _leadership.Check();
         Lead(NodeId.None, term: 8, slots: 1);
-        _leadership.Look();
+        _leadership.Check();
         Lead(new NodeId(3), term: 8, slots: 1);
-        _leadership.Look();
+        _leadership.Check();
 
         Assert.Equal(3, _log.Lines.Count);
-        Assert.Equal(1, _log.Count("No leader is known of"));
+        Assert.Equal(1, _log.Count("No leader is known for"));
         Assert.Equal(1, _log.Count("Node 3 leads"));
     }
 
@@ -57,10 +57,10 @@ public sealed class LeadershipLogTests : IDisposable
     public void A_change_of_another_kind_is_no_line()
     {
         Lead(new NodeId(2), term: 7, slots: 1);
-        _leadership.Look();
+        _leadership.Check();
         _view.SetVoting(false);
         Lead(new NodeId(2), term: 7, slots: 1);
-        _leadership.Look();
+        _leadership.Check();
 
         Assert.Single(_log.Lines);
     }
@@ -72,7 +72,7 @@ public sealed class LeadershipLogTests : IDisposable
         Assert.Empty(_log.Lines);
         Look(reached: 2);
         Look(reached: 3);
-        Assert.Equal(1, _log.Count("A majority is reached"));
+        Assert.Equal(1, _log.Count("Majority reached"));
         Look(reached: 1);
         Look(reached: 1);
         Assert.Equal(1, _log.Count("No majority: this node reaches 1 of 3 nodes"));
@@ -94,22 +94,29 @@ public sealed class LeadershipLogTests : IDisposable
             Look(reached: 1);
         }
 
-        Assert.Contains("No majority: this node reaches 1 of 3 nodes, itself included. Nothing can be written here until it reaches 2.", Assert.Single(_log.Lines), StringComparison.Ordinal);
+        Assert.Contains(
+            "No majority: this node reaches 1 of 3 nodes, itself included. Nothing can be "
+                + "written here until it reaches 2.",
+            Assert.Single(_log.Lines),
+            StringComparison.Ordinal);
         Look(reached: 2);
-        Assert.Equal(1, _log.Count("A majority is reached"));
+        Assert.Equal(1, _log.Count("Majority reached"));
     }
 
     private void Look(int reached)
     {
         _reached = reached;
-        _leadership.Look();
+        _leadership.Check();
     }
 
     private void Lead(NodeId leader, ulong term, int slots)
     {
         for (int slot = 0; slot < slots; slot++)
         {
-            ((ILeadershipSink)_view).LeadershipChanged(slot, new PartitionStatus(RaftRole.Follower, leader, new Term(term), Serving: leader != NodeId.None, Epoch: 0));
+            ((ILeadershipSink)_view).LeadershipChanged(
+                slot,
+                new PartitionStatus(
+                    RaftRole.Follower, leader, new Term(term), Serving: leader != NodeId.None, Epoch: 0));
         }
     }
 }

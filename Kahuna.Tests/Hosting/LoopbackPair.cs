@@ -13,6 +13,8 @@ internal static class LoopbackPair
         listener.Listen();
         Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         await client.ConnectAsync(listener.LocalEndPoint!);
-        return (new NetworkStream(await listener.AcceptAsync(), ownsSocket: true), new NetworkStream(client, ownsSocket: true));
+        return (
+            new NetworkStream(await listener.AcceptAsync(), ownsSocket: true),
+            new NetworkStream(client, ownsSocket: true));
     }
 }

@@ -5,7 +5,10 @@ using Kahuna.Tests.Transport;
 
 namespace Kahuna.Tests.Hosting;
 
-/// <summary>A certificate that clients would refuse is refused at the start; one that is replaced is read again; one that ends is warned of.</summary>
+/// <summary>
+/// A certificate that clients would refuse is refused at the start; one that is replaced is read again; one that ends
+/// is warned of.
+/// </summary>
 public sealed class NodeCertificatesTests : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
@@ -32,7 +35,7 @@ public sealed class NodeCertificatesTests : IDisposable
     {
         _files.Write("node.example", fromDay: -30, toDay: -1);
 
-        Assert.Contains("ended on 2029-12-31 00:00 UTC", Refusal(), StringComparison.Ordinal);
+        Assert.Contains("expired on 2029-12-31 00:00 UTC", Refusal(), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -40,7 +43,10 @@ public sealed class NodeCertificatesTests : IDisposable
     {
         _files.Write("node.example", fromDay: 1);
 
-        Assert.Contains("is valid from 2030-01-02 00:00 UTC on, and it is 2030-01-01 00:00 UTC now", Refusal(), StringComparison.Ordinal);
+        Assert.Contains(
+            "is valid from 2030-01-02 00:00 UTC, and it is 2030-01-01 00:00 UTC now",
+            Refusal(),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -86,7 +92,7 @@ public sealed class NodeCertificatesTests : IDisposable
         CertificateWatch watch = Watch(out TlsSource tls);
         string before = tls.Current.Certificate.TargetCertificate.Thumbprint;
         byte[] hashBefore = tls.Current.CertificateHash;
-        watch.Look();
+        watch.Check();
         Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
 
         // The key comes later than the certificate.
@@ -94,15 +100,15 @@ public sealed class NodeCertificatesTests : IDisposable
         _files.Write("node.example", toDay: 500);
         string newKey = File.ReadAllText(_files.Key);
         File.WriteAllText(_files.Key, oldKey);
-        watch.Look();
+        watch.Check();
         Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
         Assert.Empty(_log.Lines);
 
         File.WriteAllText(_files.Key, newKey);
-        watch.Look();
+        watch.Check();
         Assert.NotEqual(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
         Assert.NotEqual(hashBefore, tls.Current.CertificateHash);
-        Assert.Equal(1, _log.Count("read again"));
+        Assert.Equal(1, _log.Count("was reloaded"));
     }
 
     [Fact]
@@ -114,7 +120,7 @@ public sealed class NodeCertificatesTests : IDisposable
         _files.Write("other.example");
         for (int i = 0; i < 5; i++)
         {
-            watch.Look();
+            watch.Check();
         }
 
         Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
@@ -134,7 +140,7 @@ public sealed class NodeCertificatesTests : IDisposable
         LookOn(watch, day: 72);
         Assert.Equal(1, _log.Count("in 28 day(s)"));
         LookOn(watch, day: 101);
-        Assert.Equal(1, _log.Count("The certificate CN=node.example ended on 2030-04-11 00:00 UTC"));
+        Assert.Equal(1, _log.Count("The certificate CN=node.example expired on 2030-04-11 00:00 UTC"));
     }
 
     [Fact]
@@ -146,14 +152,14 @@ public sealed class NodeCertificatesTests : IDisposable
         _files.Write("node.example", fromDay: 1);
         for (int i = 0; i < 5; i++)
         {
-            watch.Look();
+            watch.Check();
         }
 
         Assert.Equal(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
         Assert.Contains("is valid from 2030-01-02", Assert.Single(_log.Lines), StringComparison.Ordinal);
         LookOn(watch, day: 1);
         Assert.NotEqual(before, tls.Current.Certificate.TargetCertificate.Thumbprint);
-        Assert.Equal(1, _log.Count("read again"));
+        Assert.Equal(1, _log.Count("was reloaded"));
     }
 
     [Fact]
@@ -170,10 +176,12 @@ public sealed class NodeCertificatesTests : IDisposable
 
             return read;
         });
-        watch.Look();
-        Assert.Equal(1, _log.Count("read again"));
-        watch.Look();
-        Assert.Equal(Load("node.example").Certificate.TargetCertificate.Thumbprint, watch.Tls.Current.Certificate.TargetCertificate.Thumbprint);
+        watch.Check();
+        Assert.Equal(1, _log.Count("was reloaded"));
+        watch.Check();
+        Assert.Equal(
+            Load("node.example").Certificate.TargetCertificate.Thumbprint,
+            watch.Tls.Current.Certificate.TargetCertificate.Thumbprint);
     }
 
     [Theory]
@@ -188,7 +196,10 @@ public sealed class NodeCertificatesTests : IDisposable
         LookOn(watch, day: 9);
         Assert.Empty(_log.Lines);
         LookOn(watch, day: 11);
-        Assert.StartsWith($"{what} ends on 2030-02-10 00:00 UTC, in 29 day(s).", Assert.Single(_log.Lines), StringComparison.Ordinal);
+        Assert.StartsWith(
+            $"{what} expires on 2030-02-10 00:00 UTC, in 29 day(s).",
+            Assert.Single(_log.Lines),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -197,9 +208,9 @@ public sealed class NodeCertificatesTests : IDisposable
         _files.WriteChain("node.example", 200, 40, 400);
         CertificateWatch watch = Watch(out _);
         _time.Now = TimeSpan.FromHours((40 * 24) - 1);
-        watch.Look();
+        watch.Check();
         LookOn(watch, day: 40);
-        Assert.Equal(1, _log.Count("The intermediate certificate CN=between ended on 2030-02-10 00:00 UTC"));
+        Assert.Equal(1, _log.Count("The intermediate certificate CN=between expired on 2030-02-10 00:00 UTC"));
     }
 
     [Fact]
@@ -207,7 +218,7 @@ public sealed class NodeCertificatesTests : IDisposable
     {
         _files.WriteChain("node.example", 100, 100, 200, -1);
         CertificateWatch watch = Watch(out _);
-        watch.Look();
+        watch.Check();
         Assert.Empty(_log.Lines);
     }
 
@@ -216,7 +227,10 @@ public sealed class NodeCertificatesTests : IDisposable
     {
         _files.WriteChain("node.example", 100, 100, 0, -1);
 
-        Assert.Contains($"Every authority in {_files.Authorities} has ended, the last one, CN=root 1, on 2030-01-01 00:00 UTC", Refusal(), StringComparison.Ordinal);
+        Assert.Contains(
+            $"Every authority in {_files.Authorities} has expired, the last one, CN=root 1, on 2030-01-01 00:00 UTC",
+            Refusal(),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -230,15 +244,18 @@ public sealed class NodeCertificatesTests : IDisposable
         _files.WriteChain("node.example", 100, 100, 200);
         File.WriteAllText(_files.Authorities, other);
         CertificateWatch watch = Watch(out _);
-        Assert.StartsWith("The certificate CN=node.example of this node is not under an authority of --trusted-ca: ", Assert.Single(_log.Lines), StringComparison.Ordinal);
-        watch.Look();
+        Assert.StartsWith(
+            "The certificate CN=node.example of this node does not chain to an authority of --trusted-ca: ",
+            Assert.Single(_log.Lines),
+            StringComparison.Ordinal);
+        watch.Check();
         Assert.Single(_log.Lines);
     }
 
     private void LookOn(CertificateWatch watch, int day)
     {
         _time.Now = TimeSpan.FromDays(day);
-        watch.Look();
+        watch.Check();
     }
 
     private CertificateWatch Watch(out TlsSource tls)
@@ -248,7 +265,8 @@ public sealed class NodeCertificatesTests : IDisposable
         return watch;
     }
 
-    private CertificateWatch Watch(Func<NodeTls> load) => new(NodeCertificates.Files(Options("node.example")), load, _time, _log);
+    private CertificateWatch Watch(Func<NodeTls> load) =>
+        new(NodeCertificates.Files(Options("node.example")), load, _time, _log);
 
     private string Refusal()
     {

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Text;
 using Kahuna.Client;
 using Kahuna.Server.Hosting;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Client;
 using Kahuna.Tests.Tidy;
 
@@ -19,7 +19,8 @@ public sealed class NodeHashSecretTests
         List<byte[]> seen = [];
         for (int start = 0; start < 2; start++)
         {
-            await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3, directory).WaitAsync(Wait.Longest);
+            await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3, directory)
+                .WaitAsync(Wait.Longest);
             await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
             {
                 for (int i = 0; i < 100; i++)
@@ -29,7 +30,10 @@ public sealed class NodeHashSecretTests
             }
 
             Assert.All(cluster.Nodes, node => Assert.True(drawn.Add(node.HashSecret), "Two starts have one secret."));
-            using HttpClient http = new(new SocketsHttpHandler { SslOptions = { RemoteCertificateValidationCallback = static (_, _, _, _) => true } });
+            using HttpClient http = new(new SocketsHttpHandler
+            {
+                SslOptions = { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+            });
             foreach (KahunaNode node in cluster.Nodes)
             {
                 seen.Add(Encoding.UTF8.GetBytes(await http.GetStringAsync(new Uri(node.Options.Advertise, "/status"))));
@@ -41,22 +45,30 @@ public sealed class NodeHashSecretTests
         seen.AddRange(Directory.EnumerateFiles(directory, "*", SearchOption.AllDirectories).Select(File.ReadAllBytes));
         Assert.True(seen.Count > 20);
         Assert.Equal(6, drawn.Count);
-        Assert.All(drawn.SelectMany(Forms), form => Assert.DoesNotContain(seen, bytes => bytes.AsSpan().IndexOf(form) >= 0));
+        Assert.All(
+            drawn.SelectMany(Forms), form => Assert.DoesNotContain(seen, bytes => bytes.AsSpan().IndexOf(form) >= 0));
         Directory.Delete(directory, recursive: true);
     }
 
-    /// <summary>A random number generator that can be foreseen would make tables as easy to flood as no secret does.</summary>
+    /// <summary>
+    /// A random number generator that can be foreseen would make tables as easy to flood as no secret does.
+    /// </summary>
     [Fact]
     public void It_comes_from_a_cryptographic_source_and_nowhere_else()
     {
         string[] made = [.. Repository.SourceFiles
             .Where(static file => file.StartsWith("Kahuna.Server/", StringComparison.Ordinal))
-            .SelectMany(static file => Repository.Lines(file).Where(static line => line.Contains("HashSecret.From(", StringComparison.Ordinal) || line.Contains("new HashSecret(", StringComparison.Ordinal)))];
-        Assert.Equal(["HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));"], made.Select(static line => line.Trim()));
+            .SelectMany(static file => Repository.Lines(file).Where(
+                static line => line.Contains("HashSecret.From(", StringComparison.Ordinal)
+                    || line.Contains("new HashSecret(", StringComparison.Ordinal)))];
+        Assert.Equal(
+            ["HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));"],
+            made.Select(static line => line.Trim()));
     }
 
     /// <summary>How either half could be written down.</summary>
-    private static IEnumerable<byte[]> Forms(HashSecret secret) => new[] { secret.First, secret.Second }.SelectMany(static half => new[]
+    private static IEnumerable<byte[]> Forms(HashSecret secret) =>
+        new[] { secret.First, secret.Second }.SelectMany(static half => new[]
     {
         BitConverter.GetBytes(half),
         [.. BitConverter.GetBytes(half).Reverse()],

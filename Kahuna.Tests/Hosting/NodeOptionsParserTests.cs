@@ -32,7 +32,9 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.Equal(LeaderPlacement.Together, options.LeaderPlacement);
         Assert.Equal(16_000_000_000, options.LogLimitBytes);
         Assert.Equal(512_000_000, options.LogKeepBytes);
-        Assert.Equal(Math.Clamp(12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000), options.BackgroundBytesPerSecond);
+        Assert.Equal(
+            Math.Clamp(12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000),
+            options.BackgroundBytesPerSecond);
         Assert.Equal(StateStoreChoice.Auto, options.StateStore);
         Assert.False(options.Rebuild);
         Assert.False(options.RebuildConfirmed);
@@ -55,8 +57,40 @@ public sealed class NodeOptionsParserTests : IDisposable
         NodeOptions options = Good(
         [
             "--node-id", "2", "--listen", "https://0.0.0.0:8082,https://[::1]:9000", "--advertise", "https://b:8082", "--peers", "3=https://c:8082,1=https://a:8082,2=https://b:8082",
-            "--data", _directory.Path, "--partitions", "8", "--leaders", "spread", "--log-limit", "64MiB", "--log-keep", "20MB", "--background-rate", "5MB", "--state-store", "files", "--rebuild", "--yes", "--max-value-bytes", "16MiB", "--certificate", certificate,
-            "--certificate-key", key, "--trusted-ca", ca, "--cluster-secret-file", _secret, "--cluster-id", "blue-1", "--log-level", "Warning", "--log-format", "json", "--trace", trace,
+            "--data",
+            _directory.Path,
+            "--partitions",
+            "8",
+            "--leaders",
+            "spread",
+            "--log-limit",
+            "64MiB",
+            "--log-keep",
+            "20MB",
+            "--background-rate",
+            "5MB",
+            "--state-store",
+            "files",
+            "--rebuild",
+            "--yes",
+            "--max-value-bytes",
+            "16MiB",
+            "--certificate",
+            certificate,
+            "--certificate-key",
+            key,
+            "--trusted-ca",
+            ca,
+            "--cluster-secret-file",
+            _secret,
+            "--cluster-id",
+            "blue-1",
+            "--log-level",
+            "Warning",
+            "--log-format",
+            "json",
+            "--trace",
+            trace,
         ]);
 
         Assert.Equal(new NodeId(2), options.NodeId);
@@ -74,7 +108,9 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.True(options.Rebuild);
         Assert.True(options.RebuildConfirmed);
         Assert.Equal(16 << 20, options.ValueBytesMax);
-        Assert.Equal((certificate, key, ca, _secret), (options.CertificatePath, options.CertificateKeyPath, options.TrustedCaPath, options.ClusterSecretFile));
+        Assert.Equal(
+            (certificate, key, ca, _secret),
+            (options.CertificatePath, options.CertificateKeyPath, options.TrustedCaPath, options.ClusterSecretFile));
         Assert.Equal("blue-1", options.ClusterId);
         Assert.Equal(LogLevel.Warning, options.LogLevel);
         Assert.Equal(LogFormat.Json, options.LogFormat);
@@ -113,10 +149,11 @@ public sealed class NodeOptionsParserTests : IDisposable
     }
 
     [Fact]
-    public void The_command_line_goes_before_the_environment_which_goes_before_the_file()
+    public void The_command_line_overrides_the_environment_which_overrides_the_file()
     {
         string file = _directory.File("options.json", """{ "nodeId": 1, "clusterId": "file", "partitions": 3 }""");
-        NodeOptions options = Good(["--node-id", "3"], ("KAHUNA_CONFIG", file), ("KAHUNA_NODE_ID", "2"), ("KAHUNA_CLUSTER_ID", "environment"));
+        NodeOptions options = Good(
+            ["--node-id", "3"], ("KAHUNA_CONFIG", file), ("KAHUNA_NODE_ID", "2"), ("KAHUNA_CLUSTER_ID", "environment"));
 
         Assert.Equal(new NodeId(3), options.NodeId);
         Assert.Equal("environment", options.ClusterId);
@@ -128,7 +165,8 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("""{ "NodeId": "2", "Peers": ["1=https://a:8082", "2=https://b:8082", "3=https://c:8082"], /* comments and trailing commas */ }""")]
     public void Json_may_hold_lists_objects_numbers_and_comments(string json)
     {
-        NodeOptions options = Good(["--config", _directory.File("options.json", json), "--cluster-secret-file", _secret]);
+        NodeOptions options = Good(
+            ["--config", _directory.File("options.json", json), "--cluster-secret-file", _secret]);
 
         Assert.Equal(new NodeId(2), options.NodeId);
         Assert.Equal(3, options.Peers.Count);
@@ -141,56 +179,57 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("Unexpected argument 'serve'; every value follows its option.", "serve")]
     [InlineData("--data needs a value: --data <directory>.", "--data")]
     [InlineData("--node-id is given 2 times; give it once.", "--node-id", "1", "--node-id", "2")]
-    [InlineData("--node-id: '0' is no whole number from 1 to 65535.", "--node-id", "0")]
-    [InlineData("--node-id: '65536' is no whole number from 1 to 65535.", "--node-id", "65536")]
-    [InlineData("--partitions: 'many' is no whole number from 1 to 256.", "--partitions", "many")]
-    [InlineData("--partitions: '257' is no whole number from 1 to 256.", "--partitions", "257")]
-    [InlineData("--leaders: 'apart' is none of together, spread.", "--leaders", "apart")]
-    [InlineData("--log-level: '3' is none of trace, debug, information, warning, error, critical, none.", "--log-level", "3")]
-    [InlineData("--log-format: 'xml' is none of text, json.", "--log-format", "xml")]
+    [InlineData("--node-id: '0' is not a whole number from 1 to 65535.", "--node-id", "0")]
+    [InlineData("--node-id: '65536' is not a whole number from 1 to 65535.", "--node-id", "65536")]
+    [InlineData("--partitions: 'many' is not a whole number from 1 to 256.", "--partitions", "many")]
+    [InlineData("--partitions: '257' is not a whole number from 1 to 256.", "--partitions", "257")]
+    [InlineData("--leaders: 'apart' is not one of together, spread.", "--leaders", "apart")]
+    [InlineData("--log-level: '3' is not one of trace, debug, information, warning, error, critical, none.", "--log-level", "3")]
+    [InlineData("--log-format: 'xml' is not one of text, json.", "--log-format", "xml")]
     [InlineData("--listen: https://127.0.0.1:8082 can be reached from this machine only, but this node announces https://10.1.2.3:8082; leave --listen out, or listen on https://0.0.0.0:8082.", "--listen", "https://127.0.0.1:8082", "--advertise", "https://10.1.2.3:8082")]
     [InlineData("--listen: this node listens on https://127.0.0.1:9000 only, but announces https://127.0.0.1:8082; leave --listen out, or listen on port 8082.", "--listen", "https://127.0.0.1:9000", "--peers", "1=https://127.0.0.1:8082", "--node-id", "1")]
     [InlineData("--listen: this node listens on https://localhost:9000, https://[::1]:9001 only, but announces https://localhost:8082; leave --listen out, or listen on port 8082.", "--listen", "https://localhost:9000,https://[::1]:9001", "--advertise", "https://localhost:8082")]
-    [InlineData("--log-limit: '16XB' is no size; write it as 4096, 500KB, 64MiB or 16GB.", "--log-limit", "16XB")]
+    [InlineData("--log-limit: '16XB' is not a size; write it as 4096, 500KB, 64MiB or 16GB.", "--log-limit", "16XB")]
     [InlineData("--log-limit: 5 bytes; it must be at least 1000000 bytes.", "--log-limit", "5")]
     [InlineData("--log-keep: 15999999 bytes; it must be at least 16000000 bytes.", "--log-keep", "15999999")]
     [InlineData("--log-keep: 16000000000 bytes; it must be less than --log-limit, which is 16000000000 bytes.", "--log-keep", "16GB")]
     [InlineData("--log-keep: 20000000 bytes; it must be less than --log-limit, which is 20000000 bytes.", "--log-limit", "20MB", "--log-keep", "20MB")]
-    [InlineData("--ephemeral-patience: 'soon' is no time; write it as 90s, 10min, 1h, 7d or forever.", "--ephemeral-patience", "soon")]
+    [InlineData("--ephemeral-patience: 'soon' is not a time; write it as 90s, 10min, 1h, 7d or forever.", "--ephemeral-patience", "soon")]
     [InlineData("--ephemeral-patience: 9 s; it must be from 10 s to 365 d, or forever.", "--ephemeral-patience", "9s")]
     [InlineData("--background-rate: 999999 bytes; it must be at least 1000000 bytes.", "--background-rate", "999999")]
-    [InlineData("--state-store: 'disk' is none of auto, rocksdb, files.", "--state-store", "disk")]
-    [InlineData("--rebuild: this node is a cluster of its own, so there is no other node that it could come back from. To begin with nothing, name another directory with --data.", "--rebuild")]
-    [InlineData("--yes answers the question of --rebuild and has no meaning without it.", "--yes")]
+    [InlineData("--state-store: 'disk' is not one of auto, rocksdb, files.", "--state-store", "disk")]
+    [InlineData("--rebuild: a standalone node has no other node to restore its data from. To start empty, name another directory with --data.", "--rebuild")]
+    [InlineData("--yes confirms --rebuild and needs it.", "--yes")]
     [InlineData("Unknown option --rebuilt; did you mean --rebuild?", "--rebuilt")]
     [InlineData("Unexpected argument 'true'; every value follows its option.", "--rebuild", "true")]
     [InlineData("--max-value-bytes: 16777217 bytes; it must be from 1 to 16777216 bytes.", "--max-value-bytes", "16777217")]
-    [InlineData("--cluster-id: 'a b' is no cluster id; use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', and begin with a letter, a digit or '_'.", "--cluster-id", "a b")]
+    [InlineData("--cluster-id: 'a b' is not a cluster id; use 1 to 64 of a-z, A-Z, 0-9, '-', '_' and '.', and begin with a letter, a digit or '_'.", "--cluster-id", "a b")]
     [InlineData("--listen: http://127.0.0.1:8082 is not https; every connection is encrypted.", "--listen", "http://127.0.0.1:8082")]
-    [InlineData("--listen: 'nowhere' is no address; write it as https://host:8082.", "--listen", "nowhere")]
+    [InlineData("--listen: 'nowhere' is not an address; write it as https://host:8082.", "--listen", "nowhere")]
     [InlineData("--listen: https://a:8082/path has more than scheme, host and port; write it as https://host:8082.", "--listen", "https://a:8082/path")]
     [InlineData("--listen: https://a:0 has port 0; name the port.", "--listen", "https://a:0")]
     [InlineData("--listen: https://a:1 is named twice.", "--listen", "https://a:1,https://a:1")]
-    [InlineData("--advertise is missing: https://0.0.0.0:8082 listens on all interfaces, so say by which address others reach this node.", "--listen", "https://0.0.0.0:8082")]
-    [InlineData("--advertise is missing: https://[::]:8082 listens on all interfaces, so say by which address others reach this node.", "--listen", "https://[::]:8082")]
-    [InlineData("--advertise: nobody can connect to https://0.0.0.0:8082; name a host or one address.", "--advertise", "https://0.0.0.0:8082")]
-    [InlineData("--cluster-secret-file needs --peers; a standalone node has no peers to prove anything to.", "--cluster-secret-file", "SECRET")]
+    [InlineData("--advertise is missing: https://0.0.0.0:8082 listens on all interfaces; name the address by which others reach this node.", "--listen", "https://0.0.0.0:8082")]
+    [InlineData("--advertise is missing: https://[::]:8082 listens on all interfaces; name the address by which others reach this node.", "--listen", "https://[::]:8082")]
+    [InlineData("--advertise: clients cannot connect to https://0.0.0.0:8082; name a host or one address.", "--advertise", "https://0.0.0.0:8082")]
+    [InlineData("--cluster-secret-file needs --peers; a standalone node has no peers.", "--cluster-secret-file", "SECRET")]
     [InlineData("--certificate needs --certificate-key as well.", "--certificate", "SECRET")]
     [InlineData("--certificate-key needs --certificate as well.", "--certificate-key", "SECRET")]
     [InlineData("--trusted-ca: there is no file /nowhere/ca.pem.", "--trusted-ca", "/nowhere/ca.pem")]
     [InlineData("--trace: there is no directory /nowhere.", "--trace", "/nowhere/trace.jsonl")]
     [InlineData("--trace: / is a directory, not a file.", "--trace", "/")]
     [InlineData("--config: cannot read /nowhere/options.json: Could not find a part of the path '/nowhere/options.json'.", "--config", "/nowhere/options.json")]
-    public void A_wrong_option_is_refused_with_one_line(string expected, params string[] args) => Bad(expected, [.. args.Select(arg => arg == "SECRET" ? _secret : arg)]);
+    public void A_wrong_option_is_refused_with_one_line(string expected, params string[] args) =>
+        Bad(expected, [.. args.Select(arg => arg == "SECRET" ? _secret : arg)]);
 
     [Theory]
-    [InlineData("--peers needs --node-id: which of the nodes is this one?", ThreePeers)]
+    [InlineData("--peers needs --node-id, the id of this node.", ThreePeers)]
     [InlineData("--peers does not name this node, whose id is 4.", ThreePeers, "--node-id", "4")]
     [InlineData("--peers: node id 1 is named 2 times.", "1=https://a:8082,1=https://b:8082,3=https://c:8082", "--node-id", "1")]
     [InlineData("--peers: nodes 1 and 2 have the same address https://a:8082.", "1=https://a:8082,2=https://a:8082,3=https://c:8082", "--node-id", "1")]
     [InlineData("--peers names 2 nodes; a cluster has 1, 3 or 5.", "1=https://a:8082,2=https://b:8082", "--node-id", "1")]
     [InlineData("--peers names 4 nodes; a cluster has 1, 3 or 5.", ThreePeers + ",4=https://d:8082", "--node-id", "1")]
-    [InlineData("--peers: 'https://a:8082' is no node; write each as id=url, like 2=https://host:8082, with ids from 1 to 65535.", "https://a:8082", "--node-id", "1")]
+    [InlineData("--peers: 'https://a:8082' is not a node; write each as id=url, like 2=https://host:8082, with ids from 1 to 65535.", "https://a:8082", "--node-id", "1")]
     [InlineData("--peers: node 1 at https://0.0.0.0:8082: other nodes cannot connect to an address that stands for all interfaces.", "1=https://0.0.0.0:8082", "--node-id", "1")]
     [InlineData("--advertise says https://x:8082, but --peers says https://a:8082 for node 1; they must agree.", ThreePeers, "--node-id", "1", "--advertise", "https://x:8082")]
     public void Contradictory_peers_are_refused(string expected, string peers, params string[] args) =>
@@ -214,17 +253,22 @@ public sealed class NodeOptionsParserTests : IDisposable
     [Fact]
     public void An_unknown_option_hides_no_other_mistake()
     {
-        NodeOptionsResult result = NodeOptionsParser.Parse(["--bogus", "1", "--partitions", "0", "--peers", ThreePeers], new Dictionary<string, string>());
+        NodeOptionsResult result = NodeOptionsParser.Parse(
+            ["--bogus", "1", "--partitions", "0", "--peers", ThreePeers], new Dictionary<string, string>());
 
-        Assert.Equal(["Unknown option --bogus.", "--partitions: '0' is no whole number from 1 to 256."], result.Errors);
+        Assert.Equal(
+            ["Unknown option --bogus.", "--partitions: '0' is not a whole number from 1 to 256."], result.Errors);
     }
 
     [Fact]
     public void Peers_need_a_secret() =>
-        Bad("--peers with other nodes needs --cluster-secret-file: a file with a secret that all nodes share.", ["--peers", ThreePeers, "--node-id", "1"]);
+        Bad(
+            "--peers with other nodes needs --cluster-secret-file: a file with a secret that all nodes share.",
+            ["--peers", ThreePeers, "--node-id", "1"]);
 
     [Fact]
-    public void Data_that_is_a_file_is_refused() => Bad($"--data: {_secret} is a file, not a directory.", ["--data", _secret]);
+    public void Data_that_is_a_file_is_refused() =>
+        Bad($"--data: {_secret} is a file, not a directory.", ["--data", _secret]);
 
     [Theory]
     [InlineData("""{ "nodeid": 1, "partitons": 3 }""", """FILE: unknown option "partitons"; did you mean partitions?""")]
@@ -232,7 +276,7 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("""[1]""", "FILE: expected one JSON object with options, found Array.")]
     [InlineData("""{ "nodeId": true }""", """FILE: "nodeId" needs a value like number, found True.""")]
     [InlineData("""{ "nodeId": 1, "node-id": 1 }""", """FILE: "node-id" is given twice under different spellings; give it once.""")]
-    [InlineData("""{ "nodeId": 0 }""", """FILE: "nodeId": '0' is no whole number from 1 to 65535.""")]
+    [InlineData("""{ "nodeId": 0 }""", """FILE: "nodeId": '0' is not a whole number from 1 to 65535.""")]
     public void A_wrong_file_is_refused(string json, string expected)
     {
         string file = _directory.File("options.json", json);
@@ -254,16 +298,24 @@ public sealed class NodeOptionsParserTests : IDisposable
     [Fact]
     public void An_unknown_variable_is_refused_and_foreign_ones_are_left_alone()
     {
-        Assert.Equal("Unknown environment variable KAHUNA_NODEID; did you mean KAHUNA_NODE_ID?", Assert.Single(Parse([], ("KAHUNA_NODEID", "1")).Errors));
+        Assert.Equal(
+            "Unknown environment variable KAHUNA_NODEID; did you mean KAHUNA_NODE_ID?",
+            Assert.Single(Parse([], ("KAHUNA_NODEID", "1")).Errors));
         Good([], ("KAHUNA_DEV_CERT_DIR", "/x"), ("KAHUNA_SERVICE_HOST", "10.0.0.1"), ("KAHUNA_PORT_8082_TCP", "tcp://10.0.0.1:8082"), ("KAHUNA_NODE_ID", ""), ("PATH", "/bin"));
     }
 
     [Fact]
     public void What_drops_data_is_said_on_the_command_line_only()
     {
-        Assert.StartsWith("Unknown environment variable KAHUNA_REBUILD", Assert.Single(Parse([], ("KAHUNA_REBUILD", "true")).Errors), StringComparison.Ordinal);
+        Assert.StartsWith(
+            "Unknown environment variable KAHUNA_REBUILD",
+            Assert.Single(Parse([], ("KAHUNA_REBUILD", "true")).Errors),
+            StringComparison.Ordinal);
         string file = _directory.File("options.json", """{ "rebuild": true }""");
-        Assert.StartsWith($"{file}: unknown option \"rebuild\"", Assert.Single(Parse(["--config", file]).Errors), StringComparison.Ordinal);
+        Assert.StartsWith(
+            $"{file}: unknown option \"rebuild\"",
+            Assert.Single(Parse(["--config", file]).Errors),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -274,13 +326,15 @@ public sealed class NodeOptionsParserTests : IDisposable
     }
 
     [Fact]
-    public void All_errors_are_told_at_once() => Assert.Equal(2, Parse(["--node-id", "0", "--partitions", "x"]).Errors.Count);
+    public void All_errors_are_told_at_once() =>
+        Assert.Equal(2, Parse(["--node-id", "0", "--partitions", "x"]).Errors.Count);
 
     [Fact]
     public void Help_names_every_option_and_version_is_one_line()
     {
         string help = Parse(["--help"]).Text!;
-        Assert.All(OptionSetting.All.Concat(OptionSetting.Switches), setting => Assert.Contains(setting.Flag, help, StringComparison.Ordinal));
+        Assert.All(OptionSetting.All.Concat(OptionSetting.Switches), setting =>
+            Assert.Contains(setting.Flag, help, StringComparison.Ordinal));
         Assert.Contains("KAHUNA_NODE_ID", help, StringComparison.Ordinal);
         Assert.Matches(@"^kahuna-server \d+\.\d+\.\d+\S*$", Parse(["--version"]).Text);
     }

@@ -14,7 +14,13 @@ public sealed class ReportLineTests
 
         Assert.Equal("partition 1: 1,234,567 keys in 3.0 s, {1234567}.", line.ToString());
         Assert.Equal(
-            ["GroupTitle=partition 1", "GroupKeys=1234567", "Value3=3", "GroupKeys4=1234567", "{OriginalFormat}={GroupTitle}: {GroupKeys} keys in {Value3} s, {{{GroupKeys4}}}."],
+            [
+                "GroupTitle=partition 1",
+                "GroupKeys=1234567",
+                "Value3=3",
+                "GroupKeys4=1234567",
+                "{OriginalFormat}={GroupTitle}: {GroupKeys} keys in {Value3} s, {{{GroupKeys4}}}.",
+            ],
             line.Select(field => string.Create(CultureInfo.InvariantCulture, $"{field.Key}={field.Value}")));
     }
 

@@ -7,8 +7,9 @@ namespace Kahuna.Tests.Hosting;
 /// <summary>A node says at its start where it listens, and whether that is too open or too closed.</summary>
 public sealed class StartReportTests
 {
-    private const string Open = "Clients are not authenticated: whoever reaches ";
-    private const string Closed = "This node listens on 127.0.0.1:9001 only, which can be reached from this machine only, and announces ";
+    private const string Open = "Clients are not authenticated: anyone who can reach ";
+    private const string Closed =
+        "This node listens only on 127.0.0.1:9001, which is reachable only from this machine, but announces ";
 
     [Theory]
     [InlineData("https://0.0.0.0:9001", "https://127.0.0.1:9001", "0.0.0.0:9001", Open + "0.0.0.0:9001")]
@@ -19,7 +20,14 @@ public sealed class StartReportTests
     public void Where_it_listens(string listen, string advertise, string bound, string? warning)
     {
         LogRecorder log = new();
-        StartReport.Tell(new NodeOptions { DataDirectory = "/data", Listen = [.. listen.Split(',').Select(address => new Uri(address))], Advertise = new Uri(advertise) }, log);
+        StartReport.Write(
+            new NodeOptions
+            {
+                DataDirectory = "/data",
+                Listen = [.. listen.Split(',').Select(address => new Uri(address))],
+                Advertise = new Uri(advertise),
+            },
+            log);
         string[] lines = [.. log.Lines];
         Assert.Contains($"; listens on {bound}; data in ", lines[0], StringComparison.Ordinal);
         if (warning is null)

@@ -2,14 +2,17 @@ using System.Text.Json;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Hosting.Membership;
 using Kahuna.Tests.Partitions;
 
 namespace Kahuna.Tests.Hosting;
 
-/// <summary>What an operator sees of a group that has stopped and of a disk that does not move: in <c>/status</c>, and at the end of the process.</summary>
+/// <summary>
+/// What an operator sees of a group that has stopped and of a disk that does not move: in <c>/status</c>, and at the
+/// end of the process.
+/// </summary>
 public sealed class StoppedGroupTests
 {
     private readonly ClusterView _view = new(new ClusterIdentity("test", new NodeId(1), "1", 2, [(new NodeId(1), new Uri("https://127.0.0.1:1"))]), hasEphemeral: true);
@@ -21,16 +24,27 @@ public sealed class StoppedGroupTests
         Stop(0, "a rule is broken");
         Stop(slot, "another rule is broken");
         using Directories directories = new();
-        await using NodeStorage storage = await NodeStorage.OpenAsync(directories.Options(1), DataDirectoryIdentity.Open(directories.Options(1)), RethrownErrors.Shared, static _ => { });
-        using JsonDocument status = JsonDocument.Parse(StatusEndpoint.Render(_view, static slot => PartitionFigures.None with { IsStalled = slot == 1 }, storage, (0, 0)));
+        await using NodeStorage storage = await NodeStorage.OpenAsync(
+            directories.Options(1),
+            DataDirectoryIdentity.Open(directories.Options(1)),
+            RethrownErrors.Shared,
+            static _ => { });
+        using JsonDocument status = JsonDocument.Parse(StatusEndpoint.Render(
+            _view, static slot => PartitionMetrics.None with { IsStalled = slot == 1 }, storage, (0, 0)));
         JsonElement[] persistent = [.. status.RootElement.GetProperty("partitions").EnumerateArray()];
         JsonElement[] ephemeral = [.. status.RootElement.GetProperty("ephemeralPartitions").EnumerateArray()];
-        Assert.Equal(["a rule is broken", null], persistent.Select(static group => group.GetProperty("stopped").GetString()));
-        Assert.Equal([null, "another rule is broken"], ephemeral.Select(static group => group.GetProperty("stopped").GetString()));
+        Assert.Equal(
+            ["a rule is broken", null], persistent.Select(static group => group.GetProperty("stopped").GetString()));
+        Assert.Equal(
+            [null, "another rule is broken"],
+            ephemeral.Select(static group => group.GetProperty("stopped").GetString()));
         Assert.Equal([false, true], persistent.Select(static group => group.GetProperty("logStalled").GetBoolean()));
         Assert.Equal([false, false], ephemeral.Select(static group => group.GetProperty("logStalled").GetBoolean()));
         Assert.False(status.RootElement.GetProperty("ready").GetBoolean());
-        Assert.Contains("has stopped on an internal error", status.RootElement.GetProperty("reason").GetString(), StringComparison.Ordinal);
+        Assert.Contains(
+            "has stopped on an internal error",
+            status.RootElement.GetProperty("reason").GetString(),
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -47,5 +61,6 @@ public sealed class StoppedGroupTests
         Assert.Equal("kahuna-server: a rule is broken" + Environment.NewLine, errors.ToString());
     }
 
-    private void Stop(int slot, string reason) => ((ILeadershipSink)_view).PartitionFailed(slot, new InvariantException(reason));
+    private void Stop(int slot, string reason) =>
+        ((ILeadershipSink)_view).PartitionFailed(slot, new InvariantException(reason));
 }

@@ -44,5 +44,6 @@ public sealed class ThrottledLoggersTests
         Assert.Equal(10, lines.Lines.Count);
     }
 
-    private static void Write(ILogger logger, EventId id) => logger.Log(LogLevel.Critical, id, id, null, static (id, _) => id.Name!);
+    private static void Write(ILogger logger, EventId id) =>
+        logger.Log(LogLevel.Critical, id, id, null, static (id, _) => id.Name!);
 }

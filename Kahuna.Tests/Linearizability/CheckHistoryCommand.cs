@@ -4,8 +4,8 @@ using System.Globalization;
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// The command check-history, which scripts/check-history.sh runs: reads a history file, checks it, prints what is wrong. Returns 0 when
-/// it is linearizable, 1 when it is not, and 2 when there is no verdict. Stateless; any thread.
+/// The command check-history, which scripts/check-history.sh runs: reads a history file, checks it, prints what is
+/// wrong. Returns 0 when it is linearizable, 1 when it is not, and 2 when there is no verdict. Stateless; any thread.
 /// </summary>
 internal static class CheckHistoryCommand
 {
@@ -70,7 +70,8 @@ internal static class CheckHistoryCommand
         };
         return string.Create(
             CultureInfo.InvariantCulture,
-            $"{found}, {ok + fail + unknown:N0} operations ({ok:N0} ok, {fail:N0} fail, {unknown:N0} unknown), {states:N0} states in {elapsed.TotalSeconds:0.00} s");
+            $"{found}, {ok + fail + unknown:N0} operations ({ok:N0} ok, {fail:N0} fail, {unknown:N0} unknown), "
+                + $"{states:N0} states in {elapsed.TotalSeconds:0.00} s");
     }
 
     private static bool TryParse(string[] arguments, out string file, out CheckerOptions options, out string refusal)
@@ -89,7 +90,8 @@ internal static class CheckHistoryCommand
             }
 
             i++;
-            refusal = i == arguments.Length || !TryReadNumber(arguments[i], out int number) ? $"{argument} needs a whole number from 0 on"
+            refusal = i == arguments.Length || !TryReadNumber(arguments[i], out int number)
+                ? $"{argument} needs a whole number from 0 on"
                 : Apply(argument, number, ref options) ? string.Empty
                 : $"unknown option {argument}";
         }
@@ -102,7 +104,8 @@ internal static class CheckHistoryCommand
         return refusal.Length == 0;
     }
 
-    private static bool TryReadNumber(string text, out int number) => int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out number);
+    private static bool TryReadNumber(string text, out int number) =>
+        int.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out number);
 
     private static bool Apply(string name, int number, ref CheckerOptions options)
     {

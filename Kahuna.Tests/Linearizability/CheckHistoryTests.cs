@@ -10,7 +10,8 @@ namespace Kahuna.Tests.Linearizability;
 /// <summary>The command check-history and its script: exit codes, what is printed, and bad usage.</summary>
 public sealed class CheckHistoryTests : IDisposable
 {
-    private static readonly HistoryOperation[] s_good = [Set(1, 0, 10, "a", 1), Get(2, 20, 30, "a", 1), Get(3, 25, 40, "b").Failed()];
+    private static readonly HistoryOperation[] s_good =
+        [Set(1, 0, 10, "a", 1), Get(2, 20, 30, "a", 1), Get(3, 25, 40, "b").Failed()];
     private static readonly HistoryOperation[] s_bad = [.. s_good, Set(1, 50, 60, "b", 2), Get(2, 70, 80, "a", 1)];
 
     private readonly TemporaryDirectory _directory = new();
@@ -22,7 +23,8 @@ public sealed class CheckHistoryTests : IDisposable
     {
         (int code, string output, string error) = Run(FileOf(s_good));
         Assert.Equal((0, string.Empty), (code, error));
-        Assert.Matches(@"^linearizable: 1 keys, 3 operations \(2 ok, 1 fail, 0 unknown\), \d states in \d+\.\d\d s\n$", output);
+        Assert.Matches(
+            @"^linearizable: 1 keys, 3 operations \(2 ok, 1 fail, 0 unknown\), \d states in \d+\.\d\d s\n$", output);
     }
 
     [Fact]
@@ -31,8 +33,12 @@ public sealed class CheckHistoryTests : IDisposable
         (int code, string output, string error) = Run(FileOf(s_bad));
         Assert.Equal((1, string.Empty), (code, error));
         string[] lines = output.Split('\n');
-        Assert.Equal("key k: not linearizable; these 2 operations contradict each other, whatever its other 2 did:", lines[0]);
-        Assert.Equal([s_bad[3], s_bad[4]], HistoryReader.Read(new StringReader($"{lines[1]}\n{lines[2]}")).Select(operation => operation with { Line = 0 }));
+        Assert.Equal(
+            "key k: not linearizable; these 2 operations contradict each other, whatever its other 2 did:", lines[0]);
+        Assert.Equal(
+            [s_bad[3], s_bad[4]],
+            HistoryReader.Read(new StringReader($"{lines[1]}\n{lines[2]}"))
+                .Select(operation => operation with { Line = 0 }));
         Assert.StartsWith("not linearizable: 1 of 1 keys, 5 operations", lines[3], StringComparison.Ordinal);
     }
 
@@ -45,10 +51,12 @@ public sealed class CheckHistoryTests : IDisposable
         string late = FileOf([Set(1, 0, 10, "a").For(100), Get(1, 200, 210, "a")]);
         Assert.Equal(0, Run(late).Code);
         Assert.Equal(1, Run("--ttl-lateness-ms", "50", late).Code);
-        Assert.StartsWith("key k: not linearizable\n", Run(early, "--explain-seconds", "0").Output, StringComparison.Ordinal);
+        Assert.StartsWith(
+            "key k: not linearizable\n", Run(early, "--explain-seconds", "0").Output, StringComparison.Ordinal);
         (int code, string output, _) = Run(FileOf(s_good), "--states-max", "0");
         Assert.Equal(2, code);
-        Assert.Contains("undecided (--states-max lets the search go on for longer): 1 of 1 keys", output, StringComparison.Ordinal);
+        Assert.Contains(
+            "undecided (--states-max lets the search go on for longer): 1 of 1 keys", output, StringComparison.Ordinal);
     }
 
     [Theory]
@@ -116,7 +124,10 @@ public sealed class CheckHistoryTests : IDisposable
         using BenchProcess process = new(new ProcessStartInfo("dotnet", [typeof(CheckHistoryTests).Assembly.Location]));
         BenchOutcome outcome = await process.WaitAsync();
         Assert.Equal((2, string.Empty), (outcome.ExitCode, outcome.Output));
-        Assert.StartsWith("Kahuna.Tests: the first argument must be one of: attack, attackers, check-history", outcome.Error, StringComparison.Ordinal);
+        Assert.StartsWith(
+            "Kahuna.Tests: the first argument must be one of: attack, attackers, check-history",
+            outcome.Error,
+            StringComparison.Ordinal);
     }
 
     private static (int Code, string Output, string Error) Run(params string[] arguments)
@@ -130,7 +141,10 @@ public sealed class CheckHistoryTests : IDisposable
     /// <summary>With the assembly that is being tested: a build would replace it under the running tests.</summary>
     private static async Task<BenchOutcome> RunScriptAsync(params string[] arguments)
     {
-        ProcessStartInfo start = new(Repository.FullPath("scripts/check-history.sh"), arguments) { WorkingDirectory = Path.GetTempPath() };
+        ProcessStartInfo start = new(Repository.FullPath("scripts/check-history.sh"), arguments)
+        {
+            WorkingDirectory = Path.GetTempPath(),
+        };
         start.Environment["KAHUNA_TESTS_DLL"] = typeof(CheckHistoryTests).Assembly.Location;
         using BenchProcess process = new(start);
         return await process.WaitAsync();

@@ -16,7 +16,8 @@ public sealed class ContradictionTests
         }
 
         HistoryOperation stale = Get(9, 1100, 1110, "v42");
-        Contradiction found = Find([.. history, stale, Get(9, 1200, 1210, "v99"), Delete(9, 1300, 1310).Refused().Failed()]);
+        Contradiction found = Find(
+            [.. history, stale, Get(9, 1200, 1210, "v99"), Delete(9, 1300, 1310).Refused().Failed()]);
         Assert.True(found.IsMinimal);
         Assert.Contains(stale, found.Operations);
         Assert.InRange(found.Operations.Count, 2, 4);
@@ -28,7 +29,8 @@ public sealed class ContradictionTests
     {
         HistoryOperation one = Set(1, 20, 30, "b", 2);
         HistoryOperation other = Set(2, 25, 35, "c", 2);
-        Contradiction found = Find([Set(1, 0, 10, "a", 1), one, other, Get(3, 40, 50, "c", 2), Set(4, 41, 45, "d").Unanswered()]);
+        Contradiction found = Find(
+            [Set(1, 0, 10, "a", 1), one, other, Get(3, 40, 50, "c", 2), Set(4, 41, 45, "d").Unanswered()]);
         Assert.Equal([one, other], found.Operations);
         Assert.Equal(3, found.LeftOut);
     }
@@ -39,7 +41,10 @@ public sealed class ContradictionTests
         HistoryOperation read = Get(2, 20, 30, "b");
         KeyVerdict verdict = LinearizabilityChecker.Check([Set(1, 0, 10, "a"), read, Set(1, 40, 50, "b")]).Keys[0];
         Assert.Equal([read], verdict.Contradiction!.Operations);
-        Assert.StartsWith("key k: not linearizable; this answer has no explanation, whatever its other 2 did:\n{\"process\":2,", new HistoryVerdict([verdict]).Findings(), StringComparison.Ordinal);
+        Assert.StartsWith(
+            "key k: not linearizable; this answer has no explanation, whatever its other 2 did:\n{\"process\":2,",
+            new HistoryVerdict([verdict]).Findings(),
+            StringComparison.Ordinal);
     }
 
     /// <summary>What is shown fails for one reason each: with any answer forgotten it would not fail.</summary>
@@ -51,7 +56,8 @@ public sealed class ContradictionTests
         int failing = 0;
         for (int seed = 0; seed < 200; seed++)
         {
-            List<HistoryOperation> history = Perturbation.Apply(new Random(seed), new RandomHistory(seed, shape).Create());
+            List<HistoryOperation> history = Perturbation.Apply(
+                new Random(seed), new RandomHistory(seed, shape).Create());
             if (LinearizabilityChecker.Check(history, options).Keys[0].Contradiction is not { } found)
             {
                 continue;
@@ -59,12 +65,20 @@ public sealed class ContradictionTests
 
             failing++;
             Assert.True(found.IsMinimal);
-            List<HistoryOperation> weakest = [.. history.Where(operation => operation.Outcome != HistoryOutcome.Fail).Select(operation => found.Operations.Contains(operation) ? operation : operation.WithUnknownOutcome())];
-            Assert.Equal(Verdict.NotLinearizable, LinearizabilityChecker.Search(weakest, options, options.StatesMax, out _));
+            List<HistoryOperation> weakest =
+            [
+                .. history.Where(operation => operation.Outcome != HistoryOutcome.Fail).Select(
+                    operation => found.Operations.Contains(operation) ? operation : operation.WithUnknownOutcome()),
+            ];
+            Assert.Equal(
+                Verdict.NotLinearizable, LinearizabilityChecker.Search(weakest, options, options.StatesMax, out _));
             foreach (HistoryOperation blamed in found.Operations)
             {
-                IEnumerable<HistoryOperation> without = weakest.Where(operation => operation.CallNs <= found.Operations.Max(one => one.ReturnNs)).Select(operation => operation == blamed ? operation.WithUnknownOutcome() : operation);
-                Assert.Equal(Verdict.Linearizable, LinearizabilityChecker.Search(without, options, options.StatesMax, out _));
+                IEnumerable<HistoryOperation> without = weakest.Where(
+                    operation => operation.CallNs <= found.Operations.Max(one => one.ReturnNs))
+                    .Select(operation => operation == blamed ? operation.WithUnknownOutcome() : operation);
+                Assert.Equal(
+                    Verdict.Linearizable, LinearizabilityChecker.Search(without, options, options.StatesMax, out _));
             }
         }
 
@@ -74,7 +88,8 @@ public sealed class ContradictionTests
     [Fact]
     public void Without_time_only_the_key_is_named()
     {
-        HistoryVerdict verdict = LinearizabilityChecker.Check([Get(1, 0, 10, "a")], new CheckerOptions { ExplainTimeMax = TimeSpan.Zero });
+        HistoryVerdict verdict = LinearizabilityChecker.Check(
+            [Get(1, 0, 10, "a")], new CheckerOptions { ExplainTimeMax = TimeSpan.Zero });
         Assert.Equal("key k: not linearizable\n", verdict.Findings());
     }
 

@@ -1,9 +1,9 @@
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Calls and returns of the answered operations, in the order of time, as a doubly linked list that an operation is lifted out of
-/// when it is linearized, and put back into, the latest first. Events of one moment count as concurrent: calls come before
-/// returns. Owned by one search.
+/// Calls and returns of the answered operations, in the order of time, as a doubly linked list that an operation is
+/// lifted out of when it is linearized, and put back into, the latest first. Events of one moment count as concurrent:
+/// calls come before returns. Owned by one search.
 /// </summary>
 internal sealed class EventList
 {

@@ -1,18 +1,17 @@
 using System.Globalization;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire;
 
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Operations by key, checked to be a history: complete, in one clock, one at a time per process. Whatever is wrong throws
-/// <see cref="HistoryException"/>. Owned by one thread while it is built; not changed afterwards.
+/// Operations by key, checked to be a history: complete, in one clock, one at a time per process. Whatever is wrong
+/// throws <see cref="HistoryException"/>. Owned by one thread while it is built; not changed afterwards.
 /// </summary>
 internal sealed class History
 {
     /// <summary>
-    /// Most operations of one key, without those that surely did not happen. The search is exponential in the worst case, so
-    /// whoever records retires a key after so many and goes on with a new one.
+    /// Most operations of one key, without those that surely did not happen. The search is exponential in the worst
+    /// case, so whoever records retires a key after so many and goes on with a new one.
     /// </summary>
     public const int OperationsPerKeyMax = 300;
 
@@ -60,13 +59,19 @@ internal sealed class History
         string subject = HistoryFields.SubjectOf(operation.Kind);
         if (ofKey.Count > 0 && HistoryFields.SubjectOf(ofKey[0].Kind) is var before && before != subject)
         {
-            throw new HistoryException(operation.Line, $"{operation.Key} is a {before} and a {subject}; give them different names");
+            throw new HistoryException(
+                operation.Line, $"{operation.Key} is a {before} and a {subject}; give them different names");
         }
 
         ofKey.Add(operation);
-        if (subject == "key" && ofKey.Count > OperationsPerKeyMax && ofKey.Count(one => one.Outcome != HistoryOutcome.Fail) > OperationsPerKeyMax)
+        if (subject == "key"
+            && ofKey.Count > OperationsPerKeyMax
+            && ofKey.Count(one => one.Outcome != HistoryOutcome.Fail) > OperationsPerKeyMax)
         {
-            throw new HistoryException(operation.Line, $"key {operation.Key} has more than {OperationsPerKeyMax} operations; retire a key after so many and go on with a new one");
+            throw new HistoryException(
+                operation.Line,
+                $"key {operation.Key} has more than {OperationsPerKeyMax} operations; retire a key after so "
+                    + $"many and go on with a new one");
         }
 
         ListOf(_processes, operation.Process).Add(operation);
@@ -86,10 +91,13 @@ internal sealed class History
     private static string? Refusal(HistoryOperation operation) =>
         operation.Key.Length == 0 ? "key is empty"
         : operation.CallNs < 0 ? $"call is {operation.CallNs}; times are 0 or greater"
-        : operation.ReturnNs < operation.CallNs ? $"return is {operation.ReturnNs}, before the call at {operation.CallNs}"
+        : operation.ReturnNs < operation.CallNs
+            ? $"return is {operation.ReturnNs}, before the call at {operation.CallNs}"
         : operation is { Outcome: HistoryOutcome.Ok, ReturnNs: null } ? "the outcome is ok, so return must be given"
-        : operation.Arguments.OnlyIfRevision < 1 ? $"cmpRev is {operation.Arguments.OnlyIfRevision}; it must be 1 or greater"
-        : operation.Kind == OperationKind.Next && operation.Arguments.Count < 1 ? $"count is {operation.Arguments.Count}; it must be 1 or greater"
+        : operation.Arguments.OnlyIfRevision < 1
+            ? $"cmpRev is {operation.Arguments.OnlyIfRevision}; it must be 1 or greater"
+        : operation.Kind == OperationKind.Next && operation.Arguments.Count < 1
+            ? $"count is {operation.Arguments.Count}; it must be 1 or greater"
         : TtlRefusal(operation) ?? LockRefusal(operation) ?? ResultRefusal(operation);
 
     private static string? TtlRefusal(HistoryOperation operation)
@@ -103,15 +111,19 @@ internal sealed class History
     private static string? LockRefusal(HistoryOperation operation)
     {
         (OperationArguments asked, OperationResult result) = (operation.Arguments, operation.Result);
-        bool isGrant = operation is { Kind: OperationKind.Acquire, Outcome: HistoryOutcome.Ok } && result.Affirmed != false;
+        bool isGrant = operation is { Kind: OperationKind.Acquire, Outcome: HistoryOutcome.Ok }
+            && result.Affirmed != false;
         return asked.Fence is { Lock.Length: 0 } ? "fence names no lock"
             : asked.Fence?.Token < 1 ? $"the token of the fence is {asked.Fence.Token}; it must be 1 or greater"
-            : operation.Kind == OperationKind.Acquire && asked.Mode == LockMode.Unset ? "acquire needs a mode"
-            : asked.Mode == LockMode.Permit && asked.Permits is < 1 or > Limits.PermitsMax ? $"permits is {asked.Permits}; it must be 1 to {Limits.PermitsMax}"
+            : operation.Kind == OperationKind.Acquire && asked.Mode == default(LockMode) ? "acquire needs a mode"
+            : asked.Mode == LockMode.Permit && asked.Permits is < 1 or > Limits.PermitsMax
+                ? $"permits is {asked.Permits}; it must be 1 to {Limits.PermitsMax}"
             : isGrant && result.Token is null ? "the lock was granted, so token must be given"
             : result.Token < 1 ? $"token is {result.Token}; it must be 1 or greater"
-            : result.Affirmed == false && (result.Token ?? result.UntilNs) is not null ? "the result has a token or its end although the answer was no"
-            : result.UntilNs < operation.ReturnNs ? $"until is {result.UntilNs}, before the return at {operation.ReturnNs}"
+            : result.Affirmed == false && (result.Token ?? result.UntilNs) is not null
+                ? "the result has a token or its end although the answer was no"
+            : result.UntilNs < operation.ReturnNs
+                ? $"until is {result.UntilNs}, before the return at {operation.ReturnNs}"
             : null;
     }
 
@@ -122,7 +134,8 @@ internal sealed class History
             : operation.Outcome != HistoryOutcome.Ok ? "only an operation whose outcome is ok has a result"
             : result.Revision < 0 ? $"revision is {result.Revision}; it must be 0 or greater"
             : result is { HasValue: true, Affirmed: false } ? "the result has a value although the answer was no"
-            : result.HasValue && operation.Kind == OperationKind.Increment && !ValueTable.IsInteger(result.Value, out _) ? "the value of an increment must be a 64-bit integer"
+            : result.HasValue && operation.Kind == OperationKind.Increment && !ValueTable.IsInteger(result.Value, out _)
+                ? "the value of an increment must be a 64-bit integer"
             : null;
     }
 
@@ -131,9 +144,14 @@ internal sealed class History
     {
         foreach (HistoryOperation operation in _keys.Values.SelectMany(static operations => operations))
         {
-            if (operation.Arguments.Fence is { } fence && _keys.TryGetValue(fence.Lock, out List<HistoryOperation>? named) && named[0].Kind != OperationKind.Acquire)
+            if (operation.Arguments.Fence is { } fence
+                && _keys.TryGetValue(fence.Lock, out List<HistoryOperation>? named)
+                && named[0].Kind != OperationKind.Acquire)
             {
-                throw new HistoryException(operation.Line, $"fence names {fence.Lock}, which is a {HistoryFields.SubjectOf(named[0].Kind)}; it must name a lock");
+                throw new HistoryException(
+                    operation.Line,
+                    $"fence names {fence.Lock}, which is a "
+                        + $"{HistoryFields.SubjectOf(named[0].Kind)}; it must name a lock");
             }
         }
     }
@@ -151,9 +169,16 @@ internal sealed class History
             {
                 HistoryOperation shown = after.Line >= before.Line ? after : before;
                 HistoryOperation other = after.Line >= before.Line ? before : after;
-                string place = other.Line == 0 ? string.Empty : string.Create(CultureInfo.InvariantCulture, $" of line {other.Line}");
-                string end = neverOver ? "which never returned" : $"which ran from {before.CallNs} to {before.ReturnNs ?? before.CallNs}";
-                throw new HistoryException(shown.Line, $"process {after.Process} has two operations at a time: the one called at {after.CallNs} and another one{place}, {end}");
+                string place = other.Line == 0
+                    ? string.Empty
+                    : string.Create(CultureInfo.InvariantCulture, $" of line {other.Line}");
+                string end = neverOver
+                    ? "which never returned"
+                    : $"which ran from {before.CallNs} to {before.ReturnNs ?? before.CallNs}";
+                throw new HistoryException(
+                    shown.Line,
+                    $"process {after.Process} has two operations at a time: the one called at {after.CallNs} "
+                        + $"and another one{place}, {end}");
             }
         }
     }

@@ -2,7 +2,9 @@ using System.Globalization;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>A history that cannot be checked: the sentence says what is wrong, and where if it came from a file.</summary>
+/// <summary>
+/// A history that cannot be checked: the sentence says what is wrong, and where if it came from a file.
+/// </summary>
 internal sealed class HistoryException : Exception
 {
     public HistoryException(int line, string sentence)

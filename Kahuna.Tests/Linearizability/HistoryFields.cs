@@ -1,4 +1,3 @@
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -32,7 +31,8 @@ internal static class HistoryFields
     ];
 
     /// <summary>The kinds of operations that a key has; others are of sequences and locks.</summary>
-    public static IEnumerable<OperationKind> KeyKinds => s_kinds.Select(row => row.Kind).Where(kind => SubjectOf(kind) == "key");
+    public static IEnumerable<OperationKind> KeyKinds =>
+        s_kinds.Select(row => row.Kind).Where(kind => SubjectOf(kind) == "key");
 
     public static string Kinds => string.Join(", ", s_kinds.Select(row => row.Name));
 
@@ -57,9 +57,12 @@ internal static class HistoryFields
     /// <summary>The field of a result that says yes or no.</summary>
     public static string AffirmedOf(OperationKind kind) => s_kinds[(int)kind].Affirmed;
 
-    public static OperationKind? KindOf(string name) => s_kinds.Where(row => row.Name == name).Select(row => (OperationKind?)row.Kind).FirstOrDefault();
+    public static OperationKind? KindOf(string name) =>
+        s_kinds.Where(row => row.Name == name).Select(row => (OperationKind?)row.Kind).FirstOrDefault();
 
-    public static HistoryOutcome? OutcomeOf(string name) => s_outcomes.Where(row => row.Name == name).Select(row => (HistoryOutcome?)row.Outcome).FirstOrDefault();
+    public static HistoryOutcome? OutcomeOf(string name) =>
+        s_outcomes.Where(row => row.Name == name).Select(row => (HistoryOutcome?)row.Outcome).FirstOrDefault();
 
-    public static LockMode? ModeOf(string name) => s_modes.Where(row => row.Name == name).Select(row => (LockMode?)row.Mode).FirstOrDefault();
+    public static LockMode? ModeOf(string name) =>
+        s_modes.Where(row => row.Name == name).Select(row => (LockMode?)row.Mode).FirstOrDefault();
 }

@@ -1,12 +1,14 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Tests.Tidy;
 using static Kahuna.Tests.Linearizability.Recorded;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>The lines of a history file: what is written is read again, the page shows lines that are good, and what is wrong is named with its line.</summary>
+/// <summary>
+/// The lines of a history file: what is written is read again, the page shows lines that are good, and what is wrong is
+/// named with its line.
+/// </summary>
 public sealed class HistoryFormatTests
 {
     private const string Good = """{"process":1,"key":"k","op":"get","call":1,"return":2,"outcome":"ok"}""";
@@ -16,7 +18,8 @@ public sealed class HistoryFormatTests
     {
         for (int seed = 0; seed < 200; seed++)
         {
-            List<HistoryOperation> written = new RandomHistory(seed, new RandomHistory.Shape { Operations = 20, Processes = 3 }).Create();
+            List<HistoryOperation> written =
+                new RandomHistory(seed, new RandomHistory.Shape { Operations = 20, Processes = 3 }).Create();
             List<HistoryOperation> read = Read(Lines(written));
             Assert.Equal(Enumerable.Range(1, 20), read.Select(operation => operation.Line));
             Assert.Equal(written, read.Select(operation => operation with { Line = 0 }));
@@ -72,7 +75,10 @@ public sealed class HistoryFormatTests
             Line = 1,
         };
         Assert.Equal(expected, Assert.Single(Read(Line)));
-        Assert.Equal(expected with { Kind = OperationKind.Delete, Arguments = OperationArguments.None }, Assert.Single(Read(Line.Replace("\"set\":", "\"deleted\":").Replace("\"set\"", "\"delete\"").Replace("\"a\"", "null"))));
+        Assert.Equal(
+            expected with { Kind = OperationKind.Delete, Arguments = OperationArguments.None },
+            Assert.Single(Read(
+                Line.Replace("\"set\":", "\"deleted\":").Replace("\"set\"", "\"delete\"").Replace("\"a\"", "null"))));
     }
 
     [Fact]
@@ -91,10 +97,13 @@ public sealed class HistoryFormatTests
     {
         string[] page = Repository.Lines("docs/histories.md");
         string[] lines = [.. page.Where(line => line.StartsWith('{'))];
-        Assert.Equal(Enum.GetValues<OperationKind>(), Read(string.Join('\n', lines)).Select(operation => operation.Kind).Distinct().Order());
+        Assert.Equal(
+            Enum.GetValues<OperationKind>(),
+            Read(string.Join('\n', lines)).Select(operation => operation.Kind).Distinct().Order());
         HistoryVerdict verdict = LinearizabilityChecker.Check(Read(string.Join('\n', lines)));
         Assert.Equal(Verdict.Linearizable, verdict.Verdict);
-        Assert.All(Enum.GetValues<OperationKind>(), kind => Assert.Contains($"| `{HistoryFields.NameOf(kind)}` |", string.Join('\n', page), StringComparison.Ordinal));
+        Assert.All(Enum.GetValues<OperationKind>(), kind =>
+            Assert.Contains($"| `{HistoryFields.NameOf(kind)}` |", string.Join('\n', page), StringComparison.Ordinal));
     }
 
     [Theory]
@@ -150,7 +159,8 @@ public sealed class HistoryFormatTests
     [InlineData("""{"process":1,"key":"k","op":"delete","args":{"fence":{"lock":"k","token":1}},"call":1,"return":2,"outcome":"fail"}""", "fence names k, which is a key; it must name a lock")]
     public void Bad_lines_are_named(string line, string expected)
     {
-        HistoryException error = Assert.Throws<HistoryException>(() => History.Of(HistoryReader.Read(new StringReader($"{Good.Replace("\"process\":1", "\"process\":2")}\n{line}\n"))));
+        HistoryException error = Assert.Throws<HistoryException>(() => History.Of(
+            HistoryReader.Read(new StringReader($"{Good.Replace("\"process\":1", "\"process\":2")}\n{line}\n"))));
         Assert.Equal(2, error.Line);
         Assert.StartsWith("line 2: ", error.Message, StringComparison.Ordinal);
         Assert.Contains(expected, error.Message, StringComparison.Ordinal);
@@ -172,23 +182,29 @@ public sealed class HistoryFormatTests
     public void A_process_that_never_got_its_answer_does_nothing_more()
     {
         HistoryOperation[] operations = [Set(1, 0, 1, "a").Unanswered(), Get(1, 20, 30, "a")];
-        Assert.Equal("process 1 has two operations at a time: the one called at 20000000 and another one, which never returned", Assert.Throws<HistoryException>(() => History.Of(operations)).Message);
+        Assert.Equal(
+            "process 1 has two operations at a time: the one called at 20000000 and another one, which never returned",
+            Assert.Throws<HistoryException>(() => History.Of(operations)).Message);
         History.Of([operations[0] with { ReturnNs = 20_000_000 }, operations[1]]);
     }
 
     [Fact]
     public void A_key_has_at_most_300_operations_that_may_have_happened()
     {
-        List<HistoryOperation> operations = [.. Enumerable.Range(0, 301).Select(i => Set(1, i, i + 1, "a") with { Line = i + 1 })];
+        List<HistoryOperation> operations =
+            [.. Enumerable.Range(0, 301).Select(i => Set(1, i, i + 1, "a") with { Line = i + 1 })];
         HistoryException error = Assert.Throws<HistoryException>(() => History.Of(operations));
-        Assert.Equal("line 301: key k has more than 300 operations; retire a key after so many and go on with a new one", error.Message);
+        Assert.Equal(
+            "line 301: key k has more than 300 operations; retire a key after so many and go on with a new one",
+            error.Message);
         Assert.Single(History.Of([.. operations.Take(300), operations[300].Failed()]).Keys);
     }
 
     [Fact]
     public void Bytes_that_are_no_text_are_refused()
     {
-        using StreamReader source = new(new MemoryStream([.. Encoding.ASCII.GetBytes(Good + "\n"), 0xFF, (byte)'\n']), HistoryReader.Encoding);
+        using StreamReader source = new(
+            new MemoryStream([.. Encoding.ASCII.GetBytes(Good + "\n"), 0xFF, (byte)'\n']), HistoryReader.Encoding);
         HistoryException error = Assert.Throws<HistoryException>(() => HistoryReader.Read(source).ToList());
         Assert.Contains("no UTF-8", error.Message, StringComparison.Ordinal);
     }
@@ -201,7 +217,8 @@ public sealed class HistoryFormatTests
         Assert.Throws<HistoryException>(() => operations.Count());
     }
 
-    private static OperationResult ResultOf(string result) => Assert.Single(Read(Good[..^1] + $",\"result\":{result}}}")).Result;
+    private static OperationResult ResultOf(string result) =>
+        Assert.Single(Read(Good[..^1] + $",\"result\":{result}}}")).Result;
 
     private static List<HistoryOperation> Read(string text) => [.. HistoryReader.Read(new StringReader(text))];
 

@@ -3,8 +3,8 @@ using System.Text.Json;
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// One object of a history line, read field by field; a null counts as left out. What has another type, or is not read by anybody,
-/// is an error that names the field. Owned by the reader.
+/// One object of a history line, read field by field; a null counts as left out. What has another type, or is not read
+/// by anybody, is an error that names the field. Owned by the reader.
 /// </summary>
 internal sealed class HistoryObject
 {
@@ -47,7 +47,9 @@ internal sealed class HistoryObject
     /// <summary>The object in a field; an empty one when it is left out.</summary>
     public HistoryObject Object(string name)
     {
-        return Find(name) is { } found ? new HistoryObject(found, PathOf(name), _line) : new HistoryObject(PathOf(name), _line);
+        return Find(name) is { } found
+            ? new HistoryObject(found, PathOf(name), _line)
+            : new HistoryObject(PathOf(name), _line);
     }
 
     public long? Integer(string name)
@@ -57,7 +59,9 @@ internal sealed class HistoryObject
             return null;
         }
 
-        return found.ValueKind == JsonValueKind.Number && found.TryGetInt64(out long number) ? number : throw Wrong(name, "a whole number of 64 bits");
+        return found.ValueKind == JsonValueKind.Number && found.TryGetInt64(out long number)
+            ? number
+            : throw Wrong(name, "a whole number of 64 bits");
     }
 
     public bool? Flag(string name) => Find(name)?.ValueKind switch
@@ -91,9 +95,13 @@ internal sealed class HistoryObject
     public HistoryException Missing(string name) => new(_line, $"{PathOf(name)} is missing");
 
     /// <summary>A field holds a word that is none of those it may hold.</summary>
-    public HistoryException Unknown(string name, string word, string words) => new(_line, $"{PathOf(name)} is {word}; it must be one of {words}");
+    public HistoryException Unknown(string name, string word, string words) =>
+        new(_line, $"{PathOf(name)} is {word}; it must be one of {words}");
 
-    /// <summary>Called when everything was read that the operation knows. A field that says nothing, null or false, may be there all the same.</summary>
+    /// <summary>
+    /// Called when everything was read that the operation knows. A field that says nothing, null or false, may be there
+    /// all the same.
+    /// </summary>
     public void RequireNothingElse()
     {
         foreach ((string name, JsonElement value) in _fields)

@@ -27,6 +27,9 @@ internal sealed record HistoryOperation
 
     public bool IsRead => Kind is OperationKind.Get or OperationKind.Exists;
 
-    /// <summary>The same with the answer forgotten: everything that the answered one can do, this one can do too.</summary>
-    public HistoryOperation WithUnknownOutcome() => this with { Outcome = HistoryOutcome.Unknown, ReturnNs = null, Result = OperationResult.Unconstrained };
+    /// <summary>
+    /// The same with the answer forgotten: everything that the answered one can do, this one can do too.
+    /// </summary>
+    public HistoryOperation WithUnknownOutcome() =>
+        this with { Outcome = HistoryOutcome.Unknown, ReturnNs = null, Result = OperationResult.Unconstrained };
 }

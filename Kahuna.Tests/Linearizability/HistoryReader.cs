@@ -1,15 +1,18 @@
 using System.Globalization;
 using System.Text;
 using System.Text.Json;
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>Reads a history file line by line (docs/histories.md). What is wrong with a line throws <see cref="HistoryException"/> with its number. Stateless; any thread.</summary>
+/// <summary>
+/// Reads a history file line by line (docs/histories.md). What is wrong with a line throws
+/// <see cref="HistoryException"/> with its number. Stateless; any thread.
+/// </summary>
 internal static class HistoryReader
 {
     /// <summary>UTF-8 that does not put another character in the place of a broken one.</summary>
-    public static Encoding Encoding { get; } = new UTF8Encoding(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
+    public static Encoding Encoding { get; } = new UTF8Encoding(
+        encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
 
     /// <summary>One operation per line, read when it is asked for.</summary>
     public static IEnumerable<HistoryOperation> Read(TextReader source)
@@ -42,7 +45,9 @@ internal static class HistoryReader
         }
         catch (JsonException error)
         {
-            string place = error.BytePositionInLine is { } position ? string.Create(CultureInfo.InvariantCulture, $" at byte {position + 1}") : string.Empty;
+            string place = error.BytePositionInLine is { } position
+                ? string.Create(CultureInfo.InvariantCulture, $" at byte {position + 1}")
+                : string.Empty;
             throw new HistoryException(number, $"is no JSON{place}");
         }
         catch (InvalidOperationException)
@@ -56,7 +61,8 @@ internal static class HistoryReader
         string op = line.Require("op", line.Text("op"));
         OperationKind kind = HistoryFields.KindOf(op) ?? throw line.Unknown("op", op, HistoryFields.Kinds);
         string ending = line.Require("outcome", line.Text("outcome"));
-        HistoryOutcome outcome = HistoryFields.OutcomeOf(ending) ?? throw line.Unknown("outcome", ending, HistoryFields.Outcomes);
+        HistoryOutcome outcome = HistoryFields.OutcomeOf(ending)
+            ?? throw line.Unknown("outcome", ending, HistoryFields.Outcomes);
         HistoryOperation operation = new()
         {
             Process = line.Require("process", line.Integer("process")),
@@ -79,7 +85,12 @@ internal static class HistoryReader
         {
             OperationKind.Get or OperationKind.Exists => OperationArguments.None,
             OperationKind.Set when !args.Has("value") => throw args.Missing("value"),
-            OperationKind.Set => ReadConditions(args) with { Value = args.Text("value"), OnlyIfAbsent = args.Flag("nx") ?? false, TtlMs = args.Integer("ttlMs") },
+            OperationKind.Set => ReadConditions(args) with
+            {
+                Value = args.Text("value"),
+                OnlyIfAbsent = args.Flag("nx") ?? false,
+                TtlMs = args.Integer("ttlMs"),
+            },
             OperationKind.Extend => ReadConditions(args) with { TtlMs = args.Require("ttlMs", args.Integer("ttlMs")) },
             OperationKind.Increment => ReadConditions(args) with { By = args.Require("by", args.Integer("by")) },
             OperationKind.Next => new OperationArguments
@@ -99,7 +110,11 @@ internal static class HistoryReader
     {
         string word = args.Require("mode", args.Text("mode"));
         LockMode mode = HistoryFields.ModeOf(word) ?? throw args.Unknown("mode", word, HistoryFields.Modes);
-        return new OperationArguments { Mode = mode, Permits = mode == LockMode.Permit ? args.Require("permits", args.Integer("permits")) : 0 };
+        return new OperationArguments
+        {
+            Mode = mode,
+            Permits = mode == LockMode.Permit ? args.Require("permits", args.Integer("permits")) : 0,
+        };
     }
 
     private static LockFence? ReadFence(HistoryObject args)
@@ -134,8 +149,18 @@ internal static class HistoryReader
         bool? affirmed = fields.Flag(HistoryFields.AffirmedOf(kind));
         OperationResult result = kind switch
         {
-            OperationKind.Next => new OperationResult { Affirmed = affirmed, First = fields.Integer("first"), Last = fields.Integer("last") },
-            OperationKind.Acquire => new OperationResult { Affirmed = affirmed, Token = fields.Integer("token"), UntilNs = fields.Integer("until") },
+            OperationKind.Next => new OperationResult
+            {
+                Affirmed = affirmed,
+                First = fields.Integer("first"),
+                Last = fields.Integer("last"),
+            },
+            OperationKind.Acquire => new OperationResult
+            {
+                Affirmed = affirmed,
+                Token = fields.Integer("token"),
+                UntilNs = fields.Integer("until"),
+            },
             _ => new OperationResult { Affirmed = affirmed, Revision = fields.Integer("revision") },
         };
         if (kind == OperationKind.Get && fields.Has("value"))

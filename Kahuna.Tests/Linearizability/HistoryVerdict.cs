@@ -11,7 +11,10 @@ internal sealed record HistoryVerdict(IReadOnlyList<KeyVerdict> Keys)
         : Keys.Any(key => key.Verdict == Verdict.Undecided) ? Verdict.Undecided
         : Verdict.Linearizable;
 
-    /// <summary>Writes what is wrong: for each such key a sentence, and the operations that contradict each other as lines of a history file. Nothing when nothing is.</summary>
+    /// <summary>
+    /// Writes what is wrong: for each such key a sentence, and the operations that contradict each other as lines of a
+    /// history file. Nothing when nothing is.
+    /// </summary>
     public void WriteFindings(TextWriter target)
     {
         HistoryWriter lines = new(target);
@@ -45,9 +48,12 @@ internal sealed record HistoryVerdict(IReadOnlyList<KeyVerdict> Keys)
             return $"key {key.Key}: not linearizable";
         }
 
-        string what = found.Operations.Count == 1 ? "this answer has no explanation" : $"these {found.Operations.Count} operations contradict each other";
+        string what = found.Operations.Count == 1
+            ? "this answer has no explanation"
+            : $"these {found.Operations.Count} operations contradict each other";
         string others = found.LeftOut == 0 ? string.Empty : $", whatever its other {found.LeftOut} did";
         string rule = found.Rule is null ? string.Empty : $" ({found.Rule})";
-        return $"key {key.Key}: not linearizable{rule}; {what}{others}{(found.IsMinimal ? string.Empty : " (more could perhaps be left out)")}:";
+        return $"key {key.Key}: not linearizable{rule}; "
+            + $"{what}{others}{(found.IsMinimal ? string.Empty : " (more could perhaps be left out)")}:";
     }
 }

@@ -3,14 +3,18 @@ using System.Globalization;
 using System.Text;
 using System.Text.Encodings.Web;
 using System.Text.Json;
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>Writes operations as lines of a history file (docs/histories.md). Owned by one thread; does not close the target.</summary>
+/// <summary>
+/// Writes operations as lines of a history file (docs/histories.md). Owned by one thread; does not close the target.
+/// </summary>
 internal sealed class HistoryWriter(TextWriter target)
 {
-    private static readonly JsonWriterOptions s_options = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+    private static readonly JsonWriterOptions s_options = new()
+    {
+        Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping,
+    };
 
     private readonly ArrayBufferWriter<byte> _line = new();
 

@@ -1,13 +1,15 @@
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// The operations of one key made ready for one search: first the answered ones, then those of unknown outcome, each in the
-/// order of their calls. What surely did not happen is gone, and so are reads without an answer: they change nothing and say
-/// nothing. Not changed after it was made, except that <see cref="Values"/> grows.
+/// The operations of one key made ready for one search: first the answered ones, then those of unknown outcome, each in
+/// the order of their calls. What surely did not happen is gone, and so are reads without an answer: they change
+/// nothing and say nothing. Not changed after it was made, except that <see cref="Values"/> grows.
 /// </summary>
 internal sealed class KeyHistory
 {
-    /// <summary>No partition gets this far, and so no key: one that was forgotten begins above all others that were.</summary>
+    /// <summary>
+    /// No partition gets this far, and so no key: one that was forgotten begins above all others that were.
+    /// </summary>
     private const long RevisionMax = (1 << 26) - 2;
 
     private readonly CheckerOptions _options;
@@ -17,14 +19,21 @@ internal sealed class KeyHistory
     {
         _options = options;
         List<HistoryOperation> kept = [.. operations
-            .Where(operation => operation.Outcome == HistoryOutcome.Ok || (operation.Outcome == HistoryOutcome.Unknown && !operation.IsRead))
+            .Where(operation =>
+                operation.Outcome == HistoryOutcome.Ok
+                    || (operation.Outcome == HistoryOutcome.Unknown && !operation.IsRead))
             .OrderBy(operation => operation.Outcome).ThenBy(operation => operation.CallNs)];
         CountsIntegers = kept.Any(operation => operation.Kind == OperationKind.Increment);
         Observe(kept);
         Anonymous = Values.AddAnonymous();
         Operations = [.. kept.Select(Compile)];
         Known = kept.Count(operation => operation.Outcome == HistoryOutcome.Ok);
-        RevisionEnd = 1 + (int)Operations.Select(operation => Math.Min(RevisionMax, Math.Max(operation.ExpectedRevision, operation.OnlyIfRevision))).Append(RegisterOperation.Anything).Max();
+        RevisionEnd = 1
+            + (int)Operations
+                .Select(
+                    operation => Math.Min(RevisionMax, Math.Max(operation.ExpectedRevision, operation.OnlyIfRevision)))
+                .Append(RegisterOperation.Anything)
+                .Max();
         Substitutes = new Substitutes(Operations);
     }
 
@@ -35,7 +44,9 @@ internal sealed class KeyHistory
 
     public ValueTable Values { get; } = new();
 
-    /// <summary>From this revision on nobody can tell how high it is: no answer and no condition names it or a higher one.</summary>
+    /// <summary>
+    /// From this revision on nobody can tell how high it is: no answer and no condition names it or a higher one.
+    /// </summary>
     public int RevisionEnd { get; }
 
     /// <summary>Stands for all values that no answer and no condition tells from others.</summary>
@@ -46,7 +57,9 @@ internal sealed class KeyHistory
     /// <summary>There are increments, so that an integer is more than a text.</summary>
     public bool CountsIntegers { get; }
 
-    /// <summary>Values that some answer or condition can tell from others. All the others are one to the search.</summary>
+    /// <summary>
+    /// Values that some answer or condition can tell from others. All the others are one to the search.
+    /// </summary>
     private void Observe(List<HistoryOperation> operations)
     {
         foreach (HistoryOperation operation in operations)
@@ -89,7 +102,9 @@ internal sealed class KeyHistory
             ExpectedValue = result.HasValue ? Values.NumberOf(result.Value) : RegisterOperation.Anything,
             ExpectedRevision = result.Revision ?? RegisterOperation.Anything,
             EarliestExpiryNs = Sum(Sum(operation.CallNs, ttlNs), -Nanoseconds(_options.TtlSlack)),
-            LatestExpiryNs = _options.TtlLatenessMax is { } lateness ? Sum(Sum(endNs, ttlNs), Nanoseconds(lateness)) : long.MaxValue,
+            LatestExpiryNs = _options.TtlLatenessMax is { } lateness
+                ? Sum(Sum(endNs, ttlNs), Nanoseconds(lateness))
+                : long.MaxValue,
         };
     }
 
@@ -99,7 +114,8 @@ internal sealed class KeyHistory
         return _observed.Contains(number) || (CountsIntegers && Values.IsInteger(number, out _)) ? number : Anonymous;
     }
 
-    private static long Nanoseconds(TimeSpan span) => span.Ticks > long.MaxValue / 100 ? long.MaxValue : span.Ticks * TimeSpan.NanosecondsPerTick;
+    private static long Nanoseconds(TimeSpan span) =>
+        span.Ticks > long.MaxValue / 100 ? long.MaxValue : span.Ticks * TimeSpan.NanosecondsPerTick;
 
     private static long Sum(long a, long b)
     {

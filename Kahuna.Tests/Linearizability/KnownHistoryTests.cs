@@ -2,7 +2,10 @@ using static Kahuna.Tests.Linearizability.Recorded;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>Histories whose verdict is known: the faults that a coordination server must not have, each next to a twin that is fine.</summary>
+/// <summary>
+/// Histories whose verdict is known: the faults that a coordination server must not have, each next to a twin that is
+/// fine.
+/// </summary>
 public sealed class KnownHistoryTests
 {
     private static readonly CheckerOptions s_strict = new() { TtlSlack = TimeSpan.Zero };
@@ -38,7 +41,12 @@ public sealed class KnownHistoryTests
     public void Split_brain()
     {
         // Two leaders, each with its own writes: both sides are fine by themselves.
-        Bad(Set(1, 0, 10, "a", 1), Set(2, 20, 30, "b", 2), Get(2, 40, 50, "b", 2), Set(3, 20, 30, "c", 2), Get(3, 40, 50, "c", 2));
+        Bad(
+            Set(1, 0, 10, "a", 1),
+            Set(2, 20, 30, "b", 2),
+            Get(2, 40, 50, "b", 2),
+            Set(3, 20, 30, "c", 2),
+            Get(3, 40, 50, "c", 2));
         Bad(Set(1, 0, 10, "b").IfAbsent(), Set(2, 0, 10, "c").IfAbsent());
         Good(Set(1, 0, 10, "b", 1).IfAbsent(), Set(2, 0, 10, "c").IfAbsent().Refused(1));
     }
@@ -70,7 +78,13 @@ public sealed class KnownHistoryTests
         HistoryOperation lost = Set(9, 5, 6, "x").Unanswered();
         Good(lost, Set(1, 10, 20, "a"), Get(1, 30, 40, "a"), Get(1, 50, 60, "x"));
         Bad(lost, Set(1, 10, 20, "a"), Get(1, 30, 40, "x"), Set(1, 50, 60, "b"), Get(1, 70, 80, "x"));
-        Good(lost, Set(8, 5, 6, "x").Unanswered(), Set(1, 10, 20, "a"), Get(1, 30, 40, "x"), Set(1, 50, 60, "b"), Get(1, 70, 80, "x"));
+        Good(
+            lost,
+            Set(8, 5, 6, "x").Unanswered(),
+            Set(1, 10, 20, "a"),
+            Get(1, 30, 40, "x"),
+            Set(1, 50, 60, "b"),
+            Get(1, 70, 80, "x"));
     }
 
     [Fact]
@@ -93,14 +107,23 @@ public sealed class KnownHistoryTests
     public void A_key_that_is_not_there_may_have_been_forgotten()
     {
         Good(Set(1, 0, 10, "a", 2));
-        Good(Set(1, 0, 10, "a", 1), Delete(1, 20, 30, 2), GetNothing(1, 40, 50, 0), Set(1, 60, 70, "b", 9), Get(1, 80, 90, "b", 9));
+        Good(
+            Set(1, 0, 10, "a", 1),
+            Delete(1, 20, 30, 2),
+            GetNothing(1, 40, 50, 0),
+            Set(1, 60, 70, "b", 9),
+            Get(1, 80, 90, "b", 9));
         Bad(Set(1, 0, 10, "a", 5), Delete(1, 20, 30, 6), GetNothing(1, 40, 50, 0), Set(1, 60, 70, "b", 6));
         Bad(Set(1, 0, 10, "a", 1), Set(1, 20, 30, "b", 3));
         Bad(Set(1, 0, 10, "a", 1), GetNothing(1, 20, 30, 0));
         Bad(Set(1, 0, 10, "a", 4), Delete(1, 20, 30, 6));
 
         // Of two deletions without an answer the one that names a revision is not as good as the other.
-        Good(Delete(1, 0, 10).IfRevision(1).Unanswered(), Set(2, 0, 10, "a").Unanswered(), Delete(3, 0, 10).Unanswered(), GetNothing(4, 20, 30, 4));
+        Good(
+            Delete(1, 0, 10).IfRevision(1).Unanswered(),
+            Set(2, 0, 10, "a").Unanswered(),
+            Delete(3, 0, 10).Unanswered(),
+            GetNothing(4, 20, 30, 4));
     }
 
     [Fact]
@@ -122,7 +145,8 @@ public sealed class KnownHistoryTests
     {
         HistoryOperation first = Set(1, 0, 10, "a", 1).IfAbsent();
 
-        // One after the other, at the same time, at the same revision, at one that a forgotten key would have, or without a word of revisions.
+        // One after the other, at the same time, at the same revision, at one that a forgotten key would have, or
+        // without a word of revisions.
         Bad(first, Set(2, 20, 30, "b", 2).IfAbsent());
         Bad(first, Set(2, 5, 15, "b", 2).IfAbsent());
         Bad(first, Set(2, 20, 30, "b", 1).IfAbsent());
@@ -139,7 +163,11 @@ public sealed class KnownHistoryTests
 
         // A deletion between them makes room for one creation, and one that may have happened does.
         Bad(first, Delete(3, 12, 18, 2), Set(2, 20, 30, "b", 3).IfAbsent(), Set(3, 40, 50, "c", 4).IfAbsent());
-        Bad(first, Delete(3, 12, 18).Unanswered(), Set(2, 20, 30, "b", 3).IfAbsent(), Set(4, 40, 50, "c", 5).IfAbsent());
+        Bad(
+            first,
+            Delete(3, 12, 18).Unanswered(),
+            Set(2, 20, 30, "b", 3).IfAbsent(),
+            Set(4, 40, 50, "c", 5).IfAbsent());
         Bad(first, Delete(3, 12, 18).Unanswered(), Set(2, 20, 30, "b", 2).IfAbsent());
         Good(first, Delete(3, 12, 18, 2), Set(2, 20, 30, "b", 3).IfAbsent());
         Good(first, Delete(3, 12, 18).Unanswered(), Set(2, 20, 30, "b", 3).IfAbsent());
@@ -157,7 +185,11 @@ public sealed class KnownHistoryTests
     [Fact]
     public void Refusals_tell_the_current_revision_and_0_without_a_key()
     {
-        Good(Set(1, 0, 10, "a", 1), Set(1, 20, 30, "b").IfAbsent().Refused(1), Delete(1, 40, 50, 2), Set(1, 60, 70, "b").IfPresent().Refused(0));
+        Good(
+            Set(1, 0, 10, "a", 1),
+            Set(1, 20, 30, "b").IfAbsent().Refused(1),
+            Delete(1, 40, 50, 2),
+            Set(1, 60, 70, "b").IfPresent().Refused(0));
         Bad(Set(1, 0, 10, "a", 1), Delete(1, 40, 50, 2), Set(1, 60, 70, "b").IfPresent().Refused(2));
         Good(Set(1, 0, 10, "a", 1), Delete(1, 40, 50, 2), Delete(1, 60, 70).Refused(0), GetNothing(1, 80, 90, 2));
         Bad(Set(1, 0, 10, "a", 1), Delete(1, 40, 50, 2), Delete(1, 60, 70).Refused(2));
@@ -193,7 +225,8 @@ public sealed class KnownHistoryTests
     {
         HistoryOperation[] history = [Set(1, 0, 10, "a", 1).For(100), GetNothing(1, 90, 98, 2)];
         Assert.Equal(Verdict.Linearizable, Check(s_strict with { TtlSlack = TimeSpan.FromMilliseconds(2) }, history));
-        Assert.Equal(Verdict.NotLinearizable, Check(s_strict with { TtlSlack = TimeSpan.FromMilliseconds(1) }, history));
+        Assert.Equal(
+            Verdict.NotLinearizable, Check(s_strict with { TtlSlack = TimeSpan.FromMilliseconds(1) }, history));
     }
 
     [Fact]
@@ -201,8 +234,10 @@ public sealed class KnownHistoryTests
     {
         HistoryOperation[] history = [Set(1, 0, 10, "a", 1).For(100), Get(1, 130, 140, "a", 1)];
         Assert.Equal(Verdict.Linearizable, Check(s_strict, history));
-        Assert.Equal(Verdict.Linearizable, Check(s_strict with { TtlLatenessMax = TimeSpan.FromMilliseconds(20) }, history));
-        Assert.Equal(Verdict.NotLinearizable, Check(s_strict with { TtlLatenessMax = TimeSpan.FromMilliseconds(19) }, history));
+        Assert.Equal(
+            Verdict.Linearizable, Check(s_strict with { TtlLatenessMax = TimeSpan.FromMilliseconds(20) }, history));
+        Assert.Equal(
+            Verdict.NotLinearizable, Check(s_strict with { TtlLatenessMax = TimeSpan.FromMilliseconds(19) }, history));
     }
 
     [Fact]
@@ -233,7 +268,12 @@ public sealed class KnownHistoryTests
     [Fact]
     public void Keys_are_told_apart()
     {
-        HistoryVerdict verdict = LinearizabilityChecker.Check([Set(1, 0, 10, "a", 1), Set(1, 20, 30, "b", 1) with { Key = "other" }, Get(2, 40, 50, "b") with { Key = "third" }]);
+        HistoryVerdict verdict = LinearizabilityChecker.Check(
+            [
+                Set(1, 0, 10, "a", 1),
+                Set(1, 20, 30, "b", 1) with { Key = "other" },
+                Get(2, 40, 50, "b") with { Key = "third" },
+            ]);
         Assert.Equal(
             [("k", Verdict.Linearizable), ("other", Verdict.Linearizable), ("third", Verdict.NotLinearizable)],
             verdict.Keys.Select(key => (key.Key, key.Verdict)));
@@ -244,7 +284,12 @@ public sealed class KnownHistoryTests
     public void Search_that_reaches_its_limit_has_no_verdict()
     {
         // Each choice of the increments has a sum of its own, and none is the one that was read.
-        List<HistoryOperation> history = [.. Enumerable.Range(0, 12).Select(i => Increment(i, 0, 10, 0, by: 1 << i) with { Result = OperationResult.Unconstrained }), Get(1, 20, 30, "4096")];
+        List<HistoryOperation> history =
+        [
+            .. Enumerable.Range(0, 12)
+                .Select(i => Increment(i, 0, 10, 0, by: 1 << i) with { Result = OperationResult.Unconstrained }),
+            Get(1, 20, 30, "4096"),
+        ];
         HistoryVerdict verdict = LinearizabilityChecker.Check(history, new CheckerOptions { StatesMax = 1000 });
         Assert.Equal(Verdict.Undecided, verdict.Verdict);
         Assert.Contains("key k: undecided after 1001 states", verdict.Findings(), StringComparison.Ordinal);
@@ -260,5 +305,6 @@ public sealed class KnownHistoryTests
         Assert.Equal(expected == Verdict.Linearizable, BruteForce.IsLinearizable(history, s_strict));
     }
 
-    private static Verdict Check(CheckerOptions options, params HistoryOperation[] history) => LinearizabilityChecker.Check(history, options).Verdict;
+    private static Verdict Check(CheckerOptions options, params HistoryOperation[] history) =>
+        LinearizabilityChecker.Check(history, options).Verdict;
 }

@@ -3,10 +3,10 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Wing and Gong's search ("Testing and verifying concurrent objects", 1993) with Lowe's cache of visited states: puts operations in
-/// an order, one that may come next after the other, and takes back the latest where nothing fits. An operation may come next when
-/// its call is not after the return of another answered one that is still to come. So may the expiry of the key: it counts as
-/// called when the time to live is over, and has no end. Used once, by one thread.
+/// Wing and Gong's search ("Testing and verifying concurrent objects", 1993) with Lowe's cache of visited states: puts
+/// operations in an order, one that may come next after the other, and takes back the latest where nothing fits. An
+/// operation may come next when its call is not after the return of another answered one that is still to come. So may
+/// the expiry of the key: it counts as called when the time to live is over, and has no end. Used once, by one thread.
 /// </summary>
 internal sealed class LinearizationSearch
 {
@@ -84,8 +84,9 @@ internal sealed class LinearizationSearch
     }
 
     /// <summary>
-    /// Begins at a state that was not visited before. If an answered operation may come next, agrees and by its answer changes nothing,
-    /// it and tells nothing new of the state, it is the only candidate: whatever order there is, the same one with this operation moved to here is as good.
+    /// Begins at a state that was not visited before. If an answered operation may come next, agrees and by its answer
+    /// changes nothing, it and tells nothing new of the state, it is the only candidate: whatever order there is, the
+    /// same one with this operation moved to here is as good.
     /// </summary>
     private void Enter(RegisterState state, bool afterUnknown, int strictest)
     {
@@ -94,7 +95,8 @@ internal sealed class LinearizationSearch
         for (; one != EventList.End && EventList.IsCall(one); one = _events.After(one))
         {
             int operation = EventList.OperationOf(one);
-            if (only < 0 && _operations[operation].ChangesNothing && MayBeAlive(operation, state) && _register.TryApply(_operations[operation], operation, state, out RegisterState after) && after == state)
+            if (only < 0 && _operations[operation].ChangesNothing && MayBeAlive(operation, state) && _register.TryApply(
+                _operations[operation], operation, state, out RegisterState after) && after == state)
             {
                 only = operation;
             }
@@ -126,7 +128,9 @@ internal sealed class LinearizationSearch
 
         while (NextCandidate(out operation, out bool expired))
         {
-            if (expired ? TryLinearize(operation, Limited(Register.Expired(_at.State))) : MayBeAlive(operation, _at.State) && TryLinearize(operation, _at.State))
+            if (expired
+                ? TryLinearize(operation, Limited(Register.Expired(_at.State)))
+                : MayBeAlive(operation, _at.State) && TryLinearize(operation, _at.State))
             {
                 return true;
             }
@@ -207,11 +211,13 @@ internal sealed class LinearizationSearch
     }
 
     /// <summary>
-    /// An operation of unknown outcome that changes nothing is as good left out, and so is one that is overwritten at once, unless
-    /// somebody looks at revisions.
+    /// An operation of unknown outcome that changes nothing is as good left out, and so is one that is overwritten at
+    /// once, unless somebody looks at revisions.
     /// </summary>
     private bool IsPointless(int number, RegisterState before, RegisterState after) =>
-        (_at.AfterUnknown && _operations[number].Overwrites) || (number >= _known && after == before) || IsSpared(number, before);
+        (_at.AfterUnknown && _operations[number].Overwrites)
+            || (number >= _known && after == before)
+            || IsSpared(number, before);
 
     /// <summary>Another operation that may come next does the same here, and is taken first.</summary>
     private bool IsSpared(int number, RegisterState before)
@@ -219,7 +225,10 @@ internal sealed class LinearizationSearch
         foreach (int other in _substitutes.Of(number))
         {
             RegisterOperation operation = _operations[other];
-            if (!IsTaken(other) && operation.CallNs <= _at.FirstReturnNs && MayBeAlive(other, before) && Register.ConditionsHold(operation, before))
+            if (!IsTaken(other)
+                && operation.CallNs <= _at.FirstReturnNs
+                && MayBeAlive(other, before)
+                && Register.ConditionsHold(operation, before))
             {
                 return true;
             }
@@ -241,13 +250,18 @@ internal sealed class LinearizationSearch
     }
 
     /// <summary>Everything that is still to come can be after the end of the time to live.</summary>
-    private bool MayExpire() => _at.State.Expires && _operations[_at.State.Deadline - 1].EarliestExpiryNs <= _at.FirstReturnNs;
+    private bool MayExpire() =>
+        _at.State.Expires && _operations[_at.State.Deadline - 1].EarliestExpiryNs <= _at.FirstReturnNs;
 
     /// <summary>Revisions that nobody can tell from each other count as one.</summary>
-    private RegisterState Limited(RegisterState state) => state.Revision >= _history.RevisionEnd ? state with { Revision = _history.RevisionEnd, IsAtLeast = false } : state;
+    private RegisterState Limited(RegisterState state) =>
+        state.Revision >= _history.RevisionEnd
+            ? state with { Revision = _history.RevisionEnd, IsAtLeast = false }
+            : state;
 
     /// <summary>The operation can have found the key before it expired.</summary>
-    private bool MayBeAlive(int operation, RegisterState state) => !state.Expires || _operations[operation].CallNs <= _operations[state.Deadline - 1].LatestExpiryNs;
+    private bool MayBeAlive(int operation, RegisterState state) =>
+        !state.Expires || _operations[operation].CallNs <= _operations[state.Deadline - 1].LatestExpiryNs;
 
     private bool IsTaken(int operation) => (_taken[BitOf(operation) >> 6] >> (BitOf(operation) & 63) & 1) != 0;
 

@@ -1,11 +1,12 @@
 using System.Globalization;
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Histories of one lock: what is as promised, and each rule broken alone. A holding is written as mode, token, call..return..until: <c>e</c> alone, <c>s</c> shared, <c>p</c> with the number of permits; without an end
-/// it goes on. A write is <c>w</c> and the token it needs. With <c>?</c> in front nothing is known of the end, with <c>x</c> it did not happen, with <c>-</c> the answer was no.
+/// Histories of one lock: what is as promised, and each rule broken alone. A holding is written as mode, token,
+/// call..return..until: <c>e</c> alone, <c>s</c> shared, <c>p</c> with the number of permits; without an end it goes
+/// on. A write is <c>w</c> and the token it needs. With <c>?</c> in front nothing is known of the end, with <c>x</c> it
+/// did not happen, with <c>-</c> the answer was no.
 /// </summary>
 public sealed class LockCheckerTests
 {
@@ -62,23 +63,31 @@ public sealed class LockCheckerTests
     {
         List<HistoryOperation> operations = Read(history);
         HistoryVerdict verdict = LinearizabilityChecker.Check(operations);
-        Contradiction found = Assert.IsType<Contradiction>(verdict.Keys.Single(static key => key.Verdict == Verdict.NotLinearizable).Contradiction);
+        Contradiction found = Assert.IsType<Contradiction>(
+            verdict.Keys.Single(static key => key.Verdict == Verdict.NotLinearizable).Contradiction);
         Assert.Equal(rule, found.Rule);
         Assert.Equal(Read(blamed).Select(Plain).Order(), found.Operations.Select(Plain).Order());
         Assert.Equal(operations.Count, found.Operations.Count + found.LeftOut);
-        Assert.Contains($"key lock: not linearizable ({rule}); these {found.Operations.Count} operations contradict each other", verdict.Findings(), StringComparison.Ordinal);
+        Assert.Contains(
+            $"key lock: not linearizable ({rule}); these {found.Operations.Count} operations contradict each other",
+            verdict.Findings(),
+            StringComparison.Ordinal);
 
         // As a file it means the same, and the other rules hold.
         Assert.Equal(verdict.Findings(), LinearizabilityChecker.Check(ReadAgain(operations)).Findings());
         bool restsOnUntil = rule is LockChecker.HoldersExclude or LockChecker.GrantsAreInOrder;
-        Assert.Equal(restsOnUntil, LinearizabilityChecker.Check(operations, new CheckerOptions { LockExclusion = false }).Verdict == Verdict.Linearizable);
+        Assert.Equal(
+            restsOnUntil,
+            LinearizabilityChecker.Check(operations, new CheckerOptions { LockExclusion = false }).Verdict
+                == Verdict.Linearizable);
     }
 
     [Fact]
     public void Tokens_of_other_locks_are_left_out()
     {
         List<HistoryOperation> operations = Read("e1 0..10..20, e2 5..30..40, w1 31..35");
-        HistoryOperation write = operations[2] with { Arguments = operations[2].Arguments with { Fence = new LockFence("other", 1) } };
+        HistoryOperation write =
+            operations[2] with { Arguments = operations[2].Arguments with { Fence = new LockFence("other", 1) } };
         Assert.Equal(Verdict.Linearizable, LockChecker.Check(Recorded.Lock, operations[..2], [write]).Verdict);
         Assert.Equal(Verdict.Linearizable, LinearizabilityChecker.Check([.. operations[..2], write]).Verdict);
     }
@@ -87,10 +96,16 @@ public sealed class LockCheckerTests
     public void A_write_with_a_token_is_a_write_of_its_key()
     {
         List<HistoryOperation> operations = Read("e1 0..10..20, w1 11..12");
-        Assert.Equal(Verdict.Linearizable, LinearizabilityChecker.Check([.. operations, Recorded.Get(9, 13, 14, "v")]).Verdict);
+        Assert.Equal(
+            Verdict.Linearizable, LinearizabilityChecker.Check([.. operations, Recorded.Get(9, 13, 14, "v")]).Verdict);
         HistoryVerdict stale = LinearizabilityChecker.Check([.. operations, Recorded.GetNothing(9, 13, 14)]);
-        Assert.Equal(["k"], stale.Keys.Where(static key => key.Verdict == Verdict.NotLinearizable).Select(static key => key.Key));
-        Assert.Equal(Verdict.Linearizable, LinearizabilityChecker.Check([operations[0], operations[1].Failed(), Recorded.GetNothing(9, 13, 14)]).Verdict);
+        Assert.Equal(
+            ["k"],
+            stale.Keys.Where(static key => key.Verdict == Verdict.NotLinearizable).Select(static key => key.Key));
+        Assert.Equal(
+            Verdict.Linearizable,
+            LinearizabilityChecker.Check(
+                [operations[0], operations[1].Failed(), Recorded.GetNothing(9, 13, 14)]).Verdict);
     }
 
     [Fact]
@@ -99,15 +114,22 @@ public sealed class LockCheckerTests
         HistoryOperation holding = Read("e1 0..10..20")[0];
         HistoryOperation write = Recorded.Set(5, 0, 10, "a");
         Assert.Equal("k is a lock and a key; give them different names", Refusal(holding with { Key = "k" }, write));
-        Assert.Equal("fence names k, which is a key; it must name a lock", Refusal(write, Recorded.Set(6, 0, 10, "a") with { Arguments = new OperationArguments { Fence = new LockFence("k", 1) } }));
+        Assert.Equal(
+            "fence names k, which is a key; it must name a lock",
+            Refusal(write, Recorded.Set(6, 0, 10, "a") with
+            {
+                Arguments = new OperationArguments { Fence = new LockFence("k", 1) },
+            }));
         Assert.Equal("acquire needs a mode", Refusal(holding with { Arguments = OperationArguments.None }));
     }
 
-    private static string Refusal(params HistoryOperation[] operations) => Assert.Throws<HistoryException>(() => History.Of(operations)).Message;
+    private static string Refusal(params HistoryOperation[] operations) =>
+        Assert.Throws<HistoryException>(() => History.Of(operations)).Message;
 
     /// <summary>What tells operations of a test apart: their process is drawn from the place in the text.</summary>
     private static string Plain(HistoryOperation operation) =>
-        $"{operation.Arguments.Mode} {operation.Arguments.Permits} {operation.Result.Token} {operation.Arguments.Fence?.Token} {operation.CallNs} {operation.ReturnNs} {operation.Result.UntilNs}";
+        $"{operation.Arguments.Mode} {operation.Arguments.Permits} {operation.Result.Token} "
+            + $"{operation.Arguments.Fence?.Token} {operation.CallNs} {operation.ReturnNs} {operation.Result.UntilNs}";
 
     private static List<HistoryOperation> ReadAgain(IEnumerable<HistoryOperation> operations)
     {
@@ -134,7 +156,14 @@ public sealed class LockCheckerTests
         LockMode mode = parts[0][0] switch { 's' => LockMode.Shared, 'p' => LockMode.Permit, _ => LockMode.Exclusive };
         HistoryOperation operation = parts[0][0] == 'w'
             ? Recorded.Set(process, Number(times[0]), Number(times[1]), "v").IfTokenHolds(token)
-            : Recorded.Acquire(process, Number(times[0]), Number(times[1]), token, times is [_, _, { Length: > 0 } until] ? Number(until) : null, mode, mode == LockMode.Permit ? Number(numbers[1]) : 0);
+            : Recorded.Acquire(
+                process,
+                Number(times[0]),
+                Number(times[1]),
+                token,
+                times is [_, _, { Length: > 0 } until] ? Number(until) : null,
+                mode,
+                mode == LockMode.Permit ? Number(numbers[1]) : 0);
         return ending switch
         {
             '?' => operation.Unanswered(),

@@ -1,8 +1,10 @@
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>What a caller asked for besides kind and key; what the kind has no use for is left alone. Conditions combine with AND. Immutable.</summary>
+/// <summary>
+/// What a caller asked for besides kind and key; what the kind has no use for is left alone. Conditions combine with
+/// AND. Immutable.
+/// </summary>
 internal sealed record OperationArguments
 {
     public static OperationArguments None { get; } = new();
@@ -40,9 +42,13 @@ internal sealed record OperationArguments
     /// <summary>Acquire: how the lock is shared.</summary>
     public LockMode Mode { get; init; }
 
-    /// <summary>Acquire with <see cref="LockMode.Permit"/>: so many may hold the lock at a time; 0 for other modes.</summary>
+    /// <summary>
+    /// Acquire with <see cref="LockMode.Permit"/>: so many may hold the lock at a time; 0 for other modes.
+    /// </summary>
     public long Permits { get; init; }
 
-    /// <summary>Set, delete, extend, increment: the token that had to hold its lock for the write to be applied; null for none.</summary>
+    /// <summary>
+    /// Set, delete, extend, increment: the token that had to hold its lock for the write to be applied; null for none.
+    /// </summary>
     public LockFence? Fence { get; init; }
 }

@@ -5,10 +5,14 @@ internal sealed record OperationResult
 {
     public static OperationResult Unconstrained { get; } = new();
 
-    /// <summary>The answer's yes or no: found by a read, applied by a set, delete, extend or increment, granted by a lock.</summary>
+    /// <summary>
+    /// The answer's yes or no: found by a read, applied by a set, delete, extend or increment, granted by a lock.
+    /// </summary>
     public bool? Affirmed { get; init; }
 
-    /// <summary>A <see cref="Value"/> is given: that of a get which found the key, or the sum of an increment in decimal.</summary>
+    /// <summary>
+    /// A <see cref="Value"/> is given: that of a get which found the key, or the sum of an increment in decimal.
+    /// </summary>
     public bool HasValue { get; init; }
 
     public string? Value { get; init; }
@@ -25,7 +29,8 @@ internal sealed record OperationResult
     public long? Token { get; init; }
 
     /// <summary>
-    /// From this time on, on the clock of call and return, the client did not believe any more that it had the lock: it called release, or its lease was over by its own clock. Null when it still believed so at the end.
+    /// From this time on, on the clock of call and return, the client did not believe any more that it had the lock: it
+    /// called release, or its lease was over by its own clock. Null when it still believed so at the end.
     /// </summary>
     public long? UntilNs { get; init; }
 }

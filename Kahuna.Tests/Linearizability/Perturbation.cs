@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>Changes a history a little, so that it may not be linearizable any more. It stays a history. Stateless.</summary>
+/// <summary>
+/// Changes a history a little, so that it may not be linearizable any more. It stays a history. Stateless.
+/// </summary>
 internal static class Perturbation
 {
     /// <summary>One random change of one random operation that was answered.</summary>
@@ -26,13 +28,33 @@ internal static class Perturbation
         switch (random.Next(7))
         {
             case 0 or 1:
-                return operation with { Result = result with { Revision = Math.Max(0, (result.Revision ?? 1) + random.Next(-1, 2)) } };
+                return operation with
+                {
+                    Result = result with { Revision = Math.Max(0, (result.Revision ?? 1) + random.Next(-1, 2)) },
+                };
             case 2 when operation.Kind == OperationKind.Get && other.Kind is OperationKind.Get or OperationKind.Set:
-                return operation with { Result = result with { Affirmed = true, HasValue = true, Value = other.Arguments.Value ?? other.Result.Value } };
+                return operation with
+                {
+                    Result = result with
+                    {
+                        Affirmed = true,
+                        HasValue = true,
+                        Value = other.Arguments.Value ?? other.Result.Value,
+                    },
+                };
             case 3 when operation.Kind == OperationKind.Increment && result.HasValue:
-                return operation with { Result = result with { Value = $"{long.Parse(result.Value!, System.Globalization.CultureInfo.InvariantCulture) / 2}" } };
+                return operation with
+                {
+                    Result = result with
+                    {
+                        Value = $"{long.Parse(result.Value!, System.Globalization.CultureInfo.InvariantCulture) / 2}",
+                    },
+                };
             case 4:
-                return operation with { Result = result with { Affirmed = result.Affirmed != true, HasValue = false, Value = null } };
+                return operation with
+                {
+                    Result = result with { Affirmed = result.Affirmed != true, HasValue = false, Value = null },
+                };
             case 5:
                 return operation with { CallNs = operation.CallNs + (lengthNs / 2) };
             default:

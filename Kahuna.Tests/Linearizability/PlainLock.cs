@@ -1,17 +1,23 @@
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>The rules of a lock's history as they are said, each pair of operations with each other: slow, and plain enough to be read. Stateless.</summary>
+/// <summary>
+/// The rules of a lock's history as they are said, each pair of operations with each other: slow, and plain enough to
+/// be read. Stateless.
+/// </summary>
 internal static class PlainLock
 {
-    public static bool IsKept(IReadOnlyList<HistoryOperation> operations, IReadOnlyList<HistoryOperation> writes, bool exclusion)
+    public static bool IsKept(
+        IReadOnlyList<HistoryOperation> operations, IReadOnlyList<HistoryOperation> writes, bool exclusion)
     {
-        List<HistoryOperation> grants = [.. operations.Where(static operation => operation.Outcome == HistoryOutcome.Ok)];
+        List<HistoryOperation> grants =
+            [.. operations.Where(static operation => operation.Outcome == HistoryOutcome.Ok)];
         List<HistoryOperation> believed = [.. grants.Where(static grant => Until(grant) > grant.ReturnNs)];
         return grants.All(a => grants.All(b => ReferenceEquals(a, b) || AreInOrder(a, b)))
-            && (!exclusion || believed.All(a => AreTogether(believed, a) && believed.All(b => ReferenceEquals(a, b) || AreGrantedInOrder(a, b))))
-            && writes.Where(static write => write.Outcome == HistoryOutcome.Ok).All(write => !grants.Any(grant => IsOver(write, grant)));
+            && (!exclusion || believed.All(
+                a => AreTogether(believed, a) && believed.All(b => ReferenceEquals(a, b) || AreGrantedInOrder(a, b))))
+            && writes.Where(static write => write.Outcome == HistoryOutcome.Ok)
+                .All(write => !grants.Any(grant => IsOver(write, grant)));
     }
 
     private static long Until(HistoryOperation grant) => grant.Result.UntilNs ?? long.MaxValue;
@@ -22,12 +28,15 @@ internal static class PlainLock
     /// <summary>At the moment at which one is told of its grant.</summary>
     private static bool AreTogether(List<HistoryOperation> believed, HistoryOperation told)
     {
-        List<HistoryOperation> holders = [.. believed.Where(one => one.ReturnNs <= told.ReturnNs && told.ReturnNs < Until(one))];
+        List<HistoryOperation> holders =
+            [.. believed.Where(one => one.ReturnNs <= told.ReturnNs && told.ReturnNs < Until(one))];
         return told.Arguments.Mode switch
         {
             LockMode.Exclusive => holders.Count == 1,
             LockMode.Shared => holders.All(static one => one.Arguments.Mode == LockMode.Shared),
-            _ => holders.Count <= told.Arguments.Permits && holders.All(one => one.Arguments.Permits == told.Arguments.Permits),
+            _ =>
+                holders.Count <= told.Arguments.Permits
+                    && holders.All(one => one.Arguments.Permits == told.Arguments.Permits),
         };
     }
 
@@ -38,5 +47,7 @@ internal static class PlainLock
     }
 
     private static bool IsOver(HistoryOperation write, HistoryOperation grant) =>
-        grant.Arguments.Mode == LockMode.Exclusive && grant.Result.Token > write.Arguments.Fence!.Token && grant.ReturnNs < write.CallNs;
+        grant.Arguments.Mode == LockMode.Exclusive
+            && grant.Result.Token > write.Arguments.Fence!.Token
+            && grant.ReturnNs < write.CallNs;
 }

@@ -3,7 +3,10 @@ using System.Numerics;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>The rules of one key once more, written down without any thought of speed, to compare the checker with and to make up histories. Immutable.</summary>
+/// <summary>
+/// The rules of one key once more, written down without any thought of speed, to compare the checker with and to make
+/// up histories. Immutable.
+/// </summary>
 /// <param name="Exists">There is a key.</param>
 /// <param name="Value">Its value.</param>
 /// <param name="Revision">Goes on counting when there is none.</param>
@@ -22,7 +25,9 @@ internal sealed record PlainRegister(bool Exists, string? Value, long Revision, 
         switch (operation.Kind)
         {
             case OperationKind.Get:
-                return (this, new OperationResult { Affirmed = Exists, HasValue = Exists, Value = Value, Revision = Revision });
+                return (
+                    this,
+                    new OperationResult { Affirmed = Exists, HasValue = Exists, Value = Value, Revision = Revision });
             case OperationKind.Exists:
                 return (this, new OperationResult { Affirmed = Exists, Revision = Revision });
             case OperationKind.Set:
@@ -32,14 +37,18 @@ internal sealed record PlainRegister(bool Exists, string? Value, long Revision, 
             case OperationKind.Extend:
                 return Exists && Holds(asked) ? Changed(this with { Lease = lease }) : Refused();
             default:
-                return Sum(asked.By) is { } sum && Holds(asked) ? Changed(this with { Exists = true, Value = sum, Revision = Revision + 1 }, sum) : Refused();
+                return Sum(asked.By) is { } sum && Holds(asked)
+                    ? Changed(this with { Exists = true, Value = sum, Revision = Revision + 1 }, sum)
+                    : Refused();
         }
     }
 
     /// <summary>What was recorded leaves room for this answer.</summary>
     public static bool Agrees(HistoryOperation operation, OperationResult recorded, OperationResult answer) =>
         (recorded.Affirmed is null || recorded.Affirmed == answer.Affirmed)
-        && (recorded.Revision is null || recorded.Revision == answer.Revision || (recorded.Revision == 0 && operation.IsRead && answer.Affirmed == false))
+        && (recorded.Revision is null
+            || recorded.Revision == answer.Revision
+            || (recorded.Revision == 0 && operation.IsRead && answer.Affirmed == false))
         && (!recorded.HasValue || (answer.HasValue && recorded.Value == answer.Value));
 
     private bool Holds(OperationArguments asked) =>
@@ -51,8 +60,11 @@ internal sealed record PlainRegister(bool Exists, string? Value, long Revision, 
     private string? Sum(long by)
     {
         string text = !Exists ? "0" : Value ?? "null";
-        if (!BigInteger.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out BigInteger before)
-            || before.ToString(CultureInfo.InvariantCulture) != text || before < long.MinValue || before > long.MaxValue)
+        if (!BigInteger.TryParse(
+            text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out BigInteger before)
+            || before.ToString(CultureInfo.InvariantCulture) != text
+                || before < long.MinValue
+                || before > long.MaxValue)
         {
             return null;
         }
@@ -62,7 +74,14 @@ internal sealed record PlainRegister(bool Exists, string? Value, long Revision, 
     }
 
     private static (PlainRegister, OperationResult) Changed(PlainRegister after, string? sum = null) =>
-        (after, new OperationResult { Affirmed = true, Revision = after.Revision, HasValue = sum is not null, Value = sum });
+        (after, new OperationResult
+        {
+            Affirmed = true,
+            Revision = after.Revision,
+            HasValue = sum is not null,
+            Value = sum,
+        });
 
-    private (PlainRegister, OperationResult) Refused() => (this, new OperationResult { Affirmed = false, Revision = Exists ? Revision : 0 });
+    private (PlainRegister, OperationResult) Refused() =>
+        (this, new OperationResult { Affirmed = false, Revision = Exists ? Revision : 0 });
 }

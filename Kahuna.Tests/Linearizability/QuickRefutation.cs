@@ -1,8 +1,8 @@
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Contradictions that show without a search, because they hold whatever the operations of unknown outcome did. Most faults of a
-/// server that tells revisions are of this kind. Stateless; any thread.
+/// Contradictions that show without a search, because they hold whatever the operations of unknown outcome did. Most
+/// faults of a server that tells revisions are of this kind. Stateless; any thread.
 /// </summary>
 internal static class QuickRefutation
 {
@@ -39,7 +39,9 @@ internal static class QuickRefutation
             bool isFirst = i == 0 || sightings[i - 1].Revision != one.Revision;
             value = isFirst ? null : value;
             exists = isFirst ? null : exists;
-            if ((one.IsWrite && !isFirst) || (value ?? one.Value) != (one.Value ?? value) || (exists ?? one.Exists) != one.Exists)
+            if ((one.IsWrite && !isFirst)
+                || (value ?? one.Value) != (one.Value ?? value)
+                || (exists ?? one.Exists) != one.Exists)
             {
                 return true;
             }
@@ -58,7 +60,8 @@ internal static class QuickRefutation
         for (int i = 0; i < sightings.Count;)
         {
             int next = i;
-            while (next < sightings.Count && (sightings[next].Revision, sightings[next].IsWrite) == (sightings[i].Revision, sightings[i].IsWrite))
+            while (next < sightings.Count
+                && (sightings[next].Revision, sightings[next].IsWrite) == (sightings[i].Revision, sightings[i].IsWrite))
             {
                 if (sightings[next].Operation.ReturnNs < latestCallNs)
                 {
@@ -81,12 +84,15 @@ internal static class QuickRefutation
     private static Sighting? Of(RegisterOperation operation)
     {
         bool isRead = operation.Kind is OperationKind.Get or OperationKind.Exists;
-        if (operation.ExpectedRevision == RegisterOperation.Anything || operation.Affirmed is not { } affirmed || operation.ExpectedRevision == 0)
+        if (operation.ExpectedRevision == RegisterOperation.Anything
+            || operation.Affirmed is not { } affirmed
+            || operation.ExpectedRevision == 0)
         {
             return null;
         }
 
-        bool isWrite = affirmed && (operation.Kind is OperationKind.Set or OperationKind.Delete or OperationKind.Increment);
+        bool isWrite = affirmed
+            && (operation.Kind is OperationKind.Set or OperationKind.Delete or OperationKind.Increment);
         int? value = operation.Kind == OperationKind.Set && affirmed ? operation.Value
             : operation.ExpectedValue == RegisterOperation.Anything ? null
             : operation.ExpectedValue;

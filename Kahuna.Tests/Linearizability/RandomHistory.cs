@@ -3,8 +3,9 @@ using System.Globalization;
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Makes up histories of one key that are linearizable: processes call a <see cref="PlainRegister"/>, each operation takes effect at a
-/// random moment between call and return, and some answers get lost. Times are ms. The seed decides everything. Owned by a test.
+/// Makes up histories of one key that are linearizable: processes call a <see cref="PlainRegister"/>, each operation
+/// takes effect at a random moment between call and return, and some answers get lost. Times are ms. The seed decides
+/// everything. Owned by a test.
 /// </summary>
 internal sealed class RandomHistory(int seed, RandomHistory.Shape shape)
 {
@@ -24,7 +25,8 @@ internal sealed class RandomHistory(int seed, RandomHistory.Shape shape)
         }
 
         // One that never got its answer occupies its process; whoever goes on is somebody else.
-        List<HistoryOperation> done = [.. Carry(planned.OrderBy(one => one.EffectMs)).OrderBy(operation => operation.CallNs)];
+        List<HistoryOperation> done =
+            [.. Carry(planned.OrderBy(one => one.EffectMs)).OrderBy(operation => operation.CallNs)];
         return [.. done.Select((operation, i) => operation.Outcome == HistoryOutcome.Unknown && _random.Next(2) == 0
             ? operation with { Process = shape.Processes + i, ReturnNs = null }
             : operation)];
@@ -45,7 +47,9 @@ internal sealed class RandomHistory(int seed, RandomHistory.Shape shape)
         if (chance >= 100 - shape.UnknownPercent)
         {
             bool never = _random.Next(3) == 0;
-            return (operation with { Outcome = HistoryOutcome.Unknown }, never ? double.PositiveInfinity : effect + _random.Next(20));
+            return (operation with { Outcome = HistoryOutcome.Unknown }, never
+                ? double.PositiveInfinity
+                : effect + _random.Next(20));
         }
 
         return (operation, effect);
@@ -73,10 +77,15 @@ internal sealed class RandomHistory(int seed, RandomHistory.Shape shape)
             (register, OperationResult answer) = register.Apply(operation);
             if (!ReferenceEquals(register.Lease, leaseBefore))
             {
-                expiryMs = register.Lease is null ? double.PositiveInfinity : effectMs + register.Lease.Arguments.TtlMs!.Value + (_random.NextDouble() * shape.LatenessMs);
+                expiryMs = register.Lease is null
+                    ? double.PositiveInfinity
+                    : effectMs + register.Lease.Arguments.TtlMs!.Value + (_random.NextDouble() * shape.LatenessMs);
             }
 
-            yield return operation with { Result = operation.Outcome == HistoryOutcome.Ok ? Thinned(answer) : OperationResult.Unconstrained };
+            yield return operation with
+            {
+                Result = operation.Outcome == HistoryOutcome.Ok ? Thinned(answer) : OperationResult.Unconstrained,
+            };
         }
     }
 
@@ -134,7 +143,11 @@ internal sealed class RandomHistory(int seed, RandomHistory.Shape shape)
         }
 
         int chance = _random.Next(6);
-        return chance == 0 ? null : chance < 3 ? _random.Next(3).ToString(CultureInfo.InvariantCulture) : new string((char)('a' + _random.Next(2)), 1);
+        return chance == 0
+            ? null
+            : chance < 3
+            ? _random.Next(3).ToString(CultureInfo.InvariantCulture)
+            : new string((char)('a' + _random.Next(2)), 1);
     }
 
     /// <summary>What the histories are like. Percentages are of the operations.</summary>

@@ -3,7 +3,9 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>The checker against the definition: thousands of small random histories, and long ones against the clock.</summary>
+/// <summary>
+/// The checker against the definition: thousands of small random histories, and long ones against the clock.
+/// </summary>
 public sealed class RandomHistoryTests(ITestOutputHelper output)
 {
     private const int Histories = 10_000;
@@ -27,8 +29,11 @@ public sealed class RandomHistoryTests(ITestOutputHelper output)
             }
 
             bool expected = BruteForce.IsLinearizable(history, options);
-            Verdict actual = LinearizabilityChecker.Check(history, options with { ExplainTimeMax = TimeSpan.Zero }).Verdict;
-            Assert.True((expected ? Verdict.Linearizable : Verdict.NotLinearizable) == actual, $"seed {seed}: brute force says {expected}, the checker {actual}\n{Text(history)}");
+            Verdict actual = LinearizabilityChecker.Check(
+                history, options with { ExplainTimeMax = TimeSpan.Zero }).Verdict;
+            Assert.True(
+                (expected ? Verdict.Linearizable : Verdict.NotLinearizable) == actual,
+                $"seed {seed}: brute force says {expected}, the checker {actual}\n{Text(history)}");
             good += expected ? 1 : 0;
             bad += expected ? 0 : 1;
         }
@@ -43,8 +48,12 @@ public sealed class RandomHistoryTests(ITestOutputHelper output)
         for (int seed = 0; seed < 500; seed++)
         {
             Random random = new(seed);
-            List<HistoryOperation> history = new RandomHistory(seed, DrawShape(random) with { Operations = 40, Processes = 5, LatenessMs = 3 }).Create();
-            HistoryVerdict verdict = LinearizabilityChecker.Check(history, new CheckerOptions { TtlSlack = TimeSpan.Zero, TtlLatenessMax = TimeSpan.FromMilliseconds(3) });
+            List<HistoryOperation> history =
+                new RandomHistory(
+                    seed, DrawShape(random) with { Operations = 40, Processes = 5, LatenessMs = 3 }).Create();
+            HistoryVerdict verdict = LinearizabilityChecker.Check(
+                history,
+                new CheckerOptions { TtlSlack = TimeSpan.Zero, TtlLatenessMax = TimeSpan.FromMilliseconds(3) });
             Assert.True(verdict.Verdict == Verdict.Linearizable, $"seed {seed}: {verdict.Findings()}");
         }
     }
@@ -77,14 +86,20 @@ public sealed class RandomHistoryTests(ITestOutputHelper output)
         {
             List<HistoryOperation> history = new RandomHistory(seed, shape).Create();
             KeyVerdict good = LinearizabilityChecker.Check(history, options).Keys[0];
-            Assert.True(good.Verdict == Verdict.Linearizable, $"seed {seed}: {good.Verdict} after {good.States} states");
-            KeyVerdict perturbed = LinearizabilityChecker.Check(Perturbation.Apply(new Random(seed), history), options).Keys[0];
+            Assert.True(
+                good.Verdict == Verdict.Linearizable, $"seed {seed}: {good.Verdict} after {good.States} states");
+            KeyVerdict perturbed = LinearizabilityChecker.Check(
+                Perturbation.Apply(new Random(seed), history), options).Keys[0];
             verdicts[(int)perturbed.Verdict]++;
             most = Math.Max(most, Math.Max(good.States, perturbed.States));
         }
 
         double seconds = System.Diagnostics.Stopwatch.GetElapsedTime(begun).TotalSeconds;
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"Checked: {2 * Count / seconds:N0} histories of {shape.Operations} operations per second ({revisionPercent} % with revision, {unknownPercent} % unknown), at most {most:N0} states; perturbed: {verdicts[0]} good, {verdicts[1]} bad, {verdicts[2]} undecided"));
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"Checked: {2 * Count / seconds:N0} histories of {shape.Operations} operations per second "
+                + $"({revisionPercent} % with revision, {unknownPercent} % unknown), at most {most:N0} states; "
+                + $"perturbed: {verdicts[0]} good, {verdicts[1]} bad, {verdicts[2]} undecided"));
         Assert.Equal(0, verdicts[(int)Verdict.Undecided]);
         Assert.True(verdicts[(int)Verdict.NotLinearizable] > Count / 6);
     }

@@ -1,10 +1,11 @@
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// Makes up holdings of one lock that are as promised: callers wait in a queue for a lock that is granted in order, learn of the grant a little later, and believe in it until some moment before its true end. Some
-/// do not wait, some answers get lost, some holders go on for ever, and holders write with their token, also when it is too late. Times are ns. The seed decides everything. Owned by a test.
+/// Makes up holdings of one lock that are as promised: callers wait in a queue for a lock that is granted in order,
+/// learn of the grant a little later, and believe in it until some moment before its true end. Some do not wait, some
+/// answers get lost, some holders go on for ever, and holders write with their token, also when it is too late. Times
+/// are ns. The seed decides everything. Owned by a test.
 /// </summary>
 internal sealed class RandomLockHistory(int seed, RandomLockHistory.Shape shape)
 {
@@ -52,7 +53,12 @@ internal sealed class RandomLockHistory(int seed, RandomLockHistory.Shape shape)
         At(_random.Next(5), () => Arrive(claim));
     }
 
-    private LockMode DrawMode() => shape.Permits > 0 ? LockMode.Permit : _random.Next(100) < shape.SharedPercent ? LockMode.Shared : LockMode.Exclusive;
+    private LockMode DrawMode() =>
+        shape.Permits > 0
+            ? LockMode.Permit
+            : _random.Next(100) < shape.SharedPercent
+            ? LockMode.Shared
+            : LockMode.Exclusive;
 
     private void Arrive(Claim claim)
     {
@@ -70,7 +76,9 @@ internal sealed class RandomLockHistory(int seed, RandomLockHistory.Shape shape)
     }
 
     private bool IsFree(LockMode mode) =>
-        _holding.Count == 0 || (_holding[0].Mode == mode && (mode == LockMode.Shared || (mode == LockMode.Permit && _holding.Count < shape.Permits)));
+        _holding.Count == 0
+            || (_holding[0].Mode == mode
+                && (mode == LockMode.Shared || (mode == LockMode.Permit && _holding.Count < shape.Permits)));
 
     private void Grant()
     {
@@ -88,15 +96,24 @@ internal sealed class RandomLockHistory(int seed, RandomLockHistory.Shape shape)
         long endNs = goesOn ? long.MaxValue : _nowNs + _random.Next(1, 30);
         long toldNs = _nowNs + _random.Next(10);
         bool isTold = toldNs <= endNs && _random.Next(100) >= shape.UnknownPercent;
-        long untilNs = goesOn ? long.MaxValue : _random.Next(3) == 0 ? endNs : _random.NextInt64(Math.Min(toldNs, endNs), endNs + 1);
+        long untilNs = goesOn
+            ? long.MaxValue
+            : _random.Next(3) == 0
+            ? endNs
+            : _random.NextInt64(Math.Min(toldNs, endNs), endNs + 1);
         _holdings.Add(isTold
             ? Operation(claim) with
             {
                 ReturnNs = toldNs,
                 Outcome = HistoryOutcome.Ok,
-                Result = new OperationResult { Affirmed = true, Token = claim.Token, UntilNs = goesOn ? null : untilNs },
+                Result =
+                    new OperationResult { Affirmed = true, Token = claim.Token, UntilNs = goesOn ? null : untilNs },
             }
-            : Operation(claim) with { Outcome = HistoryOutcome.Unknown, ReturnNs = _random.Next(2) == 0 ? null : toldNs + 100 });
+            : Operation(claim) with
+            {
+                Outcome = HistoryOutcome.Unknown,
+                ReturnNs = _random.Next(2) == 0 ? null : toldNs + 100,
+            });
         if (isTold && _random.Next(100) < shape.WritePercent)
         {
             Write(claim.Token, toldNs, endNs);
@@ -120,7 +137,11 @@ internal sealed class RandomLockHistory(int seed, RandomLockHistory.Shape shape)
     {
         long callNs = fromNs + _random.Next(30);
         long effectNs = callNs + _random.Next(10);
-        HistoryOutcome outcome = _random.Next(100) < shape.UnknownPercent ? HistoryOutcome.Unknown : effectNs < endNs ? HistoryOutcome.Ok : HistoryOutcome.Fail;
+        HistoryOutcome outcome = _random.Next(100) < shape.UnknownPercent
+            ? HistoryOutcome.Unknown
+            : effectNs < endNs
+            ? HistoryOutcome.Ok
+            : HistoryOutcome.Fail;
         _writes.Add(new HistoryOperation
         {
             Process = _processes++,
@@ -130,7 +151,9 @@ internal sealed class RandomLockHistory(int seed, RandomLockHistory.Shape shape)
             CallNs = callNs,
             ReturnNs = effectNs + _random.Next(10),
             Outcome = outcome,
-            Result = outcome == HistoryOutcome.Ok ? new OperationResult { Affirmed = true } : OperationResult.Unconstrained,
+            Result = outcome == HistoryOutcome.Ok
+                ? new OperationResult { Affirmed = true }
+                : OperationResult.Unconstrained,
         });
     }
 

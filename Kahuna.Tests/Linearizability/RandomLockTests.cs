@@ -1,11 +1,13 @@
 using System.Diagnostics;
 using System.Globalization;
-using Kahuna.Client.Wire.Commands;
 using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>The checker of locks against the rules as they are said, thousands of small random histories; each way of spoiling a good one; and a long one.</summary>
+/// <summary>
+/// The checker of locks against the rules as they are said, thousands of small random histories; each way of spoiling a
+/// good one; and a long one.
+/// </summary>
 public sealed class RandomLockTests(ITestOutputHelper output)
 {
     private const int Histories = 10_000;
@@ -28,7 +30,8 @@ public sealed class RandomLockTests(ITestOutputHelper output)
         int holdings = 0;
         for (int seed = 0; seed < 1_000; seed++)
         {
-            (List<HistoryOperation> operations, List<HistoryOperation> writes) = new RandomLockHistory(seed, DrawShape(new Random(seed), 60)).Create();
+            (List<HistoryOperation> operations, List<HistoryOperation> writes) =
+                new RandomLockHistory(seed, DrawShape(new Random(seed), 60)).Create();
             HistoryVerdict verdict = LinearizabilityChecker.Check([.. operations, .. writes]);
             Assert.True(verdict.Verdict == Verdict.Linearizable, $"seed {seed}: {verdict.Findings()}");
             holdings += operations.Count(static operation => operation.Outcome == HistoryOutcome.Ok);
@@ -54,8 +57,10 @@ public sealed class RandomLockTests(ITestOutputHelper output)
 
             bool exclusion = random.Next(4) > 0;
             bool expected = PlainLock.IsKept(history.Holdings, history.Writes, exclusion);
-            bool actual = LockChecker.Check(Recorded.Lock, history.Holdings, history.Writes, exclusion).Verdict == Verdict.Linearizable;
-            Assert.True(expected == actual, $"seed {seed}: the rules say {expected}, the checker {actual}\n{history.Text()}");
+            bool actual = LockChecker.Check(Recorded.Lock, history.Holdings, history.Writes, exclusion).Verdict
+                == Verdict.Linearizable;
+            Assert.True(
+                expected == actual, $"seed {seed}: the rules say {expected}, the checker {actual}\n{history.Text()}");
             good += expected ? 1 : 0;
             bad += expected ? 0 : 1;
         }
@@ -71,20 +76,24 @@ public sealed class RandomLockTests(ITestOutputHelper output)
         for (int seed = 0; seed < 400; seed++)
         {
             Random random = new(seed);
-            (List<HistoryOperation> Holdings, List<HistoryOperation> Writes) made = new RandomLockHistory(seed, DrawShape(random, 60)).Create();
+            (List<HistoryOperation> Holdings, List<HistoryOperation> Writes) made =
+                new RandomLockHistory(seed, DrawShape(random, 60)).Create();
             for (int way = 0; way < s_ways.Length; way++)
             {
                 Spoilt history = Spoilt.Of(made);
                 if (s_ways[way].Spoil(random, history))
                 {
                     Verdict verdict = LockChecker.Check(Recorded.Lock, history.Holdings, history.Writes).Verdict;
-                    Assert.True(verdict == Verdict.NotLinearizable, $"seed {seed}, {s_ways[way].Name}: not found\n{history.Text()}");
+                    Assert.True(
+                        verdict == Verdict.NotLinearizable,
+                        $"seed {seed}, {s_ways[way].Name}: not found\n{history.Text()}");
                     found[way]++;
                 }
             }
         }
 
-        output.WriteLine($"Found: {string.Join(", ", s_ways.Zip(found, static (way, count) => $"{count} {way.Name}"))}");
+        output.WriteLine(
+            $"Found: {string.Join(", ", s_ways.Zip(found, static (way, count) => $"{count} {way.Name}"))}");
         Assert.All(found, static count => Assert.True(count > 50));
     }
 
@@ -94,13 +103,17 @@ public sealed class RandomLockTests(ITestOutputHelper output)
     [InlineData(0, 50)]
     public void Long_histories_are_fast(int sharedPercent, int permits)
     {
-        RandomLockHistory.Shape shape = new() { Holdings = 145_000, Callers = 100, SharedPercent = sharedPercent, Permits = permits };
+        RandomLockHistory.Shape shape =
+            new() { Holdings = 145_000, Callers = 100, SharedPercent = sharedPercent, Permits = permits };
         (List<HistoryOperation> operations, List<HistoryOperation> writes) = new RandomLockHistory(1, shape).Create();
         long begun = Stopwatch.GetTimestamp();
         KeyVerdict verdict = LockChecker.Check(Recorded.Lock, operations, writes);
         double seconds = Stopwatch.GetElapsedTime(begun).TotalSeconds;
         int grants = operations.Count(static operation => operation.Outcome == HistoryOutcome.Ok);
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"Checked: {grants:N0} holdings of one lock ({sharedPercent} % shared, {permits} permits) and {writes.Count:N0} writes in {seconds:0.00} s"));
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"Checked: {grants:N0} holdings of one lock ({sharedPercent} % shared, {permits} permits) and "
+                + $"{writes.Count:N0} writes in {seconds:0.00} s"));
         Assert.Equal(Verdict.Linearizable, verdict.Verdict);
         Assert.True(grants >= 100_000, $"{grants} holdings");
     }
@@ -118,7 +131,8 @@ public sealed class RandomLockTests(ITestOutputHelper output)
 
     private static bool SwapTokens(Random random, Spoilt history)
     {
-        if (!history.TryDrawPair(random, static (a, b) => IsBelieved(a) && IsBelieved(b) && !CanShare(a, b), out int one, out int other))
+        if (!history.TryDrawPair(
+            random, static (a, b) => IsBelieved(a) && IsBelieved(b) && !CanShare(a, b), out int one, out int other))
         {
             return false;
         }
@@ -132,7 +146,11 @@ public sealed class RandomLockTests(ITestOutputHelper output)
     /// <summary>Only shared ones can be told in another order than that of their tokens.</summary>
     private static bool CallLater(Random random, Spoilt history)
     {
-        if (!history.TryDrawPair(random, static (a, b) => a.Result.Token > b.Result.Token && a.ReturnNs < b.ReturnNs, out int one, out int other))
+        if (!history.TryDrawPair(
+            random,
+            static (a, b) => a.Result.Token > b.Result.Token && a.ReturnNs < b.ReturnNs,
+            out int one,
+            out int other))
         {
             return false;
         }
@@ -143,19 +161,35 @@ public sealed class RandomLockTests(ITestOutputHelper output)
 
     private static bool HoldLonger(Random random, Spoilt history)
     {
-        if (!history.TryDrawPair(random, static (a, b) => IsBelieved(b) && !CanShare(a, b) && a.ReturnNs <= b.ReturnNs, out int one, out int other))
+        if (!history.TryDrawPair(
+            random,
+            static (a, b) => IsBelieved(b) && !CanShare(a, b) && a.ReturnNs <= b.ReturnNs,
+            out int one,
+            out int other))
         {
             return false;
         }
 
         HistoryOperation early = history.Holdings[one];
-        history.Holdings[one] = early with { Result = early.Result with { UntilNs = random.Next(2) == 0 ? null : history.Holdings[other].ReturnNs + 1 } };
+        history.Holdings[one] = early with
+        {
+            Result = early.Result with { UntilNs = random.Next(2) == 0 ? null : history.Holdings[other].ReturnNs + 1 },
+        };
         return true;
     }
 
     private static bool TellEarlier(Random random, Spoilt history)
     {
-        if (!history.TryDrawPair(random, static (a, b) => IsBelieved(a) && IsBelieved(b) && !CanShare(a, b) && a.ReturnNs < b.ReturnNs && a.Result.UntilNs - 1 >= b.CallNs, out int one, out int other))
+        if (!history.TryDrawPair(
+            random,
+            static (a, b) =>
+                IsBelieved(a)
+                    && IsBelieved(b)
+                    && !CanShare(a, b)
+                    && a.ReturnNs < b.ReturnNs
+                    && a.Result.UntilNs - 1 >= b.CallNs,
+            out int one,
+            out int other))
         {
             return false;
         }
@@ -164,20 +198,31 @@ public sealed class RandomLockTests(ITestOutputHelper output)
         return true;
     }
 
-    /// <summary>As many as there are permits, and one more, at the moment at which one of them learns of its grant.</summary>
+    /// <summary>
+    /// As many as there are permits, and one more, at the moment at which one of them learns of its grant.
+    /// </summary>
     private static bool AddHolder(Random random, Spoilt history)
     {
-        List<HistoryOperation> holders = [.. history.Holdings.Where(static one => one.Outcome == HistoryOutcome.Ok && one.Arguments.Mode == LockMode.Permit && IsBelieved(one))];
+        List<HistoryOperation> holders =
+        [
+            .. history.Holdings.Where(static one =>
+                one.Outcome == HistoryOutcome.Ok && one.Arguments.Mode == LockMode.Permit && IsBelieved(one)),
+        ];
         if (holders.Count == 0)
         {
             return false;
         }
 
         HistoryOperation told = holders[random.Next(holders.Count)];
-        int held = holders.Count(one => one.ReturnNs <= told.ReturnNs && (one.Result.UntilNs ?? long.MaxValue) > told.ReturnNs);
+        int held = holders.Count(
+            one => one.ReturnNs <= told.ReturnNs && (one.Result.UntilNs ?? long.MaxValue) > told.ReturnNs);
         for (long more = told.Arguments.Permits - held; more >= 0; more--)
         {
-            history.Holdings.Add(told with { CallNs = 0, Result = told.Result with { Token = 1_000_000 + more, UntilNs = told.ReturnNs + 1 } });
+            history.Holdings.Add(told with
+            {
+                CallNs = 0,
+                Result = told.Result with { Token = 1_000_000 + more, UntilNs = told.ReturnNs + 1 },
+            });
         }
 
         return true;
@@ -185,7 +230,12 @@ public sealed class RandomLockTests(ITestOutputHelper output)
 
     private static bool WriteLate(Random random, Spoilt history)
     {
-        if (history.Writes.Count == 0 || !history.TryDrawPair(random, static (a, b) => a.Arguments.Mode == LockMode.Exclusive && a.Result.Token > b.Result.Token, out int one, out int other))
+        if (history.Writes.Count == 0
+            || !history.TryDrawPair(
+                random,
+                static (a, b) => a.Arguments.Mode == LockMode.Exclusive && a.Result.Token > b.Result.Token,
+                out int one,
+                out int other))
         {
             return false;
         }
@@ -198,14 +248,19 @@ public sealed class RandomLockTests(ITestOutputHelper output)
             CallNs = callNs,
             ReturnNs = callNs + 1,
             Outcome = HistoryOutcome.Ok,
-            Arguments = write.Arguments with { Fence = new LockFence(Recorded.Lock, history.Holdings[other].Result.Token!.Value) },
+            Arguments = write.Arguments with
+            {
+                Fence = new LockFence(Recorded.Lock, history.Holdings[other].Result.Token!.Value),
+            },
         };
         return true;
     }
 
-    private static bool IsBelieved(HistoryOperation holding) => (holding.Result.UntilNs ?? long.MaxValue) > holding.ReturnNs;
+    private static bool IsBelieved(HistoryOperation holding) =>
+        (holding.Result.UntilNs ?? long.MaxValue) > holding.ReturnNs;
 
-    private static bool CanShare(HistoryOperation one, HistoryOperation other) => one.Arguments.Mode == other.Arguments.Mode && one.Arguments.Mode != LockMode.Exclusive;
+    private static bool CanShare(HistoryOperation one, HistoryOperation other) =>
+        one.Arguments.Mode == other.Arguments.Mode && one.Arguments.Mode != LockMode.Exclusive;
 
     private static RandomLockHistory.Shape DrawShape(Random random, int holdings) => new()
     {

@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>One operation as the search reads it: values are numbers, times are bounds. Owned by one search; not changed after it was made.</summary>
+/// <summary>
+/// One operation as the search reads it: values are numbers, times are bounds. Owned by one search; not changed after
+/// it was made.
+/// </summary>
 internal sealed class RegisterOperation
 {
     /// <summary>An expectation that is not there.</summary>
@@ -59,8 +62,8 @@ internal sealed class RegisterOperation
     public bool Overwrites => Kind == OperationKind.Set && !HasCondition;
 
     /// <summary>
-    /// The key's revision just before the operation took effect was no higher than this: what the answer says of a counter
-    /// that only grows.
+    /// The key's revision just before the operation took effect was no higher than this: what the answer says of a
+    /// counter that only grows.
     /// </summary>
     public long RevisionBeforeMax()
     {
@@ -73,7 +76,8 @@ internal sealed class RegisterOperation
         long max = ExpectedRevision == Anything ? long.MaxValue
             : Affirmed == true && countsUp ? ExpectedRevision - 1
 
-            // A refusal for lack of a key answers 0, whatever the key's revision is, and so does a read of a key that was forgotten.
+            // A refusal for lack of a key answers 0, whatever the key's revision is, and so does a read of a key that
+            // was forgotten.
             : ExpectedRevision == 0 ? long.MaxValue
             : ExpectedRevision;
         return Affirmed == true && OnlyIfRevision != Anything ? Math.Min(max, OnlyIfRevision) : max;

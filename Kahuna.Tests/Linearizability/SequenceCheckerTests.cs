@@ -43,21 +43,34 @@ public sealed class SequenceCheckerTests
 
     [Fact]
     public void The_first_value_is_checked_where_it_is_known() =>
-        Assert.Equal(Verdict.NotLinearizable, SequenceChecker.Check("s", [Read("2-2 0..10", 0)], firstValue: 1).Verdict);
+        Assert.Equal(
+            Verdict.NotLinearizable, SequenceChecker.Check("s", [Read("2-2 0..10", 0)], firstValue: 1).Verdict);
 
     [Fact]
     public void A_name_is_a_key_or_a_sequence()
     {
-        HistoryOperation get = new() { Process = 9, Key = "s", Kind = OperationKind.Get, CallNs = 100, ReturnNs = 200, Outcome = HistoryOutcome.Ok };
+        HistoryOperation get =
+            new()
+            {
+                Process = 9,
+                Key = "s",
+                Kind = OperationKind.Get,
+                CallNs = 100,
+                ReturnNs = 200,
+                Outcome = HistoryOutcome.Ok,
+            };
         Assert.Throws<HistoryException>(() => LinearizabilityChecker.Check([Read("1-1 0..10", 0), get]));
-        Assert.Throws<HistoryException>(() => LinearizabilityChecker.Check([Read("1-1 0..10", 0) with { Arguments = new OperationArguments() }]));
+        Assert.Throws<HistoryException>(
+            () => LinearizabilityChecker.Check([Read("1-1 0..10", 0) with { Arguments = new OperationArguments() }]));
     }
 
     private static HistoryOperation Read(string text, int process)
     {
         string[] parts = text.Split(' ');
         long[] times = [.. parts[1].Split("..").Select(time => long.Parse(time, CultureInfo.InvariantCulture))];
-        long[] values = parts[0][0] is '?' or 'x' ? [] : [.. parts[0].Split('-').Select(value => long.Parse(value, CultureInfo.InvariantCulture))];
+        long[] values = parts[0][0] is '?' or 'x'
+            ? []
+            : [.. parts[0].Split('-').Select(value => long.Parse(value, CultureInfo.InvariantCulture))];
         return new HistoryOperation
         {
             Process = process,
@@ -65,14 +78,24 @@ public sealed class SequenceCheckerTests
             Kind = OperationKind.Next,
             Arguments = new OperationArguments
             {
-                Count = values.Length > 0 ? values[1] - values[0] + 1 : long.Parse(parts[0].AsSpan(1), CultureInfo.InvariantCulture),
+                Count = values.Length > 0
+                    ? values[1] - values[0] + 1
+                    : long.Parse(parts[0].AsSpan(1), CultureInfo.InvariantCulture),
                 IdempotencyKey = parts.Contains("key") ? "key" : null,
                 IsFast = parts.Contains("fast"),
             },
             CallNs = times[0],
             ReturnNs = times[1],
-            Outcome = parts[0][0] switch { '?' => HistoryOutcome.Unknown, 'x' => HistoryOutcome.Fail, _ => HistoryOutcome.Ok },
-            Result = values.Length > 0 ? new OperationResult { Affirmed = true, First = values[0], Last = values[1] } : OperationResult.Unconstrained,
+            Outcome =
+                parts[0][0] switch
+                {
+                    '?' => HistoryOutcome.Unknown,
+                    'x' => HistoryOutcome.Fail,
+                    _ => HistoryOutcome.Ok,
+                },
+            Result = values.Length > 0
+                ? new OperationResult { Affirmed = true, First = values[0], Last = values[1] }
+                : OperationResult.Unconstrained,
         };
     }
 }

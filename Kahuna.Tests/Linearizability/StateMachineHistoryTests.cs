@@ -1,14 +1,20 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Tests.State;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>The checker's rules are those of the state machine: what that answers is linearizable, and any other answer is not.</summary>
+/// <summary>
+/// The checker's rules are those of the state machine: what that answers is linearizable, and any other answer is not.
+/// </summary>
 public sealed class StateMachineHistoryTests
 {
-    /// <summary>Operations come at even times and times to live are odd, so that no operation falls on the very moment of an expiry.</summary>
-    private static readonly CheckerOptions s_exact = new() { TtlSlack = TimeSpan.Zero, TtlLatenessMax = TimeSpan.Zero, ExplainTimeMax = TimeSpan.Zero };
+    /// <summary>
+    /// Operations come at even times and times to live are odd, so that no operation falls on the very moment of an
+    /// expiry.
+    /// </summary>
+    private static readonly CheckerOptions s_exact =
+        new() { TtlSlack = TimeSpan.Zero, TtlLatenessMax = TimeSpan.Zero, ExplainTimeMax = TimeSpan.Zero };
 
     [Fact]
     public void What_the_state_machine_answers_is_linearizable()
@@ -21,7 +27,14 @@ public sealed class StateMachineHistoryTests
         }
 
         Assert.Equal(
-            [OutcomeStatus.Applied, OutcomeStatus.Found, OutcomeStatus.NotFound, OutcomeStatus.ConditionFailed, OutcomeStatus.NotAnInteger, OutcomeStatus.Overflow],
+            [
+                OutcomeStatus.Applied,
+                OutcomeStatus.Found,
+                OutcomeStatus.NotFound,
+                OutcomeStatus.ConditionFailed,
+                OutcomeStatus.NotAnInteger,
+                OutcomeStatus.Overflow,
+            ],
             seen.Order());
     }
 
@@ -32,7 +45,8 @@ public sealed class StateMachineHistoryTests
         {
             List<HistoryOperation> history = Record(seed, 60, []);
 
-            // The last one may tell any higher revision if it makes a key: nothing comes after it that would know better.
+            // The last one may tell any higher revision if it makes a key: nothing comes after it that would know
+            // better.
             for (int at = 0; at < history.Count - 1; at++)
             {
                 HistoryOperation operation = history[at];
@@ -40,7 +54,9 @@ public sealed class StateMachineHistoryTests
                 {
                     List<HistoryOperation> changed = [.. history];
                     changed[at] = operation with { Result = wrong };
-                    Assert.True(LinearizabilityChecker.Check(changed, s_exact).Verdict == Verdict.NotLinearizable, $"seed {seed}, operation {at}: {operation.Kind} may have been answered with {wrong}");
+                    Assert.True(
+                        LinearizabilityChecker.Check(changed, s_exact).Verdict == Verdict.NotLinearizable,
+                        $"seed {seed}, operation {at}: {operation.Kind} may have been answered with {wrong}");
                 }
             }
         }
@@ -62,7 +78,9 @@ public sealed class StateMachineHistoryTests
         }
     }
 
-    /// <summary>One operation after the other, each at its own moment of cluster time, which is the time of the history.</summary>
+    /// <summary>
+    /// One operation after the other, each at its own moment of cluster time, which is the time of the history.
+    /// </summary>
     private static List<HistoryOperation> Record(int seed, int count, HashSet<OutcomeStatus> seen)
     {
         Random random = new(seed);
@@ -85,10 +103,17 @@ public sealed class StateMachineHistoryTests
         CommandFlags Sometimes(CommandFlags flag) => random.Next(5) == 0 ? flag : CommandFlags.None;
         TestCommand command = random.Next(10) switch
         {
-            < 3 => new TestCommand(CommandKind.Set, Recorded.Key, DrawValue(random)) { Flags = Sometimes(CommandFlags.Ttl) | Sometimes(CommandFlags.Ttl) },
+            < 3 => new TestCommand(CommandKind.Set, Recorded.Key, DrawValue(random))
+            {
+                Flags = Sometimes(CommandFlags.Ttl) | Sometimes(CommandFlags.Ttl),
+            },
             3 => new TestCommand(CommandKind.Delete, Recorded.Key),
             4 => new TestCommand(CommandKind.Extend, Recorded.Key) { Flags = CommandFlags.Ttl },
-            < 7 => new TestCommand(CommandKind.Increment, Recorded.Key) { Flags = CommandFlags.Number, Number = random.Next(6) == 0 ? long.MaxValue : random.Next(-3, 4) },
+            < 7 => new TestCommand(CommandKind.Increment, Recorded.Key)
+            {
+                Flags = CommandFlags.Number,
+                Number = random.Next(6) == 0 ? long.MaxValue : random.Next(-3, 4),
+            },
             7 => new TestCommand(CommandKind.Exists, Recorded.Key),
             _ => new TestCommand(CommandKind.Get, Recorded.Key),
         };
@@ -101,7 +126,13 @@ public sealed class StateMachineHistoryTests
         return command with
         {
             TtlMs = command.Kind == CommandKind.Extend && random.Next(4) == 0 ? 0 : (2 * random.Next(20)) + 1,
-            Flags = command.Flags | (absent ? CommandFlags.IfAbsent : Sometimes(CommandFlags.IfPresent) | Sometimes(CommandFlags.IfValue) | Sometimes(CommandFlags.IfRevision)),
+            Flags = command.Flags
+                | (
+                    absent
+                        ? CommandFlags.IfAbsent
+                        : Sometimes(CommandFlags.IfPresent)
+                            | Sometimes(CommandFlags.IfValue)
+                            | Sometimes(CommandFlags.IfRevision)),
             Compared = random.Next(3) == 0 || current.IsNull ? null : current.Value ?? "a",
             ComparedRevision = Math.Max(1, current.Revision - random.Next(2)),
         };
@@ -122,7 +153,15 @@ public sealed class StateMachineHistoryTests
         OperationResult result = new() { Affirmed = affirmed, Revision = answer.Revision };
         if (affirmed && command.Kind is CommandKind.Get or CommandKind.Increment && affirmed)
         {
-            result = result with { HasValue = true, Value = command.Kind == CommandKind.Increment ? answer.Number.ToString() : answer.IsNull ? null : answer.Value };
+            result = result with
+            {
+                HasValue = true,
+                Value = command.Kind == CommandKind.Increment
+                    ? answer.Number.ToString()
+                    : answer.IsNull
+                    ? null
+                    : answer.Value,
+            };
         }
 
         return new HistoryOperation

@@ -1,8 +1,9 @@
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// A hash table of sets with a state, with open addressing. The first words of two sets must be equal to be the same entry; of the
-/// others it is enough that those of the entry are contained in those that are looked for. Owned by one search.
+/// A hash table of sets with a state, with open addressing. The first words of two sets must be equal to be the same
+/// entry; of the others it is enough that those of the entry are contained in those that are looked for. Owned by one
+/// search.
 /// </summary>
 /// <param name="equalWords">Words that must be equal.</param>
 /// <param name="words">All words of a set.</param>

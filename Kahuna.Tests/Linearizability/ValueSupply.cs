@@ -1,9 +1,9 @@
 namespace Kahuna.Tests.Linearizability;
 
 /// <summary>
-/// For each value how many answers that saw it are still to be explained, and how many operations that can write it are left.
-/// When a value is replaced, has not been seen by all, and nobody is left to write it again, the search is at a dead end long
-/// before it gets to the answer in question. Owned by one search.
+/// For each value how many answers that saw it are still to be explained, and how many operations that can write it are
+/// left. When a value is replaced, has not been seen by all, and nobody is left to write it again, the search is at a
+/// dead end long before it gets to the answer in question. Owned by one search.
 /// </summary>
 internal sealed class ValueSupply
 {
@@ -40,11 +40,17 @@ internal sealed class ValueSupply
     public void PutBack(RegisterOperation operation) => Count(operation, 1);
 
     /// <summary>When this value is replaced, it will be missed.</summary>
-    public bool IsMissed(int value) => (uint)value < (uint)_sightings.Length && _sightings[value] > 0 && _writers[value] == 0;
+    public bool IsMissed(int value) =>
+        (uint)value < (uint)_sightings.Length && _sightings[value] > 0 && _writers[value] == 0;
 
     /// <summary>The state with its value forgotten if nothing that is left can tell it from others.</summary>
     public RegisterState Told(RegisterState state) =>
-        state.Exists && state.Value < _sightings.Length && _sightings[state.Value] == 0 && _comparisons[state.Value] == 0 ? state with { Value = _anonymous } : state;
+        state.Exists
+            && state.Value < _sightings.Length
+            && _sightings[state.Value] == 0
+            && _comparisons[state.Value] == 0
+            ? state with { Value = _anonymous }
+            : state;
 
     private void Count(RegisterOperation operation, int by)
     {

@@ -2,7 +2,9 @@ using System.Globalization;
 
 namespace Kahuna.Tests.Linearizability;
 
-/// <summary>Numbers for the values of one key, so that states are small and compare fast. Owned by one search.</summary>
+/// <summary>
+/// Numbers for the values of one key, so that states are small and compare fast. Owned by one search.
+/// </summary>
 internal sealed class ValueTable
 {
     /// <summary>No key, so no value.</summary>
@@ -15,7 +17,9 @@ internal sealed class ValueTable
 
     public int Count => _integers.Count;
 
-    /// <summary>True for an integer as an increment reads it: decimal, in the shortest form, 64 bits. The null value is none.</summary>
+    /// <summary>
+    /// True for an integer as an increment reads it: decimal, in the shortest form, 64 bits. The null value is none.
+    /// </summary>
     public static bool IsInteger(string? text, out long integer)
     {
         integer = 0;

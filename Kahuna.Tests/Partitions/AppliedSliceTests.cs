@@ -1,12 +1,16 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>A large backlog of committed entries is applied in slices, one a turn, between which a loop takes in ticks and messages.</summary>
+/// <summary>
+/// A large backlog of committed entries is applied in slices, one a turn, between which a loop takes in ticks and
+/// messages.
+/// </summary>
 public sealed class AppliedSliceTests
 {
     private const int ApplyBytesMax = 2_000;
@@ -18,7 +22,7 @@ public sealed class AppliedSliceTests
     public void A_turn_applies_a_bounded_number_of_bytes()
     {
         ModelCluster cluster = Backlog(nodes: 1, out NodeId leader, out ModelSink sink);
-        Partition partition = cluster[leader.Value].Loops!.Partition(0);
+        Group partition = cluster[leader.Value].Loops!.Group(0);
         int slices = 0;
         while (partition.Applied < partition.Core.LastIndex)
         {
@@ -38,11 +42,12 @@ public sealed class AppliedSliceTests
     public void Heartbeats_leave_while_a_backlog_is_applied()
     {
         ModelCluster cluster = Backlog(nodes: 2, out NodeId leader, out _);
-        Partition partition = cluster[leader.Value].Loops!.Partition(0);
+        Group partition = cluster[leader.Value].Loops!.Group(0);
         int turns = 0;
         for (; partition.Applied < partition.Core.LastIndex; turns++)
         {
-            // A tick every second turn: the other node answers nothing meanwhile, and must not be missed for an election timeout.
+            // A tick every second turn: the other node answers nothing meanwhile, and must not be missed for an
+            // election timeout.
             if (turns % 2 == 0)
             {
                 cluster[leader.Value].Loops!.Loops[0].PostTick();
@@ -72,7 +77,7 @@ public sealed class AppliedSliceTests
     public void A_read_waits_until_the_backlog_before_it_is_applied()
     {
         ModelCluster cluster = Backlog(nodes: 1, out NodeId leader, out _);
-        Partition partition = cluster[leader.Value].Loops!.Partition(0);
+        Group partition = cluster[leader.Value].Loops!.Group(0);
         cluster.Step();
         LogIndex committed = partition.Core.CommitIndex;
         Assert.True(partition.Applied < committed);
@@ -98,16 +103,24 @@ public sealed class AppliedSliceTests
         cluster.Settle();
         cluster.Cut.Clear();
         cluster.Tick(10);
-        Assert.Equal(cluster[leader.Value].Loops!.Partition(0).State.Digest, cluster[follower.Value].Loops!.Partition(0).State.Digest);
-        Assert.Equal(cluster[leader.Value].Loops!.Partition(0).Applied, cluster[follower.Value].Loops!.Partition(0).Applied);
+        Assert.Equal(
+            cluster[leader.Value].Loops!.Group(0).State.Digest, cluster[follower.Value].Loops!.Group(0).State.Digest);
+        Assert.Equal(cluster[leader.Value].Loops!.Group(0).Applied, cluster[follower.Value].Loops!.Group(0).Applied);
     }
 
-    private static LoopOptions Small(LoopOptions options) => options with { HeartbeatTicks = HeartbeatTicks, EntryBytesMax = 500, RaftLimits = new RaftLimits { ApplyBytesMax = ApplyBytesMax } };
+    private static LoopOptions Small(LoopOptions options) => options with
+    {
+        HeartbeatTicks = HeartbeatTicks,
+        EntryBytesMax = 500,
+        RaftLimits = new RaftLimits { ApplyBytesMax = ApplyBytesMax },
+    };
 
     private static (CommandKind Kind, string Key, string Value)[] Commands() =>
         [.. Enumerable.Range(0, Writes).Select(static i => (CommandKind.Set, $"k{i}", s_value))];
 
-    /// <summary>A leader that will find in its next turn that many entries are committed: only its own log was late.</summary>
+    /// <summary>
+    /// A leader that will find in its next turn that many entries are committed: only its own log was late.
+    /// </summary>
     private static ModelCluster Backlog(int nodes, out NodeId leader, out ModelSink sink)
     {
         ModelCluster cluster = new(nodes, configure: Small);
@@ -122,7 +135,7 @@ public sealed class AppliedSliceTests
         return cluster;
     }
 
-    private static long BytesBetween(Partition partition, LogIndex before, LogIndex last)
+    private static long BytesBetween(Group partition, LogIndex before, LogIndex last)
     {
         long bytes = 0;
         for (LogIndex index = before.Next(); index <= last; index = index.Next())

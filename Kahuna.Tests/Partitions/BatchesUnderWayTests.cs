@@ -1,11 +1,14 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>Under load there is never a moment in which no batch is on its way to the disk: whoever waits for something on it waits for that batch's number.</summary>
+/// <summary>
+/// Under load there is never a moment in which no batch is on its way to the disk: whoever waits for something on it
+/// waits for that batch's number.
+/// </summary>
 public sealed class BatchesUnderWayTests
 {
     [Fact]
@@ -17,7 +20,7 @@ public sealed class BatchesUnderWayTests
         cluster.Crash(rebuilt);
         cluster[rebuilt.Value].Log.Behind = 1;
         cluster.Start(rebuilt, VotingRight.Rejoining);
-        Load(cluster, 1, 0, ticks: 200, () => cluster[rebuilt.Value].Loops!.Partition(0).CanRejoin);
+        Load(cluster, 1, 0, ticks: 200, () => cluster[rebuilt.Value].Loops!.Group(0).CanRejoin);
     }
 
     [Fact]
@@ -30,7 +33,7 @@ public sealed class BatchesUnderWayTests
         NodeId away = cluster.Ids.First(id => id != leader);
         cluster.Crash(away);
         Load(cluster, 2, 1, ticks: 600, until: null);
-        Assert.True(cluster[leader.Value].Loops!.Partition(1).Figures.Stored.Value > 0);
+        Assert.True(cluster[leader.Value].Loops!.Group(1).Metrics.Stored.Value > 0);
         foreach (NodeId id in cluster.Ids)
         {
             cluster[id.Value].Log.Cut();
@@ -38,7 +41,8 @@ public sealed class BatchesUnderWayTests
 
         cluster[away.Value].Log.Behind = 1;
         cluster.Start(away);
-        Load(cluster, 2, 0, ticks: 400, () => cluster[away.Value].Lines.Exists(static line => line.Contains("is installed", StringComparison.Ordinal)));
+        Load(cluster, 2, 0, ticks: 400, () =>
+            cluster[away.Value].Lines.Exists(static line => line.Contains("is installed", StringComparison.Ordinal)));
     }
 
     [Theory]
@@ -58,18 +62,21 @@ public sealed class BatchesUnderWayTests
         for (int i = 0; i < 2; i++)
         {
             // The others commit ahead of its disk: at no moment is everything that it has applied on its disk.
-            Load(cluster, 1, 0, ticks: 600, () => cluster[slow.Value].Loops!.Partition(0).Figures.Stored > stored);
-            stored = cluster[slow.Value].Loops!.Partition(0).Figures.Stored;
+            Load(cluster, 1, 0, ticks: 600, () => cluster[slow.Value].Loops!.Group(0).Metrics.Stored > stored);
+            stored = cluster[slow.Value].Loops!.Group(0).Metrics.Stored;
         }
 
         Assert.Equal(leader, cluster.LeaderOf());
-        Assert.True(cluster[slow.Value].Loops!.Partition(0) is var partition && partition.Applied > partition.Core.DurableIndex);
+        Assert.True(
+            cluster[slow.Value].Loops!.Group(0) is var partition && partition.Applied > partition.Core.DurableIndex);
     }
 
     /// <summary>Writes to a partition in every tick until something holds.</summary>
     private static void Load(ModelCluster cluster, int partitions, int partition, int ticks, Func<bool>? until)
     {
-        string key = Enumerable.Range(0, 100).Select(static i => $"{i}/key").First(key => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(key), partitions) == partition);
+        string key = Enumerable.Range(0, 100)
+            .Select(static i => $"{i}/key")
+            .First(key => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(key), partitions) == partition);
         for (int i = 0; i < ticks; i++)
         {
             for (int j = 0; j < 4; j++)

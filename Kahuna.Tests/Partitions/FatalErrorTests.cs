@@ -1,20 +1,24 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.Hosting;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.Storage.States;
+using Kahuna.Server.Storage.Checkpoints;
 using Kahuna.Tests.Storage;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>An exception that nobody expected ends the process, on whichever thread a turn was lent; nothing goes on after it.</summary>
+/// <summary>
+/// An exception that nobody expected ends the process, on whichever thread a turn was lent; nothing goes on after it.
+/// </summary>
 public sealed class FatalErrorTests
 {
     private readonly RecordedErrors _ends = new();
 
-    public static TheoryData<Exception> Errors => [new OutOfMemoryException("planned"), new InvalidOperationException("planned")];
+    public static TheoryData<Exception> Errors =>
+        [new OutOfMemoryException("planned"), new InvalidOperationException("planned")];
 
     [Theory]
     [MemberData(nameof(Errors))]
@@ -82,8 +86,9 @@ public sealed class FatalErrorTests
     public void A_scheduler_that_has_no_thread()
     {
         ModelCluster cluster = Elected(1);
-        LoopTurns turns = new(cluster[1].Loops!.Loops[0], static () => { }, new ThrowingScheduler(), _ends);
-        turns.Signal(mayRunHere: false);
+        LoopPorts ports = cluster[1].Ports! with { Scheduler = new ThrowingScheduler(), FatalErrors = _ends };
+        LoopTurns turns = new(cluster[1].Loops!.Loops[0], static () => { }, ports);
+        turns.Signal(mayRunInline: false);
         Assert.IsType<OutOfMemoryException>(Assert.Single(_ends.Raised).Error);
     }
 
@@ -91,7 +96,8 @@ public sealed class FatalErrorTests
     public async Task A_sink_that_throws_on_a_thread_of_the_shipped_log()
     {
         using TemporaryDirectory directory = new();
-        await using Server.Storage.ThreadedLog log = Server.Storage.ThreadedLog.Open(directory.Path, new Server.Storage.SegmentedLogOptions(), _ends);
+        await using Server.Storage.ThreadedLog log = Server.Storage.ThreadedLog.Open(
+            directory.Path, new Server.Storage.SegmentedLogOptions(), _ends);
         ILogWriter writer = log.OpenWriter(new ThrowingLogSink());
         writer.Save(new GroupId(1), new HardState(new Term(1), NodeId.None, default));
         writer.Submit();
@@ -103,11 +109,16 @@ public sealed class FatalErrorTests
     public async Task A_report_that_throws_on_the_state_thread()
     {
         ModelCluster cluster = new(1);
-        StateKeeper keeper = new(
-            new StateKeeperOptions { Self = new NodeId(1), FirstTransfer = 1 },
-            new KeeperPorts(new FileStateStore(new ModelDisk(), "/other"), cluster[1].Log, new NoTransport(), TimeProvider.System, static _ => { }),
+        CheckpointService keeper = new(
+            new CheckpointOptions { Self = new NodeId(1), FirstTransfer = 1 },
+            new CheckpointPorts(
+                new FileStateStore(new ModelDisk(), "/other"),
+                cluster[1].Log,
+                new NoTransport(),
+                TimeProvider.System,
+                static _ => { }),
             static error => throw error);
-        using StateThread thread = new(keeper, _ends);
+        using CheckpointThread thread = new(keeper, _ends);
         keeper.Attach(new ThrowingLoops(), thread.Wake);
         thread.Start();
         keeper.Post(new FlushDue(new GroupId(1)));
@@ -118,7 +129,12 @@ public sealed class FatalErrorTests
     private static byte[] Command(CommandKind kind, string key)
     {
         ByteBuffer buffer = ByteBuffer.Rent();
-        new Command { Kind = kind, Durability = CommandDurability.Persistent, Key = System.Text.Encoding.UTF8.GetBytes(key) }.Write(buffer);
+        new Command
+        {
+            Kind = kind,
+            Durability = Durability.Persistent,
+            Key = System.Text.Encoding.UTF8.GetBytes(key),
+        }.Write(buffer);
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
         return bytes;
@@ -145,7 +161,7 @@ public sealed class FatalErrorTests
 
     private sealed class ThrowingScheduler : ITurnScheduler
     {
-        public void Schedule(PartitionLoop loop, bool mayRunHere) => throw new OutOfMemoryException("planned");
+        public void Schedule(ITurns loop, bool mayRunInline) => throw new OutOfMemoryException("planned");
     }
 
     private sealed class ThrowingLogSink : ILogSink
@@ -157,9 +173,9 @@ public sealed class FatalErrorTests
         public void Failed(Exception error) => throw error;
     }
 
-    private sealed class ThrowingLoops : IStateLoops
+    private sealed class ThrowingLoops : ICheckpointLoops
     {
-        public bool Post(StateCall call) => throw new OutOfMemoryException("planned");
+        public bool Post(CheckpointRequest call) => throw new OutOfMemoryException("planned");
     }
 
     private sealed class NoTransport : IPeerTransport

@@ -1,8 +1,8 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -41,7 +41,7 @@ public sealed class HandoverTests
         ModelSink read = cluster.Send(leader, CommandKind.Get, "k399", 0);
         cluster.Settle();
         Assert.Equal(OutcomeStatus.NotFound, read.Replies[0].Status);
-        Assert.Equal(0, cluster[leader.Value].Loops!.Partition(0).State.Counts.Keys);
+        Assert.Equal(0, cluster[leader.Value].Loops!.Group(0).State.Counts.Keys);
     }
 
     [Fact]
@@ -56,7 +56,7 @@ public sealed class HandoverTests
         for (int i = 0; i < 200; i++)
         {
             cluster.Tick();
-            led += cluster[1].Loops!.Partition(0).IsLeader ? 1 : 0;
+            led += cluster[1].Loops!.Group(0).IsLeader ? 1 : 0;
         }
 
         Assert.InRange(led, 0, 10);
@@ -109,7 +109,7 @@ public sealed class HandoverTests
         ModelSink other = cluster.Send(leader, CommandKind.Set, "k", 0);
         cluster.Settle();
         int ticks = 0;
-        while (cluster[leader.Value].Loops!.Partition(0).IsLeader)
+        while (cluster[leader.Value].Loops!.Group(0).IsLeader)
         {
             Assert.Empty(numbered.Replies);
             cluster.Tick();
@@ -137,7 +137,7 @@ public sealed class HandoverTests
         ModelSink numbered = cluster.Send(leader, Numbered());
         ModelSink other = cluster.Send(leader, CommandKind.Set, "k", 0);
         cluster.Settle();
-        while (cluster[leader.Value].Loops!.Partition(0).IsLeader)
+        while (cluster[leader.Value].Loops!.Group(0).IsLeader)
         {
             cluster.Tick();
         }
@@ -195,7 +195,7 @@ public sealed class HandoverTests
         for (int i = 0; i < 190; i++)
         {
             cluster.Tick();
-            led += cluster[preferred.Value].Loops!.Partition(0).IsLeader ? 1 : 0;
+            led += cluster[preferred.Value].Loops!.Group(0).IsLeader ? 1 : 0;
         }
 
         Assert.Equal(0, led);
@@ -204,7 +204,16 @@ public sealed class HandoverTests
 
     private static byte[] Numbered()
     {
-        Command command = new() { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Flags = CommandFlags.Session | CommandFlags.Opening, SessionId = 7, Sequence = 1, Key = "n"u8, Value = "v"u8 };
+        Command command = new()
+        {
+            Kind = CommandKind.Set,
+            Durability = Durability.Persistent,
+            Flags = CommandFlags.Session | CommandFlags.Opening,
+            SessionId = 7,
+            Sequence = 1,
+            Key = "n"u8,
+            Value = "v"u8,
+        };
         ByteBuffer buffer = ByteBuffer.Rent();
         command.Write(buffer);
         byte[] bytes = buffer.Written.ToArray();
@@ -219,7 +228,9 @@ public sealed class HandoverTests
         return read.Replies[0].Status;
     }
 
-    /// <summary>Five nodes whose preferred leader has come back without its directory: it follows, and does not vote.</summary>
+    /// <summary>
+    /// Five nodes whose preferred leader has come back without its directory: it follows, and does not vote.
+    /// </summary>
     private static ModelCluster Rejoining()
     {
         ModelCluster cluster = new(5);

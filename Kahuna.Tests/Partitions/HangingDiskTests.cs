@@ -1,11 +1,13 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>A disk that does not finish and does not fail: its node leads nothing and seeks nothing until it moves again.</summary>
+/// <summary>
+/// A disk that does not finish and does not fail: its node leads nothing and seeks nothing until it moves again.
+/// </summary>
 public sealed class HangingDiskTests
 {
     private const int ElectionTicks = 16;
@@ -30,9 +32,10 @@ public sealed class HangingDiskTests
         Assert.False(next.IsNone);
         Assert.NotEqual(hung, next);
         Assert.Equal(OutcomeStatus.Applied, Write(next));
-        Assert.True(Partition(hung).Figures.IsStalled);
-        Assert.False(Partition(next).Figures.IsStalled);
-        Assert.Contains(_cluster[hung.Value].Lines, line => line.Contains("has not finished a write", StringComparison.Ordinal));
+        Assert.True(Partition(hung).Metrics.IsStalled);
+        Assert.False(Partition(next).Metrics.IsStalled);
+        Assert.Contains(
+            _cluster[hung.Value].Lines, line => line.Contains("has not finished a write", StringComparison.Ordinal));
 
         // It is preferred, and is not asked again while it hangs.
         ulong term = Partition(next).Core.Term.Value;
@@ -54,7 +57,7 @@ public sealed class HangingDiskTests
         _cluster.Tick(2 * ElectionTicks);
         _cluster.Hung.Remove(hung);
         _cluster.Tick(10 * ElectionTicks);
-        Assert.False(Partition(hung).Figures.IsStalled);
+        Assert.False(Partition(hung).Metrics.IsStalled);
         Assert.NotEqual(hung, _cluster.LeaderOf());
         _cluster.Tick(30 * ElectionTicks);
         Assert.Equal(hung, _cluster.LeaderOf());
@@ -130,12 +133,13 @@ public sealed class HangingDiskTests
         Assert.False(_cluster.LeaderOf().IsNone);
 
         // It is told once: the disk is slow all the time.
-        Assert.Single(_cluster[slow.Value].Lines, static line => line.Contains("has not finished a write", StringComparison.Ordinal));
-        Assert.True(Partition(slow).Figures.IsStalled);
+        Assert.Single(_cluster[slow.Value].Lines, static line =>
+            line.Contains("has not finished a write", StringComparison.Ordinal));
+        Assert.True(Partition(slow).Metrics.IsStalled);
         _cluster[slow.Value].Log.Behind = 0;
         _cluster.Hung.Clear();
         _cluster.Tick(2);
-        Assert.False(Partition(slow).Figures.IsStalled);
+        Assert.False(Partition(slow).Metrics.IsStalled);
     }
 
     [Fact]
@@ -151,7 +155,7 @@ public sealed class HangingDiskTests
         Assert.Equal((OutcomeStatus.NotLeader, (long)next.Value), (sink.Replies[0].Status, sink.Replies[0].Number));
     }
 
-    private Partition Partition(NodeId node) => _cluster[node.Value].Loops!.Partition(0);
+    private Group Partition(NodeId node) => _cluster[node.Value].Loops!.Group(0);
 
     private OutcomeStatus? Write(NodeId node)
     {

@@ -1,14 +1,17 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>A follower that is being restored finds the log behind the state that it got, and one that is too slow for that does not fill the log.</summary>
+/// <summary>
+/// A follower that is being restored finds the log behind the state that it got, and one that is too slow for that does
+/// not fill the log.
+/// </summary>
 public sealed class HeldLogTests
 {
     private int _written;
@@ -28,13 +31,14 @@ public sealed class HeldLogTests
         isSlow = false;
         cluster.Tick(200);
         Assert.Equal(1, Restored(cluster, away));
-        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Partition(0).Applied).Distinct());
+        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Group(0).Applied).Distinct());
 
         // Nothing is kept for it any more.
         Write(cluster, 1_500);
         cluster.Tick(40);
         NodeId leader = cluster.LeaderOf();
-        Assert.InRange(cluster[leader.Value].Storage!.Log!.Bytes, 1, ModelStorage.KeepBytes + (6 * ModelStorage.SegmentBytes));
+        Assert.InRange(
+            cluster[leader.Value].Storage!.Log!.Bytes, 1, ModelStorage.KeepBytes + (6 * ModelStorage.SegmentBytes));
     }
 
     [Fact]
@@ -45,10 +49,11 @@ public sealed class HeldLogTests
         cluster.Loses = (_, to, frame) => isSlow && to == away && HasEntries(frame);
         cluster.Start(away);
         Write(cluster, 8_000);
-        Assert.Contains(cluster.Ids.SelectMany(id => cluster[id.Value].Lines), line => line.Contains("no more is kept for it", StringComparison.Ordinal));
+        Assert.Contains(cluster.Ids.SelectMany(id => cluster[id.Value].Lines), line =>
+            line.Contains("no more is kept for it", StringComparison.Ordinal));
         isSlow = false;
         cluster.Tick(400);
-        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Partition(0).Applied).Distinct());
+        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Group(0).Applied).Distinct());
     }
 
     [Fact]
@@ -64,7 +69,9 @@ public sealed class HeldLogTests
         cluster.Crash(away);
         for (int i = 0; i < 6; i++)
         {
-            cluster.Send(leader, [.. Enumerable.Range(i * 1_000, 1_000).Select(static key => (CommandKind.Set, $"many{key}", ""))]);
+            cluster.Send(
+                leader,
+                [.. Enumerable.Range(i * 1_000, 1_000).Select(static key => (CommandKind.Set, $"many{key}", ""))]);
             cluster.Settle();
         }
 
@@ -72,7 +79,12 @@ public sealed class HeldLogTests
         int said = 0;
         cluster.Loses = (from, _, frame) =>
         {
-            said += from == away && SnapshotFrame.Is(frame) && frame[4] == SnapshotFrame.AnswerKind && (SnapshotFrame.ReadHeader(frame).Flags & SnapshotFrame.LoadingFlag) != 0 ? 1 : 0;
+            said += from == away
+                && SnapshotFrame.Is(frame)
+                && frame[4] == SnapshotFrame.AnswerKind
+                && (SnapshotFrame.ReadHeader(frame).Flags & SnapshotFrame.LoadingFlag) != 0
+                ? 1
+                : 0;
             return false;
         };
         cluster.Start(away);
@@ -105,7 +117,12 @@ public sealed class HeldLogTests
             {
                 for (int i = 0; i < thousands; i++)
                 {
-                    cluster.Send(leader, [.. Enumerable.Range(i * 1_000, 1_000).Select(key => (CommandKind.Set, $"{bucket}/{key}", ""))]);
+                    cluster.Send(
+                        leader,
+                        [
+                            .. Enumerable.Range(i * 1_000, 1_000)
+                                .Select(key => (CommandKind.Set, $"{bucket}/{key}", "")),
+                        ]);
                     cluster.Settle();
                 }
             }
@@ -126,7 +143,9 @@ public sealed class HeldLogTests
         };
         cluster.Start(away);
         cluster.Tick(100);
-        Assert.True(Restored(cluster, away) == 1, string.Join("\n", cluster[leader.Value].Lines.Concat(cluster[away.Value].Lines)));
+        Assert.True(
+            Restored(cluster, away) == 1,
+            string.Join("\n", cluster[leader.Value].Lines.Concat(cluster[away.Value].Lines)));
 
         // Of the other state one chunk has arrived.
         Assert.InRange(said, 1, 100);
@@ -137,7 +156,9 @@ public sealed class HeldLogTests
 
     /// <summary>A bucket in the partition, of two.</summary>
     private static string BucketOf(int partition) =>
-        Enumerable.Range(0, 100).Select(static i => $"{i}").First(bucket => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(bucket + "/"), 2) == partition);
+        Enumerable.Range(0, 100)
+            .Select(static i => $"{i}")
+            .First(bucket => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(bucket + "/"), 2) == partition);
 
     /// <summary>A cluster one of whose nodes is down and behind the log of the others.</summary>
     private (ModelCluster Cluster, NodeId Away) Behind(long logLimitBytes)
@@ -153,7 +174,8 @@ public sealed class HeldLogTests
         return (cluster, away);
     }
 
-    private static int Restored(ModelCluster cluster, NodeId node) => cluster[node.Value].Lines.Count(static line => line.Contains("is installed", StringComparison.Ordinal));
+    private static int Restored(ModelCluster cluster, NodeId node) =>
+        cluster[node.Value].Lines.Count(static line => line.Contains("is installed", StringComparison.Ordinal));
 
     private static bool HasEntries(ReadOnlySpan<byte> frame)
     {
@@ -172,7 +194,12 @@ public sealed class HeldLogTests
     {
         for (int i = 0; i < count; i++)
         {
-            ModelSink sink = cluster.Send(cluster.Elect(), (CommandKind.Set, $"key-{_written % 300}", $"value {_written++} with some length, so that little writing fills segments"));
+            ModelSink sink = cluster.Send(
+                cluster.Elect(),
+                (
+                    CommandKind.Set,
+                    $"key-{_written % 300}",
+                    $"value {_written++} with some length, so that little writing fills segments"));
             cluster.Settle();
             if (i % 50 == 0)
             {

@@ -1,12 +1,15 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.Storage.States;
+using Kahuna.Server.Storage.Checkpoints;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>Lets the store of whole files take changes, by reading what it has and writing both together: what RocksDB does, on a disk that a test controls. One thread.</summary>
+/// <summary>
+/// Lets the store of whole files take changes, by reading what it has and writing both together: what RocksDB does, on
+/// a disk that a test controls. One thread.
+/// </summary>
 internal sealed class MergingStateStore(FileStateStore files) : IStateStore
 {
     private int _writes;
@@ -15,13 +18,13 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
 
     public bool WantsWhole(GroupId group) => _writes % 4 == 3;
 
-    public StateMark? Find(GroupId group) => files.Find(group);
+    public CheckpointMark? Find(GroupId group) => files.Find(group);
 
-    public void Load(GroupId group, StateRecordSink sink) => files.Load(group, sink);
+    public void Load(GroupId group, RowImageSink sink) => files.Load(group, sink);
 
     public IStateReader? OpenReader(GroupId group) => files.OpenReader(group);
 
-    public IStateWriter BeginWrite(GroupId group, in StateMark mark, bool whole)
+    public IStateWriter BeginWrite(GroupId group, in CheckpointMark mark, bool whole)
     {
         _writes++;
         return new Writer(files, group, mark, whole);
@@ -29,7 +32,7 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
 
     public void Dispose() => files.Dispose();
 
-    private sealed class Writer(FileStateStore files, GroupId group, StateMark mark, bool whole) : IStateWriter
+    private sealed class Writer(FileStateStore files, GroupId group, CheckpointMark mark, bool whole) : IStateWriter
     {
         private readonly IStateWriter _writer = files.BeginWrite(group, mark, whole: true);
         private readonly HashSet<uint> _written = [];
@@ -37,7 +40,7 @@ internal sealed class MergingStateStore(FileStateStore files) : IStateStore
         public void Add(ReadOnlySpan<byte> records, bool scattered = false)
         {
             _writer.Add(records);
-            while (StateRecord.TryTake(ref records, out StateRecord record))
+            while (RowImage.TryTake(ref records, out RowImage record))
             {
                 Assert.True(_written.Add(record.Row), "each row comes once");
             }

@@ -1,14 +1,16 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Requests;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
-using Kahuna.Server.Storage.States;
+using Kahuna.Server.Storage.Checkpoints;
 using Kahuna.Tests.Storage;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -19,7 +21,7 @@ namespace Kahuna.Tests.Partitions;
 internal sealed class ModelCluster : ITurnScheduler
 {
     private readonly Dictionary<NodeId, ModelNode> _nodes = [];
-    private readonly Queue<PartitionLoop> _runnable = new();
+    private readonly Queue<ITurns> _runnable = new();
     private readonly Queue<(NodeId From, NodeId To, byte[] Frame)> _network = new();
     private readonly ModelTime _time = new();
     private readonly int _partitions;
@@ -33,7 +35,14 @@ internal sealed class ModelCluster : ITurnScheduler
     /// <param name="logLimitBytes">With storage: the size of the log past which writes are refused.</param>
     /// <param name="fatalErrors">Gets what a turn throws; null: it goes on to the test.</param>
     /// <param name="persistentBytesMax">Memory that the persistent data of a node may take up.</param>
-    public ModelCluster(int nodes, int partitions = 1, Func<LoopOptions, LoopOptions>? configure = null, bool storage = false, long logLimitBytes = 16L << 30, IFatalErrors? fatalErrors = null, long persistentBytesMax = long.MaxValue)
+    public ModelCluster(
+        int nodes,
+        int partitions = 1,
+        Func<LoopOptions, LoopOptions>? configure = null,
+        bool storage = false,
+        long logLimitBytes = 16L << 30,
+        IFatalErrors? fatalErrors = null,
+        long persistentBytesMax = long.MaxValue)
     {
         FatalErrors = fatalErrors ?? RethrownErrors.Shared;
         _persistentBytesMax = persistentBytesMax;
@@ -42,7 +51,10 @@ internal sealed class ModelCluster : ITurnScheduler
         Configure = configure ?? (options => options);
         foreach (NodeId id in Ids)
         {
-            _nodes[id] = new ModelNode(id) { Storage = storage ? new ModelStorage(id.Value) { LogLimitBytes = logLimitBytes } : null };
+            _nodes[id] = new ModelNode(id)
+            {
+                Storage = storage ? new ModelStorage(id.Value) { LogLimitBytes = logLimitBytes } : null,
+            };
             Start(id);
         }
     }
@@ -73,7 +85,9 @@ internal sealed class ModelCluster : ITurnScheduler
     {
         foreach (ModelNode node in _nodes.Values)
         {
-            if (node.Loops is { } loops && !Cut.Contains(node.Id) && loops.Partition(partition) is { IsLeader: true, Status.Serving: true })
+            if (node.Loops is { } loops
+                && !Cut.Contains(node.Id)
+                && loops.Group(partition) is { IsLeader: true, Status.Serving: true })
             {
                 return node.Id;
             }
@@ -98,12 +112,23 @@ internal sealed class ModelCluster : ITurnScheduler
         ModelTransport transport = new(this, id);
         ILogStore log = node.Storage?.Log ?? (ILogStore)node.Log;
         IStateStore states = node.Storage?.States ?? new FileStateStore(new ModelDisk(), "/state");
-        StateKeeperOptions keeping = new() { Self = id, FirstTransfer = ++_starts << 32, SliceBytes = 1_000, ChunkBytes = 1_000, FreshLogBytes = 2_000, ChunksInFlight = 4 };
-        node.Keeper = new StateKeeper(keeping, new KeeperPorts(states, log, transport, _time, line => node.Lines.Add(line.ToString())), node.Failures.Add);
+        CheckpointOptions keeping = new()
+        {
+            Self = id,
+            FirstTransfer = ++_starts << 32,
+            SliceBytes = 1_000,
+            ChunkBytes = 1_000,
+            FreshLogBytes = 2_000,
+            ChunksInFlight = 4,
+        };
+        node.Keeper = new CheckpointService(
+            keeping,
+            new CheckpointPorts(states, log, transport, _time, line => node.Lines.Add(line.ToString())),
+            node.Failures.Add);
         node.Ports = new LoopPorts(_partitions, _time, this, log, transport, node)
         {
             States = states,
-            Keeper = node.Keeper,
+            Checkpoints = node.Keeper,
             FatalErrors = FatalErrors,
             Report = line => node.Lines.Add(line.ToString()),
             PersistentMemory = new PersistentMemory(_persistentBytesMax),
@@ -121,9 +146,9 @@ internal sealed class ModelCluster : ITurnScheduler
         _nodes[id].Storage?.Crash();
     }
 
-    public void Schedule(PartitionLoop loop, bool mayRunHere)
+    public void Schedule(ITurns loop, bool mayRunInline)
     {
-        if (Lends && mayRunHere)
+        if (Lends && mayRunInline)
         {
             loop.RunTurns(1);
         }
@@ -143,7 +168,7 @@ internal sealed class ModelCluster : ITurnScheduler
         while (moved)
         {
             moved = false;
-            while (_runnable.TryDequeue(out PartitionLoop? loop))
+            while (_runnable.TryDequeue(out ITurns? loop))
             {
                 loop.RunTurns(1);
                 moved = true;
@@ -164,7 +189,9 @@ internal sealed class ModelCluster : ITurnScheduler
 
             while (_network.TryDequeue(out (NodeId From, NodeId To, byte[] Frame) sent))
             {
-                if (!Cut.Contains(sent.From) && !Cut.Contains(sent.To) && Loses?.Invoke(sent.From, sent.To, sent.Frame) != true)
+                if (!Cut.Contains(sent.From)
+                    && !Cut.Contains(sent.To)
+                    && Loses?.Invoke(sent.From, sent.To, sent.Frame) != true)
                 {
                     _nodes[sent.To].Loops?.Receive(sent.From, sent.Frame);
                 }
@@ -226,7 +253,7 @@ internal sealed class ModelCluster : ITurnScheduler
             Command command = new()
             {
                 Kind = kind,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Key = System.Text.Encoding.UTF8.GetBytes(key),
                 Value = System.Text.Encoding.UTF8.GetBytes(value),
             };
@@ -249,13 +276,14 @@ internal sealed class ModelCluster : ITurnScheduler
         Command command = new()
         {
             Kind = kind,
-            Durability = CommandDurability.Persistent,
+            Durability = Durability.Persistent,
             Flags = ttlMs > 0 ? CommandFlags.Ttl : CommandFlags.None,
             TtlMs = ttlMs,
             Key = System.Text.Encoding.UTF8.GetBytes(key),
         };
         command.Write(buffer);
-        batch.Add(new ClientOperation(0, buffer.Length, 0, 0, (ushort)KeyRouting.Partition(command.Key, _partitions), command.IsRead));
+        batch.Add(new ClientOperation(
+            0, buffer.Length, 0, 0, (ushort)KeyRouting.Partition(command.Key, _partitions), command.IsRead));
         _nodes[node].Loops!.Post(batch);
         return sink;
     }
@@ -267,7 +295,13 @@ internal sealed class ModelCluster : ITurnScheduler
         ByteBuffer buffer = ByteBuffer.Rent();
         ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
         buffer.Append(command);
-        batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
+        batch.Add(new ClientOperation(
+            0,
+            buffer.Length,
+            0,
+            waitMs,
+            (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions),
+            command[0] >= (byte)CommandKind.Get));
         _nodes[node].Loops!.Post(batch);
         return sink;
     }
@@ -281,7 +315,13 @@ internal sealed class ModelCluster : ITurnScheduler
         {
             int at = buffer.Length;
             buffer.Append(command);
-            batch.Add(new ClientOperation(at, command.Length, number, 0, (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions), command[0] >= (byte)CommandKind.Get));
+            batch.Add(new ClientOperation(
+                at,
+                command.Length,
+                number,
+                0,
+                (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions),
+                command[0] >= (byte)CommandKind.Get));
         }
 
         _nodes[node].Loops!.Post(batch);
@@ -302,7 +342,7 @@ internal sealed class ModelCluster : ITurnScheduler
         /// <summary>The shipped storage, where the cluster has it.</summary>
         public ModelStorage? Storage { get; init; }
 
-        public StateKeeper? Keeper { get; set; }
+        public CheckpointService? Keeper { get; set; }
 
         public LoopSet? Loops { get; set; }
 
@@ -380,7 +420,9 @@ internal sealed class ModelSink() : ReplySink(8)
             uint number = BitConverter.ToUInt32(rest);
             int length = BitConverter.ToInt32(rest[4..]);
             Assert.True(Outcome.TryRead(rest.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome));
-            Replies.Add(number, (outcome.Status, outcome.Revision, outcome.Number, System.Text.Encoding.UTF8.GetString(outcome.Value)));
+            Replies.Add(
+                number,
+                (outcome.Status, outcome.Revision, outcome.Number, System.Text.Encoding.UTF8.GetString(outcome.Value)));
             rest = rest[(Frame.ReplyHeaderBytes + length)..];
         }
 

@@ -1,10 +1,12 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>A log in memory with an explicit sync: what is not synced is lost by <see cref="Crash"/>. One thread.</summary>
+/// <summary>
+/// A log in memory with an explicit sync: what is not synced is lost by <see cref="Crash"/>. One thread.
+/// </summary>
 internal sealed class ModelLog : ILogStore
 {
     private readonly List<Action> _unsynced = [];
@@ -23,7 +25,9 @@ internal sealed class ModelLog : ILogStore
     /// <summary>Changes the payloads of what is replayed, as a program that applies them differently would.</summary>
     public Func<byte[], byte[]> Changes { get; set; } = static payload => payload;
 
-    /// <summary>Newest batches that a sync leaves behind: under load there is never a moment in which none is under way.</summary>
+    /// <summary>
+    /// Newest batches that a sync leaves behind: under load there is never a moment in which none is under way.
+    /// </summary>
     public int Behind { get; set; }
 
     public int Syncs { get; private set; }
@@ -41,7 +45,10 @@ internal sealed class ModelLog : ILogStore
         buffer.Return();
     }
 
-    /// <summary>Notes it; entries go when the test says so (<see cref="Cut"/>), as a log that is large enough without them would let them go.</summary>
+    /// <summary>
+    /// Notes it; entries go when the test says so (<see cref="Cut"/>), as a log that is large enough without them would
+    /// let them go.
+    /// </summary>
     public void Release(GroupId group, LogIndex index)
     {
         Group target = GroupOf(group);
@@ -58,7 +65,8 @@ internal sealed class ModelLog : ILogStore
     /// <summary>The group's own bytes: a model of a log in which the other groups are silent.</summary>
     public long BytesSince(GroupId group, LogIndex index) =>
         _groups.TryGetValue(group, out Group? found)
-            ? found.Entries.Skip((int)(Math.Max(index.Value, found.Start.Value) - found.Start.Value)).Sum(entry => (long)EntryCodec.HeaderBytes + entry.Payload.Length)
+            ? found.Entries.Skip((int)(Math.Max(index.Value, found.Start.Value) - found.Start.Value))
+                .Sum(entry => (long)EntryCodec.HeaderBytes + entry.Payload.Length)
             : 0;
 
     /// <summary>Drops every group's released entries.</summary>
@@ -188,14 +196,21 @@ internal sealed class ModelLog : ILogStore
     private sealed class Writer(ModelLog log) : ILogWriter
     {
         private bool _open;
+        private (GroupId Group, LogIndex First, int Count, byte[] Bytes) _begun;
 
         public ulong Submitted { get; private set; }
 
         public int Pending => log.Pending;
 
-        public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+        public Span<byte> BeginAppend(GroupId group, LogIndex first, int count, int bytes)
         {
-            byte[] copy = entries.ToArray();
+            _begun = (group, first, count, new byte[bytes]);
+            return _begun.Bytes;
+        }
+
+        public void EndAppend()
+        {
+            (GroupId group, LogIndex first, int count, byte[] copy) = _begun;
             _open = true;
             log._unsynced.Add(() =>
             {

@@ -1,11 +1,14 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Storage;
-using Kahuna.Server.Storage.States;
+using Kahuna.Server.Storage.Checkpoints;
 using Kahuna.Tests.Storage;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>The shipped log and the shipped store of states over a model disk, stepped by hand. Small sizes, so that little writing cuts the log. One thread.</summary>
+/// <summary>
+/// The shipped log and the shipped store of states over a model disk, stepped by hand. Small sizes, so that little
+/// writing cuts the log. One thread.
+/// </summary>
 internal sealed class ModelStorage(ulong logId) : ILogShell
 {
     private const string Directory = "/data";
@@ -26,7 +29,14 @@ internal sealed class ModelStorage(ulong logId) : ILogShell
     /// <summary>Opens what the disk has.</summary>
     public void Open()
     {
-        SegmentedLogOptions options = new() { SegmentBytes = SegmentBytes, FirstSegmentBytes = SegmentBytes, KeepBytes = KeepBytes, LogLimitBytes = LogLimitBytes, LogId = logId };
+        SegmentedLogOptions options = new()
+        {
+            SegmentBytes = SegmentBytes,
+            FirstSegmentBytes = SegmentBytes,
+            KeepBytes = KeepBytes,
+            LogLimitBytes = LogLimitBytes,
+            LogId = logId,
+        };
         Log = SegmentedLog.Open(Directory, options, Disk, line => Lines.Add(line.ToString()));
         Log.Attach(this);
         States = new MergingStateStore(new FileStateStore(Disk, Directory + "/state"));

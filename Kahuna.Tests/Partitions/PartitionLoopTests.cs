@@ -1,11 +1,11 @@
 using System.Text;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.State.Locks;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -16,7 +16,8 @@ public sealed class PartitionLoopTests
     {
         ModelCluster cluster = new(3);
         NodeId leader = cluster.Elect();
-        ModelSink writes = cluster.Send(leader, (CommandKind.Set, "a", "1"), (CommandKind.Set, "b", "2"), (CommandKind.Set, "a", "3"));
+        ModelSink writes = cluster.Send(
+            leader, (CommandKind.Set, "a", "1"), (CommandKind.Set, "b", "2"), (CommandKind.Set, "a", "3"));
         cluster.Settle();
         Assert.Equal([1L, 1L, 2L], writes.Replies.OrderBy(r => r.Key).Select(r => r.Value.Revision));
         ModelSink reads = cluster.Send(leader, (CommandKind.Get, "a", ""), (CommandKind.Get, "missing", ""));
@@ -24,7 +25,7 @@ public sealed class PartitionLoopTests
         Assert.Equal("3", reads.Replies[0].Value);
         Assert.Equal(OutcomeStatus.NotFound, reads.Replies[1].Status);
         cluster.Tick(4);
-        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Partition(0).State.Digest).Distinct());
+        Assert.Single(cluster.Ids.Select(id => cluster[id.Value].Loops!.Group(0).State.Digest).Distinct());
     }
 
     [Fact]
@@ -52,7 +53,7 @@ public sealed class PartitionLoopTests
     public void WhatWaitedLongerThanItMayIsDroppedAndSaysSo(uint waitMs, int waitedMs, bool isTaken)
     {
         // One node: nobody else is elected meanwhile.
-        ModelCluster cluster = new(1, configure: static options => options with { StandstillMs = int.MaxValue });
+        ModelCluster cluster = new(1, configure: static options => options with { PauseMs = int.MaxValue });
         NodeId leader = cluster.Elect();
         ModelSink write = cluster.Send(leader, LockCommands.Acquire("l", "ann"), waitMs);
         ModelSink read = cluster.Send(leader, LockCommands.Observe("l", 0, 0), waitMs);
@@ -60,7 +61,7 @@ public sealed class PartitionLoopTests
         cluster.Settle();
         Assert.Equal(isTaken ? OutcomeStatus.Applied : OutcomeStatus.Expired, write.Replies[0].Status);
         Assert.Equal(isTaken ? OutcomeStatus.NotFound : OutcomeStatus.Expired, read.Replies[0].Status);
-        Assert.Equal(isTaken ? 1 : 0, cluster[1].Loops!.Partition(0).State.Locks.Figures.Held);
+        Assert.Equal(isTaken ? 1 : 0, cluster[1].Loops!.Group(0).State.Locks.Metrics.Held);
     }
 
     [Fact]
@@ -68,9 +69,11 @@ public sealed class PartitionLoopTests
     {
         ModelCluster cluster = new(3);
         NodeId leader = cluster.Elect();
-        ModelSink sink = cluster.Send(cluster.Ids.First(id => id != leader), (CommandKind.Set, "a", "1"), (CommandKind.Get, "a", ""));
+        ModelSink sink = cluster.Send(
+            cluster.Ids.First(id => id != leader), (CommandKind.Set, "a", "1"), (CommandKind.Get, "a", ""));
         cluster.Settle();
-        Assert.All(sink.Replies.Values, reply => Assert.Equal((OutcomeStatus.NotLeader, (long)leader.Value), (reply.Status, reply.Number)));
+        Assert.All(sink.Replies.Values, reply =>
+            Assert.Equal((OutcomeStatus.NotLeader, (long)leader.Value), (reply.Status, reply.Number)));
     }
 
     [Fact]
@@ -252,13 +255,19 @@ public sealed class PartitionLoopTests
         cluster.Elect();
         cluster.Tick(100);
         ModelCluster.ModelNode node = cluster[1];
-        Partition broken = node.Loops!.Partition(KeyRouting.Partition("a"u8, 3));
-        Partition other = node.Loops.Partition((broken.Number + 1) % 3);
+        Group broken = node.Loops!.Group(KeyRouting.Partition("a"u8, 3));
+        Group other = node.Loops.Group((broken.Slot + 1) % 3);
         Assert.True(broken.IsLeader && other.IsLeader);
 
         // A second leader of the same term is what must never be.
-        RaftMessage second = new() { Kind = RaftMessageKind.Append, From = new NodeId(2), To = new NodeId(1), Term = broken.Status.Term };
-        node.Loops.Loops[broken.Number % node.Loops.Loops.Length].StepSelf(broken, second);
+        RaftMessage second = new()
+        {
+            Kind = RaftMessageKind.Append,
+            From = new NodeId(2),
+            To = new NodeId(1),
+            Term = broken.Status.Term,
+        };
+        node.Loops.Loops[broken.Slot % node.Loops.Loops.Length].Intake.StepOwn(broken, second);
         Assert.Contains("one leader per term", Assert.Single(node.Failures).Message, StringComparison.Ordinal);
         Assert.True(broken.Failed);
         ModelSink refused = cluster.Send(new NodeId(1), (CommandKind.Set, "a", "1"));

@@ -1,5 +1,5 @@
 using System.Collections.Concurrent;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Tests.Partitions;
 

@@ -1,9 +1,11 @@
 using System.Runtime.ExceptionServices;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>Stands for the end of the process: an unexpected exception goes on to the test that runs the turn. Stateless.</summary>
+/// <summary>
+/// Stands for the end of the process: an unexpected exception goes on to the test that runs the turn. Stateless.
+/// </summary>
 internal sealed class RethrownErrors : IFatalErrors
 {
     public static RethrownErrors Shared { get; } = new();

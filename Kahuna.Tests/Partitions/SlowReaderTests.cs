@@ -1,13 +1,16 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.State.Locks;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>Clients that ask for much and do not take it: what they cost is bounded, nobody else waits for them, and when they take it they get it all.</summary>
+/// <summary>
+/// Clients that ask for much and do not take it: what they cost is bounded, nobody else waits for them, and when they
+/// take it they get it all.
+/// </summary>
 public sealed class SlowReaderTests
 {
     private const int Mega = 1 << 20;
@@ -53,7 +56,8 @@ public sealed class SlowReaderTests
             _cluster.Settle();
         }
         while (slow.Take());
-        Assert.Equal(Enumerable.Range(0, Reads).Select(static number => ((uint)number, OutcomeStatus.Found)), slow.Answers);
+        Assert.Equal(
+            Enumerable.Range(0, Reads).Select(static number => ((uint)number, OutcomeStatus.Found)), slow.Answers);
         Assert.InRange(slow.WaitedMax, 1, ReplyRoom.StreamBytesMax);
         Assert.Equal(0, _room.Used);
     }
@@ -82,7 +86,7 @@ public sealed class SlowReaderTests
         _cluster.Settle();
         Assert.Equal(3, slow.Answers.Count);
         Assert.Equal(0, _room.Used);
-        Assert.Equal(0, _cluster[1].Loops!.Partition(0).Clients.Parked);
+        Assert.Equal(0, _cluster[1].Loops!.Group(0).Requests.Parked);
     }
 
     [Fact]
@@ -93,7 +97,10 @@ public sealed class SlowReaderTests
         cluster.Send(leader, (CommandKind.Set, "big", new string('v', Mega)));
         cluster.Settle();
         SlowSink slow = new(_room);
-        cluster.Send(leader, slow, [.. Enumerable.Range(0, 10).Select(static number => ((uint)number, Encode(CommandKind.Get, "big")))]);
+        cluster.Send(
+            leader,
+            slow,
+            [.. Enumerable.Range(0, 10).Select(static number => ((uint)number, Encode(CommandKind.Get, "big")))]);
         cluster.Settle();
         Assert.Equal(3, slow.Answers.Count);
         cluster.Cut.Add(leader);
@@ -175,7 +182,8 @@ public sealed class SlowReaderTests
         byte[] write = Encode(CommandKind.Set, "big", CommandFlags.ReturnPrevious | CommandFlags.IfRevision);
         for (int i = 0; i < Writers; i++)
         {
-            _cluster.Send(s_one, new SlowSink(_room), [.. Enumerable.Range(0, 200).Select(number => ((uint)number, write))]);
+            _cluster.Send(
+                s_one, new SlowSink(_room), [.. Enumerable.Range(0, 200).Select(number => ((uint)number, write))]);
             _cluster.Settle();
         }
 
@@ -194,19 +202,32 @@ public sealed class SlowReaderTests
         // A note and an owner for each of many holders make a picture of half a mebibyte.
         for (int i = 0; i < 500; i++)
         {
-            _cluster.Send(s_one, LockCommands.Acquire("l", $"owner-{i}-{new string('x', 200)}", leaseMs: 60_000, mode: LockMode.Permit, permits: 1_000, note: new string('n', 1_000)));
+            _cluster.Send(
+                s_one,
+                LockCommands.Acquire(
+                    "l",
+                    $"owner-{i}-{new string('x', 200)}",
+                    leaseMs: 60_000,
+                    mode: LockMode.Permit,
+                    permits: 1_000,
+                    note: new string('n', 1_000)));
         }
 
         _cluster.Settle();
         SlowSink slow = new(_room);
-        _cluster.Send(s_one, slow, [.. Enumerable.Range(0, 500).Select(static number => ((uint)number, LockCommands.Observe("l", 0, 0)))]);
+        _cluster.Send(
+            s_one,
+            slow,
+            [.. Enumerable.Range(0, 500).Select(static number => ((uint)number, LockCommands.Observe("l", 0, 0)))]);
         do
         {
             _cluster.Settle();
             Assert.InRange(_room.Used, 0, ReplyRoom.StreamBytesMax);
         }
         while (slow.Take());
-        Assert.Equal(Enumerable.Range(0, 500).Select(static number => (uint)number), slow.Answers.Select(static answer => answer.Number).Order());
+        Assert.Equal(
+            Enumerable.Range(0, 500).Select(static number => (uint)number),
+            slow.Answers.Select(static answer => answer.Number).Order());
         Assert.InRange(slow.WaitedMax, Mega, ReplyRoom.StreamBytesMax);
     }
 
@@ -222,7 +243,8 @@ public sealed class SlowReaderTests
         Assert.Equal(4, slow.Answers.Count);
         _cluster.Send(s_one, slow, [(4, LockCommands.Observe("l", 0, holdMs: 30_000))]);
         _cluster.Settle();
-        ModelSink ann = _cluster.Send(s_one, LockCommands.Acquire("l", "ann", leaseMs: 60_000, note: new string('n', 1_000)));
+        ModelSink ann = _cluster.Send(
+            s_one, LockCommands.Acquire("l", "ann", leaseMs: 60_000, note: new string('n', 1_000)));
         _cluster.Settle();
         _cluster.Send(s_one, LockCommands.Release("l", "ann", ann.Replies[0].Revision));
         _cluster.Settle();
@@ -241,7 +263,14 @@ public sealed class SlowReaderTests
     private static byte[] Encode(CommandKind kind, string key, CommandFlags flags = CommandFlags.None)
     {
         ByteBuffer buffer = ByteBuffer.Rent();
-        new Command { Kind = kind, Durability = CommandDurability.Persistent, Key = System.Text.Encoding.UTF8.GetBytes(key), Flags = flags, ComparedRevision = long.MaxValue }.Write(buffer);
+        new Command
+        {
+            Kind = kind,
+            Durability = Durability.Persistent,
+            Key = System.Text.Encoding.UTF8.GetBytes(key),
+            Flags = flags,
+            ComparedRevision = long.MaxValue,
+        }.Write(buffer);
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
         return bytes;

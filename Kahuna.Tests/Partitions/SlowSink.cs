@@ -1,8 +1,8 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 

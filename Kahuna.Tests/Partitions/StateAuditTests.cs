@@ -1,11 +1,14 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>Members compare their states while they run: a member that applied something differently stops, and the others go on.</summary>
+/// <summary>
+/// Members compare their states while they run: a member that applied something differently stops, and the others go
+/// on.
+/// </summary>
 public sealed class StateAuditTests
 {
     private const int MinuteTicks = 1_200;
@@ -54,11 +57,14 @@ public sealed class StateAuditTests
         cluster.Tick((2 * MinuteTicks) + 40);
 
         // One after the other, as they lead; the last ones are no majority.
-        string[] reasons = [.. cluster.Ids.SelectMany(id => cluster[id.Value].Failures).Select(static failure => failure.Message)];
+        string[] reasons =
+            [.. cluster.Ids.SelectMany(id => cluster[id.Value].Failures).Select(static failure => failure.Message)];
         Assert.InRange(reasons.Length, 2, 3);
-        Assert.All(reasons, static reason => Assert.Contains("no digest has a majority", reason, StringComparison.Ordinal));
+        Assert.All(
+            reasons, static reason => Assert.Contains("no digest has a majority", reason, StringComparison.Ordinal));
 
-        // The verdict is in the logs, and no log says yet that it is committed: the next leader commits it. Nobody stops at it again.
+        // The verdict is in the logs, and no log says yet that it is committed: the next leader commits it. Nobody
+        // stops at it again.
         foreach (NodeId id in cluster.Ids)
         {
             cluster.Crash(id);
@@ -96,7 +102,9 @@ public sealed class StateAuditTests
         Write(cluster);
         Write(cluster);
         cluster.Crash(new NodeId(3));
-        cluster[3].Log.Changes = static payload => payload.Length > 40 ? [.. payload[..^1], (byte)(payload[^1] + 1)] : payload;
+        cluster[3].Log.Changes = static payload => payload.Length > 40
+            ? [.. payload[..^1], (byte)(payload[^1] + 1)]
+            : payload;
         cluster.Start(new NodeId(3));
         Assert.True(Partition(cluster, 3).Failed);
         Assert.Contains("--rebuild", Assert.Single(cluster[3].Failures).Message, StringComparison.Ordinal);
@@ -114,16 +122,23 @@ public sealed class StateAuditTests
     /// <summary>What an apply that is not deterministic would do: this node alone has another value.</summary>
     private static void Spoil(ModelCluster cluster, int node)
     {
-        Command command = new() { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = "spoiled"u8, Value = [(byte)node] };
+        Command command = new()
+        {
+            Kind = CommandKind.Set,
+            Durability = Durability.Persistent,
+            Key = "spoiled"u8,
+            Value = [(byte)node],
+        };
         Partition(cluster, node).State.Apply(command, null);
     }
 
     private static OutcomeStatus Write(ModelCluster cluster)
     {
-        ModelSink sink = cluster.Send(cluster.LeaderOf(), (CommandKind.Set, "k", "a value of some length, so that it is known in the log"));
+        ModelSink sink = cluster.Send(
+            cluster.LeaderOf(), (CommandKind.Set, "k", "a value of some length, so that it is known in the log"));
         cluster.Settle();
         return sink.Replies[0].Status;
     }
 
-    private static Partition Partition(ModelCluster cluster, int node) => cluster[node].Loops!.Partition(0);
+    private static Group Partition(ModelCluster cluster, int node) => cluster[node].Loops!.Group(0);
 }

@@ -1,14 +1,19 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.Storage;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Partitions;
 
-/// <summary>Storing states, cutting the log, restarting and restoring from snapshots: shipped loops, log, store and state thread over a model disk and network.</summary>
+/// <summary>
+/// Storing states, cutting the log, restarting and restoring from snapshots: shipped loops, log, store and state thread
+/// over a model disk and network.
+/// </summary>
 public sealed class StoredStateTests
 {
     private readonly Dictionary<string, string> _acknowledged = [];
@@ -23,8 +28,12 @@ public sealed class StoredStateTests
         cluster.Tick(40);
         foreach (NodeId id in cluster.Ids)
         {
-            Assert.True(Figures(cluster, id).LogStart.Value > 1_000, $"node {id} has its log from entry {Figures(cluster, id).LogStart} on");
-            long log = cluster[id.Value].Storage!.Disk.Files.Where(file => file.EndsWith(".seg", StringComparison.Ordinal)).Count() * ModelStorage.SegmentBytes;
+            Assert.True(
+                Figures(cluster, id).LogStart.Value > 1_000,
+                $"node {id} has its log from entry {Figures(cluster, id).LogStart} on");
+            long log =
+                cluster[id.Value].Storage!.Disk.Files.Where(file => file.EndsWith(".seg", StringComparison.Ordinal))
+                    .Count() * ModelStorage.SegmentBytes;
             Assert.InRange(log, 1, ModelStorage.KeepBytes + (6 * ModelStorage.SegmentBytes));
         }
 
@@ -44,7 +53,8 @@ public sealed class StoredStateTests
         foreach (NodeId id in cluster.Ids)
         {
             cluster.Start(id);
-            Assert.Contains(cluster[id.Value].Lines, line => line.Contains("keys loaded, up to entry", StringComparison.Ordinal));
+            Assert.Contains(
+                cluster[id.Value].Lines, line => line.Contains("keys loaded, up to entry", StringComparison.Ordinal));
         }
 
         cluster.Elect();
@@ -112,7 +122,9 @@ public sealed class StoredStateTests
             cluster.Tick(20);
             cluster.Start(away);
             int left = random.Next(120);
-            cluster[away.Value].Storage!.Disk.Fault = (_, _) => left-- <= 0 ? throw new OperationCanceledException() : 0;
+            cluster[away.Value].Storage!.Disk.Fault = (_, _) => left-- <= 0
+                ? throw new OperationCanceledException()
+                : 0;
             try
             {
                 cluster.Tick(30);
@@ -127,7 +139,8 @@ public sealed class StoredStateTests
             cluster.Start(away);
             cluster.Tick(60);
             AssertSameState(cluster);
-            Assert.DoesNotContain(cluster[away.Value].Storage!.Disk.Files, file => file.Contains(".new", StringComparison.Ordinal));
+            Assert.DoesNotContain(
+                cluster[away.Value].Storage!.Disk.Files, file => file.Contains(".new", StringComparison.Ordinal));
         }
     }
 
@@ -172,11 +185,20 @@ public sealed class StoredStateTests
         }
 
         cluster.Start(wiped, VotingRight.Rejoining);
-        Partition partition = cluster[wiped.Value].Loops!.Partition(0);
+        Group partition = cluster[wiped.Value].Loops!.Group(0);
         Assert.False(partition.CanRejoin);
         cluster.Tick(100);
-        Assert.True(partition.CanRejoin, string.Join('\n', cluster[wiped.Value].Lines.Concat(cluster[leader.Value].Lines).Append($"{partition.Status} {partition.Figures} {partition.CommitIndex}").Append($"{cluster[leader.Value].Loops!.Partition(0).Status} {cluster[leader.Value].Loops!.Partition(0).Figures}")));
-        Assert.False(partition.Figures.MayVote);
+        Assert.True(
+            partition.CanRejoin,
+            string.Join(
+                '\n',
+                cluster[wiped.Value].Lines
+                    .Concat(cluster[leader.Value].Lines)
+                    .Append($"{partition.Status} {partition.Metrics} {partition.CommitIndex}")
+                    .Append(
+                        $"{cluster[leader.Value].Loops!.Group(0).Status} "
+                            + $"{cluster[leader.Value].Loops!.Group(0).Metrics}")));
+        Assert.False(partition.Metrics.MayVote);
         AssertSameState(cluster);
         foreach (PartitionLoop loop in cluster[wiped.Value].Loops!.Loops)
         {
@@ -196,7 +218,10 @@ public sealed class StoredStateTests
         ModelCluster cluster = new(1, storage: true);
         NodeId leader = Settled(cluster);
         ModelStorage storage = cluster[1].Storage!;
-        storage.Disk.Fault = (step, path) => step == DiskStep.Write && path.Contains("/state/", StringComparison.Ordinal) ? Server.Storage.Disk.DiskException.NoSpaceLeft : 0;
+        storage.Disk.Fault = (step, path) => step == DiskStep.Write
+            && path.Contains("/state/", StringComparison.Ordinal)
+            ? Server.Storage.Disk.DiskException.NoSpaceLeft
+            : 0;
         Write(cluster, 2_000);
         cluster.Tick(40);
         Assert.Contains(cluster[1].Lines, line => line.Contains("is not stored", StringComparison.Ordinal));
@@ -215,7 +240,10 @@ public sealed class StoredStateTests
     {
         ModelCluster cluster = new(1, storage: true);
         NodeId leader = Settled(cluster);
-        cluster[1].Storage!.Disk.Fault = (step, path) => step == DiskStep.Write && path.Contains("/state/", StringComparison.Ordinal) ? Server.Storage.Disk.DiskException.InputOutputError : 0;
+        cluster[1].Storage!.Disk.Fault = (step, path) => step == DiskStep.Write
+            && path.Contains("/state/", StringComparison.Ordinal)
+            ? Server.Storage.Disk.DiskException.InputOutputError
+            : 0;
         Write(cluster, 2_000);
         cluster.Tick(40);
         Assert.Contains("/state/", Assert.Single(cluster[1].Failures).Message, StringComparison.Ordinal);
@@ -229,7 +257,8 @@ public sealed class StoredStateTests
         return cluster.Elect();
     }
 
-    private static PartitionFigures Figures(ModelCluster cluster, NodeId id) => cluster[id.Value].Loops!.Partition(0).Figures;
+    private static PartitionMetrics Figures(ModelCluster cluster, NodeId id) =>
+        cluster[id.Value].Loops!.Group(0).Metrics;
 
     private void Write(ModelCluster cluster, int count)
     {
@@ -254,11 +283,14 @@ public sealed class StoredStateTests
         foreach (NodeId id in cluster.Ids)
         {
             Assert.Empty(cluster[id.Value].Failures);
-            Partition partition = cluster[id.Value].Loops!.Partition(0);
+            Group partition = cluster[id.Value].Loops!.Group(0);
             Assert.Equal(partition.State.RecomputeDigest(), partition.State.Digest);
         }
 
-        Assert.Single(cluster.Ids.Select(id => (cluster[id.Value].Loops!.Partition(0).Figures.Applied, cluster[id.Value].Loops!.Partition(0).State.Digest)).Distinct());
+        Assert.Single(
+            cluster.Ids.Select(id =>
+                (cluster[id.Value].Loops!.Group(0).Metrics.Applied, cluster[id.Value].Loops!.Group(0).State.Digest))
+                .Distinct());
     }
 
     private void AssertAllThere(ModelCluster cluster)

@@ -4,8 +4,9 @@ using Kahuna.Server.Raft;
 namespace Kahuna.Tests.Raft;
 
 /// <summary>
-/// The promises of Raft, checked over all nodes of a test after every step: election safety, log matching, leader completeness,
-/// state machine safety, commit on a durable quorum only, promises only after durability, linearizable reads. Owned by one test.
+/// Raft's guarantees, checked over all nodes of a test after every step: election safety, log matching, leader
+/// completeness, state machine safety, commits only on a durable quorum, promises only after durability, linearizable
+/// reads. Owned by one test.
 /// </summary>
 internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
 {
@@ -57,7 +58,8 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
         }
         else if (message.Kind == RaftMessageKind.AppendReply && !message.Reject)
         {
-            Assert.True(node.DurableLog.Last >= message.Index.Value, "an acknowledgement leaves after the entries are durable");
+            Assert.True(
+                node.DurableLog.Last >= message.Index.Value, "an acknowledgement leaves after the entries are durable");
         }
     }
 
@@ -80,15 +82,18 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
     }
 
     /// <summary>
-    /// One vote per node and term, in all its lives. A candidacy that was lost with the directory is no vote for anybody: whoever heard of
-    /// it told its term, and nobody hears of it later, since a link carries nothing of an earlier life after a later one.
+    /// One vote per node and term, across all its starts. A candidacy that was lost with the directory is no vote: a
+    /// node that received it has reported its term, and no node receives it later, because a link carries no message of
+    /// an earlier start after a later one.
     /// </summary>
     private void VotesFor(RaftNode node, NodeId candidate, Term term)
     {
         (NodeId, ulong) key = (node.Id, term.Value);
         if (_votes.TryGetValue(key, out (NodeId Candidate, int Life) given) && given.Candidate != candidate)
         {
-            Assert.True(given.Candidate == node.Id && given.Life < node.Life, $"one vote per node and term: {node.Id} votes for {candidate} and {given.Candidate} in term {term}");
+            Assert.True(
+                given.Candidate == node.Id && given.Life < node.Life,
+                $"one vote per node and term: {node.Id} votes for {candidate} and {given.Candidate} in term {term}");
         }
 
         _votes[key] = (candidate, node.Life);
@@ -105,7 +110,9 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
         _leaders.Add(node.Core.Term.Value, node.Id);
         for (int i = 0; i < Committed.Count; i++)
         {
-            Assert.True((ulong)i < node.Log.Last && ItemOf(node, (ulong)i + 1) == Committed[i], $"leader completeness: the leader of term {node.Core.Term} lacks committed entry {i + 1}");
+            Assert.True(
+                (ulong)i < node.Log.Last && ItemOf(node, (ulong)i + 1) == Committed[i],
+                $"leader completeness: the leader of term {node.Core.Term} lacks committed entry {i + 1}");
         }
     }
 
@@ -114,31 +121,41 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
         ulong commit = node.Core.CommitIndex.Value;
         if (commit > (ulong)Committed.Count && node.Core.Role == RaftRole.Leader)
         {
-            Assert.True(node.Log.TermAt(commit) == node.Core.Term, $"a leader of term {node.Core.Term} counts entry {commit} of term {node.Log.TermAt(commit)} to commit it");
+            Assert.True(
+                node.Log.TermAt(commit) == node.Core.Term,
+                $"a leader of term {node.Core.Term} counts entry {commit} of term "
+                    + $"{node.Log.TermAt(commit)} to commit it");
         }
 
         for (ulong index = (ulong)Committed.Count + 1; index <= commit; index++)
         {
             LogItem item = ItemOf(node, index);
             int durable = nodes.Take(voters).Count(voter => voter.Held(index, item));
-            Assert.True(durable > voters / 2, $"entry {index} of term {item.Term} is committed and durable on {durable} of {voters}");
+            Assert.True(
+                durable > voters / 2,
+                $"entry {index} of term {item.Term} is committed and durable on {durable} of {voters}");
             Committed.Add(item);
         }
 
         if (commit > 0)
         {
-            Assert.True(ItemOf(node, commit) == Committed[(int)commit - 1], $"node {node.Id} has another committed entry at {commit}");
+            Assert.True(
+                ItemOf(node, commit) == Committed[(int)commit - 1],
+                $"node {node.Id} has another committed entry at {commit}");
         }
     }
 
     /// <summary>The entry as the log has it, or the state when the log is cut.</summary>
-    private static LogItem ItemOf(RaftNode node, ulong index) => index <= node.Log.Start ? node.Applied[(int)index - 1] : node.Log[index];
+    private static LogItem ItemOf(RaftNode node, ulong index) =>
+        index <= node.Log.Start ? node.Applied[(int)index - 1] : node.Log[index];
 
     private void Installed(RaftNode node, StateCopy state)
     {
         for (int i = 0; i < state.Items.Count; i++)
         {
-            Assert.True(i < Committed.Count && state.Items[i] == Committed[i], $"state machine safety: node {node.Id} installs another entry at {i + 1}");
+            Assert.True(
+                i < Committed.Count && state.Items[i] == Committed[i],
+                $"state machine safety: node {node.Id} installs another entry at {i + 1}");
         }
     }
 
@@ -146,20 +163,28 @@ internal sealed class ClusterRules(IReadOnlyList<RaftNode> nodes, int voters)
     {
         ulong previous = node.Log.TermAt(index.Value - 1).Value;
         (ulong, ulong) key = (index.Value, item.Term.Value);
-        Assert.True(_entries.TryAdd(key, (previous, item)) || _entries[key] == (previous, item), $"log matching: entry {index} of term {item.Term} differs on node {node.Id}");
+        Assert.True(
+            _entries.TryAdd(key, (previous, item)) || _entries[key] == (previous, item),
+            $"log matching: entry {index} of term {item.Term} differs on node {node.Id}");
     }
 
     private void Applied(LogIndex index, LogItem item)
     {
         int position = (int)index.Value - 1;
-        Assert.True(position >= Committed.Count || Committed[position] == item, $"state machine safety: another entry is applied at {index}");
+        Assert.True(
+            position >= Committed.Count || Committed[position] == item,
+            $"state machine safety: another entry is applied at {index}");
     }
 
     private void Confirmed(RaftNode node, ReadState read)
     {
-        foreach (((NodeId Node, ulong Ticket) key, int committed) in _reads.Where(pair => pair.Key.Node == node.Id && pair.Key.Ticket <= read.Ticket).ToList())
+        foreach (((NodeId Node, ulong Ticket) key, int committed) in _reads
+            .Where(pair => pair.Key.Node == node.Id && pair.Key.Ticket <= read.Ticket)
+            .ToList())
         {
-            Assert.True(read.Index.Value >= (ulong)committed, $"a read that began after {committed} commits is served at {read.Index}");
+            Assert.True(
+                read.Index.Value >= (ulong)committed,
+                $"a read that began after {committed} commits is served at {read.Index}");
             _reads.Remove(key);
             ReadsConfirmed++;
         }

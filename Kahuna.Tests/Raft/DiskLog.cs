@@ -20,14 +20,18 @@ internal sealed class DiskLog
 
     public Term TermAt(ulong index) => index == Start ? StartTerm : this[index].Term;
 
-    /// <summary>The entry is here, or was before it was cut from the front, which happens to committed entries only.</summary>
+    /// <summary>
+    /// The log holds the entry, or held it before a truncation from the front, which removes only committed entries.
+    /// </summary>
     public bool Holds(ulong index, LogItem item) => index <= Start || (index <= Last && this[index] == item);
 
     public IEnumerable<LogItem> Behind(ulong index) => _items.Skip((int)(index - Start));
 
     public void Store(LogIndex first, IReadOnlyCollection<LogItem> items)
     {
-        Assert.True(first.Value > Start && first.Value <= Last + 1, $"entries from {first} are persisted without a gap behind {Start}..{Last}");
+        Assert.True(
+            first.Value > Start && first.Value <= Last + 1,
+            $"entries from {first} are persisted without a gap behind {Start}..{Last}");
         int keep = (int)(first.Value - Start) - 1;
         _items.RemoveRange(keep, _items.Count - keep);
         _items.AddRange(items);
@@ -40,7 +44,7 @@ internal sealed class DiskLog
         Start = index;
     }
 
-    /// <summary>Nothing is left; the log goes on behind this entry.</summary>
+    /// <summary>The log is empty and continues after this entry.</summary>
     public void Restart(ulong index, Term term)
     {
         _items.Clear();

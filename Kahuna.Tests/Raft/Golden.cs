@@ -16,7 +16,9 @@ internal static class Golden
             return;
         }
 
-        Assert.True(File.Exists(path), $"no golden file {name}.txt: run the tests with KAHUNA_UPDATE_GOLDEN=1 and read what it holds");
+        Assert.True(
+            File.Exists(path),
+            $"no golden file {name}.txt: run the tests with KAHUNA_UPDATE_GOLDEN=1 and read what it holds");
         Assert.Equal(File.ReadAllText(path).ReplaceLineEndings("\n"), text);
     }
 }

@@ -81,7 +81,8 @@ public sealed class LogCacheTests
         Append(log, entries: 1_000);
         for (int i = 0; i < 1_000; i++)
         {
-            log.Append(new Term(1), EntryKind.Commands, s_payload);
+            log.Append(new Term(1), EntryKind.Commands, s_payload.Length, out Span<byte> room);
+            s_payload.CopyTo(room);
         }
 
         Span(log);
@@ -149,7 +150,8 @@ public sealed class LogCacheTests
     {
         for (int i = 0; i < entries; i++)
         {
-            LogIndex index = log.Append(new Term(1), EntryKind.Commands, s_payload);
+            LogIndex index = log.Append(new Term(1), EntryKind.Commands, s_payload.Length, out Span<byte> room);
+            s_payload.CopyTo(room);
             log.MarkHandedOut(index, index);
             log.Persisted(index, new Term(1));
             log.Commit(index);

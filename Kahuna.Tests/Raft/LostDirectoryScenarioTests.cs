@@ -4,8 +4,8 @@ using Kahuna.Server.Raft;
 namespace Kahuna.Tests.Raft;
 
 /// <summary>
-/// Nodes that have no vote yet: whose past is unproven, or that lost their directory and rejoin. Golden traces, each with
-/// the fact that it is about.
+/// Nodes without a vote: new ones whose past is unproven, and those that lost their directory and rejoin. Golden
+/// traces, each with the assertion that it is about.
 /// </summary>
 public sealed class LostDirectoryScenarioTests
 {
@@ -44,9 +44,13 @@ public sealed class LostDirectoryScenarioTests
             state
             """);
         Assert.Equal("a", trace.TextOf(3));
-        Assert.DoesNotContain(trace.Messages, message => message is { From.Value: 3, Kind: RaftMessageKind.Vote or RaftMessageKind.PreVote });
-        Assert.DoesNotContain(trace.Messages, message => message is { From.Value: 3, Kind: RaftMessageKind.VoteReply or RaftMessageKind.PreVoteReply, Reject: false });
-        Assert.Contains("1 Leader term 1 leader 1 last 2 durable 2 commit 1 log", trace.Output, StringComparison.Ordinal);
+        Assert.DoesNotContain(trace.Messages, message =>
+            message is { From.Value: 3, Kind: RaftMessageKind.Vote or RaftMessageKind.PreVote });
+        Assert.DoesNotContain(trace.Messages, message =>
+            message
+                is { From.Value: 3, Kind: RaftMessageKind.VoteReply or RaftMessageKind.PreVoteReply, Reject: false });
+        Assert.Contains(
+            "1 Leader term 1 leader 1 last 2 durable 2 commit 1 log", trace.Output, StringComparison.Ordinal);
         Assert.Equal(2UL, trace[1].CommitIndex.Value);
         Assert.Equal((1, 1UL, 1UL), Assert.Single(trace.Reads));
         Assert.Equal(RaftRole.Leader, trace[1].Role);
@@ -149,7 +153,8 @@ public sealed class LostDirectoryScenarioTests
         Assert.Equal(new HardState(new Term(1), new NodeId(3), default), trace.SavedBy(3)[1]);
         Assert.Contains("3 Follower (can rejoin) term 1", trace.Output, StringComparison.Ordinal);
         Assert.True(trace[3].IsVoting);
-        Assert.Contains(trace.Messages, message => message is { Kind: RaftMessageKind.VoteReply, From.Value: 3, To.Value: 1, Term.Value: 2, Reject: false });
+        Assert.Contains(trace.Messages, message =>
+            message is { Kind: RaftMessageKind.VoteReply, From.Value: 3, To.Value: 1, Term.Value: 2, Reject: false });
     }
 
     [Fact]
@@ -277,8 +282,12 @@ public sealed class LostDirectoryScenarioTests
             deliver 3->1
             state
             """);
-        Assert.Contains("> persist 1\n  1 is Leader term 1 leader 1 last 2 durable 2 commit 1\n", trace.Output, StringComparison.Ordinal);
-        Assert.True(trace.Output.IndexOf("confirms reads", StringComparison.Ordinal) > trace.Output.IndexOf("# It acknowledges again", StringComparison.Ordinal));
+        Assert.Contains(
+            "> persist 1\n  1 is Leader term 1 leader 1 last 2 durable 2 commit 1\n",
+            trace.Output,
+            StringComparison.Ordinal);
+        int confirmed = trace.Output.IndexOf("confirms reads", StringComparison.Ordinal);
+        Assert.True(confirmed > trace.Output.IndexOf("# It acknowledges again", StringComparison.Ordinal));
         Assert.Equal(2UL, trace[1].CommitIndex.Value);
         Assert.Single(trace.Reads);
     }

@@ -12,12 +12,17 @@ internal static class MessageText
         string uncounted = m.Uncounted ? " uncounted" : "";
         return m.Kind switch
         {
-            RaftMessageKind.PreVote or RaftMessageKind.Vote => $"{head} last {m.Index}/{m.LogTerm}{(m.Transfer ? " transfer" : "")}",
+            RaftMessageKind.PreVote or RaftMessageKind.Vote =>
+                $"{head} last {m.Index}/{m.LogTerm}{(m.Transfer ? " transfer" : "")}",
             RaftMessageKind.Append => $"{head} after {m.Index}/{m.LogTerm} entries {m.EntryCount} commit {m.Commit}",
-            RaftMessageKind.AppendReply when m.Reject => $"{head}{refused} {m.Index} hint {m.Hint}/{m.LogTerm}{uncounted}",
+            RaftMessageKind.AppendReply when m.Reject =>
+                $"{head}{refused} {m.Index} hint {m.Hint}/{m.LogTerm}{uncounted}",
             RaftMessageKind.AppendReply => $"{head} match {m.Index}{uncounted}",
-            RaftMessageKind.Heartbeat => $"{head} sent {m.Index}{(m.InOrder ? " in order" : "")} commit {m.Commit} round {m.Round}",
-            RaftMessageKind.HeartbeatReply => $"{head}{refused} sent {m.Hint} received {m.Index} round {m.Round}{uncounted}{(m.Stalled ? " stalled" : "")}",
+            RaftMessageKind.Heartbeat =>
+                $"{head} sent {m.Index}{(m.InOrder ? " in order" : "")} commit {m.Commit} round {m.Round}",
+            RaftMessageKind.HeartbeatReply =>
+                $"{head}{refused} sent {m.Hint} received {m.Index} round "
+                    + $"{m.Round}{uncounted}{(m.Stalled ? " stalled" : "")}",
             RaftMessageKind.TermReply when m.Index.Value > 0 => $"{head} leads up to {m.Index}",
             _ => $"{head}{refused}",
         };

@@ -2,7 +2,10 @@ using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>What the network and slow followers do to replication (Raft §5.3): golden traces, each with the fact that it is about.</summary>
+/// <summary>
+/// Effects of the network and of slow followers on replication (Raft §5.3): golden traces, each with the assertion that
+/// it is about.
+/// </summary>
 public sealed class NetworkScenarioTests
 {
     [Fact]
@@ -26,7 +29,10 @@ public sealed class NetworkScenarioTests
             persist 1
             """);
         Assert.Equal(5UL, trace[1].CommitIndex.Value);
-        Assert.Equal(2, trace.Messages.Count(message => message is { Kind: RaftMessageKind.Append, To.Value: 2, Index.Value: > 0 }));
+        Assert.Equal(
+            2,
+            trace.Messages.Count(
+                message => message is { Kind: RaftMessageKind.Append, To.Value: 2, Index.Value: > 0 }));
     }
 
     [Fact]
@@ -166,7 +172,10 @@ public sealed class NetworkScenarioTests
             state
             """);
         Assert.Equal("a b", trace.TextOf(2));
-        Assert.Equal(1, trace.Messages.Count(message => message is { Kind: RaftMessageKind.Append, To.Value: 2, Index.Value: > 0 }));
+        Assert.Equal(
+            1,
+            trace.Messages.Count(
+                message => message is { Kind: RaftMessageKind.Append, To.Value: 2, Index.Value: > 0 }));
     }
 
     [Fact]
@@ -236,7 +245,8 @@ public sealed class NetworkScenarioTests
         Assert.Equal(RaftRole.Learner, trace[4].Role);
         Assert.Equal("a", trace.TextOf(4));
         Assert.Equal(2UL, trace[4].CommitIndex.Value);
-        Assert.DoesNotContain(trace.Messages, message => message.From.Value == 4 && message.Kind <= RaftMessageKind.VoteReply);
+        Assert.DoesNotContain(
+            trace.Messages, message => message.From.Value == 4 && message.Kind <= RaftMessageKind.VoteReply);
     }
 
     private static Trace Run(string name, TraceOptions options, string script)

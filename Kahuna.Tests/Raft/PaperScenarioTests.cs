@@ -161,7 +161,11 @@ public sealed class PaperScenarioTests
         }
 
         // Hints skip whole terms: two refusals are enough for the worst follower.
-        Assert.InRange(trace.Messages.Count(message => message is { Kind: RaftMessageKind.AppendReply, Reject: true, From.Value: 7 }), 1, 2);
+        Assert.InRange(
+            trace.Messages.Count(
+                message => message is { Kind: RaftMessageKind.AppendReply, Reject: true, From.Value: 7 }),
+            1,
+            2);
     }
 
     [Fact]
@@ -211,8 +215,12 @@ public sealed class PaperScenarioTests
             """);
         Assert.Equal("1 3 5", trace.LogOf(3));
         Assert.Contains("1 is Leader term 4", trace.Output, StringComparison.Ordinal);
-        Assert.All(trace.Messages.Where(message => message is { Kind: RaftMessageKind.Append, From.Value: 1 }), message => Assert.Equal(0UL, message.Commit.Value));
-        Assert.Contains(trace.Messages, message => message is { Kind: RaftMessageKind.AppendReply, From.Value: 3, Index.Value: 2, Term.Value: 4, Reject: false });
+        Assert.All(
+            trace.Messages.Where(message => message is { Kind: RaftMessageKind.Append, From.Value: 1 }),
+            message => Assert.Equal(0UL, message.Commit.Value));
+        Assert.Contains(trace.Messages, message =>
+            message
+                is { Kind: RaftMessageKind.AppendReply, From.Value: 3, Index.Value: 2, Term.Value: 4, Reject: false });
     }
 
     [Fact]
@@ -294,7 +302,8 @@ public sealed class PaperScenarioTests
             deliver 3->1
             state
             """);
-        Assert.Contains(trace.Messages, message => message is { Kind: RaftMessageKind.Vote, From.Value: 3, To.Value: 2 });
+        Assert.Contains(
+            trace.Messages, message => message is { Kind: RaftMessageKind.Vote, From.Value: 3, To.Value: 2 });
         Assert.Equal(RaftRole.Leader, trace[1].Role);
         Assert.Equal(1UL, trace[2].Term.Value);
     }
@@ -415,8 +424,9 @@ public sealed class PaperScenarioTests
             deliver 2->1
             """);
         Assert.Equal([(1, 1UL, 1UL), (1, 2UL, 1UL)], trace.Reads);
-        Assert.True(trace.Output.IndexOf("up to ticket 1", StringComparison.Ordinal) < trace.Output.IndexOf("> state", StringComparison.Ordinal));
-        Assert.True(trace.Output.IndexOf("up to ticket 2", StringComparison.Ordinal) > trace.Output.IndexOf("> state", StringComparison.Ordinal));
+        int state = trace.Output.IndexOf("> state", StringComparison.Ordinal);
+        Assert.True(trace.Output.IndexOf("up to ticket 1", StringComparison.Ordinal) < state);
+        Assert.True(trace.Output.IndexOf("up to ticket 2", StringComparison.Ordinal) > state);
     }
 
     [Fact]

@@ -1,6 +1,6 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Raft;
 
@@ -19,7 +19,14 @@ public sealed class RaftAllocationTests
     {
         NodeId[] ids = [new NodeId(1), new NodeId(2), new NodeId(3)];
         _cores = [.. ids.Select(id => new RaftCore(
-            new RaftConfig { Self = id, Group = new GroupId(1), Voters = ids, Seed = id.Value, Limits = new RaftLimits { CacheBytes = 300_000 } },
+            new RaftConfig
+            {
+                Self = id,
+                Group = new GroupId(1),
+                Voters = ids,
+                Seed = id.Value,
+                Limits = new RaftLimits { CacheBytes = 300_000 },
+            },
             new RaftStart(default, [], default, default)))];
     }
 
@@ -31,7 +38,8 @@ public sealed class RaftAllocationTests
         Assert.Equal(RaftRole.Leader, _cores[0].Role);
         Turns(4000);
 
-        // Another thread cannot disturb the count: it is this thread's. A background tier-up of the code may add a few bytes once.
+        // Another thread cannot disturb the count: it is this thread's. A background tier-up of the code may add a few
+        // bytes once.
         long least = long.MaxValue;
         for (int attempt = 0; attempt < 3 && least > 0; attempt++)
         {
@@ -86,19 +94,19 @@ public sealed class RaftAllocationTests
     private void Turn(int node)
     {
         RaftCore core = _cores[node];
-        if (!core.HasReady)
+        if (!core.PrepareReady())
         {
             return;
         }
 
-        (LogIndex first, LogIndex last) = core.Unpersisted;
+        (LogIndex first, LogIndex last) = core.TakeReady().Unpersisted;
         if (first <= last)
         {
             core.Payload(last, out Term term, out _);
             _persisted[node] = (last, term);
         }
 
-        foreach (ref readonly OutgoingMessage outgoing in core.Messages)
+        foreach (ref readonly OutgoingMessage outgoing in core.TakeReady().Messages)
         {
             int start = _entries.Length;
             if (outgoing.Message.EntryCount > 0)

@@ -1,11 +1,13 @@
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>The edges of the core's interface: garbage from peers, broken rules, stale confirmations, restarts.</summary>
+/// <summary>
+/// Edge cases of the core's interface: malformed messages, broken invariants, stale confirmations, restarts.
+/// </summary>
 public sealed class RaftCoreTests
 {
     private static readonly NodeId s_self = new(1);
@@ -16,7 +18,14 @@ public sealed class RaftCoreTests
     {
         RaftCore core = Follower();
         byte[] good = Entries((1, "a"), (1, "b"));
-        var append = new RaftMessage { Kind = RaftMessageKind.Append, From = s_leader, To = s_self, Term = new Term(1), EntryCount = 2 };
+        var append = new RaftMessage
+        {
+            Kind = RaftMessageKind.Append,
+            From = s_leader,
+            To = s_self,
+            Term = new Term(1),
+            EntryCount = 2,
+        };
 
         core.Step(append with { EntryCount = 3 }, good);
         core.Step(append with { EntryCount = -1 }, good);
@@ -42,10 +51,21 @@ public sealed class RaftCoreTests
     public void Garbage_answers_do_not_move_a_leader()
     {
         RaftCore core = Leader();
-        var reply = new RaftMessage { Kind = RaftMessageKind.AppendReply, From = s_leader, To = s_self, Term = core.Term };
+        var reply =
+            new RaftMessage { Kind = RaftMessageKind.AppendReply, From = s_leader, To = s_self, Term = core.Term };
         core.Step(reply with { Index = new LogIndex(1000) }, []);
-        core.Step(reply with { Index = new LogIndex(1000), Hint = new LogIndex(2000), LogTerm = new Term(7), Reject = true }, []);
-        core.Step(reply with { Kind = RaftMessageKind.HeartbeatReply, Index = new LogIndex(1000), Hint = new LogIndex(2000), Round = 99 }, []);
+        core.Step(
+            reply with { Index = new LogIndex(1000), Hint = new LogIndex(2000), LogTerm = new Term(7), Reject = true },
+            []);
+        core.Step(
+            reply with
+            {
+                Kind = RaftMessageKind.HeartbeatReply,
+                Index = new LogIndex(1000),
+                Hint = new LogIndex(2000),
+                Round = 99,
+            },
+            []);
         Drain(core);
         Assert.Equal(RaftRole.Leader, core.Role);
         Assert.Equal(0UL, core.MatchIndex(s_leader).Value);
@@ -56,7 +76,8 @@ public sealed class RaftCoreTests
     public void Second_leader_in_one_term_breaks_a_rule()
     {
         RaftCore core = Follower();
-        var heartbeat = new RaftMessage { Kind = RaftMessageKind.Heartbeat, From = s_leader, To = s_self, Term = new Term(1) };
+        var heartbeat =
+            new RaftMessage { Kind = RaftMessageKind.Heartbeat, From = s_leader, To = s_self, Term = new Term(1) };
         core.Step(heartbeat, []);
         Assert.Throws<InvariantException>(() => core.Step(heartbeat with { From = new NodeId(3) }, []));
     }
@@ -65,11 +86,26 @@ public sealed class RaftCoreTests
     public void Cutting_a_committed_entry_breaks_a_rule()
     {
         RaftCore core = Follower();
-        var append = new RaftMessage { Kind = RaftMessageKind.Append, From = s_leader, To = s_self, Term = new Term(1), EntryCount = 2, Commit = new LogIndex(2) };
+        var append = new RaftMessage
+        {
+            Kind = RaftMessageKind.Append,
+            From = s_leader,
+            To = s_self,
+            Term = new Term(1),
+            EntryCount = 2,
+            Commit = new LogIndex(2),
+        };
         core.Step(append, Entries((1, "a"), (1, "b")));
         Drain(core);
         Assert.Throws<InvariantException>(() => core.Step(
-            append with { From = new NodeId(3), Term = new Term(3), Index = new LogIndex(1), LogTerm = new Term(1), EntryCount = 1 },
+            append with
+            {
+                From = new NodeId(3),
+                Term = new Term(3),
+                Index = new LogIndex(1),
+                LogTerm = new Term(1),
+                EntryCount = 1,
+            },
             Entries((3, "other"))));
     }
 
@@ -77,15 +113,31 @@ public sealed class RaftCoreTests
     public void Stale_confirmations_are_ignored()
     {
         RaftCore core = Follower();
-        var append = new RaftMessage { Kind = RaftMessageKind.Append, From = s_leader, To = s_self, Term = new Term(1), EntryCount = 2 };
+        var append = new RaftMessage
+        {
+            Kind = RaftMessageKind.Append,
+            From = s_leader,
+            To = s_self,
+            Term = new Term(1),
+            EntryCount = 2,
+        };
         core.Step(append, Entries((1, "a"), (1, "b")));
         Drain(core);
-        core.Step(append with { From = new NodeId(3), Term = new Term(2), Index = new LogIndex(1), LogTerm = new Term(1), EntryCount = 1 }, Entries((2, "c")));
+        core.Step(
+            append with
+            {
+                From = new NodeId(3),
+                Term = new Term(2),
+                Index = new LogIndex(1),
+                LogTerm = new Term(1),
+                EntryCount = 1,
+            },
+            Entries((2, "c")));
         core.Persisted(new LogIndex(2), new Term(2));
         Assert.Equal(0UL, core.DurableIndex.Value);
 
-        // Storage is told to begin again where the log was cut.
-        Assert.Equal((new LogIndex(2), new LogIndex(2)), core.Unpersisted);
+        // Storage must begin again where the log was cut.
+        Assert.Equal((new LogIndex(2), new LogIndex(2)), core.TakeReady().Unpersisted);
         core.Advance();
         core.Persisted(new LogIndex(2), new Term(1));
         Assert.Equal(0UL, core.DurableIndex.Value);
@@ -98,25 +150,32 @@ public sealed class RaftCoreTests
     {
         RaftCore core = Leader();
         Assert.True(core.TryPropose(EntryKind.Commands, "a"u8, out LogIndex index));
-        Assert.Equal(index, core.Unpersisted.Last);
+        Assert.Equal(index, core.TakeReady().Unpersisted.Last);
         Assert.True(core.TryPropose(EntryKind.Commands, "b"u8, out LogIndex later));
-        Assert.Equal(index, core.Unpersisted.Last);
+        Assert.Equal(index, core.TakeReady().Unpersisted.Last);
         core.Advance();
-        Assert.True(core.HasReady);
-        Assert.Equal((later, later), core.Unpersisted);
+        Assert.True(core.PrepareReady());
+        Assert.Equal((later, later), core.TakeReady().Unpersisted);
         core.Advance();
-        Assert.False(core.HasReady);
+        Assert.False(core.PrepareReady());
     }
 
     [Fact]
     public void Follower_acknowledges_several_appends_at_once()
     {
         RaftCore core = Follower();
-        var append = new RaftMessage { Kind = RaftMessageKind.Append, From = s_leader, To = s_self, Term = new Term(1), EntryCount = 1 };
+        var append = new RaftMessage
+        {
+            Kind = RaftMessageKind.Append,
+            From = s_leader,
+            To = s_self,
+            Term = new Term(1),
+            EntryCount = 1,
+        };
         core.Step(append, Entries((1, "a")));
         core.Step(append with { Index = new LogIndex(1), LogTerm = new Term(1) }, Entries((1, "b")));
         core.Step(append with { Index = new LogIndex(2), LogTerm = new Term(1) }, Entries((1, "c")));
-        OutgoingMessage only = Assert.Single(core.Messages.ToArray());
+        OutgoingMessage only = Assert.Single(core.TakeReady().Messages.ToArray());
         Assert.Equal(3UL, only.Message.Index.Value);
         Assert.True(only.AfterDurable);
     }
@@ -147,13 +206,13 @@ public sealed class RaftCoreTests
         Assert.Throws<InvariantException>(core.Tick);
         core.Restore(new LogIndex(3), Entries((2, "c"), (2, "d")));
         Assert.Equal(4UL, core.CommitIndex.Value);
-        Assert.Equal((new LogIndex(3), new LogIndex(4)), core.Committed);
+        Assert.Equal((new LogIndex(3), new LogIndex(4)), core.TakeReady().Committed);
         Assert.Equal("d", Encoding.ASCII.GetString(core.Payload(new LogIndex(4), out Term term, out _)));
         Assert.Equal(2UL, term.Value);
         Assert.Equal(4UL, core.DurableIndex.Value);
-        Assert.False(core.HardStateChanged);
+        Assert.False(core.TakeReady().HardStateChanged);
         core.Advance();
-        Assert.False(core.HasReady);
+        Assert.False(core.PrepareReady());
     }
 
     [Fact]
@@ -165,18 +224,25 @@ public sealed class RaftCoreTests
         Assert.Throws<InvariantException>(() => new RaftCore(Config([s_self]) with { HeartbeatTicks = 10 }, empty));
     }
 
-    private static RaftConfig Config(NodeId[] voters) => new() { Self = s_self, Group = new GroupId(1), Voters = voters, Seed = 1 };
+    private static RaftConfig Config(NodeId[] voters) =>
+        new() { Self = s_self, Group = new GroupId(1), Voters = voters, Seed = 1 };
 
     private static RaftCore Follower() =>
-        new(Config([s_self, s_leader, new NodeId(3)]), new RaftStart(new HardState(new Term(1), s_leader, default), [], default, default));
+        new(
+            Config([s_self, s_leader, new NodeId(3)]),
+            new RaftStart(new HardState(new Term(1), s_leader, default), [], default, default));
 
     private static RaftCore Leader()
     {
         RaftCore core = Follower();
         core.Campaign();
-        core.Step(new RaftMessage { Kind = RaftMessageKind.PreVoteReply, From = s_leader, To = s_self, Term = new Term(2) }, []);
-        core.Step(new RaftMessage { Kind = RaftMessageKind.VoteReply, From = s_leader, To = s_self, Term = new Term(2) }, []);
-        core.Step(new RaftMessage { Kind = RaftMessageKind.VoteReply, From = s_self, To = s_self, Term = new Term(2) }, []);
+        core.Step(
+            new RaftMessage { Kind = RaftMessageKind.PreVoteReply, From = s_leader, To = s_self, Term = new Term(2) },
+            []);
+        core.Step(
+            new RaftMessage { Kind = RaftMessageKind.VoteReply, From = s_leader, To = s_self, Term = new Term(2) }, []);
+        core.Step(
+            new RaftMessage { Kind = RaftMessageKind.VoteReply, From = s_self, To = s_self, Term = new Term(2) }, []);
         Assert.Equal(RaftRole.Leader, core.Role);
         Drain(core);
         return core;
@@ -184,9 +250,9 @@ public sealed class RaftCoreTests
 
     private static void Drain(RaftCore core)
     {
-        while (core.HasReady)
+        while (core.PrepareReady())
         {
-            _ = core.Unpersisted;
+            _ = core.TakeReady().Unpersisted;
             core.Advance();
         }
     }

@@ -1,13 +1,14 @@
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Raft;
 
 /// <summary>
-/// A core on a simulated disk: it carries out each Ready as a partition does. Writes wait until <see cref="Persist"/>; a crash
-/// loses those that still wait, a wipe everything. Its state is the list of applied entries. Owned by one test.
+/// A core on a simulated disk. It carries out each Ready as a partition does. Writes wait until <see cref="Persist"/>;
+/// a crash loses the waiting ones, a wipe loses everything. Its state is the list of applied entries. Owned by one
+/// test.
 /// </summary>
 internal sealed class RaftNode
 {
@@ -31,12 +32,14 @@ internal sealed class RaftNode
 
     public RaftCore Core => _core ?? throw new InvalidOperationException($"node {Id} is down");
 
-    /// <summary>What is on stable storage.</summary>
+    /// <summary>The log on stable storage.</summary>
     public DiskLog DurableLog { get; private set; } = new();
 
     public HardState DurableState { get; private set; }
 
-    /// <summary>What was handed to storage, durable or not: after <see cref="Drain"/> the same as the core's log.</summary>
+    /// <summary>
+    /// The log handed to storage, durable or not. After <see cref="Drain"/> it equals the core's log.
+    /// </summary>
     public DiskLog Log { get; private set; } = new();
 
     /// <summary>The state: the applied entries from index 1 on, by the log or by a snapshot.</summary>
@@ -45,7 +48,7 @@ internal sealed class RaftNode
     /// <summary>Entries of the state on stable storage; the log may be cut up to here.</summary>
     public int Flushed => _flushed.Count;
 
-    /// <summary>What the node may promise, as its disk says.</summary>
+    /// <summary>The node's voting right, as stored on its disk.</summary>
     public VotingRight Voting { get; set; }
 
     /// <summary>How often the directory was lost.</summary>
@@ -95,7 +98,7 @@ internal sealed class RaftNode
         Fetches.Clear();
     }
 
-    /// <summary>The directory is lost. What it held of the log is remembered for the rules only.</summary>
+    /// <summary>Loses the directory. Its log is remembered for the rules only.</summary>
     public void Wipe()
     {
         Crash();
@@ -108,16 +111,30 @@ internal sealed class RaftNode
         Life++;
     }
 
-    /// <summary>Starts from what is durable, with the state applied up to <paramref name="applied"/>, or as far as it was flushed.</summary>
+    /// <summary>
+    /// Starts from the durable log, with the state applied up to <paramref name="applied"/>, or as far as it was
+    /// flushed.
+    /// </summary>
     public void Restart(LogIndex applied)
     {
         Starts++;
         _restart = null;
         var first = new LogIndex(Math.Max(applied.Value, (ulong)Flushed));
 
-        // Every start asks with another number, and an ordinary one draws the same timeouts again, which keeps traces simple.
-        RaftConfig config = Voting == VotingRight.Full ? _config : _config with { Seed = _config.Seed + ((ulong)Starts << 32) };
-        var start = new RaftStart(DurableState, DurableLog.Terms(), new LogIndex(DurableLog.Last), first, new LogIndex(DurableLog.Start), DurableLog.StartTerm) { Voting = Voting };
+        // A rejoining start uses a new seed for its queries. An ordinary start reuses the seed, and so the timeouts,
+        // which keeps traces simple.
+        RaftConfig config = Voting == VotingRight.Full
+            ? _config
+            : _config with { Seed = _config.Seed + ((ulong)Starts << 32) };
+        var start =
+            new RaftStart(
+                DurableState,
+                DurableLog.Terms(),
+                new LogIndex(DurableLog.Last),
+                first,
+                new LogIndex(DurableLog.Start),
+                DurableLog.StartTerm)
+            { Voting = Voting };
         _core = new RaftCore(config, start);
         Log = DurableLog.Copy();
         Applied = [.. _flushed, .. DurableLog.Behind((ulong)Flushed).Take((int)first.Value - Flushed)];
@@ -128,11 +145,12 @@ internal sealed class RaftNode
     }
 
     /// <summary>The committed entry was on this node's disk, in this life or an earlier one.</summary>
-    public bool Held(ulong index, LogItem item) => DurableLog.Holds(index, item) || _forgotten.Exists(log => log.Holds(index, item));
+    public bool Held(ulong index, LogItem item) =>
+        DurableLog.Holds(index, item) || _forgotten.Exists(log => log.Holds(index, item));
 
     /// <summary>
-    /// A message arrives, on a link that tells the sender's lives apart: nothing of an earlier life comes after a later one, and
-    /// no message outlives both its ends. False when it was dropped for that.
+    /// A message arrives, on a link that tells the sender's lives apart: nothing of an earlier life comes after a later
+    /// one, and no message outlives both its ends. False when it was dropped for that.
     /// </summary>
     public bool Receive(Packet packet, int senderLife)
     {
@@ -153,10 +171,14 @@ internal sealed class RaftNode
         return true;
     }
 
-    /// <summary>Flushes the state and cuts the log up to <paramref name="index"/>, or as far as it may be. False when nothing may be cut.</summary>
+    /// <summary>
+    /// Flushes the state and cuts the log up to <paramref name="index"/>, or as far as it may be. False when nothing
+    /// may be cut.
+    /// </summary>
     public bool Trim(ulong index)
     {
-        ulong through = Math.Min(Math.Min(index, (ulong)Applied.Count), Math.Min(Core.DurableIndex.Value, DurableLog.Last));
+        ulong through = Math.Min(
+            Math.Min(index, (ulong)Applied.Count), Math.Min(Core.DurableIndex.Value, DurableLog.Last));
         if (_restart is not null || _writes.Any(write => write.Restart is not null) || through <= Log.Start)
         {
             return false;
@@ -196,13 +218,13 @@ internal sealed class RaftNode
     /// <summary>Carries out Readys until there is none.</summary>
     public void Drain()
     {
-        while (_core is not null && _core.HasReady)
+        while (_core is not null && _core.PrepareReady())
         {
             CarryOut();
         }
     }
 
-    /// <summary>The oldest write reaches stable storage, and what waited for it leaves.</summary>
+    /// <summary>The oldest write reaches stable storage, and the messages that waited for it leave.</summary>
     public void Persist()
     {
         Write write = _writes.Dequeue();
@@ -237,7 +259,9 @@ internal sealed class RaftNode
         LogFetch fetch = Fetches.Dequeue();
         var items = new List<LogItem>();
         int bytes = 0;
-        for (ulong i = fetch.First.Value; i > Log.Start && i <= Log.Last && (items.Count == 0 || bytes < fetch.BytesMax) && !fails; i++)
+        for (ulong i = fetch.First.Value;
+            i > Log.Start && i <= Log.Last && (items.Count == 0 || bytes < fetch.BytesMax) && !fails;
+            i++)
         {
             items.Add(Log[i]);
             bytes += EntryCodec.HeaderBytes + Log[i].Text.Length;
@@ -268,7 +292,7 @@ internal sealed class RaftNode
     private void CarryOut()
     {
         RaftCore core = Core;
-        (LogIndex first, LogIndex last) = core.Unpersisted;
+        (LogIndex first, LogIndex last) = core.TakeReady().Unpersisted;
         var items = new List<LogItem>();
         for (LogIndex index = first; index <= last; index = index.Next())
         {
@@ -286,7 +310,7 @@ internal sealed class RaftNode
             Trace($"{Id} stores {first}..{last} terms {string.Join(',', items.Select(item => item.Term))}");
         }
 
-        HardState? state = core.HardStateChanged ? core.HardState : null;
+        HardState? state = core.TakeReady().HardStateChanged ? core.TakeReady().HardState : null;
         if (state is { } changed)
         {
             Saved.Add(changed);
@@ -301,7 +325,7 @@ internal sealed class RaftNode
 
         Assert.True(_restart is null, "a new start of the log is written with the next Ready");
 
-        foreach (OutgoingMessage outgoing in core.Messages)
+        foreach (OutgoingMessage outgoing in core.TakeReady().Messages)
         {
             Packet packet = Pack(outgoing.Message);
             Trace($"{Id} says {MessageText.Of(packet.Message)}{(outgoing.AfterDurable ? " after durable" : "")}");
@@ -315,7 +339,7 @@ internal sealed class RaftNode
             }
         }
 
-        (LogIndex firstCommitted, LogIndex lastCommitted) = core.Committed;
+        (LogIndex firstCommitted, LogIndex lastCommitted) = core.TakeReady().Committed;
         for (LogIndex index = firstCommitted; index <= lastCommitted; index = index.Next())
         {
             LogItem item = Read(index);
@@ -328,19 +352,19 @@ internal sealed class RaftNode
             Trace($"{Id} applies {firstCommitted}..{lastCommitted}");
         }
 
-        foreach (ReadState read in core.ReadStates)
+        foreach (ReadState read in core.TakeReady().ReadStates)
         {
             Trace($"{Id} confirms reads up to ticket {read.Ticket} at {read.Index}");
             OnRead(read);
         }
 
-        foreach (LogFetch fetch in core.Fetches)
+        foreach (LogFetch fetch in core.TakeReady().Fetches)
         {
             Trace($"{Id} fetches from {fetch.First} for {fetch.Follower}");
             Fetches.Enqueue(fetch);
         }
 
-        foreach (NodeId follower in core.SnapshotsWanted)
+        foreach (NodeId follower in core.TakeReady().SnapshotsWanted)
         {
             Trace($"{Id} wants a snapshot for {follower}");
             OnSnapshotWanted(follower);
@@ -381,5 +405,6 @@ internal sealed class RaftNode
         return new Packet(message, entries) { SenderLife = Life };
     }
 
-    private sealed record Write(StateCopy? Restart, HardState? State, LogIndex First, List<LogItem> Items, List<Packet> Held);
+    private sealed record Write(
+        StateCopy? Restart, HardState? State, LogIndex First, List<LogItem> Items, List<Packet> Held);
 }

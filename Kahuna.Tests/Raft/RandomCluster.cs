@@ -3,7 +3,10 @@ using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>A cluster of cores under faults drawn from a seed; every step is followed by <see cref="ClusterRules"/>. Owned by one test.</summary>
+/// <summary>
+/// A cluster of cores under random faults from a seed. <see cref="ClusterRules"/> checks it after every step. Owned by
+/// one test.
+/// </summary>
 internal sealed class RandomCluster
 {
     private readonly Random _random;
@@ -85,7 +88,9 @@ internal sealed class RandomCluster
         }
     }
 
-    /// <summary>Everything is healed: the cluster must commit new entries on all nodes within a bounded number of rounds.</summary>
+    /// <summary>
+    /// Heals everything. The cluster must commit new entries on all nodes within a bounded number of rounds.
+    /// </summary>
     public void Recover()
     {
         _storage.Crashes = false;
@@ -105,7 +110,11 @@ internal sealed class RandomCluster
             }
 
             Settle();
-            for (int pass = 0; _network.Count > 0 || _storage.HasTransfers || _nodes.Any(node => node.PendingWrites > 0 || node.Fetches.Count > 0); pass++)
+            for (int pass = 0;
+                _network.Count > 0
+                    || _storage.HasTransfers
+                    || _nodes.Any(node => node.PendingWrites > 0 || node.Fetches.Count > 0);
+                pass++)
             {
                 Assert.True(pass < 10_000, "the healed cluster comes to rest between two ticks");
                 DeliverAll();
@@ -117,7 +126,8 @@ internal sealed class RandomCluster
                 goal = (int)leader.Core.LastIndex.Value;
             }
 
-            if (goal > 0 && _nodes.All(node => node.Applied.Count >= goal && node.Applied.Count == _nodes[0].Applied.Count))
+            if (goal > 0
+                && _nodes.All(node => node.Applied.Count >= goal && node.Applied.Count == _nodes[0].Applied.Count))
             {
                 return;
             }
@@ -129,9 +139,13 @@ internal sealed class RandomCluster
         }
 
         Assert.Fail("the healed cluster did not commit on all nodes: " + string.Join("; ", _nodes.Select(node =>
-            $"{node.Id} {node.Core.Role} voting {node.Core.IsVoting} life {node.Life} applied {node.Applied.Count} term {node.Core.Term} "
+            $"{node.Id} {node.Core.Role} voting {node.Core.IsVoting} life {node.Life} applied "
+                + $"{node.Applied.Count} term {node.Core.Term} "
             + $"commit {node.Core.CommitIndex} last {node.Core.LastIndex} start {node.Core.LogStart} "
-            + string.Join(',', _nodes.Select(other => $"{node.Core.MatchIndex(other.Id)}{(node.Core.AwaitsSnapshot(other.Id) ? "s" : "")}")))));
+            + string.Join(
+                ',',
+                _nodes.Select(
+                    other => $"{node.Core.MatchIndex(other.Id)}{(node.Core.AwaitsSnapshot(other.Id) ? "s" : "")}")))));
     }
 
     private void DeliverAll()
@@ -220,7 +234,7 @@ internal sealed class RandomCluster
         }
         else if (draw < _jumps)
         {
-            // Clocks jump or nodes were paused: leases are over, and somebody campaigns.
+            // Clocks jumped or nodes were paused: leases have expired, and a node campaigns.
             foreach (RaftNode other in _nodes.Where(other => other.IsUp && _random.Next(2) == 0))
             {
                 for (int i = 0; i < 8; i++)
@@ -299,7 +313,7 @@ internal sealed class RandomCluster
         RaftNode? leader = _nodes.FirstOrDefault(node => node.IsUp && node.Core.Role == RaftRole.Leader);
         if (leader is not null && _random.Next(3) == 0)
         {
-            // The leader goes on alone for a while, with entries that nobody else gets.
+            // The leader continues alone for a while, with entries that no other node gets.
             for (int other = 1; other <= _nodes.Length; other++)
             {
                 _cut[leader.Id.Value, other] = true;

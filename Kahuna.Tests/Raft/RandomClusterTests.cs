@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Raft;
 
-/// <summary>The promises of Raft under random faults. A failure names the seed; the same seed gives the same run.</summary>
+/// <summary>
+/// Raft's guarantees under random faults. A failure names the seed; the same seed gives the same run.
+/// </summary>
 public sealed class RandomClusterTests
 {
     private const int StepsPerNode = 600;
@@ -38,7 +40,8 @@ public sealed class RandomClusterTests
             }
             catch (Exception e)
             {
-                throw new InvalidOperationException($"seed {seed}, {voters} voters, {learners} learners: {e.Message}", e);
+                throw new InvalidOperationException(
+                    $"seed {seed}, {voters} voters, {learners} learners: {e.Message}", e);
             }
 
             leaders += cluster.Rules.Leaders;
@@ -57,9 +60,18 @@ public sealed class RandomClusterTests
         }
 
         // A storm in which nothing happened proves nothing.
-        Assert.True(leaders >= seeds.Done && reads > seeds.Done && committed > seeds.Done * 10 && crashes > seeds.Done, $"leaders {leaders}, reads {reads}, committed {committed}, crashes {crashes}");
-        Assert.True(voters == 1 || (lost > seeds.Done * 10 && (fetches > seeds.Done / 2 || voters == 2) && transfers > seeds.Done / 10), $"lost {lost}, fetches {fetches}, transfers {transfers}");
-        Assert.True(cuts > seeds.Done && (voters < 3 || (snapshots > seeds.Done && aborts > seeds.Done / 20 && crashesInInstall > seeds.Done / 10)), $"cuts {cuts}, snapshots {snapshots}, aborts {aborts}, crashes in install {crashesInInstall}");
+        Assert.True(
+            leaders >= seeds.Done && reads > seeds.Done && committed > seeds.Done * 10 && crashes > seeds.Done,
+            $"leaders {leaders}, reads {reads}, committed {committed}, crashes {crashes}");
+        Assert.True(
+            voters == 1
+                || (lost > seeds.Done * 10 && (fetches > seeds.Done / 2 || voters == 2) && transfers > seeds.Done / 10),
+            $"lost {lost}, fetches {fetches}, transfers {transfers}");
+        Assert.True(
+            cuts > seeds.Done
+                && (voters < 3
+                    || (snapshots > seeds.Done && aborts > seeds.Done / 20 && crashesInInstall > seeds.Done / 10)),
+            $"cuts {cuts}, snapshots {snapshots}, aborts {aborts}, crashes in install {crashesInInstall}");
         Assert.True(voters < 3 || rejoins > seeds.Done / 4, $"wipes {wipes}, rejoins {rejoins}");
     }
 }

@@ -2,7 +2,10 @@ using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>Logs that are cut from the front and followers that need a snapshot (Raft §7): golden traces, each with the fact that it is about.</summary>
+/// <summary>
+/// Truncated logs, and followers that need a snapshot (Raft §7): golden traces, each with the assertion that it is
+/// about.
+/// </summary>
 public sealed class SnapshotScenarioTests
 {
     [Fact]
@@ -40,7 +43,8 @@ public sealed class SnapshotScenarioTests
         Assert.Equal("d", trace.TextOf(3));
         Assert.Equal([(1, 3)], trace.SnapshotsWanted);
         Assert.Contains("not accepted", trace.Output, StringComparison.Ordinal);
-        Assert.DoesNotContain(trace.Messages, message => message is { Kind: RaftMessageKind.Append, To.Value: 3, Index.Value: 2 or 3 });
+        Assert.DoesNotContain(
+            trace.Messages, message => message is { Kind: RaftMessageKind.Append, To.Value: 3, Index.Value: 2 or 3 });
     }
 
     [Fact]
@@ -221,7 +225,10 @@ public sealed class SnapshotScenarioTests
             state
             """);
         Assert.Equal([(1, 3)], trace.SnapshotsWanted);
-        Assert.Equal(1, trace.Messages.Count(message => message is { Kind: RaftMessageKind.AppendReply, Reject: true, From.Value: 3 }));
+        Assert.Equal(
+            1,
+            trace.Messages.Count(
+                message => message is { Kind: RaftMessageKind.AppendReply, Reject: true, From.Value: 3 }));
         Assert.Equal(trace.StateTextOf(1), trace.StateTextOf(3));
     }
 
@@ -273,7 +280,8 @@ public sealed class SnapshotScenarioTests
             """);
         Assert.Equal(RaftRole.Leader, trace[1].Role);
         Assert.Equal([(1, 3)], trace.SnapshotsWanted);
-        Assert.Contains(trace.Messages, message => message is { Kind: RaftMessageKind.PreVoteReply, From.Value: 1, To.Value: 3, Reject: true });
+        Assert.Contains(trace.Messages, message =>
+            message is { Kind: RaftMessageKind.PreVoteReply, From.Value: 1, To.Value: 3, Reject: true });
     }
 
     private static Trace Run(string name, TraceOptions options, string script)

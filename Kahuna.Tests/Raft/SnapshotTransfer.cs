@@ -17,7 +17,10 @@ internal sealed class SnapshotTransfer(RaftNode leader, Term term, NodeId follow
     /// <summary>Looks whether the leader still waits for it. True when it just ceased to.</summary>
     public bool CheckAborted()
     {
-        if (IsAborted || !leader.IsUp || leader.Core.Term != term || leader.Core.Role != Kahuna.Server.Raft.RaftRole.Leader)
+        if (IsAborted
+            || !leader.IsUp
+            || leader.Core.Term != term
+            || leader.Core.Role != Kahuna.Server.Raft.RaftRole.Leader)
         {
             return false;
         }

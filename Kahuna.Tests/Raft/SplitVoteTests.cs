@@ -3,13 +3,18 @@ using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>How soon a leader is there after candidates have taken each other's votes (Raft §5.2), in ticks of nodes that tick together.</summary>
+/// <summary>
+/// Time until a leader is elected after a split vote (Raft §5.2), in ticks of nodes that tick together.
+/// </summary>
 public sealed class SplitVoteTests
 {
     private const int Seeds = 1_000;
     private const int ElectionTicks = 16;
 
-    /// <summary>The later of the first two voters campaigns again after two quarters of an election timeout and up to half a quarter.</summary>
+    /// <summary>
+    /// The later of the first two voters campaigns again after two quarters of an election timeout and up to half a
+    /// quarter.
+    /// </summary>
     private const int RetryTicksMax = 9;
 
     [Theory]
@@ -106,7 +111,10 @@ public sealed class SplitVoteTests
         Assert.InRange(waits.Count, 5, ElectionTicks);
     }
 
-    /// <summary>The two voters of three that are left. They tick together, and whatever they say arrives before the next tick. Owned by one test.</summary>
+    /// <summary>
+    /// The two remaining voters of three. They tick together, and their messages arrive before the next tick. Owned by
+    /// one test.
+    /// </summary>
     private sealed class Survivors
     {
         private readonly RaftNode[] _nodes;
@@ -162,7 +170,10 @@ public sealed class SplitVoteTests
             return ticks;
         }
 
-        /// <summary>Ticks of one node until it asks for votes again, while the other one's clock stands still and nothing arrives.</summary>
+        /// <summary>
+        /// Ticks of one node until it asks for votes again, while the other one's clock does not advance and no message
+        /// arrives.
+        /// </summary>
         public int TicksToCampaign(int number)
         {
             RaftNode node = _nodes[number];
@@ -186,13 +197,21 @@ public sealed class SplitVoteTests
         {
             foreach (RaftNode node in _nodes)
             {
-                RaftMessage heartbeat = new() { Kind = RaftMessageKind.Heartbeat, From = _lost, To = node.Id, Term = new Term((ulong)term) };
+                RaftMessage heartbeat = new()
+                {
+                    Kind = RaftMessageKind.Heartbeat,
+                    From = _lost,
+                    To = node.Id,
+                    Term = new Term((ulong)term),
+                };
                 node.Core.Step(heartbeat, default);
                 Carry(node);
             }
         }
 
-        /// <summary>Everything arrives, in rounds: what answers a message arrives after all that was under way with it.</summary>
+        /// <summary>
+        /// Delivers all messages in rounds: a reply arrives after all messages that were in flight with its request.
+        /// </summary>
         private void Deliver()
         {
             Array.ForEach(_nodes, Carry);

@@ -3,7 +3,10 @@ using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Raft;
 
-/// <summary>What happens to the disks of a <see cref="RandomCluster"/>: logs are cut, snapshots travel, directories are lost. Owned by one cluster.</summary>
+/// <summary>
+/// Disk events of a <see cref="RandomCluster"/>: truncated logs, snapshot transfers, lost directories. Owned by one
+/// cluster.
+/// </summary>
 internal sealed class StorageFaults
 {
     private readonly Random _random;
@@ -46,7 +49,10 @@ internal sealed class StorageFaults
 
     public bool HasTransfers => _transfers.Count > 0;
 
-    /// <summary>Something may happen, to <paramref name="node"/> or to a transfer. <paramref name="cut"/>: links that carry nothing, from and to.</summary>
+    /// <summary>
+    /// Something may happen, to <paramref name="node"/> or to a transfer. <paramref name="cut"/>: links that carry
+    /// nothing, from and to.
+    /// </summary>
     public void Step(RaftNode node, bool[,] cut)
     {
         if (_random.NextDouble() < _trim)
@@ -66,7 +72,8 @@ internal sealed class StorageFaults
             AllowVoting(node);
         }
 
-        if (_random.NextDouble() < _wipe && _nodes.Count(other => other != node && other.Voting == VotingRight.Rejoining) < _wipesAtOnce)
+        if (_random.NextDouble() < _wipe
+            && _nodes.Count(other => other != node && other.Voting == VotingRight.Rejoining) < _wipesAtOnce)
         {
             Wipes++;
             _rules.ReadsForgotten(node);
@@ -90,7 +97,9 @@ internal sealed class StorageFaults
     public void AllowVoting(RaftNode node)
     {
         bool isRejoined = node.Core.CanRejoin && node.PendingWrites == 0;
-        if (node.Voting == VotingRight.Unproven || isRejoined || (node.Voting == VotingRight.Rejoining && node.Core.IsVoting))
+        if (node.Voting == VotingRight.Unproven
+            || isRejoined
+            || (node.Voting == VotingRight.Rejoining && node.Core.IsVoting))
         {
             Rejoins += isRejoined ? 1 : 0;
             node.Voting = VotingRight.Full;
@@ -102,7 +111,7 @@ internal sealed class StorageFaults
 
     private void BeginTransfer(RaftNode leader, NodeId follower)
     {
-        // Any state that the log goes on from, not only the newest.
+        // Any state that the log continues from, not only the newest.
         ulong index = leader.Log.Start + (ulong)_random.Next(leader.Applied.Count - (int)leader.Log.Start + 1);
         _transfers.Add(new SnapshotTransfer(leader, leader.Core.Term, follower, leader.CopyState(index)));
     }
@@ -120,7 +129,7 @@ internal sealed class StorageFaults
             follower.Crash();
         }
 
-        // The end of a transfer can be told as a failure although all of it arrived.
+        // A transfer can be reported as failed although all of it arrived.
         transfer.End(installed && _random.Next(5) > 0);
     }
 }

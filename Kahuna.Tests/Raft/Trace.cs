@@ -10,7 +10,8 @@ namespace Kahuna.Tests.Raft;
 /// <see cref="ClusterRules"/> after every line. Owned by one test.
 /// <code>
 /// # text                        a remark, copied to the output
-/// node 3 term 2 vote 1 cut 1 log 1 2  (before anything else) durable term, vote and the terms of the log, whose first entries are cut
+/// node 3 term 2 vote 1 cut 1 log 1 2  (before anything else) durable term, vote and the terms of the log, whose first
+///                               entries are cut
 /// tick 1 10 · campaign 1 · propose 1 text · read 1 · transfer 1 2 · unreachable 1 2
 /// persist 1                     all waiting writes of a node, in order;  "persist all"
 /// deliver 1->2                  what waits on a link now;  * stands for all nodes
@@ -44,7 +45,12 @@ internal sealed class Trace
                 Group = new GroupId(1),
                 Voters = ids[..options.Voters],
                 Learners = ids[options.Voters..],
-                Limits = new RaftLimits { AppendBytesMax = options.AppendBytesMax, CacheBytes = options.CacheBytes, CacheBytesMax = options.CacheBytesMax },
+                Limits = new RaftLimits
+                {
+                    AppendBytesMax = options.AppendBytesMax,
+                    CacheBytes = options.CacheBytes,
+                    CacheBytesMax = options.CacheBytesMax,
+                },
                 Seed = id.Value,
             }));
         }
@@ -73,7 +79,7 @@ internal sealed class Trace
     /// <summary>Confirmed reads: node, ticket, index.</summary>
     public List<(int Node, ulong Ticket, ulong Index)> Reads { get; } = [];
 
-    /// <summary>Followers that need a snapshot, as told: leader, follower.</summary>
+    /// <summary>Reported followers that need a snapshot: leader, follower.</summary>
     public List<(int Leader, int Follower)> SnapshotsWanted { get; } = [];
 
     /// <summary>Every message that left a node, in order.</summary>
@@ -86,10 +92,12 @@ internal sealed class Trace
 
     public string LogOf(int node) => string.Join(' ', _nodes[node].Log.Items.Select(item => item.Term));
 
-    public string TextOf(int node) => string.Join(' ', _nodes[node].Log.Items.Where(item => item.Text.Length > 0).Select(item => item.Text));
+    public string TextOf(int node) =>
+        string.Join(' ', _nodes[node].Log.Items.Where(item => item.Text.Length > 0).Select(item => item.Text));
 
-    /// <summary>What is applied, by the log or by a snapshot.</summary>
-    public string StateTextOf(int node) => string.Join(' ', _nodes[node].Applied.Where(item => item.Text.Length > 0).Select(item => item.Text));
+    /// <summary>The applied entries, from the log or from a snapshot.</summary>
+    public string StateTextOf(int node) =>
+        string.Join(' ', _nodes[node].Applied.Where(item => item.Text.Length > 0).Select(item => item.Text));
 
     public Trace Run(string script)
     {
@@ -184,7 +192,8 @@ internal sealed class Trace
             case "propose":
                 foreach (string text in words[2..])
                 {
-                    Write(node.Propose(text) ? $"  accepted {text} at {node.Core.LastIndex}" : $"  not accepted {text}");
+                    Write(
+                        node.Propose(text) ? $"  accepted {text} at {node.Core.LastIndex}" : $"  not accepted {text}");
                 }
 
                 break;
@@ -264,7 +273,10 @@ internal sealed class Trace
         }
 
         StateCopy state = leader.CopyState((ulong)index);
-        Write(follower.Install(state) ? $"  {follower.Id} installs {state.Index}/{state.Term}" : $"  {follower.Id} does not take {state.Index}/{state.Term}");
+        Write(
+            follower.Install(state)
+                ? $"  {follower.Id} installs {state.Index}/{state.Term}"
+                : $"  {follower.Id} does not take {state.Index}/{state.Term}");
     }
 
     private void Preset(string[] words)
@@ -286,7 +298,8 @@ internal sealed class Trace
     {
         string[] ends = link.Split("->");
         List<Packet> chosen = [.. _network.Where(packet =>
-            (ends[0] == "*" || packet.Message.From.Value == Number(ends[0])) && (ends[1] == "*" || packet.Message.To.Value == Number(ends[1])))];
+            (ends[0] == "*" || packet.Message.From.Value == Number(ends[0]))
+                && (ends[1] == "*" || packet.Message.To.Value == Number(ends[1])))];
         foreach (Packet packet in verb == "dup" ? [] : chosen)
         {
             _network.Remove(packet);
@@ -386,6 +399,9 @@ internal sealed class Trace
     private static int Number(string word) => int.Parse(word, CultureInfo.InvariantCulture);
 
     private static string StateOf(RaftNode node) => node.IsUp
-        ? $"{node.Core.Role}{(node.Core.IsVoting ? "" : node.Core.CanRejoin ? " (can rejoin)" : " (no vote)")} term {node.Core.Term} leader {node.Core.Leader} last {node.Core.LastIndex} durable {node.Core.DurableIndex} commit {node.Core.CommitIndex}{(node.Core.LogStart.Value > 0 ? $" start {node.Core.LogStart}" : "")}"
+        ? $"{node.Core.Role}{(node.Core.IsVoting ? "" : node.Core.CanRejoin ? " (can rejoin)" : " (no vote)")} term "
+            + $"{node.Core.Term} leader {node.Core.Leader} last {node.Core.LastIndex} durable "
+            + $"{node.Core.DurableIndex} commit "
+            + $"{node.Core.CommitIndex}{(node.Core.LogStart.Value > 0 ? $" start {node.Core.LogStart}" : "")}"
         : "down";
 }

@@ -1,6 +1,6 @@
 namespace Kahuna.Tests.Raft;
 
-/// <summary>What a trace's cluster is made of.</summary>
+/// <summary>Configuration of a trace's cluster.</summary>
 internal sealed record TraceOptions
 {
     public int Voters { get; init; } = 3;

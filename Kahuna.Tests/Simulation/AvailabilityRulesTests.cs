@@ -1,5 +1,4 @@
-using Kahuna.Client;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation;
@@ -36,7 +35,7 @@ public sealed class AvailabilityRulesTests
     /// <summary>The rule looks while the leader has something that is not committed.</summary>
     private static bool LooksQuietInFlight(ScriptedCluster cluster)
     {
-        Partition leader = cluster.Leader(Durability.Ephemeral).Loops!.Partition(cluster.Slot(Durability.Ephemeral));
+        Group leader = cluster.Leader(Durability.Ephemeral).Loops!.Group(cluster.Slot(Durability.Ephemeral));
         Task<bool> set = cluster.BeginSet("k", "v", Durability.Ephemeral);
         while (leader.Core.LastIndex == leader.Core.CommitIndex)
         {

@@ -7,5 +7,6 @@ namespace Kahuna.Tests.Simulation;
 public sealed class ByName : ITestCaseOrderer
 {
     public IEnumerable<TTestCase> OrderTestCases<TTestCase>(IEnumerable<TTestCase> testCases)
-        where TTestCase : ITestCase => testCases.OrderBy(static test => test.TestMethod.Method.Name, StringComparer.Ordinal);
+        where TTestCase : ITestCase =>
+            testCases.OrderBy(static test => test.TestMethod.Method.Name, StringComparer.Ordinal);
 }

@@ -1,5 +1,4 @@
-using Kahuna.Client;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation;
@@ -93,7 +92,8 @@ public sealed class EphemeralMemoryTests
         SimNode leader = cluster.Leader(Durability.Ephemeral);
         SimNode[] others = [.. cluster.Nodes.Where(node => node != leader)];
         Array.ForEach(others, static node => node.Pause());
-        Task<bool>[] writes = [.. Enumerable.Range(0, 8).Select(i => cluster.BeginSet($"more{i}", value, Durability.Ephemeral))];
+        Task<bool>[] writes =
+            [.. Enumerable.Range(0, 8).Select(i => cluster.BeginSet($"more{i}", value, Durability.Ephemeral))];
         cluster.Run(0.5);
         Assert.All(writes, static write => Assert.False(write.IsCompleted));
         Array.ForEach(others, static node => node.Resume());
@@ -154,7 +154,8 @@ public sealed class EphemeralMemoryTests
             // All that is written is kept for it at first: more than there is room for.
             Assert.Null(cluster.TrySet($"key{i % Keys}", value, Durability.Ephemeral));
             cluster.Run(0.05);
-            isLetGo |= cluster.WasSaid($"node {slow.Id} is") && cluster.WasSaid("no more is kept for it (a quarter of --ephemeral-limit");
+            isLetGo |= cluster.WasSaid($"node {slow.Id} is")
+                && cluster.WasSaid("no more is kept for it (a quarter of --ephemeral-limit");
         }
 
         Assert.True(isLetGo);

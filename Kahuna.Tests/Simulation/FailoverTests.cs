@@ -1,12 +1,12 @@
-using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation;
 
 /// <summary>
-/// How long a caller waits when the leader of its key fails, in virtual time: a caller that makes one call after the other, while the leader is killed, stopped, cut
-/// off from its peers, or from everybody. The limits are those of docs/performance.md.
+/// How long a caller waits when the leader of its key fails, in virtual time: a caller that makes one call after the
+/// other, while the leader is killed, stopped, cut off from its peers, or from everybody. The limits are those of
+/// docs/performance.md.
 /// </summary>
 public sealed class FailoverTests
 {
@@ -20,23 +20,29 @@ public sealed class FailoverTests
     [Theory]
     [InlineData(Durability.Persistent)]
     [InlineData(Durability.Ephemeral)]
-    public void Killed_leader(Durability durability) => AssertShort(durability, static (_, leader) => leader.Crash(power: false), static (cluster, leader) => cluster.Start(leader));
+    public void Killed_leader(Durability durability) =>
+        AssertShort(durability, static (_, leader) => leader.Crash(power: false), static (cluster, leader) =>
+            cluster.Start(leader));
 
     [Theory]
     [InlineData(Durability.Persistent)]
     [InlineData(Durability.Ephemeral)]
-    public void Stopped_leader(Durability durability) => AssertShort(durability, static (_, leader) => leader.Pause(), static (_, leader) => leader.Resume());
+    public void Stopped_leader(Durability durability) =>
+        AssertShort(durability, static (_, leader) => leader.Pause(), static (_, leader) => leader.Resume());
 
     [Theory]
     [InlineData(Durability.Persistent)]
     [InlineData(Durability.Ephemeral)]
     public void Leader_that_only_clients_reach(Durability durability) =>
-        AssertShort(durability, static (cluster, leader) => cluster.CutPeers(leader, true), static (cluster, leader) => cluster.CutPeers(leader, false));
+        AssertShort(durability, static (cluster, leader) => cluster.CutPeers(leader, true), static (cluster, leader) =>
+            cluster.CutPeers(leader, false));
 
     [Theory]
     [InlineData(Durability.Persistent)]
     [InlineData(Durability.Ephemeral)]
-    public void Leader_that_nobody_reaches(Durability durability) => AssertShort(durability, static (cluster, leader) => Isolate(cluster, leader, true), static (cluster, leader) => Isolate(cluster, leader, false));
+    public void Leader_that_nobody_reaches(Durability durability) =>
+        AssertShort(durability, static (cluster, leader) => Isolate(cluster, leader, true), static (cluster, leader) =>
+            Isolate(cluster, leader, false));
 
     [Fact]
     public void Client_that_does_not_reach_the_leader_goes_through_another_node()
@@ -96,7 +102,8 @@ public sealed class FailoverTests
         leader.Resume();
     }
 
-    private static void AssertShort(Durability durability, Action<ScriptedCluster, SimNode> fail, Action<ScriptedCluster, SimNode> mend)
+    private static void AssertShort(
+        Durability durability, Action<ScriptedCluster, SimNode> fail, Action<ScriptedCluster, SimNode> mend)
     {
         ScriptedCluster cluster = new(3);
         List<long> longest = [];
@@ -117,7 +124,10 @@ public sealed class FailoverTests
         Assert.True(longest[^1] <= LongestMsMax, $"longest of {all} ms");
     }
 
-    /// <summary>Virtual ms of the longest call of a caller that writes and reads in turn for so long. Every call succeeds, and every read finds the write before it.</summary>
+    /// <summary>
+    /// Virtual ms of the longest call of a caller that writes and reads in turn for so long. Every call succeeds, and
+    /// every read finds the write before it.
+    /// </summary>
     private static long Longest(ScriptedCluster cluster, Durability durability, long forMs)
     {
         long endMs = cluster.NowMs + forMs;

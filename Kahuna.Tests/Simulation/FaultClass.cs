@@ -16,10 +16,15 @@ internal enum FaultClass
     Reset,
     LeaderCut,
 
-    /// <summary>A leader is heard and hears nobody, for longer than a group may be without service, and nothing else happens meanwhile.</summary>
+    /// <summary>
+    /// A leader is heard and hears nobody, for longer than a group may be without service, and nothing else happens
+    /// meanwhile.
+    /// </summary>
     DeafLeader,
 
-    /// <summary>A leader hears the others late, by more than they would wait for it; and then they do not hear it any more.</summary>
+    /// <summary>
+    /// A leader hears the others late, by more than they would wait for it; and then they do not hear it any more.
+    /// </summary>
     LateAnswers,
 
     // Nodes
@@ -50,12 +55,19 @@ internal enum FaultClass
     FlippedBit,
     Wipe,
 
-    /// <summary>A disk is lost, and the node fails again while it is being filled: a second snapshot follows the first.</summary>
+    /// <summary>
+    /// A disk is lost, and the node fails again while it is being filled: a second snapshot follows the first.
+    /// </summary>
     WipeTwice,
 
-    /// <summary>The newest segments of the log, or all of them, are gone from the disk of a node that is down.</summary>
+    /// <summary>
+    /// The newest segments of the log, or all of them, are gone from the disk of a node that is down.
+    /// </summary>
     LostLog,
 
-    /// <summary>A cut-off leader's log is replaced by a state with another entry at its end, and the node ends before its log has begun anew.</summary>
+    /// <summary>
+    /// A cut-off leader's log is replaced by a state with another entry at its end, and the node ends before its log
+    /// has begun anew.
+    /// </summary>
     ReplacedTail,
 }

@@ -1,4 +1,3 @@
-using Kahuna.Client;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Nodes;
 
@@ -14,7 +13,11 @@ public sealed class GuaranteesTests
     public void A_minority_that_crashes_takes_nothing_with_it(int nodes, bool power) => Look(nodes, cluster =>
     {
         // The leader of the ephemeral keys among them.
-        SimNode[] minority = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral)).Take((nodes - 1) / 2)];
+        SimNode[] minority =
+        [
+            .. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))
+                .Take((nodes - 1) / 2),
+        ];
         foreach (SimNode node in minority)
         {
             node.Crash(power);
@@ -75,7 +78,8 @@ public sealed class GuaranteesTests
     [InlineData(3, 3)]
     [InlineData(5, 3)]
     [InlineData(1, 1)]
-    public void What_a_majority_has_forgotten_is_lost_as_a_whole_and_a_new_epoch_begins(int nodes, int crashed) => Look(nodes, cluster =>
+    public void What_a_majority_has_forgotten_is_lost_as_a_whole_and_a_new_epoch_begins(int nodes, int crashed) =>
+        Look(nodes, cluster =>
     {
         SimNode[] majority = [.. cluster.Nodes.Take(crashed)];
         foreach (SimNode node in majority)
@@ -91,7 +95,8 @@ public sealed class GuaranteesTests
     [InlineData(0, 2)]
     [InlineData(2, 0)]
     [InlineData(1, 2)]
-    public void A_node_that_crashes_while_another_is_paused_takes_nothing_with_it(int crashed, int paused) => Look(3, cluster =>
+    public void A_node_that_crashes_while_another_is_paused_takes_nothing_with_it(int crashed, int paused) =>
+        Look(3, cluster =>
     {
         SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
         nodes[crashed].Crash(power: false);
@@ -105,7 +110,8 @@ public sealed class GuaranteesTests
     [Theory]
     [InlineData(0, 2)]
     [InlineData(2, 0)]
-    public void A_node_that_crashes_while_another_is_cut_off_takes_nothing_with_it(int crashed, int cut) => Look(3, cluster =>
+    public void A_node_that_crashes_while_another_is_cut_off_takes_nothing_with_it(int crashed, int cut) =>
+        Look(3, cluster =>
     {
         SimNode[] nodes = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(Durability.Ephemeral))];
         nodes[crashed].Crash(power: true);
@@ -209,7 +215,8 @@ public sealed class GuaranteesTests
         }
 
         GroupId meta = GroupId.Meta;
-        Assert.All(others, node => Assert.True(node.Loops!.Partition(2).Group == meta && node.Loops.Partition(2).Core.LogStart.Value > 0));
+        Assert.All(others, node =>
+            Assert.True(node.Loops!.Group(2).Id == meta && node.Loops.Group(2).Core.LogStart.Value > 0));
         cluster.Start(missing);
     }, kept: false);
 

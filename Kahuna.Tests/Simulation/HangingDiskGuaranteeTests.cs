@@ -1,9 +1,10 @@
-using Kahuna.Client;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation;
 
-/// <summary>A majority that can talk and sync serves within three seconds, whatever the disks of the others do.</summary>
+/// <summary>
+/// A majority that can talk and sync serves within three seconds, whatever the disks of the others do.
+/// </summary>
 public sealed class HangingDiskGuaranteeTests
 {
     private const double SecondsMax = 3;
@@ -12,11 +13,15 @@ public sealed class HangingDiskGuaranteeTests
     public void Leader_whose_disk_hangs() => Serves(3, cluster => [cluster.Leader(Durability.Persistent)]);
 
     [Fact]
-    public void Follower_whose_disk_hangs() => Serves(3, cluster => [cluster.Nodes.First(node => node != cluster.Leader(Durability.Persistent))]);
+    public void Follower_whose_disk_hangs() =>
+        Serves(3, cluster => [cluster.Nodes.First(node => node != cluster.Leader(Durability.Persistent))]);
 
     [Fact]
     public void Leader_and_a_follower_of_five() => Serves(5, cluster =>
-        [cluster.Leader(Durability.Persistent), cluster.Nodes.First(node => node != cluster.Leader(Durability.Persistent))]);
+        [
+            cluster.Leader(Durability.Persistent),
+            cluster.Nodes.First(node => node != cluster.Leader(Durability.Persistent)),
+        ]);
 
     private static void Serves(int nodes, Func<ScriptedCluster, SimNode[]> choose)
     {

@@ -1,10 +1,11 @@
-using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation;
 
-/// <summary>What happens to a lock and its queue: the table of docs/guarantees.md, line by line, at both levels of durability.</summary>
+/// <summary>
+/// What happens to a lock and its queue: the table of docs/guarantees.md, line by line, at both levels of durability.
+/// </summary>
 public sealed class LockGuaranteesTests
 {
     private const string Name = "lock";
@@ -24,7 +25,8 @@ public sealed class LockGuaranteesTests
         cluster.Run(1);
         Task<LockHandle> second = cluster.BeginAcquire(Name, level, s_lease, s_long);
         cluster.Run(1);
-        SimNode[] minority = [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(level)).Take((nodes - 1) / 2)];
+        SimNode[] minority =
+            [.. cluster.Nodes.OrderByDescending(node => node == cluster.Leader(level)).Take((nodes - 1) / 2)];
         foreach (SimNode node in minority)
         {
             node.Crash(power: true);
@@ -104,5 +106,6 @@ public sealed class LockGuaranteesTests
         Assert.True(cluster.Await(next).Token > held.Token);
     }
 
-    private static LockHandle Hold(ScriptedCluster cluster, Durability level) => cluster.Await(cluster.BeginAcquire(Name, level, s_lease, s_long));
+    private static LockHandle Hold(ScriptedCluster cluster, Durability level) =>
+        cluster.Await(cluster.BeginAcquire(Name, level, s_lease, s_long));
 }

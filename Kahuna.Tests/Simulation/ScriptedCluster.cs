@@ -2,14 +2,17 @@ using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Simulation;
 
-/// <summary>A simulated cluster without faults of its own and with one client, which a test leads through what it wants to see. All rules hold meanwhile. Owned by one test, on one thread.</summary>
+/// <summary>
+/// A simulated cluster without faults of its own and with one client, which a test leads through what it wants to see.
+/// All rules hold meanwhile. Owned by one test, on one thread.
+/// </summary>
 internal sealed class ScriptedCluster
 {
     private const long StepNs = 10_000_000;
@@ -24,8 +27,16 @@ internal sealed class ScriptedCluster
     /// <param name="entriesInFlight">Ephemeral entries that may wait for a majority.</param>
     /// <param name="groups">Number of partitions.</param>
     /// <param name="limits">Limits of the states.</param>
-    /// <param name="patienceMs">How long ephemeral data is kept for nodes that are out of reach; the default of the server. <see cref="int.MaxValue"/>: for ever.</param>
-    public ScriptedCluster(int nodes, long ephemeralBytesMax = long.MaxValue, bool evicts = false, int entriesInFlight = 2, int groups = 1, StateLimits? limits = null, int patienceMs = 600_000)
+    /// <param name="patienceMs">How long ephemeral data is kept for nodes that are out of reach; the default of the
+    /// server. <see cref="int.MaxValue"/>: for ever.</param>
+    public ScriptedCluster(
+        int nodes,
+        long ephemeralBytesMax = long.MaxValue,
+        bool evicts = false,
+        int entriesInFlight = 2,
+        int groups = 1,
+        StateLimits? limits = null,
+        int patienceMs = 600_000)
     {
         SimConfig config = SimConfig.Draw(seed: 1, seconds: 1) with
         {
@@ -61,13 +72,24 @@ internal sealed class ScriptedCluster
         _cluster = new SimCluster(config, [], trace: null);
         _context = new SimContext(_cluster.Scheduler.After);
         SimClock clock = new(_cluster.Scheduler, 7);
-        KahunaClientOptions options = new() { RequestTimeout = TimeSpan.FromSeconds(5), ConnectTimeout = TimeSpan.FromSeconds(1), TimeProvider = clock };
+        KahunaClientOptions options = new()
+        {
+            RequestTimeout = TimeSpan.FromSeconds(5),
+            ConnectTimeout = TimeSpan.FromSeconds(1),
+            TimeProvider = clock,
+        };
         for (int i = 1; i <= nodes; i++)
         {
             options.Endpoints.Add(new Uri($"https://n{i}:1"));
         }
 
-        _client = new KahunaClient(options, new ConnectionPorts(_cluster.Clients.Channel(1), clock, _context, 1) { NewSessionId = _cluster.Clients.NewSessionId }, NullLoggerFactory.Instance);
+        _client = new KahunaClient(
+            options,
+            new ConnectionPorts(_cluster.Clients.Channel(1), clock, _context, 1)
+            {
+                NewSessionId = _cluster.Clients.NewSessionId,
+            },
+            NullLoggerFactory.Instance);
         _cluster.Faults.Begin();
         Settle();
     }
@@ -76,7 +98,9 @@ internal sealed class ScriptedCluster
 
     /// <summary>The node that leads the persistent or the ephemeral keys.</summary>
     public SimNode Leader(Durability durability) =>
-        Nodes.Single(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(Slot(durability)) is { IsLeader: true, Status.Serving: true });
+        Nodes.Single(node =>
+            node is { IsUp: true, IsPaused: false }
+                && node.Loops!.Group(Slot(durability)) is { IsLeader: true, Status.Serving: true });
 
     /// <summary>Number of the group with the keys of the durability, within a node.</summary>
     public int Slot(Durability durability) => _cluster.Config.Layout.SlotOf(0, durability == Durability.Ephemeral);
@@ -93,7 +117,10 @@ internal sealed class ScriptedCluster
     /// <summary>Runs for a while.</summary>
     public void Run(double seconds) => _cluster.RunUntil(_cluster.Scheduler.NowNs + (long)(seconds * 1e9));
 
-    /// <summary>The rule of availability looks; true when all is whole, every group is served, and nothing has happened since its last look.</summary>
+    /// <summary>
+    /// The rule of availability looks; true when all is whole, every group is served, and nothing has happened since
+    /// its last look.
+    /// </summary>
     public bool LooksQuiet()
     {
         _cluster.Availability.Look(_cluster.Scheduler.NowNs, haveClientsCuts: false);
@@ -115,7 +142,8 @@ internal sealed class ScriptedCluster
     public bool Set(string key, string value, Durability durability) => TrySet(key, value, durability) is null;
 
     /// <summary>Writes; null when that was acknowledged, else the error.</summary>
-    public KahunaErrorCode? TrySet(string key, string value, Durability durability) => Call(() => TrySetAsync(key, value, durability));
+    public KahunaErrorCode? TrySet(string key, string value, Durability durability) =>
+        Call(() => TrySetAsync(key, value, durability));
 
     /// <summary>Writes without waiting for the end; true of the task says that it was acknowledged.</summary>
     public Task<bool> BeginSet(string key, string value, Durability durability)
@@ -126,11 +154,12 @@ internal sealed class ScriptedCluster
     }
 
     /// <summary>Keys of the durability as its leader has them.</summary>
-    public long Keys(Durability durability) => Leader(durability).Loops!.Partition(Slot(durability)).State.Counts.Keys;
+    public long Keys(Durability durability) => Leader(durability).Loops!.Group(Slot(durability)).State.Counts.Keys;
 
     /// <summary>Deletes; true when there was something.</summary>
     public bool Delete(string key, Durability durability) =>
-        Call(async () => (await _client.KeyValues.DeleteAsync(key, new DeleteOptions { Durability = durability })).Deleted);
+        Call(async () =>
+            (await _client.KeyValues.DeleteAsync(key, new DeleteOptions { Durability = durability })).Deleted);
 
     /// <summary>Reads; null when there is nothing.</summary>
     public string? Get(string key, Durability durability) => Call(async () =>
@@ -140,10 +169,15 @@ internal sealed class ScriptedCluster
     });
 
     /// <summary>Asks for a lock, which is not renewed unless that is asked for, and does not wait for it.</summary>
-    public Task<LockHandle> BeginAcquire(string name, Durability durability, TimeSpan lease, TimeSpan wait, bool renews = false)
+    public Task<LockHandle> BeginAcquire(
+        string name, Durability durability, TimeSpan lease, TimeSpan wait, bool renews = false)
     {
         TaskCompletionSource<LockHandle> granted = new();
-        _context.Post(async _ => granted.SetResult(await _client.Locks.AcquireAsync(name, lease, wait, new LockOptions { Durability = durability, AutoRenew = renews })), null);
+        _context.Post(
+            async _ =>
+                granted.SetResult(await _client.Locks.AcquireAsync(
+                    name, lease, wait, new LockOptions { Durability = durability, AutoRenew = renews })),
+            null);
         return granted.Task;
     }
 
@@ -163,7 +197,8 @@ internal sealed class ScriptedCluster
     public bool Release(LockHandle handle) => Call(async () => await handle.ReleaseAsync());
 
     /// <summary>Who has a lock; null when nobody does.</summary>
-    public LockDescription? Look(string name, Durability durability) => Call(async () => await _client.Locks.GetAsync(name, durability));
+    public LockDescription? Look(string name, Durability durability) =>
+        Call(async () => await _client.Locks.GetAsync(name, durability));
 
     /// <summary>Virtual ms since the run began.</summary>
     public long NowMs => _cluster.Scheduler.NowNs / 1_000_000;
@@ -192,7 +227,8 @@ internal sealed class ScriptedCluster
     }
 
     /// <summary>A node has said this lately.</summary>
-    public bool WasSaid(string words) => _cluster.Log.Story().Any(line => line.Contains(words, StringComparison.Ordinal));
+    public bool WasSaid(string words) =>
+        _cluster.Log.Story().Any(line => line.Contains(words, StringComparison.Ordinal));
 
     /// <summary>Cuts every node off from every other, or heals that.</summary>
     public void CutAll(bool isCut)
@@ -228,7 +264,8 @@ internal sealed class ScriptedCluster
         }
     }
 
-    private static bool IsReady(SimNode node) => node is { IsUp: true, IsPaused: false, IsRejoining: false, View: { } view } && view.IsReady(out _);
+    private static bool IsReady(SimNode node) =>
+        node is { IsUp: true, IsPaused: false, IsRejoining: false, View: { } view } && view.IsReady(out _);
 
     private T Call<T>(Func<Task<T>> call)
     {

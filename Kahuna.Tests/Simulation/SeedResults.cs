@@ -2,10 +2,16 @@ using System.Collections.Concurrent;
 
 namespace Kahuna.Tests.Simulation;
 
-/// <summary>The results of the seeds that are part of the tests. Each slice of them runs once, whichever test asks first. Any thread.</summary>
+/// <summary>
+/// The results of the seeds that are part of the tests. Each slice of them runs once, whichever test asks first. Any
+/// thread.
+/// </summary>
 public sealed class SeedResults
 {
-    /// <summary>Seeds in one slice: few enough that a run that goes on is seen to go on, also beside other work on a slow processor.</summary>
+    /// <summary>
+    /// Seeds in one slice: few enough that a run that goes on is seen to go on, also beside other work on a slow
+    /// processor.
+    /// </summary>
     public const int SliceSeeds = 10;
 
     /// <summary>Slices: 500 seeds in all.</summary>
@@ -21,7 +27,8 @@ public sealed class SeedResults
     internal Repeats Ran { get; } = new(Slices, least: 5, share: 600);
 
     /// <summary>What its seeds showed; nothing if time was over before it began.</summary>
-    internal SimSummary Slice(int slice) => _slices.GetOrAdd(slice, number => new Lazy<SimSummary>(() => Run(number))).Value;
+    internal SimSummary Slice(int slice) =>
+        _slices.GetOrAdd(slice, number => new Lazy<SimSummary>(() => Run(number))).Value;
 
     /// <summary>All slices as one set.</summary>
     internal SimSummary All()
@@ -49,5 +56,6 @@ public sealed class SeedResults
         return SimCommand.Work(options, null, TextWriter.Null);
     }
 
-    private static SimOptions Options(int first, int last) => SimOptions.Parse(["--seeds", $"{first}..{last}", "--seconds", Seconds], out _)!;
+    private static SimOptions Options(int first, int last) =>
+        SimOptions.Parse(["--seeds", $"{first}..{last}", "--seconds", Seconds], out _)!;
 }

@@ -3,7 +3,8 @@ using Xunit.Abstractions;
 namespace Kahuna.Tests.Simulation;
 
 /// <summary>A set of seeds that must be clean, in slices, and that must have shown something.</summary>
-// In this order the slices do the work one by one, and the look at all of them finds it done: no test is silent for long.
+// In this order the slices do the work one by one, and the look at all of them finds it done: no test is silent for
+// long.
 [TestCaseOrderer("Kahuna.Tests.Simulation.ByName", "Kahuna.Tests")]
 public sealed class SeedTests(SeedResults results, ITestOutputHelper output) : IClassFixture<SeedResults>
 {
@@ -14,7 +15,10 @@ public sealed class SeedTests(SeedResults results, ITestOutputHelper output) : I
     public void Seeds_break_no_rule(int slice)
     {
         SimResult? first = results.Slice(slice).First;
-        Assert.True(first is null, $"seed {first?.Seed}: {first?.Violation?.Words}; replay: scripts/sim.sh --seed {first?.Seed} --seconds {SeedResults.Seconds}");
+        Assert.True(
+            first is null,
+            $"seed {first?.Seed}: {first?.Violation?.Words}; replay: scripts/sim.sh --seed {first?.Seed} "
+                + $"--seconds {SeedResults.Seconds}");
     }
 
     /// <summary>What is rare needs most of the seeds to come up.</summary>

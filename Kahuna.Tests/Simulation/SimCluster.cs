@@ -1,4 +1,4 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Faults;
@@ -19,7 +19,9 @@ internal sealed class SimCluster
 
     private const long LookNs = 100_000_000;
 
-    /// <summary>Keys take a few thousand states; one with hundreds of calls of unknown end could take a minute.</summary>
+    /// <summary>
+    /// Keys take a few thousand states; one with hundreds of calls of unknown end could take a minute.
+    /// </summary>
     private const int CheckedStatesMax = 200_000;
 
     private readonly Nemesis _nemesis;
@@ -84,7 +86,10 @@ internal sealed class SimCluster
     /// <summary>Until then callers pause a tenth of what they do otherwise, and want the same keys.</summary>
     public long HurryUntilNs { get; set; }
 
-    /// <summary>Most calls of those who hurry go to this node, which was a leader when it was cut off: what it writes in vain is what the next leader overwrites.</summary>
+    /// <summary>
+    /// Most calls of those who hurry go to this node, which was a leader when it was cut off: what it writes in vain is
+    /// what the next leader overwrites.
+    /// </summary>
     public int? HurryTo { get; set; }
 
     /// <summary>Callers begin nothing new.</summary>
@@ -135,10 +140,14 @@ internal sealed class SimCluster
     /// <summary>A node said that its log or its stored state is dead.</summary>
     public void StorageDied(SimNode node, Exception error) => _nemesis.StorageDied(node, error);
 
-    /// <summary>Cluster time runs with the monotonic clock of whoever leads: it may be ahead by what that clock ran fast.</summary>
+    /// <summary>
+    /// Cluster time runs with the monotonic clock of whoever leads: it may be ahead by what that clock ran fast.
+    /// </summary>
     private TimeSpan TtlSlack()
     {
-        double fast = Config.Classes.Contains(FaultClass.ClockDrift) ? SimClient.TtlMsMax * (1 - (1 / Nemesis.RateMax)) : 0;
+        double fast = Config.Classes.Contains(FaultClass.ClockDrift)
+            ? SimClient.TtlMsMax * (1 - (1 / Nemesis.RateMax))
+            : 0;
         return TimeSpan.FromMilliseconds(10 + fast);
     }
 
@@ -146,7 +155,8 @@ internal sealed class SimCluster
     {
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups);
-        IEnumerable<Call> ofKeys = History.Calls.Where(static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
+        IEnumerable<Call> ofKeys = History.Calls.Where(
+            static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
         if (RevisionHistory.Check(ofKeys) is { } contradiction)
         {
             Rules.Break("one revision is one value", contradiction);
@@ -158,7 +168,10 @@ internal sealed class SimCluster
             Rules.Break("keys that go come back above their revisions", wrong);
         }
 
-        HistoryVerdict verdict = LinearizabilityChecker.Check(ofKeys.Where(call => !call.IsEphemeral || !Config.Evicts).SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]), options);
+        HistoryVerdict verdict = LinearizabilityChecker.Check(
+            ofKeys.Where(call => !call.IsEphemeral || !Config.Evicts)
+                .SelectMany(call => call.IsEphemeral ? ephemeral.Of(call) : [CallHistory.Of(call)]),
+            options);
         if (verdict.Verdict == Verdict.NotLinearizable)
         {
             Rules.Break("histories are linearizable", verdict.Findings());
@@ -173,13 +186,17 @@ internal sealed class SimCluster
     private void CheckLocks()
     {
         bool isExact = !Config.Classes.Contains(FaultClass.ClockDrift);
-        HistoryOperation[] writes = [.. History.Calls.Where(static call => call.Fence is not null).Select(CallHistory.Of)];
-        foreach (IGrouping<string, Call> holdings in History.Calls.Where(static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok }).GroupBy(static call => call.Name))
+        HistoryOperation[] writes =
+            [.. History.Calls.Where(static call => call.Fence is not null).Select(CallHistory.Of)];
+        foreach (IGrouping<string, Call> holdings in History.Calls.Where(
+            static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok })
+            .GroupBy(static call => call.Name))
         {
             KeyVerdict verdict = LockChecker.Check(holdings.Key, CallHistory.OfLock(holdings), writes, isExact);
             if (verdict.Verdict != Verdict.Linearizable)
             {
-                Rules.Break("locks have one holder at a time and growing tokens", new HistoryVerdict([verdict]).Findings());
+                Rules.Break(
+                    "locks have one holder at a time and growing tokens", new HistoryVerdict([verdict]).Findings());
             }
         }
     }
@@ -187,7 +204,8 @@ internal sealed class SimCluster
     private void CheckSequences()
     {
         const string Rule = "sequences hand out every value once and in order";
-        foreach (IGrouping<string, Call> sequence in History.Calls.Where(static call => call.Kind == CallKind.Next).GroupBy(static call => call.Key))
+        foreach (IGrouping<string, Call> sequence in History.Calls.Where(static call => call.Kind == CallKind.Next)
+            .GroupBy(static call => call.Key))
         {
             if (SequenceHistory.Check(sequence.Key, [.. sequence]) is { } wrong)
             {
@@ -219,11 +237,18 @@ internal sealed class SimCluster
     }
 
     /// <summary>How every node stands in every group.</summary>
-    private string Standing() => string.Join("; ", Nodes.Where(static node => node.Loops is not null).SelectMany(node => Enumerable.Range(0, Config.Layout.Slots).Select(slot =>
+    private string Standing() => string.Join("; ", Nodes
+        .Where(static node => node.Loops is not null)
+        .SelectMany(node => Enumerable.Range(0, Config.Layout.Slots).Select(slot => StandingOf(node, slot))));
+
+    private string StandingOf(SimNode node, int slot)
     {
-        Partition partition = node.Loops!.Partition(slot);
-        return $"n{node.Id} {Config.Layout.GroupOf(slot).Name} {partition.Stamp} {partition.Core.Role} term {partition.Core.Term} leader {partition.Core.Leader} last {partition.Core.LastIndex} durable {partition.Core.DurableIndex} applied {partition.Applied} votes {partition.Core.IsVoting} rejoins {partition.Core.CanRejoin}";
-    })));
+        Group group = node.Loops!.Group(slot);
+        return $"n{node.Id} {Config.Layout.GroupOf(slot).Name} {group.Stamp} {group.Core.Role} term "
+            + $"{group.Core.Term} leader {group.Core.Leader} last {group.Core.LastIndex} durable "
+            + $"{group.Core.DurableIndex} applied {group.Applied} votes {group.Core.IsVoting} "
+            + $"rejoins {group.Core.CanRejoin}";
+    }
 
     /// <summary>What has not come to its end yet, or null.</summary>
     private string? Unfinished()
@@ -232,7 +257,8 @@ internal sealed class SimCluster
         {
             if (!node.IsUp || node.IsPaused || node.IsRejoining)
             {
-                return $"node {node.Id} is {(node.IsUp ? node.IsPaused ? "paused" : "without a vote: " + Standing() : "down")}";
+                return $"node {node.Id} is "
+                    + $"{(node.IsUp ? node.IsPaused ? "paused" : "without a vote: " + Standing() : "down")}";
             }
         }
 
@@ -246,17 +272,21 @@ internal sealed class SimCluster
         {
             ulong committed = Rules.Committed(slot);
             string name = Config.Layout.GroupOf(slot).Name;
-            if (!Nodes.Any(node => node.Loops!.Partition(slot) is { IsLeader: true, Status.Serving: true }))
+            if (!Nodes.Any(node => node.Loops!.Group(slot) is { IsLeader: true, Status.Serving: true }))
             {
                 return $"{name} has no leader that serves: {Standing()}";
             }
 
             foreach (SimNode node in Nodes)
             {
-                Partition partition = node.Loops!.Partition(slot);
-                if (partition.Applied.Value != committed || partition.Core.LastIndex.Value != committed || !partition.Core.IsVoting)
+                Group partition = node.Loops!.Group(slot);
+                if (partition.Applied.Value != committed
+                    || partition.Core.LastIndex.Value != committed
+                    || !partition.Core.IsVoting)
                 {
-                    return $"node {node.Id} has applied {partition.Applied} of {committed} entries of {name}, and its log ends at {partition.Core.LastIndex}; {partition.Stamp}, {(partition.Core.IsVoting ? "votes" : "without a vote")}";
+                    return $"node {node.Id} has applied {partition.Applied} of {committed} entries of {name}, and its "
+                        + $"log ends at {partition.Core.LastIndex}; {partition.Stamp}, "
+                        + $"{(partition.Core.IsVoting ? "votes" : "without a vote")}";
                 }
             }
         }

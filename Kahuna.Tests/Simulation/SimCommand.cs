@@ -58,7 +58,9 @@ internal static class SimCommand
                 ulong seed;
                 lock (gate)
                 {
-                    bool more = options.Hours > 0 ? Stopwatch.GetElapsedTime(began).TotalHours < options.Hours : next <= options.Last;
+                    bool more = options.Hours > 0
+                        ? Stopwatch.GetElapsedTime(began).TotalHours < options.Hours
+                        : next <= options.Last;
                     more &= summary.Violations < options.ViolationsMax;
                     if (!more)
                     {
@@ -68,7 +70,11 @@ internal static class SimCommand
                     seed = next++;
                 }
 
-                summary.Add(SimRun.RunHere(seed, options.Seconds, trace, options.Only is { } only ? SimRun.AllBut(seed, options.Seconds, only) : null));
+                summary.Add(SimRun.RunHere(
+                    seed,
+                    options.Seconds,
+                    trace,
+                    options.Only is { } only ? SimRun.AllBut(seed, options.Seconds, only) : null));
             }
         }))];
         foreach (Thread worker in workers)
@@ -102,11 +108,15 @@ internal static class SimCommand
         }
 
         string only = options.Only is { } kept ? Only(kept) : "";
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"replay: {Command(failed, options)}{only} --trace sim-{failed.Seed}.txt"));
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture, $"replay: {Command(failed, options)}{only} --trace sim-{failed.Seed}.txt"));
         if (options.Minimize)
         {
             IReadOnlyList<int> needed = SimRun.Minimize(failed, options.Seconds);
-            output.WriteLine(needed.Count == 0 ? "it needs no fault of the plan" : $"it needs the faults {string.Join(", ", needed.Select(static number => "#" + number))}");
+            output.WriteLine(
+                needed.Count == 0
+                    ? "it needs no fault of the plan"
+                    : $"it needs the faults {string.Join(", ", needed.Select(static number => "#" + number))}");
             output.WriteLine($"replay: {Command(failed, options)}{Only(needed)} --trace sim-{failed.Seed}.txt");
         }
     }
@@ -114,7 +124,9 @@ internal static class SimCommand
     /// <summary>The command that runs a seed again.</summary>
     internal static string Command(SimResult failed, SimOptions options) => string.Create(
         CultureInfo.InvariantCulture,
-        $"scripts/sim.sh{(options.Mutant is { } mutant ? $" --mutant {mutant}" : "")} --seed {failed.Seed} --seconds {options.Seconds}");
+        $"scripts/sim.sh{(options.Mutant is { } mutant ? $" --mutant {mutant}" : "")} --seed {failed.Seed} "
+            + $"--seconds {options.Seconds}");
 
-    private static string Only(IReadOnlyCollection<int> numbers) => $" --only {(numbers.Count == 0 ? "none" : string.Join(',', numbers.Order()))}";
+    private static string Only(IReadOnlyCollection<int> numbers) =>
+        $" --only {(numbers.Count == 0 ? "none" : string.Join(',', numbers.Order()))}";
 }

@@ -1,6 +1,6 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Raft;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Workload;
 
@@ -33,7 +33,9 @@ internal sealed record SimConfig
     /// <summary>Mean pause of a caller between two operations.</summary>
     public required int ThinkMs { get; init; }
 
-    /// <summary>All callers begin their operations at the same moments, some time apart: what is together in a batch is more.</summary>
+    /// <summary>
+    /// All callers begin their operations at the same moments, some time apart: what is together in a batch is more.
+    /// </summary>
     public required bool Together { get; init; }
 
     public required int KeySlots { get; init; }
@@ -123,7 +125,10 @@ internal sealed record SimConfig
     /// <summary>Part of the calls that take values of a sequence.</summary>
     public double Sequences { get; init; }
 
-    /// <summary>How long a member without an ephemeral group's data, and one with them, wait for a leader before they give an epoch up.</summary>
+    /// <summary>
+    /// How long a member without an ephemeral group's data, and one with them, wait for a leader before they give an
+    /// epoch up.
+    /// </summary>
     public (int AmnesiacMs, int OtherMs) Pledges { get; init; }
 
     public int EphemeralEntriesInFlight { get; init; } = 2;
@@ -134,7 +139,10 @@ internal sealed record SimConfig
     /// <summary>Memory that the ephemeral keys of a node may take up.</summary>
     public long EphemeralBytesMax { get; init; } = long.MaxValue;
 
-    /// <summary>A connection over which nothing comes for so long is given up: well before what is on its way could outlive the memory of it.</summary>
+    /// <summary>
+    /// A connection over which nothing comes for so long is given up: well before what is on its way could outlive the
+    /// memory of it.
+    /// </summary>
     public long SilenceNs => SessionLimits ? 2_000_000_000 : long.MaxValue;
 
     /// <summary>Callers of each client that ask for locks.</summary>
@@ -170,11 +178,22 @@ internal sealed record SimConfig
     /// <summary>A leader that does not tick for so long has stood still.</summary>
     public int StandstillMs => SessionLimits ? 1_000 : 10_000;
 
-    /// <summary>The limits of the state, with those of sessions: as they are, or as short as the times of this run allow.</summary>
+    /// <summary>
+    /// The limits of the state, with those of sessions: as they are, or as short as the times of this run allow.
+    /// </summary>
     public StateLimits AllStateLimits => (SessionLimits
-        ? StateLimits with { CommandLifeMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 4_000, SessionIdleMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 9_000 }
+        ? StateLimits with
+        {
+            CommandLifeMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 4_000,
+            SessionIdleMs = (long)(RequestTimeoutMs * CommandLifeSlack) + 9_000,
+        }
         : StateLimits) with
-    { SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax), IdempotencyKeysMax = Math.Min(Math.Min(SessionsMax, IdempotencyKeysMax), StateLimits.IdempotencyKeysMax), LeaseCeilingMs = LeaseCeilingMs, WaiterCheckMs = WaiterCheckMs };
+    {
+        SessionsMax = Math.Min(SessionsMax, StateLimits.SessionsMax),
+        IdempotencyKeysMax = Math.Min(Math.Min(SessionsMax, IdempotencyKeysMax), StateLimits.IdempotencyKeysMax),
+        LeaseCeilingMs = LeaseCeilingMs,
+        WaiterCheckMs = WaiterCheckMs,
+    };
 
     public GroupLayout Layout => new(Groups, HasEphemeral);
 
@@ -190,7 +209,12 @@ internal sealed record SimConfig
         SimRandom further = new SimRandom(seed).Fork(6);
         bool hasEphemeral = further.Chance(0.7);
         SimRandom room = new SimRandom(seed).Fork(13);
-        HashSet<FaultClass> classes = [.. Enum.GetValues<FaultClass>().Where(kind => kind is not (FaultClass.LostLog or FaultClass.ReplacedTail or FaultClass.DeafLeader) && random.Chance(0.5))];
+        HashSet<FaultClass> classes =
+        [
+            .. Enum.GetValues<FaultClass>().Where(kind =>
+                kind is not (FaultClass.LostLog or FaultClass.ReplacedTail or FaultClass.DeafLeader)
+                    && random.Chance(0.5)),
+        ];
         if (new SimRandom(seed).Fork(17).Chance(0.5))
         {
             classes.Add(FaultClass.LostLog);
@@ -241,8 +265,17 @@ internal sealed record SimConfig
             BackgroundBytesPerSecond = random.Pick([20_000, 1_000_000, 100_000_000]),
             WholeStates = random.Chance(0.4),
             SpreadLeaders = random.Chance(0.5),
-            StateLimits = random.Chance(0.5) ? new StateLimits() : new StateLimits { HistoryPerKey = random.Between(1, 4), HistoryBytes = random.Between(200, 4_000), HistoryAgeMs = random.Between(1_000, 60_000) },
-            DelayNs = classes.Contains(FaultClass.SlowNetwork) ? random.Between(2_000_000, 30_000_000) : random.Between(50_000, 1_000_000),
+            StateLimits = random.Chance(0.5)
+                ? new StateLimits()
+                : new StateLimits
+                {
+                    HistoryPerKey = random.Between(1, 4),
+                    HistoryBytes = random.Between(200, 4_000),
+                    HistoryAgeMs = random.Between(1_000, 60_000),
+                },
+            DelayNs = classes.Contains(FaultClass.SlowNetwork)
+                ? random.Between(2_000_000, 30_000_000)
+                : random.Between(50_000, 1_000_000),
             SyncNs = random.Between(50_000, 4_000_000),
             TurnNs = random.Pick([2_000, 20_000, 500_000]),
             Loss = classes.Contains(FaultClass.Loss) ? random.NextDouble() * 0.1 : 0,
@@ -274,9 +307,20 @@ internal sealed record SimConfig
                 CacheBytesMax = random.Pick([64_000, 1 << 20]),
             },
         };
-        // With many groups there would never be a moment in which none compares its states, and a run ends when nothing is under way.
-        config = config with { CheckIntervalMs = config.Groups > 2 ? 20_000 : new SimRandom(seed).Fork(18).Pick([4_000, 8_000, 20_000]) };
-        config = config with { RaftLimits = config.RaftLimits with { ApplyBytesMax = new SimRandom(seed).Fork(19).Pick([1, 2_000, 1 << 20]), CacheTicks = new SimRandom(seed).Fork(22).Pick([1, 40, 300]) } };
+        // With many groups there would never be a moment in which none compares its states, and a run ends when nothing
+        // is under way.
+        config = config with
+        {
+            CheckIntervalMs = config.Groups > 2 ? 20_000 : new SimRandom(seed).Fork(18).Pick([4_000, 8_000, 20_000]),
+        };
+        config = config with
+        {
+            RaftLimits = config.RaftLimits with
+            {
+                ApplyBytesMax = new SimRandom(seed).Fork(19).Pick([1, 2_000, 1 << 20]),
+                CacheTicks = new SimRandom(seed).Fork(22).Pick([1, 40, 300]),
+            },
+        };
         SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
         if (hostile.Chance(0.15))
         {
@@ -286,7 +330,10 @@ internal sealed record SimConfig
         return config is { HasEphemeral: true, Groups: 1 } && room.Chance(0.7) ? WithLittleRoom(config, room) : config;
     }
 
-    /// <summary>One or two clients take what they can get. What a cluster has for all of them is not drawn down to nothing, and there are times without faults: only then others can be promised anything.</summary>
+    /// <summary>
+    /// One or two clients take what they can get. What a cluster has for all of them is not drawn down to nothing, and
+    /// there are times without faults: only then others can be promised anything.
+    /// </summary>
     private static SimConfig WithHostileClients(SimConfig config, SimRandom random)
     {
         HostileKind[] kinds = Enum.GetValues<HostileKind>();
@@ -308,10 +355,17 @@ internal sealed record SimConfig
     }
 
     /// <summary>
-    /// The ephemeral keys of the one group have little room. Most of what its nodes have in memory are tables and a slab of 1 MB, so that what is left of these is measured: writes are refused when the logs
-    /// and tables have grown a little, or keys go when so much of the slab is in use. Rows of keys that were forgotten count as free, so that the room is less than nothing in some runs.
+    /// The ephemeral keys of the one group have little room. Most of what its nodes have in memory are tables and a
+    /// slab of 1 MB, so that what is left of these is measured: writes are refused when the logs and tables have grown
+    /// a little, or keys go when so much of the slab is in use. Rows of keys that were forgotten count as free, so that
+    /// the room is less than nothing in some runs.
     /// </summary>
     private static SimConfig WithLittleRoom(SimConfig config, SimRandom room) => room.Chance(0.3)
         ? config with { EphemeralBytesMax = room.Between(1_830_000, 1_950_000) }
-        : config with { Evicts = true, EphemeralBytesMax = 4_600_000, EphemeralReserve = (1 << 20) + 4_000 - room.Between(0, 8_000) };
+        : config with
+        {
+            Evicts = true,
+            EphemeralBytesMax = 4_600_000,
+            EphemeralReserve = (1 << 20) + 4_000 - room.Between(0, 8_000),
+        };
 }

@@ -29,7 +29,9 @@ internal sealed record SimOptions
 
     public string? JsonPath { get; private set; }
 
-    /// <summary>The planted bug that is built in, as the script says; null: none. Only for the lines that replay.</summary>
+    /// <summary>
+    /// The planted bug that is built in, as the script says; null: none. Only for the lines that replay.
+    /// </summary>
     public string? Mutant { get; private set; }
 
     /// <summary>Reads the arguments; null, with a sentence, when they are no use.</summary>
@@ -67,7 +69,10 @@ internal sealed record SimOptions
         {
             case "--seeds":
                 string[] parts = value.Split("..");
-                if (parts.Length != 2 || !ulong.TryParse(parts[0], NumberStyles.None, culture, out ulong first) || !ulong.TryParse(parts[1], NumberStyles.None, culture, out ulong last) || last < first)
+                if (parts.Length != 2
+                    || !ulong.TryParse(parts[0], NumberStyles.None, culture, out ulong first)
+                    || !ulong.TryParse(parts[1], NumberStyles.None, culture, out ulong last)
+                    || last < first)
                 {
                     return "--seeds needs two numbers, the second not below the first, as in 1..500";
                 }
@@ -83,7 +88,8 @@ internal sealed record SimOptions
                 (First, Last) = (seed, seed);
                 return null;
             case "--seconds":
-                if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double seconds) || seconds is < 1 or > 100_000)
+                if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double seconds)
+                    || seconds is < 1 or > 100_000)
                 {
                     return "--seconds needs a number from 1 to 100000";
                 }
@@ -116,7 +122,8 @@ internal sealed record SimOptions
                 ViolationsMax = violations;
                 return null;
             case "--hours":
-                if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double hours) || hours is <= 0 or > 10_000)
+                if (!double.TryParse(value, NumberStyles.AllowDecimalPoint, culture, out double hours)
+                    || hours is <= 0 or > 10_000)
                 {
                     return "--hours needs a number above 0";
                 }

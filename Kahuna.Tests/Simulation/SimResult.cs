@@ -1,4 +1,3 @@
-using Kahuna.Client;
 using Kahuna.Server.State.Sessions;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Workload;
@@ -71,11 +70,15 @@ internal sealed record SimResult
                 ["numbersIdle"] = cluster.Clients.NumbersIdle,
                 ["windowsFilled"] = cluster.Clients.WindowsFilled,
                 ["forgottenSessions"] = Sessions(cluster).Sum(static figures => figures.Forgotten),
-                ["sequences"] = calls.LongCount(static call => call is { Kind: CallKind.Next, Outcome: CallOutcome.Ok }),
+                ["sequences"] = calls.LongCount(
+                    static call => call is { Kind: CallKind.Next, Outcome: CallOutcome.Ok }),
                 ["locks"] = calls.LongCount(static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok }),
-                ["unaryLocks"] = calls.LongCount(static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok, IsUnary: true }),
-                ["elections"] = calls.LongCount(static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok, Key: Candidate.Election }),
-                ["readsWithData"] = calls.LongCount(static call => call is { Kind: CallKind.Get, Outcome: CallOutcome.Ok, Done: true }),
+                ["unaryLocks"] = calls.LongCount(
+                    static call => call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok, IsUnary: true }),
+                ["elections"] = calls.LongCount(static call =>
+                    call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok, Key: Candidate.Election }),
+                ["readsWithData"] = calls.LongCount(
+                    static call => call is { Kind: CallKind.Get, Outcome: CallOutcome.Ok, Done: true }),
                 ["closedEpochs"] = cluster.Rules.ClosedEpochs,
                 ["restored"] = cluster.Rules.Restored,
                 ["ephemeral"] = calls.LongCount(static call => call is { IsEphemeral: true, Outcome: CallOutcome.Ok }),
@@ -83,7 +86,9 @@ internal sealed record SimResult
                 ["prompt"] = cluster.Prompt.Judged,
                 ["promptBesideHostile"] = cluster.Config.Hostile.Count > 0 ? cluster.Prompt.Judged : 0,
                 ["waitingBytes"] = cluster.Prompt.WaitingBytesMax,
-                ["evicted"] = cluster.Nodes.Where(static node => node.Loops is not null).Sum(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Sum(slot => node.Loops!.Partition(slot).State.Counts.Evicted)),
+                ["evicted"] = cluster.Nodes.Where(static node => node.Loops is not null)
+                    .Sum(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Sum(
+                        slot => node.Loops!.Group(slot).State.Counts.Evicted)),
                 ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
             },
@@ -93,10 +98,12 @@ internal sealed record SimResult
         };
     }
 
-    private static IEnumerable<SessionFigures> Sessions(SimCluster cluster) => cluster.Nodes
+    private static IEnumerable<SessionMetrics> Sessions(SimCluster cluster) => cluster.Nodes
         .Where(static node => node.Loops is not null)
-        .SelectMany(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Select(slot => node.Loops!.Partition(slot).State.Sessions.Figures));
+        .SelectMany(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Select(
+            slot => node.Loops!.Group(slot).State.Sessions.Metrics));
 }
 
 /// <summary>A rule that was broken: where, and what had happened before.</summary>
-internal sealed record SimViolation(ulong Seed, long Step, string Rule, string Words, IReadOnlyList<string> Story, IReadOnlyList<string> Faults);
+internal sealed record SimViolation(
+    ulong Seed, long Step, string Rule, string Words, IReadOnlyList<string> Story, IReadOnlyList<string> Faults);

@@ -9,9 +9,15 @@ namespace Kahuna.Tests.Simulation;
 internal static class SimRun
 {
     /// <summary>
-    /// Runs a seed on a thread of its own. With <paramref name="without"/> the faults of these numbers are left out; <paramref name="rule"/> is one more rule, which says what is wrong.
+    /// Runs a seed on a thread of its own. With <paramref name="without"/> the faults of these numbers are left out;
+    /// <paramref name="rule"/> is one more rule, which says what is wrong.
     /// </summary>
-    public static SimResult Run(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null, Func<SimCluster, string?>? rule = null)
+    public static SimResult Run(
+        ulong seed,
+        double seconds,
+        TextWriter? trace = null,
+        IReadOnlySet<int>? without = null,
+        Func<SimCluster, string?>? rule = null)
     {
         SimResult? result = null;
         Exception? failure = null;
@@ -32,7 +38,12 @@ internal static class SimRun
     }
 
     /// <summary>Runs a seed on this thread, which must have no synchronization context.</summary>
-    public static SimResult RunHere(ulong seed, double seconds, TextWriter? trace = null, IReadOnlySet<int>? without = null, Func<SimCluster, string?>? rule = null)
+    public static SimResult RunHere(
+        ulong seed,
+        double seconds,
+        TextWriter? trace = null,
+        IReadOnlySet<int>? without = null,
+        Func<SimCluster, string?>? rule = null)
     {
         long began = Stopwatch.GetTimestamp();
         SimConfig config = SimConfig.Draw(seed, seconds);
@@ -46,9 +57,20 @@ internal static class SimRun
         }
         catch (Exception error)
         {
-            RuleBrokenException broken = cluster.Rules.Broken ?? error as RuleBrokenException ?? new RuleBrokenException("the run goes through", error.ToString());
+            RuleBrokenException broken = cluster.Rules.Broken
+                ?? error as RuleBrokenException
+                ?? new RuleBrokenException("the run goes through", error.ToString());
             cluster.Scheduler.Note(SimEvent.Violation, 0, words: broken.Message);
-            violation = new SimViolation(seed, cluster.Scheduler.Step, broken.Rule, broken.Message, [.. cluster.Log.Story()], [.. faults.Where(fault => fault.AtNs <= cluster.Scheduler.NowNs).Select(static fault => fault.ToString())]);
+            violation = new SimViolation(
+                seed,
+                cluster.Scheduler.Step,
+                broken.Rule,
+                broken.Message,
+                [.. cluster.Log.Story()],
+                [
+                    .. faults.Where(fault => fault.AtNs <= cluster.Scheduler.NowNs)
+                        .Select(static fault => fault.ToString()),
+                ]);
         }
 
         return SimResult.Of(cluster, Stopwatch.GetElapsedTime(began).TotalSeconds, violation);
@@ -58,14 +80,18 @@ internal static class SimRun
     public static IReadOnlySet<int> AllBut(ulong seed, double seconds, IEnumerable<int> kept) =>
         FaultPlan.Draw(SimConfig.Draw(seed, seconds)).Select(static fault => fault.Number).Except(kept).ToHashSet();
 
-    /// <summary>Leaves out as many faults as it can while the seed still breaks the same rule. Returns the numbers of those that are needed.</summary>
+    /// <summary>
+    /// Leaves out as many faults as it can while the seed still breaks the same rule. Returns the numbers of those that
+    /// are needed.
+    /// </summary>
     public static IReadOnlyList<int> Minimize(SimResult failed, double seconds, Func<SimCluster, string?>? rule = null)
     {
         SimConfig config = SimConfig.Draw(failed.Seed, seconds);
 
         // A microsecond more: the fault of the very last moment counts, whatever the seconds were rounded to.
         double lastNs = (failed.VirtualSeconds * 1e9) + 1_000;
-        List<int> needed = [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= lastNs).Select(static fault => fault.Number)];
+        List<int> needed =
+            [.. FaultPlan.Draw(config).Where(fault => fault.AtNs <= lastNs).Select(static fault => fault.Number)];
         int[] all = [.. FaultPlan.Draw(config).Select(static fault => fault.Number)];
         int size = needed.Count;
         bool again;

@@ -80,7 +80,9 @@ internal sealed class SimSummary(SimOptions options)
             double seconds = _results.Values.Sum(static result => result.VirtualSeconds);
             output.WriteLine(string.Create(
                 CultureInfo.InvariantCulture,
-                $"{_results.Count} seeds, {seconds / Elapsed:0} virtual s per s, {_results.Values.Sum(static result => result.Events):N0} events, {_results.Values.Count(static result => result.Violation is not null)} violations"));
+                $"{_results.Count} seeds, {seconds / Elapsed:0} virtual s per s, "
+                    + $"{_results.Values.Sum(static result => result.Events):N0} events, "
+                    + $"{_results.Values.Count(static result => result.Violation is not null)} violations"));
         }
     }
 
@@ -91,14 +93,30 @@ internal sealed class SimSummary(SimOptions options)
         double work = Sum(static result => result.RealSeconds);
         SimResult? slowest = _results.Values.MaxBy(static result => result.RealSeconds);
         output.WriteLine();
-        output.WriteLine(string.Create(culture, $"seeds          {_results.Count:N0} of {options.Seconds:0} virtual seconds, {options.Jobs} side by side"));
-        output.WriteLine(string.Create(culture, $"virtual time   {seconds / 3600:0.00} h in {Elapsed:0.0} s; {seconds / Math.Max(work, 1e-9):0} virtual s per s and job"));
+        output.WriteLine(string.Create(
+            culture,
+            $"seeds          {_results.Count:N0} of {options.Seconds:0} virtual seconds, {options.Jobs} side by side"));
+        output.WriteLine(string.Create(
+            culture,
+            $"virtual time   {seconds / 3600:0.00} h in {Elapsed:0.0} s; "
+                + $"{seconds / Math.Max(work, 1e-9):0} virtual s per s and job"));
         output.WriteLine(string.Create(culture, $"events         {Sum(static result => result.Events):N0}"));
-        output.WriteLine(string.Create(culture, $"leaders        {Sum(static result => result.LeaderChanges):N0}, median {Median(static result => result.LeaderChanges):0} a seed"));
-        output.WriteLine(string.Create(culture, $"crashes        {Sum(static result => result.Crashes):N0}, median {Median(static result => result.Crashes):0}"));
+        output.WriteLine(string.Create(
+            culture,
+            $"leaders        {Sum(static result => result.LeaderChanges):N0}, median "
+                + $"{Median(static result => result.LeaderChanges):0} a seed"));
+        output.WriteLine(string.Create(
+            culture,
+            $"crashes        {Sum(static result => result.Crashes):N0}, median "
+                + $"{Median(static result => result.Crashes):0}"));
         output.WriteLine(string.Create(culture, $"partitions     median {Median(Partitions):0}"));
-        output.WriteLine(string.Create(culture, $"operations     median {Median(Operations):0}; {Words(Totals(static result => result.Operations))}"));
-        output.WriteLine(string.Create(culture, $"undecided      {Sum(static result => result.Undecided):N0} keys, whose histories were too much for the checker"));
+        output.WriteLine(string.Create(
+            culture,
+            $"operations     median {Median(Operations):0}; {Words(Totals(static result => result.Operations))}"));
+        output.WriteLine(string.Create(
+            culture,
+            $"undecided      {Sum(static result => result.Undecided):N0} keys, whose histories "
+                + $"were too much for the checker"));
         output.WriteLine("faults         " + Words(Totals(static result => result.Faults)));
         output.WriteLine(string.Create(culture, $"slowest seed   {slowest?.Seed} in {slowest?.RealSeconds:0.00} s"));
         output.WriteLine($"event log      {Hash():x16}");
@@ -109,7 +127,9 @@ internal sealed class SimSummary(SimOptions options)
 
         foreach (SimResult result in _results.Values.Where(static result => result.Violation is not null))
         {
-            output.WriteLine($"VIOLATION      seed {result.Seed}, step {result.Violation!.Step}: {result.Violation.Words.Split('\n')[0]}");
+            output.WriteLine(
+                $"VIOLATION      seed {result.Seed}, step {result.Violation!.Step}: "
+                    + $"{result.Violation.Words.Split('\n')[0]}");
         }
     }
 
@@ -133,19 +153,25 @@ internal sealed class SimSummary(SimOptions options)
                 partitions = Median(Partitions),
                 operations = Median(Operations),
             },
-            violations = _results.Values.Where(static result => result.Violation is not null).Select(static result => new { seed = result.Seed, step = result.Violation!.Step, rule = result.Violation.Rule }),
+            violations = _results.Values.Where(static result => result.Violation is not null).Select(static result =>
+                new { seed = result.Seed, step = result.Violation!.Step, rule = result.Violation.Rule }),
             missed = Missed,
             eventLogHash = Hash().ToString("x16", CultureInfo.InvariantCulture),
         },
         new JsonSerializerOptions { WriteIndented = true });
 
     private static double Partitions(SimResult result) =>
-        result.Count(nameof(FaultClass.Partition)) + result.Count(nameof(FaultClass.LeaderCut)) + result.Count(nameof(FaultClass.OneWayCut));
+        result.Count(nameof(FaultClass.Partition))
+            + result.Count(nameof(FaultClass.LeaderCut))
+            + result.Count(nameof(FaultClass.OneWayCut));
 
-    private static double Operations(SimResult result) => result.Operations["ok"] + result.Operations["fail"] + result.Operations["unknown"];
+    private static double Operations(SimResult result) =>
+        result.Operations["ok"] + result.Operations["fail"] + result.Operations["unknown"];
 
     private static string Words(SortedDictionary<string, long> totals) =>
-        string.Join(", ", totals.Select(static pair => string.Create(CultureInfo.InvariantCulture, $"{pair.Key} {pair.Value:N0}")));
+        string.Join(
+            ", ",
+            totals.Select(static pair => string.Create(CultureInfo.InvariantCulture, $"{pair.Key} {pair.Value:N0}")));
 
     private ulong Hash()
     {
@@ -186,8 +212,10 @@ internal sealed class SimSummary(SimOptions options)
             return missed;
         }
 
-        missed.AddRange(Totals(static result => result.Faults).Where(static pair => pair.Value == 0).Select(static pair => $"{pair.Key} never happened"));
-        missed.AddRange(Totals(static result => result.Operations).Where(static pair => pair.Value == 0).Select(static pair => $"no operation ended as {pair.Key}"));
+        missed.AddRange(Totals(static result => result.Faults).Where(static pair => pair.Value == 0).Select(
+            static pair => $"{pair.Key} never happened"));
+        missed.AddRange(Totals(static result => result.Operations).Where(static pair => pair.Value == 0).Select(
+            static pair => $"no operation ended as {pair.Key}"));
         double undecided = Sum(static result => result.Undecided);
         double keys = Sum(static result => result.Keys);
         if (undecided * 100 > keys * UndecidedPercentMax)
@@ -210,7 +238,8 @@ internal sealed class SimSummary(SimOptions options)
     {
         if (median < least)
         {
-            missed.Add(string.Create(CultureInfo.InvariantCulture, $"the median of {what} is {median:0}, and {least:0} are wanted"));
+            missed.Add(string.Create(
+                CultureInfo.InvariantCulture, $"the median of {what} is {median:0}, and {least:0} are wanted"));
         }
     }
 }

@@ -8,8 +8,19 @@ public sealed class SimSummaryTests
     /// <summary>Faults that no event after them tells of.</summary>
     private static readonly FaultClass[] s_silent =
     [
-        FaultClass.SlowSync, FaultClass.DiskHang, FaultClass.SyncError, FaultClass.FullDisk, FaultClass.FlippedBit, FaultClass.ClockDrift, FaultClass.ClockJump,
-        FaultClass.Partition, FaultClass.OneWayCut, FaultClass.LeaderCut, FaultClass.DeafLeader, FaultClass.Clog, FaultClass.LateAnswers,
+        FaultClass.SlowSync,
+        FaultClass.DiskHang,
+        FaultClass.SyncError,
+        FaultClass.FullDisk,
+        FaultClass.FlippedBit,
+        FaultClass.ClockDrift,
+        FaultClass.ClockJump,
+        FaultClass.Partition,
+        FaultClass.OneWayCut,
+        FaultClass.LeaderCut,
+        FaultClass.DeafLeader,
+        FaultClass.Clog,
+        FaultClass.LateAnswers,
     ];
 
     [Theory]
@@ -32,7 +43,8 @@ public sealed class SimSummaryTests
     [InlineData("--mutant vote-given-twice", "scripts/sim.sh --mutant vote-given-twice --seed 7 --seconds 60")]
     public void A_seed_is_replayed_with_the_planted_bug_that_it_ran_with(string more, string expected)
     {
-        SimOptions options = SimOptions.Parse(["--seed", "7", "--seconds", "60", .. more.Split(' ', StringSplitOptions.RemoveEmptyEntries)], out _)!;
+        SimOptions options = SimOptions.Parse(
+            ["--seed", "7", "--seconds", "60", .. more.Split(' ', StringSplitOptions.RemoveEmptyEntries)], out _)!;
         Assert.Equal(expected, SimCommand.Command(Result(7), options));
     }
 
@@ -44,7 +56,8 @@ public sealed class SimSummaryTests
         {
             using StringWriter trace = new();
             SimRun.Run(seed, 6, trace);
-            foreach (string line in trace.ToString().Split('\n').Where(static line => line.Contains($" {SimEvent.Fault} ", StringComparison.Ordinal)))
+            foreach (string line in trace.ToString().Split('\n').Where(
+                static line => line.Contains($" {SimEvent.Fault} ", StringComparison.Ordinal)))
             {
                 // The number of the fault, that of its class, and the words.
                 string[] words = line.Split(' ', StringSplitOptions.RemoveEmptyEntries);

@@ -5,21 +5,45 @@ using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Sequences;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Tests.Tidy;
+using Kahuna.Wire.Commands;
 using Mono.Cecil;
 
 namespace Kahuna.Tests.Simulation;
 
-/// <summary>The simulator's workload uses the whole API: every operation and every option of the SDK, and every kind of command, is in it, or is named here with the reason why not.</summary>
+/// <summary>
+/// The simulator's workload uses the whole API: every operation and every option of the SDK, and every kind of command,
+/// is in it, or is named here with the reason why not.
+/// </summary>
 [Collection(CompiledCodeCollection.Name)]
 public sealed partial class WorkloadCoverageTests
 {
     private const string Workload = "Kahuna.Tests.Simulation.Workload";
 
-    private static readonly Type[] s_facades = [typeof(KahunaClient), typeof(KeyValues), typeof(Sequences), typeof(Locks), typeof(Semaphores), typeof(Elections), typeof(LockHandle), typeof(Leadership)];
+    private static readonly Type[] s_facades =
+    [
+        typeof(KahunaClient),
+        typeof(KeyValueClient),
+        typeof(SequenceClient),
+        typeof(LockClient),
+        typeof(SemaphoreClient),
+        typeof(ElectionClient),
+        typeof(LockHandle),
+        typeof(Leadership),
+    ];
 
-    private static readonly Type[] s_options = [typeof(SetOptions), typeof(ReadOptions), typeof(DeleteOptions), typeof(ExtendOptions), typeof(IncrementOptions), typeof(SequenceDefinition), typeof(SequenceChange), typeof(SequenceOptions), typeof(LockOptions)];
+    private static readonly Type[] s_options =
+    [
+        typeof(SetOptions),
+        typeof(ReadOptions),
+        typeof(DeleteOptions),
+        typeof(ExtendOptions),
+        typeof(IncrementOptions),
+        typeof(SequenceDefinition),
+        typeof(SequenceChange),
+        typeof(SequenceOptions),
+        typeof(LockOptions),
+    ];
 
     /// <summary>Operations and options that the workload does without.</summary>
     private static readonly Dictionary<string, string> s_without = new()
@@ -29,9 +53,10 @@ public sealed partial class WorkloadCoverageTests
         ["KahunaClient.CheckAsync"] = "made of reads and DescribeAsync; Client/WaitingTests",
         ["KahunaClient.DisposeAsync"] = "callers go on to the end of a run; Client tests",
         ["LockHandle.ExtendAsync"] = "AutoRenew renews by the same command, and unary callers extend",
-        ["Locks.ExtendAsync"] = "for handles of another process; the command of AutoRenew and of unary callers",
-        ["Locks.ReleaseAsync"] = "for handles of another process; the command of LockHandle.ReleaseAsync and of unary callers",
-        ["Elections.GetLeaderAsync"] = "the read that ObserveAsync begins with",
+        ["LockClient.ExtendAsync"] = "for handles of another process; the command of AutoRenew and of unary callers",
+        ["LockClient.ReleaseAsync"] =
+            "for handles of another process; the command of LockHandle.ReleaseAsync and of unary callers",
+        ["ElectionClient.GetLeaderAsync"] = "the read that ObserveAsync begins with",
         ["Leadership.DisposeAsync"] = "resigns, as ResignAsync does",
         ["LockOptions.Note"] = "candidates leave notes as their names",
         ["LockOptions.RenewFor"] = "ends renewing by the client's own clock; Client/LockHandleTests",
@@ -45,25 +70,25 @@ public sealed partial class WorkloadCoverageTests
     /// <summary>What asks for each kind of command in a run.</summary>
     private static readonly Dictionary<CommandKind, string> s_kinds = new()
     {
-        [CommandKind.Set] = "KeyValues.SetAsync",
-        [CommandKind.Delete] = "KeyValues.DeleteAsync",
-        [CommandKind.Extend] = "KeyValues.ExtendAsync",
-        [CommandKind.Increment] = "KeyValues.IncrementAsync",
-        [CommandKind.Get] = "KeyValues.GetAsync",
-        [CommandKind.Exists] = "KeyValues.ExistsAsync",
-        [CommandKind.SequenceCreate] = "Sequences.CreateAsync",
-        [CommandKind.SequenceUpdate] = "Sequences.UpdateAsync",
-        [CommandKind.SequenceDelete] = "Sequences.DeleteAsync",
-        [CommandKind.SequenceNext] = "Sequences.ReserveAsync",
-        [CommandKind.SequenceGet] = "Sequences.GetAsync",
-        [CommandKind.SequenceList] = "Sequences.ListAsync",
-        [CommandKind.LockAcquire] = "Locks.AcquireAsync",
-        [CommandKind.LockExtend] = "Locks.AcquireAsync",
+        [CommandKind.Set] = "KeyValueClient.SetAsync",
+        [CommandKind.Delete] = "KeyValueClient.DeleteAsync",
+        [CommandKind.Extend] = "KeyValueClient.ExtendAsync",
+        [CommandKind.Increment] = "KeyValueClient.IncrementAsync",
+        [CommandKind.Get] = "KeyValueClient.GetAsync",
+        [CommandKind.Exists] = "KeyValueClient.ExistsAsync",
+        [CommandKind.SequenceCreate] = "SequenceClient.CreateAsync",
+        [CommandKind.SequenceUpdate] = "SequenceClient.UpdateAsync",
+        [CommandKind.SequenceDelete] = "SequenceClient.DeleteAsync",
+        [CommandKind.SequenceNext] = "SequenceClient.ReserveAsync",
+        [CommandKind.SequenceGet] = "SequenceClient.GetAsync",
+        [CommandKind.SequenceList] = "SequenceClient.ListAsync",
+        [CommandKind.LockAcquire] = "LockClient.AcquireAsync",
+        [CommandKind.LockExtend] = "LockClient.AcquireAsync",
         [CommandKind.LockRelease] = "LockHandle.ReleaseAsync",
-        [CommandKind.LockAwait] = "Locks.AcquireAsync",
-        [CommandKind.LockGet] = "Locks.GetAsync",
-        [CommandKind.LockList] = "Locks.ListAsync",
-        [CommandKind.LockObserve] = "Elections.ObserveAsync",
+        [CommandKind.LockAwait] = "LockClient.AcquireAsync",
+        [CommandKind.LockGet] = "LockClient.GetAsync",
+        [CommandKind.LockList] = "LockClient.ListAsync",
+        [CommandKind.LockObserve] = "ElectionClient.ObserveAsync",
     };
 
     /// <summary>Kinds that no client asks for.</summary>
@@ -84,16 +109,26 @@ public sealed partial class WorkloadCoverageTests
     private static readonly HashSet<string> s_used = [.. Used()];
 
     [Fact]
-    public void Every_operation_is_in_the_workload() => Findings.AssertNone(Operations().Where(static name => !s_used.Contains(name) && !s_without.ContainsKey(name)).Select(static name => $"{name} is not in the simulator's workload"));
+    public void Every_operation_is_in_the_workload() =>
+        Findings.AssertNone(
+            Operations().Where(static name => !s_used.Contains(name) && !s_without.ContainsKey(name)).Select(
+                static name => $"{name} is not in the simulator's workload"));
 
     [Fact]
-    public void Every_option_is_in_the_workload() => Findings.AssertNone(Options().Where(static name => !s_used.Contains(name) && !s_without.ContainsKey(name)).Select(static name => $"{name} is not in the simulator's workload"));
+    public void Every_option_is_in_the_workload() =>
+        Findings.AssertNone(
+            Options().Where(static name => !s_used.Contains(name) && !s_without.ContainsKey(name)).Select(
+                static name => $"{name} is not in the simulator's workload"));
 
     [Fact]
     public void Every_kind_of_command_is_in_the_workload()
     {
-        Findings.AssertNone(Enum.GetValues<CommandKind>().Where(static kind => !s_kinds.ContainsKey(kind) && !s_ownKinds.ContainsKey(kind)).Select(static kind => $"{kind} is not in the simulator's workload"));
-        Findings.AssertNone(s_kinds.Where(static pair => !s_used.Contains(pair.Value)).Select(static pair => $"{pair.Key} is asked for by {pair.Value}, which is not in the simulator's workload"));
+        Findings.AssertNone(
+            Enum.GetValues<CommandKind>()
+                .Where(static kind => !s_kinds.ContainsKey(kind) && !s_ownKinds.ContainsKey(kind))
+                .Select(static kind => $"{kind} is not in the simulator's workload"));
+        Findings.AssertNone(s_kinds.Where(static pair => !s_used.Contains(pair.Value)).Select(
+            static pair => $"{pair.Key} is asked for by {pair.Value}, which is not in the simulator's workload"));
     }
 
     [Fact]
@@ -106,8 +141,10 @@ public sealed partial class WorkloadCoverageTests
     public void Exceptions_are_of_what_there_is_and_is_not_used()
     {
         HashSet<string> all = [.. Operations(), .. Options()];
-        Findings.AssertNone(s_without.Keys.Where(name => !all.Contains(name)).Select(static name => $"there is no {name}"));
-        Findings.AssertNone(s_without.Keys.Where(s_used.Contains).Select(static name => $"{name} is in the workload, and is no exception any more"));
+        Findings.AssertNone(
+            s_without.Keys.Where(name => !all.Contains(name)).Select(static name => $"there is no {name}"));
+        Findings.AssertNone(s_without.Keys.Where(s_used.Contains).Select(
+            static name => $"{name} is in the workload, and is no exception any more"));
     }
 
     [GeneratedRegex(@"\w+(/\w+)*/\w+Tests\b")]
@@ -126,12 +163,14 @@ public sealed partial class WorkloadCoverageTests
     /// <summary>The methods that the workload's compiled code calls, and the properties that it sets.</summary>
     private static IEnumerable<string> Used()
     {
-        using AssemblyDefinition tests = AssemblyDefinition.ReadAssembly(typeof(WorkloadCoverageTests).Assembly.Location);
+        using AssemblyDefinition tests = AssemblyDefinition.ReadAssembly(
+            typeof(WorkloadCoverageTests).Assembly.Location);
         return
         [
             .. tests.MainModule.Types.Where(static type => type.Namespace == Workload).SelectMany(CodeReferences.Of)
                 .Where(static reference => reference.Member is not null)
-                .Select(static reference => $"{reference.Type.Name}.{(reference.Member!.StartsWith("set_", StringComparison.Ordinal) ? reference.Member[4..] : reference.Member)}"),
+                .Select(static reference => (reference.Type.Name, Member: reference.Member!))
+                .Select(static used => $"{used.Name}.{used.Member}".Replace(".set_", ".", StringComparison.Ordinal)),
         ];
     }
 }

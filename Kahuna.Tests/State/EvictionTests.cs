@@ -1,7 +1,8 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
@@ -82,7 +83,8 @@ public sealed class EvictionTests
         Evict(state, long.MaxValue);
         Assert.Equal((OutcomeStatus.NotFound, 0L), (state.Get("a").Status, state.Get("a").Revision));
         Assert.Equal(OutcomeStatus.NotFound, state.Get("a", 3).Status);
-        Assert.Equal((0L, 0L, 0L), (state.Machine.Counts.Keys, state.Machine.Counts.Tombstones, state.Machine.Counts.History));
+        Assert.Equal(
+            (0L, 0L, 0L), (state.Machine.Counts.Keys, state.Machine.Counts.Tombstones, state.Machine.Counts.History));
         Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);
         Assert.False(state.Machine.HasExpired(long.MaxValue));
 
@@ -138,8 +140,15 @@ public sealed class EvictionTests
         ByteBuffer names = ByteBuffer.Rent();
         while (bytes > 0 && state.Machine.TryChooseVictims(names, 10_000, ref bytes))
         {
-            state.Machine.BeginEntry(state.Now);
-            state.Machine.Apply(new Command { Kind = CommandKind.Evict, Durability = CommandDurability.Ephemeral, Value = names.Written }, null);
+            state.Machine.BeginEntry(default, state.Now);
+            state.Machine.Apply(
+                new Command
+                {
+                    Kind = CommandKind.Evict,
+                    Durability = Durability.Ephemeral,
+                    Value = names.Written,
+                },
+                null);
             names.Length = 0;
         }
 

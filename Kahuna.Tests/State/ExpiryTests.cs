@@ -1,7 +1,7 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
@@ -31,11 +31,12 @@ public sealed class ExpiryTests
         _state.Set("k", "a", ttlMs: 100);
         Assert.Equal(new Answer(OutcomeStatus.Found, 1, 40, "a", false), ReadAt(60));
 
-        // The next leader's clock goes on from the latest entry: what one reader misses must not be there for a later one.
+        // The next leader's clock goes on from the latest entry: what one reader misses must not be there for a later
+        // one.
         Assert.Equal(new Answer(OutcomeStatus.Found, 1, 0, "a", false), ReadAt(150));
         Assert.Equal(new Answer(OutcomeStatus.Found, 1, 90, "a", false), ReadAt(10));
         Assert.True(_state.Machine.HasExpired(_state.Now + 100));
-        _state.Machine.BeginEntry(_state.Now + 100);
+        _state.Machine.BeginEntry(default, _state.Now + 100);
         Assert.Equal(new Answer(OutcomeStatus.NotFound, 2, 0, null, false), ReadAt(10));
     }
 
@@ -70,8 +71,10 @@ public sealed class ExpiryTests
         answers.Add(_state.Set("nx", "b", CommandFlags.IfAbsent | CommandFlags.ReturnPrevious));
         answers.Add(_state.Set("xx", "b", CommandFlags.IfPresent | CommandFlags.ReturnPrevious));
         answers.Add(_state.Set("plain", "b"));
-        answers.Add(_state.Do(new TestCommand(CommandKind.Set, "cas", "b") { Flags = CommandFlags.IfValue, Compared = "6" }));
-        answers.Add(_state.Do(new TestCommand(CommandKind.Set, "rev", "b") { Flags = CommandFlags.IfRevision, ComparedRevision = 2 }));
+        answers.Add(
+            _state.Do(new TestCommand(CommandKind.Set, "cas", "b") { Flags = CommandFlags.IfValue, Compared = "6" }));
+        answers.Add(_state.Do(
+            new TestCommand(CommandKind.Set, "rev", "b") { Flags = CommandFlags.IfRevision, ComparedRevision = 2 }));
         answers.Add(_state.Increment("inc", 1));
         answers.Add(_state.Delete("del"));
         answers.Add(_state.Extend("ext", 5));
@@ -184,7 +187,7 @@ public sealed class ExpiryTests
         _state.Now = long.MaxValue - 10;
         _state.Set("k", "a", ttlMs: 1000);
         Assert.Equal(10, _state.Get("k").Number);
-        _state.Machine.BeginEntry(5);
+        _state.Machine.BeginEntry(default, 5);
         Assert.Equal(long.MaxValue - 10, _state.Machine.TimeMs);
     }
 

@@ -1,10 +1,13 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
-/// <summary>Deleted and expired keys are forgotten with the last of their history, and their revisions do not come again.</summary>
+/// <summary>
+/// Deleted and expired keys are forgotten with the last of their history, and their revisions do not come again.
+/// </summary>
 public sealed class ForgettingTests
 {
     private const int SweepKeys = 512;
@@ -30,11 +33,13 @@ public sealed class ForgettingTests
         Assert.Equal(1, state.Machine.CountDue(state.Now, 10));
         state.Sweep(SweepKeys);
         Assert.Equal(0, state.Machine.CountDue(state.Now, 10));
-        Assert.Equal((1L, 0L, 0L), (state.Machine.Counts.Keys, state.Machine.Counts.Tombstones, state.Machine.Counts.History));
+        Assert.Equal(
+            (1L, 0L, 0L), (state.Machine.Counts.Keys, state.Machine.Counts.Tombstones, state.Machine.Counts.History));
         Assert.Equal((OutcomeStatus.NotFound, 0L), (state.Get("key").Status, state.Get("key").Revision));
         Assert.Equal(OutcomeStatus.NotFound, state.Get("key", 5).Status);
 
-        // Neither the key nor any other begins at or below a revision that was forgotten; keys that are there go on as they did.
+        // Neither the key nor any other begins at or below a revision that was forgotten; keys that are there go on as
+        // they did.
         Assert.Equal(7, state.Set("key", "again").Revision);
         Assert.Equal(8, state.Set("key", "again").Revision);
         Assert.Equal(7, state.Increment("new", 1).Revision);
@@ -123,7 +128,7 @@ public sealed class ForgettingTests
         long bytesAfterTenMinutes = 0;
         for (int second = 0; second < 3_600; second++)
         {
-            machine.BeginEntry(second * 1_000L);
+            machine.BeginEntry(default, second * 1_000L);
             for (int i = 0; i < PerSecond; i++)
             {
                 Assert.True(((second * PerSecond) + i).TryFormat(name, out int _, "D16"));

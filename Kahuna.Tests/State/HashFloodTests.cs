@@ -1,12 +1,16 @@
 using System.Buffers.Binary;
 using System.Numerics;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.State;
 
-/// <summary>Keys that collide in a public hash do not in a table's, and nothing that replicas share depends on the table's secret.</summary>
+/// <summary>
+/// Keys that collide in a public hash do not in a table's, and nothing that replicas share depends on the table's
+/// secret.
+/// </summary>
 public sealed class HashFloodTests
 {
     private const ulong P1 = 0x9E3779B185EBCA87;
@@ -53,7 +57,8 @@ public sealed class HashFloodTests
     [Fact]
     public void Replicas_with_different_secrets_have_the_same_rows_records_and_digests()
     {
-        StateLimits limits = new() { CommandLifeMs = 5_000, SessionIdleMs = 9_000, SessionTouchMs = 10, HistoryBytes = 20_000 };
+        StateLimits limits =
+            new() { CommandLifeMs = 5_000, SessionIdleMs = 9_000, SessionTouchMs = 10, HistoryBytes = 20_000 };
         StateDriver one = new(limits with { HashSecret = new HashSecret(1, 2) });
         StateDriver other = new(limits with { HashSecret = new HashSecret(3, 4) });
         Random random = new(5);
@@ -62,9 +67,17 @@ public sealed class HashFloodTests
             TestCommand command = random.Next(8) switch
             {
                 0 => new TestCommand(CommandKind.ExpireSweep, string.Empty) { Flags = CommandFlags.Number, Number = 3 },
-                1 => new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number | (random.Next(2) == 0 ? CommandFlags.Keyed : 0), Number = 9_000 },
+                1 => new TestCommand(CommandKind.SessionSweep, string.Empty)
+                {
+                    Flags = CommandFlags.Number | (random.Next(2) == 0 ? CommandFlags.Keyed : 0),
+                    Number = 9_000,
+                },
                 2 => new TestCommand(CommandKind.Delete, $"k{random.Next(400)}"),
-                _ => new TestCommand(CommandKind.Set, $"k{random.Next(400)}", $"{step}") { Flags = CommandFlags.Ttl | CommandFlags.ReturnPrevious, TtlMs = 20 * random.Next(1, 20) },
+                _ => new TestCommand(CommandKind.Set, $"k{random.Next(400)}", $"{step}")
+                {
+                    Flags = CommandFlags.Ttl | CommandFlags.ReturnPrevious,
+                    TtlMs = 20 * random.Next(1, 20),
+                },
             };
             one.Now = other.Now = 1_000 + (step / 10 * 20);
             if (command.Kind is CommandKind.Set or CommandKind.Delete)
@@ -72,7 +85,9 @@ public sealed class HashFloodTests
                 ulong session = (ulong)random.Next(1, 50);
                 session = random.Next(4) == 0 ? IdempotencyKey.AsKey(session) : session;
                 ushort lag = (ushort)random.Next(Math.Min(step + 1, 9));
-                Assert.Equal(one.Numbered(command, session, (ulong)step + 1, lag), other.Numbered(command, session, (ulong)step + 1, lag));
+                Assert.Equal(
+                    one.Numbered(command, session, (ulong)step + 1, lag),
+                    other.Numbered(command, session, (ulong)step + 1, lag));
             }
             else
             {
@@ -88,7 +103,9 @@ public sealed class HashFloodTests
         Assert.Equal(StateRecords.TakeAll(view), StateRecords.TakeAll(otherView));
     }
 
-    /// <summary>The 8 bytes whose XXH64 under seed 0 is <paramref name="hash"/>: its steps are one-to-one, so each is undone.</summary>
+    /// <summary>
+    /// The 8 bytes whose XXH64 under seed 0 is <paramref name="hash"/>: its steps are one-to-one, so each is undone.
+    /// </summary>
     private static ulong Preimage(ulong hash)
     {
         hash ^= hash >> 32;

@@ -1,7 +1,7 @@
 using System.Globalization;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
@@ -36,7 +36,11 @@ public sealed class HistoryTests
 
         for (int i = 1; i <= 10; i++)
         {
-            Assert.Equal(i < 7 ? new Answer(OutcomeStatus.RevisionCompacted, 10, 0, null, false) : Found(i, i.ToString(CultureInfo.InvariantCulture)), state.Get("k", i));
+            Assert.Equal(
+                i < 7
+                    ? new Answer(OutcomeStatus.RevisionCompacted, 10, 0, null, false)
+                    : Found(i, i.ToString(CultureInfo.InvariantCulture)),
+                state.Get("k", i));
         }
     }
 
@@ -149,7 +153,9 @@ public sealed class HistoryTests
         Assert.InRange(Bytes(7), bytesMax - cost, bytesMax);
         Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);
 
-        long Bytes(int large) => ((state.Machine.Counts.History - large) * cost) + (large * (HistoryTable.RecordOverheadBytes + "large-1".Length + Large));
+        long Bytes(int large) =>
+            ((state.Machine.Counts.History - large) * cost)
+                + (large * (HistoryTable.RecordOverheadBytes + "large-1".Length + Large));
     }
 
     [Fact]

@@ -1,5 +1,5 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
@@ -47,8 +47,11 @@ public sealed class KeyValueTests
         Assert.Equal(Failed(1), CompareAndSet("empty", null, "x"));
         Assert.Equal(Applied(2, 1), CompareAndSet("null", null, "x"));
         Assert.Equal(Applied(2, 1), CompareAndSet("empty", string.Empty, "x"));
-        Assert.Equal(new Answer(OutcomeStatus.Applied, 3, 2, "x", false), _state.Set("null", null, CommandFlags.ReturnPrevious));
-        Assert.Equal(new Answer(OutcomeStatus.Applied, 4, 3, string.Empty, true), _state.Set("null", "y", CommandFlags.ReturnPrevious));
+        Assert.Equal(
+            new Answer(OutcomeStatus.Applied, 3, 2, "x", false), _state.Set("null", null, CommandFlags.ReturnPrevious));
+        Assert.Equal(
+            new Answer(OutcomeStatus.Applied, 4, 3, string.Empty, true),
+            _state.Set("null", "y", CommandFlags.ReturnPrevious));
         Assert.Equal(new Answer(OutcomeStatus.Found, 3, -1, string.Empty, true), _state.Get("null", 3));
     }
 
@@ -77,7 +80,12 @@ public sealed class KeyValueTests
     public void Conditions_combine_with_and()
     {
         _state.Set("k", "a");
-        TestCommand both = new(CommandKind.Set, "k", "b") { Flags = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision, Compared = "a", ComparedRevision = 1 };
+        TestCommand both = new(CommandKind.Set, "k", "b")
+        {
+            Flags = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision,
+            Compared = "a",
+            ComparedRevision = 1,
+        };
         Assert.Equal(Failed(1), _state.Do(both with { ComparedRevision = 2 }));
         Assert.Equal(Failed(1), _state.Do(both with { Compared = "x" }));
         Assert.Equal(Applied(2, 1), _state.Do(both));
@@ -92,7 +100,8 @@ public sealed class KeyValueTests
     internal void Every_mutation_takes_conditions(CommandKind kind)
     {
         _state.Set("k", "5");
-        TestCommand command = new(kind) { Flags = CommandFlags.IfRevision | CommandFlags.IfValue, Compared = "5", ComparedRevision = 1 };
+        TestCommand command =
+            new(kind) { Flags = CommandFlags.IfRevision | CommandFlags.IfValue, Compared = "5", ComparedRevision = 1 };
         command = kind switch
         {
             CommandKind.Extend => command with { Flags = command.Flags | CommandFlags.Ttl, TtlMs = 50 },
@@ -110,9 +119,13 @@ public sealed class KeyValueTests
     public void The_previous_value_is_returned_where_asked_for()
     {
         Assert.Equal(Applied(1), _state.Set("k", "a", CommandFlags.ReturnPrevious));
-        Assert.Equal(new Answer(OutcomeStatus.Applied, 2, 1, "a", false), _state.Set("k", "b", CommandFlags.ReturnPrevious));
-        Assert.Equal(new Answer(OutcomeStatus.ConditionFailed, 2, 2, "b", false), _state.Set("k", "c", CommandFlags.ReturnPrevious | CommandFlags.IfAbsent));
-        Assert.Equal(new Answer(OutcomeStatus.Applied, 3, 2, "b", false), _state.Delete("k", CommandFlags.ReturnPrevious));
+        Assert.Equal(
+            new Answer(OutcomeStatus.Applied, 2, 1, "a", false), _state.Set("k", "b", CommandFlags.ReturnPrevious));
+        Assert.Equal(
+            new Answer(OutcomeStatus.ConditionFailed, 2, 2, "b", false),
+            _state.Set("k", "c", CommandFlags.ReturnPrevious | CommandFlags.IfAbsent));
+        Assert.Equal(
+            new Answer(OutcomeStatus.Applied, 3, 2, "b", false), _state.Delete("k", CommandFlags.ReturnPrevious));
         Assert.Equal(Applied(4), _state.Set("k", "d", CommandFlags.ReturnPrevious));
     }
 
@@ -191,7 +204,8 @@ public sealed class KeyValueTests
     public void Values_of_every_size_come_back_whole()
     {
         Dictionary<string, string> expected = [];
-        foreach (int length in new[] { 0, 1, 15, 16, 127, 128, 129, 1000, 8191, 8193, 65_536, 131_072, 131_073, 1 << 20, 16 << 20 })
+        int[] lengths = [0, 1, 15, 16, 127, 128, 129, 1000, 8191, 8193, 65_536, 131_072, 131_073, 1 << 20, 16 << 20];
+        foreach (int length in lengths)
         {
             string value = new((char)('a' + (length % 26)), length);
             string key = $"size/{length}";
@@ -213,19 +227,25 @@ public sealed class KeyValueTests
         StateDriver follower = new();
         foreach (TestCommand test in new[]
         {
-            new TestCommand(CommandKind.Set, "a", "1"), new TestCommand(CommandKind.Set, "a", "2") { Flags = CommandFlags.Ttl, TtlMs = 9 },
-            Increment(4), new TestCommand(CommandKind.Delete, "a"), new TestCommand(CommandKind.Extend, "k") { Flags = CommandFlags.Ttl, TtlMs = 7 },
+            new TestCommand(
+                CommandKind.Set,
+                "a",
+                "1"), new TestCommand(CommandKind.Set, "a", "2") { Flags = CommandFlags.Ttl, TtlMs = 9 },
+            Increment(4),
+            new TestCommand(CommandKind.Delete, "a"),
+            new TestCommand(CommandKind.Extend, "k") { Flags = CommandFlags.Ttl, TtlMs = 7 },
         })
         {
             _state.Do(test);
             Assert.True(Command.TryRead(test.Encode(), out Command command));
-            follower.Machine.BeginEntry(_state.Now);
+            follower.Machine.BeginEntry(default, _state.Now);
             follower.Machine.Apply(command, null);
             Assert.Equal(_state.Machine.Digest, follower.Machine.Digest);
         }
     }
 
-    private static Answer Applied(long revision, long number = 0) => new(OutcomeStatus.Applied, revision, number, null, false);
+    private static Answer Applied(long revision, long number = 0) =>
+        new(OutcomeStatus.Applied, revision, number, null, false);
 
     private static Answer Found(long revision, string value) => new(OutcomeStatus.Found, revision, -1, value, false);
 
@@ -233,7 +253,8 @@ public sealed class KeyValueTests
 
     private static Answer Failed(long revision) => new(OutcomeStatus.ConditionFailed, revision, revision, null, false);
 
-    private static TestCommand Increment(long amount) => new(CommandKind.Increment) { Flags = CommandFlags.Number, Number = amount };
+    private static TestCommand Increment(long amount) =>
+        new(CommandKind.Increment) { Flags = CommandFlags.Number, Number = amount };
 
     private Answer CompareAndSet(string key, string? compared, string value) =>
         _state.Do(new TestCommand(CommandKind.Set, key, value) { Flags = CommandFlags.IfValue, Compared = compared });

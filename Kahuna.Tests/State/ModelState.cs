@@ -1,12 +1,14 @@
 using System.Globalization;
 using System.Numerics;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
-/// <summary>The rules of the state written down plainly, with dictionaries and lists, to compare the real one with.</summary>
+/// <summary>
+/// The rules of the state written down plainly, with dictionaries and lists, to compare the real one with.
+/// </summary>
 internal sealed class ModelState(StateLimits limits)
 {
     private readonly List<Replaced> _history = [];
@@ -23,7 +25,8 @@ internal sealed class ModelState(StateLimits limits)
 
     private long HistoryBytes => _history.Sum(static replaced => Cost(replaced.Row, replaced.Value));
 
-    public StateCounts Counts => new(Rows.Values.Count(row => !row.Deleted), Rows.Values.Count(row => row.Deleted), _history.Count, 0);
+    public StateCounts Counts =>
+        new(Rows.Values.Count(row => !row.Deleted), Rows.Values.Count(row => row.Deleted), _history.Count, 0);
 
     public Answer Do(TestCommand test, long now)
     {
@@ -60,7 +63,12 @@ internal sealed class ModelState(StateLimits limits)
 
         bool keep = !test.Flags.HasFlag(CommandFlags.WithoutHistory);
         bool previous = exists && test.Flags.HasFlag(CommandFlags.ReturnPrevious);
-        Answer reply = new(OutcomeStatus.Applied, RevisionBefore(row) + 1, exists ? row!.Revision : 0, previous ? row!.Value ?? string.Empty : null, previous && row!.Value is null);
+        Answer reply = new(
+            OutcomeStatus.Applied,
+            RevisionBefore(row) + 1,
+            exists ? row!.Revision : 0,
+            previous ? row!.Value ?? string.Empty : null,
+            previous && row!.Value is null);
         if (!Holds(test, exists ? row : null))
         {
             return reply with { Status = OutcomeStatus.ConditionFailed, Revision = reply.Number };
@@ -77,7 +85,9 @@ internal sealed class ModelState(StateLimits limits)
             case CommandKind.Increment:
                 return Increment(test, row, exists, keep);
             default:
-                Write(test.Key, row, test.Value, keep).Deadline = test.Flags.HasFlag(CommandFlags.Ttl) ? _time + test.TtlMs : null;
+                Write(test.Key, row, test.Value, keep).Deadline = test.Flags.HasFlag(CommandFlags.Ttl)
+                    ? _time + test.TtlMs
+                    : null;
                 return reply;
         }
     }
@@ -86,8 +96,11 @@ internal sealed class ModelState(StateLimits limits)
     {
         string text = exists ? row!.Value ?? "null" : "0";
         long revision = RevisionBefore(row);
-        if (!BigInteger.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out BigInteger before)
-            || before.ToString(CultureInfo.InvariantCulture) != text || before < long.MinValue || before > long.MaxValue)
+        if (!BigInteger.TryParse(
+            text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out BigInteger before)
+            || before.ToString(CultureInfo.InvariantCulture) != text
+                || before < long.MinValue
+                || before > long.MaxValue)
         {
             return new Answer(OutcomeStatus.NotAnInteger, revision, 0, null, false);
         }
@@ -117,7 +130,12 @@ internal sealed class ModelState(StateLimits limits)
         {
             return expired || row.Deleted || at > current
                 ? new Answer(OutcomeStatus.NotFound, current, 0, null, false)
-                : new Answer(OutcomeStatus.Found, current, test.AtRevision != 0 ? -1 : row.Deadline - now ?? -1, get ? row.Value ?? string.Empty : null, get && row.Value is null);
+                : new Answer(
+                    OutcomeStatus.Found,
+                    current,
+                    test.AtRevision != 0 ? -1 : row.Deadline - now ?? -1,
+                    get ? row.Value ?? string.Empty : null,
+                    get && row.Value is null);
         }
 
         Replaced? found = at == row.Revision
@@ -125,7 +143,8 @@ internal sealed class ModelState(StateLimits limits)
             : _history.Find(replaced => replaced.Row == row && replaced.Revision == at);
         return found is null ? new Answer(OutcomeStatus.RevisionCompacted, current, 0, null, false)
             : found.Deleted ? new Answer(OutcomeStatus.NotFound, at, 0, null, false)
-            : new Answer(OutcomeStatus.Found, at, -1, get ? found.Value ?? string.Empty : null, get && found.Value is null);
+            : new Answer(
+                OutcomeStatus.Found, at, -1, get ? found.Value ?? string.Empty : null, get && found.Value is null);
     }
 
     private Answer Sweep(long countMax)
@@ -215,7 +234,10 @@ internal sealed class ModelState(StateLimits limits)
             _history.RemoveAt(0);
         }
 
-        foreach (Row row in Rows.Values.Where(row => row.Deleted && !_history.Exists(replaced => replaced.Row == row)).OrderBy(row => row.Number).Take(forgottenMax).ToList())
+        foreach (Row row in Rows.Values.Where(row => row.Deleted && !_history.Exists(replaced => replaced.Row == row))
+            .OrderBy(row => row.Number)
+            .Take(forgottenMax)
+            .ToList())
         {
             Rows.Remove(row.Key);
             _freeRows.Add(row.Number);
@@ -237,15 +259,20 @@ internal sealed class ModelState(StateLimits limits)
     private long RevisionBefore(Row? row) => row?.Revision ?? _firstRevision - 1;
 
     private bool Keeps(Row row) =>
-        limits.HistoryPerKey > 0 && Cost(row, row.Value) <= limits.HistoryBytes && HistoryBytes <= limits.HistoryBytes + (limits.HistoryBytes / 4);
+        limits.HistoryPerKey > 0
+            && Cost(row, row.Value) <= limits.HistoryBytes
+            && HistoryBytes <= limits.HistoryBytes + (limits.HistoryBytes / 4);
 
-    private static long Cost(Row row, string? value) => HistoryTable.RecordOverheadBytes + row.Key.Length + (value?.Length ?? 0);
+    private static long Cost(Row row, string? value) =>
+        HistoryTable.RecordOverheadBytes + row.Key.Length + (value?.Length ?? 0);
 
     internal sealed class Row(string key, int number)
     {
         public string Key => key;
 
-        /// <summary>The place in the table: the lowest that is free is taken, and of keys to be forgotten the lowest goes first.</summary>
+        /// <summary>
+        /// The place in the table: the lowest that is free is taken, and of keys to be forgotten the lowest goes first.
+        /// </summary>
         public int Number => number;
 
         public long Revision { get; set; }

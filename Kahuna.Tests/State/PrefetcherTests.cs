@@ -1,9 +1,12 @@
 using System.Text;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Tests.State;
 
-/// <summary>What was hashed to look ahead is not hashed again, and is never taken for the hash of another key.</summary>
+/// <summary>
+/// What was hashed to look ahead is not hashed again, and is never taken for the hash of another key.
+/// </summary>
 public sealed class PrefetcherTests
 {
     private readonly KeyStore _store = new(new StateLimits { HashSecret = new HashSecret(1, 2) });
@@ -14,7 +17,8 @@ public sealed class PrefetcherTests
         Prefetcher ahead = new(_store);
         Add(ahead, "a", "b", "c");
         ahead.PrefetchReads();
-        Assert.Equal([Known("a"), Known("b"), Known("c"), default, default], Enumerable.Range(0, 5).Select(ahead.HashOf));
+        Assert.Equal(
+            [Known("a"), Known("b"), Known("c"), default, default], Enumerable.Range(0, 5).Select(ahead.HashOf));
         Assert.Equal(default, ahead.HashOf(-1));
         Add(ahead, "d");
         ahead.PrefetchWrites();

@@ -1,8 +1,11 @@
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Server.State.Sessions;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
@@ -13,7 +16,12 @@ internal readonly record struct Answer(OutcomeStatus Status, long Revision, long
     {
         Assert.True(Outcome.TryRead(encoded, out Outcome outcome));
         Assert.False(outcome.ValueIsNull && (!outcome.HasValue || outcome.Value.Length > 0));
-        return new Answer(outcome.Status, outcome.Revision, outcome.Number, outcome.HasValue ? Encoding.UTF8.GetString(outcome.Value) : null, outcome.ValueIsNull);
+        return new Answer(
+            outcome.Status,
+            outcome.Revision,
+            outcome.Number,
+            outcome.HasValue ? Encoding.UTF8.GetString(outcome.Value) : null,
+            outcome.ValueIsNull);
     }
 }
 
@@ -53,11 +61,12 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
         new Command
         {
             Kind = Kind,
-            Durability = CommandDurability.Persistent,
+            Durability = Durability.Persistent,
             Flags = flags,
             Key = Encoding.UTF8.GetBytes(Key),
             Value = Encoding.UTF8.GetBytes(Value ?? string.Empty),
-            ComparedValue = Encoding.UTF8.GetBytes((flags & CommandFlags.IfValue) != 0 ? Compared ?? string.Empty : string.Empty),
+            ComparedValue = Encoding.UTF8.GetBytes(
+                (flags & CommandFlags.IfValue) != 0 ? Compared ?? string.Empty : string.Empty),
             ComparedRevision = ComparedRevision,
             TtlMs = TtlMs,
             AtRevision = AtRevision,
@@ -82,18 +91,21 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     /// <summary>Cluster time of the next command; reads come after an entry of that time.</summary>
     public long Now { get; set; } = 1_000;
 
+    /// <summary>The log entry of the latest command.</summary>
+    public ulong Index { get; set; }
+
     public Answer Do(TestCommand test)
     {
         Assert.True(Command.TryRead(test.Encode(), out Command command));
         _outcome.Length = 0;
         if (command.IsRead)
         {
-            Machine.BeginEntry(Now);
+            Machine.BeginEntry(new LogIndex(Index), Now);
             Machine.Read(command, Now, _outcome);
         }
         else
         {
-            Machine.BeginEntry(Now);
+            Machine.BeginEntry(new LogIndex(++Index), Now);
             Machine.Apply(command, _outcome);
         }
 
@@ -101,29 +113,41 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     }
 
     public Answer Set(string key, string? value, CommandFlags flags = CommandFlags.None, long ttlMs = 0) =>
-        Do(new TestCommand(CommandKind.Set, key, value) { Flags = flags | (ttlMs != 0 ? CommandFlags.Ttl : CommandFlags.None), TtlMs = ttlMs });
+        Do(new TestCommand(CommandKind.Set, key, value)
+        {
+            Flags = flags | (ttlMs != 0 ? CommandFlags.Ttl : CommandFlags.None),
+            TtlMs = ttlMs,
+        });
 
-    public Answer Delete(string key, CommandFlags flags = CommandFlags.None) => Do(new TestCommand(CommandKind.Delete, key) { Flags = flags });
+    public Answer Delete(string key, CommandFlags flags = CommandFlags.None) =>
+        Do(new TestCommand(CommandKind.Delete, key) { Flags = flags });
 
-    public Answer Extend(string key, long ttlMs) => Do(new TestCommand(CommandKind.Extend, key) { Flags = CommandFlags.Ttl, TtlMs = ttlMs });
+    public Answer Extend(string key, long ttlMs) =>
+        Do(new TestCommand(CommandKind.Extend, key) { Flags = CommandFlags.Ttl, TtlMs = ttlMs });
 
-    public Answer Increment(string key, long amount) => Do(new TestCommand(CommandKind.Increment, key) { Flags = CommandFlags.Number, Number = amount });
+    public Answer Increment(string key, long amount) =>
+        Do(new TestCommand(CommandKind.Increment, key) { Flags = CommandFlags.Number, Number = amount });
 
     public Answer Get(string key, long atRevision = 0) => Read(CommandKind.Get, key, atRevision);
 
     public Answer Exists(string key, long atRevision = 0) => Read(CommandKind.Exists, key, atRevision);
 
-    public Answer Sweep(long countMax) => Do(new TestCommand(CommandKind.ExpireSweep, string.Empty) { Flags = CommandFlags.Number, Number = countMax });
+    public Answer Sweep(long countMax) =>
+        Do(new TestCommand(CommandKind.ExpireSweep, string.Empty) { Flags = CommandFlags.Number, Number = countMax });
 
     /// <summary>A command under a number of a session.</summary>
     public Answer Numbered(TestCommand test, ulong session, ulong sequence, ushort lag = 0, bool opening = true) =>
-        Do(test with { Flags = test.Flags | CommandFlags.Session | (opening ? CommandFlags.Opening : 0), Call = (session, sequence, lag) });
+        Do(test with
+        {
+            Flags = test.Flags | CommandFlags.Session | (opening ? CommandFlags.Opening : 0),
+            Call = (session, sequence, lag),
+        });
 
     /// <summary>Carries out a command without wanting its outcome, as followers do.</summary>
     public void Follow(TestCommand test)
     {
         Assert.True(Command.TryRead(test.Encode(), out Command command));
-        Machine.BeginEntry(Now);
+        Machine.BeginEntry(new LogIndex(++Index), Now);
         Machine.Apply(command, null);
     }
 
@@ -131,10 +155,20 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     public void SweepSessions(long idleMs)
     {
         bool hasMore = true;
-        for (int i = 0; i < 10_000 && hasMore; i++, hasMore = Machine.Sessions.HasForgettable(Now, idleMs) || Machine.Sessions.HasForgettableKeys(Now, idleMs))
+        for (int i = 0; i < 10_000 && hasMore; i++)
         {
-            Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number, Number = idleMs });
-            Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number | CommandFlags.Keyed, Number = idleMs });
+            Follow(new TestCommand(CommandKind.SessionSweep, string.Empty)
+            {
+                Flags = CommandFlags.Number,
+                Number = idleMs,
+            });
+            Follow(new TestCommand(CommandKind.SessionSweep, string.Empty)
+            {
+                Flags = CommandFlags.Number | CommandFlags.Keyed,
+                Number = idleMs,
+            });
+            SessionTable sessions = Machine.Sessions;
+            hasMore = sessions.HasForgettable(Now, idleMs) || sessions.HasForgettableKeys(Now, idleMs);
         }
     }
 
@@ -148,9 +182,13 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
             loader.Add(record);
         }
 
-        return new StateDriver(machine: loader.Finish()) { Now = Now };
+        return new StateDriver(machine: loader.Finish()) { Now = Now, Index = Index };
     }
 
     private Answer Read(CommandKind kind, string key, long atRevision) =>
-        Do(new TestCommand(kind, key) { Flags = atRevision != 0 ? CommandFlags.AtRevision : CommandFlags.None, AtRevision = atRevision });
+        Do(new TestCommand(kind, key)
+        {
+            Flags = atRevision != 0 ? CommandFlags.AtRevision : CommandFlags.None,
+            AtRevision = atRevision,
+        });
 }

@@ -1,6 +1,7 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.State;
 
@@ -74,7 +75,7 @@ public sealed class StateFootprintTests
         for (int i = 0; i < 2000; i++)
         {
             _outcome.Length = 0;
-            _machine.BeginEntry(_machine.TimeMs + 1);
+            _machine.BeginEntry(default, _machine.TimeMs + 1);
             Name(i % 200);
             Command command = new() { Key = _key };
             switch ((i / 200) + (round % 2))

@@ -1,12 +1,14 @@
 using System.Globalization;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State;
 
-/// <summary>Random commands against the plain model: every outcome, every count and every readable revision must agree.</summary>
+/// <summary>
+/// Random commands against the plain model: every outcome, every count and every readable revision must agree.
+/// </summary>
 public sealed class StatePropertyTests
 {
     private static readonly int[] s_lengths = [0, 1, 2, 12, 13, 60, 100, 113, 114, 200, 700];
@@ -20,7 +22,8 @@ public sealed class StatePropertyTests
     [InlineData(6, 2, 1_000_000, 300)]
     public void The_state_agrees_with_the_model(int seed, int historyPerKey, long historyAgeMs, long historyBytes)
     {
-        StateLimits limits = new() { HistoryPerKey = historyPerKey, HistoryAgeMs = historyAgeMs, HistoryBytes = historyBytes };
+        StateLimits limits =
+            new() { HistoryPerKey = historyPerKey, HistoryAgeMs = historyAgeMs, HistoryBytes = historyBytes };
         Random random = new(seed);
         StateDriver state = new(limits);
         StateDriver replica = new(limits);
@@ -118,30 +121,52 @@ public sealed class StatePropertyTests
         {
             for (long revision = 0; revision <= row.Revision + 2; revision++)
             {
-                TestCommand get = new(CommandKind.Get, row.Key) { Flags = revision == 0 ? CommandFlags.None : CommandFlags.AtRevision, AtRevision = revision };
+                TestCommand get =
+                    new(CommandKind.Get, row.Key)
+                    {
+                        Flags = revision == 0 ? CommandFlags.None : CommandFlags.AtRevision,
+                        AtRevision = revision,
+                    };
                 Assert.Equal(model.Do(get, state.Now), state.Do(get));
             }
         }
     }
 
-    private static TestCommand Draw(Random random, ModelState model)
+    internal static TestCommand Draw(Random random, ModelState model)
     {
         string key = random.Next(40) == 0 ? new string('k', 1024) : $"b{random.Next(3)}/k{random.Next(12)}";
         model.Rows.TryGetValue(key, out ModelState.Row? row);
         TestCommand test = random.Next(12) switch
         {
-            < 4 => new TestCommand(CommandKind.Set, key, DrawValue(random)) { Flags = DrawOption(random, CommandFlags.Ttl, 3) | DrawOption(random, CommandFlags.IfAbsent, 6) },
+            < 4 => new TestCommand(CommandKind.Set, key, DrawValue(random))
+            {
+                Flags = DrawOption(random, CommandFlags.Ttl, 3) | DrawOption(random, CommandFlags.IfAbsent, 6),
+            },
             4 => new TestCommand(CommandKind.Delete, key),
             5 => new TestCommand(CommandKind.Extend, key) { Flags = CommandFlags.Ttl },
-            < 8 => new TestCommand(CommandKind.Increment, key) { Flags = CommandFlags.Number, Number = random.Next(5) == 0 ? random.NextInt64(long.MinValue, long.MaxValue) : random.Next(-5, 6) },
-            8 => new TestCommand(CommandKind.ExpireSweep, string.Empty) { Flags = CommandFlags.Number, Number = random.Next(4) },
+            < 8 => new TestCommand(CommandKind.Increment, key)
+            {
+                Flags = CommandFlags.Number,
+                Number = random.Next(5) == 0 ? random.NextInt64(long.MinValue, long.MaxValue) : random.Next(-5, 6),
+            },
+            8 => new TestCommand(CommandKind.ExpireSweep, string.Empty)
+            {
+                Flags = CommandFlags.Number,
+                Number = random.Next(4),
+            },
             9 => new TestCommand(CommandKind.Exists, key),
             _ => new TestCommand(CommandKind.Get, key),
         };
         test = test with { TtlMs = test.Kind == CommandKind.Extend && random.Next(4) == 0 ? 0 : random.Next(1, 80) };
         if (test.Kind is CommandKind.Get or CommandKind.Exists)
         {
-            return random.Next(2) == 0 ? test : test with { Flags = CommandFlags.AtRevision, AtRevision = Math.Max(1, (row?.Revision ?? 0) + random.Next(-5, 3)) };
+            return random.Next(2) == 0
+                ? test
+                : test with
+                {
+                    Flags = CommandFlags.AtRevision,
+                    AtRevision = Math.Max(1, (row?.Revision ?? 0) + random.Next(-5, 3)),
+                };
         }
 
         if (test.Kind == CommandKind.ExpireSweep)
@@ -153,21 +178,29 @@ public sealed class StatePropertyTests
         {
             test = test with
             {
-                Flags = test.Flags | DrawOption(random, CommandFlags.IfPresent, 6) | DrawOption(random, CommandFlags.IfValue, 6) | DrawOption(random, CommandFlags.IfRevision, 6),
+                Flags = test.Flags
+                    | DrawOption(random, CommandFlags.IfPresent, 6)
+                    | DrawOption(random, CommandFlags.IfValue, 6)
+                    | DrawOption(random, CommandFlags.IfRevision, 6),
                 Compared = random.Next(3) == 0 ? DrawValue(random) : row?.Value,
                 ComparedRevision = Math.Max(1, (row?.Revision ?? 0) + (random.Next(3) == 0 ? 1 : 0)),
             };
         }
 
-        CommandFlags more = test.Kind == CommandKind.Extend ? CommandFlags.None : DrawOption(random, CommandFlags.WithoutHistory, 5);
-        more |= test.Kind is CommandKind.Set or CommandKind.Delete ? DrawOption(random, CommandFlags.ReturnPrevious, 2) : CommandFlags.None;
+        CommandFlags more = test.Kind == CommandKind.Extend
+            ? CommandFlags.None
+            : DrawOption(random, CommandFlags.WithoutHistory, 5);
+        more |= test.Kind is CommandKind.Set or CommandKind.Delete
+            ? DrawOption(random, CommandFlags.ReturnPrevious, 2)
+            : CommandFlags.None;
         test = test with { Flags = test.Flags | more };
         Assert.True(Command.TryRead(test.Encode(), out Command command));
         Assert.True(CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out string? sentence), sentence);
         return test;
     }
 
-    private static CommandFlags DrawOption(Random random, CommandFlags flag, int oneIn) => random.Next(oneIn) == 0 ? flag : CommandFlags.None;
+    private static CommandFlags DrawOption(Random random, CommandFlags flag, int oneIn) =>
+        random.Next(oneIn) == 0 ? flag : CommandFlags.None;
 
     private static string? DrawValue(Random random) => random.Next(8) switch
     {

@@ -20,9 +20,9 @@ internal static class StateRecords
     /// <summary>The next records, about so many bytes; false when there are no more.</summary>
     public static bool Take(StateView view, List<byte[]> records, int bytesMax)
     {
-        StateSlice slice = new(0);
+        ViewSlice slice = new(0);
         bool more = view.TryTake(slice, bytesMax);
-        byte[] taken = [.. slice.Rows.Written, .. slice.Aside.SelectMany(static chunk => chunk)];
+        byte[] taken = [.. slice.Rows.Written, .. slice.PreImages.SelectMany(static chunk => chunk)];
         ReadOnlySpan<byte> rest = taken;
         while (!rest.IsEmpty)
         {

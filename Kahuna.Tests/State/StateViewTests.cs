@@ -1,13 +1,18 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.State;
 
-/// <summary>A view hands out the state as it was when it began, whatever is applied meanwhile, and what is loaded from it goes on like the original.</summary>
+/// <summary>
+/// A view hands out the state as it was when it began, whatever is applied meanwhile, and what is loaded from it goes
+/// on like the original.
+/// </summary>
 public sealed class StateViewTests
 {
-    private static readonly StateLimits s_tight = new() { HistoryPerKey = 3, HistoryBytes = 4_000, HistoryAgeMs = 2_000 };
+    private static readonly StateLimits s_tight =
+        new() { HistoryPerKey = 3, HistoryBytes = 4_000, HistoryAgeMs = 2_000 };
 
     [Theory]
     [InlineData(1)]
@@ -34,7 +39,8 @@ public sealed class StateViewTests
             Assert.Equal(digest, loaded.Digest);
             Assert.Equal(digest, loaded.RecomputeDigest());
             ulong sum = 0;
-            Assert.All(records.Values, record => Assert.True(KeyRecord.TryAddDigest(record, view.Summary.FirstHistoryNumber, ref sum)));
+            Assert.All(records.Values, record =>
+                Assert.True(KeyRecord.TryAddDigest(record, view.Summary.FirstHistoryNumber, ref sum)));
             Assert.Equal(digest, sum);
         }
     }
@@ -56,7 +62,7 @@ public sealed class StateViewTests
         {
             state.Set($"key/{i}", "other");
             more = i % 100 != 0 || Take(view, records, 1_000);
-            Assert.True(view.AsideBytes < 500_000);
+            Assert.True(view.PreImageBytes < 500_000);
         }
 
         while (more)
@@ -65,7 +71,7 @@ public sealed class StateViewTests
         }
 
         Assert.Equal(2_000, records.Count);
-        Assert.Equal(0, view.AsideBytes);
+        Assert.Equal(0, view.PreImageBytes);
         Assert.Equal(digest, Load(view.Summary, records.Values).Digest);
     }
 
@@ -155,7 +161,8 @@ public sealed class StateViewTests
         Take(view, records, int.MaxValue / 2);
         foreach ((string key, byte[] record) in records)
         {
-            Assert.Throws<InvalidDataException>(() => Load(view.Summary, records.Where(pair => pair.Key != key).Select(pair => pair.Value)));
+            Assert.Throws<InvalidDataException>(
+                () => Load(view.Summary, records.Where(pair => pair.Key != key).Select(pair => pair.Value)));
             Assert.Throws<InvalidDataException>(() => Load(view.Summary, [.. records.Values, record]));
             for (int bit = 0; bit < record.Length * 8; bit++)
             {
@@ -167,7 +174,8 @@ public sealed class StateViewTests
 
                 byte[] damaged = [.. record];
                 damaged[bit / 8] ^= (byte)(1 << (bit % 8));
-                Assert.Throws<InvalidDataException>(() => Load(view.Summary, records.Select(pair => pair.Key == key ? damaged : pair.Value)));
+                Assert.Throws<InvalidDataException>(
+                    () => Load(view.Summary, records.Select(pair => pair.Key == key ? damaged : pair.Value)));
             }
         }
 
@@ -196,9 +204,9 @@ public sealed class StateViewTests
 
     private static bool Take(StateView view, Dictionary<string, byte[]> records, int bytesMax)
     {
-        StateSlice slice = new(0);
+        ViewSlice slice = new(0);
         bool more = view.TryTake(slice, bytesMax);
-        byte[] taken = [.. slice.Rows.Written, .. slice.Aside.SelectMany(static chunk => chunk)];
+        byte[] taken = [.. slice.Rows.Written, .. slice.PreImages.SelectMany(static chunk => chunk)];
         Assert.Equal(taken.Length, slice.Bytes);
         ReadOnlySpan<byte> rest = taken;
         while (!rest.IsEmpty)
@@ -229,11 +237,25 @@ public sealed class StateViewTests
         return random.Next(8) switch
         {
             0 => state.Do(new TestCommand(CommandKind.Delete, key) { Flags = history }),
-            1 => state.Do(new TestCommand(CommandKind.Extend, key) { Flags = CommandFlags.Ttl, TtlMs = random.Next(0, 300) }),
-            2 => state.Do(new TestCommand(CommandKind.Increment, $"n{random.Next(5)}") { Flags = CommandFlags.Number, Number = random.Next(-5, 6) }),
+            1 =>
+                state.Do(
+                    new TestCommand(CommandKind.Extend, key) { Flags = CommandFlags.Ttl, TtlMs = random.Next(0, 300) }),
+            2 =>
+                state.Do(
+                    new TestCommand(CommandKind.Increment, $"n{random.Next(5)}")
+                    {
+                        Flags = CommandFlags.Number,
+                        Number = random.Next(-5, 6),
+                    }),
             3 => state.Do(new TestCommand(CommandKind.ExpireSweep, "k") { Flags = CommandFlags.Number, Number = 3 }),
-            4 => state.Do(new TestCommand(CommandKind.Set, key, "t") { Flags = history | CommandFlags.Ttl, TtlMs = random.Next(1, 500) }),
-            _ => state.Do(new TestCommand(CommandKind.Set, key, new string('v', random.Next(0, 200))) { Flags = history }),
+            4 => state.Do(new TestCommand(CommandKind.Set, key, "t")
+            {
+                Flags = history | CommandFlags.Ttl,
+                TtlMs = random.Next(1, 500),
+            }),
+            _ =>
+                state.Do(
+                    new TestCommand(CommandKind.Set, key, new string('v', random.Next(0, 200))) { Flags = history }),
         };
     }
 }

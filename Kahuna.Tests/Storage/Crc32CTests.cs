@@ -2,7 +2,9 @@ using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>The published values of CRC-32C (RFC 3720, appendix B.4), and agreement with bit by bit at each length.</summary>
+/// <summary>
+/// The published values of CRC-32C (RFC 3720, appendix B.4), and agreement with bit by bit at each length.
+/// </summary>
 public sealed class Crc32CTests
 {
     [Fact]

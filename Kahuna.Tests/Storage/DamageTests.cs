@@ -2,7 +2,9 @@ using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>Anything wrong below what was on stable storage refuses to start and names file and offset; nothing is changed.</summary>
+/// <summary>
+/// Damage in data that was on stable storage prevents the start, with file and offset in the error; nothing is changed.
+/// </summary>
 public sealed class DamageTests
 {
     [Fact]
@@ -60,8 +62,10 @@ public sealed class DamageTests
             }
 
             fixture.Disk.Kill();
-            string path = fixture.Disk.Files.First(file => fixture.Disk.Content(file).AsSpan().IndexOf(System.Text.Encoding.UTF8.GetBytes(damage)) >= 0);
-            fixture.Disk.Change(path, bytes => bytes[bytes.AsSpan().IndexOf(System.Text.Encoding.UTF8.GetBytes(damage))] ^= 1);
+            string path = fixture.Disk.Files.First(
+                file => fixture.Disk.Content(file).AsSpan().IndexOf(System.Text.Encoding.UTF8.GetBytes(damage)) >= 0);
+            fixture.Disk.Change(
+                path, bytes => bytes[bytes.AsSpan().IndexOf(System.Text.Encoding.UTF8.GetBytes(damage))] ^= 1);
             Assert.Equal(path, Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).File);
         }
     }
@@ -96,13 +100,16 @@ public sealed class DamageTests
     }
 
     [Theory]
-    [InlineData(0, "does not begin as a log segment does")]
+    [InlineData(0, "is no log segment")]
     [InlineData(9, "checksum of its header")]
     public void ADamagedSegmentHeaderIsRefused(int at, string text)
     {
         LogFixture fixture = ThreeSegments();
         fixture.Disk.Change(LogFixture.SegmentPath(2), bytes => bytes[at] ^= 1);
-        Assert.Contains(text, Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            text,
+            Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -119,17 +126,24 @@ public sealed class DamageTests
 
         byte[] foreign = other.Disk.Content(LogFixture.SegmentPath(2));
         fixture.Disk.Change(LogFixture.SegmentPath(2), bytes => foreign.CopyTo(bytes, 0));
-        Assert.Contains("another log", Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "another log",
+            Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).Message,
+            StringComparison.Ordinal);
 
         LogFixture renamed = ThreeSegments();
         renamed.Disk.Rename(LogFixture.SegmentPath(3), LogFixture.SegmentPath(2));
-        Assert.Contains("says segment 3", Assert.Throws<LogDamagedException>(() => new LogFixture(renamed.Disk).Open()).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "says segment 3",
+            Assert.Throws<LogDamagedException>(() => new LogFixture(renamed.Disk).Open()).Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]
     public void AClientsValueThatLooksLikeABatchProvesNothing()
     {
-        // A value that holds the bytes of a batch's front is written by the batch that gets torn; it must not turn the torn tail into damage.
+        // A value that holds the bytes of a batch's front is written by the batch that gets torn; it must not turn the
+        // torn tail into damage.
         LogFixture fixture = new LogFixture().Open();
         fixture.Append(LogFixture.One, 1, 1, "a");
         byte[] content = fixture.Disk.Content(LogFixture.SegmentPath(1));

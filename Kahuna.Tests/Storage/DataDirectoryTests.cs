@@ -10,7 +10,8 @@ public sealed class DataDirectoryTests
     public void ASecondOpeningIsRefusedUntilTheFirstIsClosed()
     {
         LogFixture fixture = new LogFixture().Open();
-        DataDirectoryRefusedException error = Assert.Throws<DataDirectoryRefusedException>(() => new LogFixture(fixture.Disk).Open());
+        DataDirectoryRefusedException error = Assert.Throws<DataDirectoryRefusedException>(
+            () => new LogFixture(fixture.Disk).Open());
         Assert.Contains("/data is in use: another process holds its LOCK", error.Message, StringComparison.Ordinal);
         fixture.Log.Close();
         new LogFixture(fixture.Disk).Open();
@@ -23,7 +24,10 @@ public sealed class DataDirectoryTests
         fixture.Log.Close();
         fixture.Disk.Change("/data/FORMAT", bytes => bytes[12] = (byte)'3');
         string message = Assert.Throws<DataDirectoryRefusedException>(() => fixture.Open()).Message;
-        Assert.Contains("has the format 'kahuna-data 3', and this version understands 'kahuna-data 2' only", message, StringComparison.Ordinal);
+        Assert.Contains(
+            "has the format 'kahuna-data 3', and this version understands 'kahuna-data 2' only",
+            message,
+            StringComparison.Ordinal);
         Assert.Contains("start this node with --rebuild", message, StringComparison.Ordinal);
 
         // The refusal let go of the lock.
@@ -46,7 +50,9 @@ public sealed class DataDirectoryTests
     public void AFormatThatWasFoundAfterAKillIsThereAfterThePowerFailed()
     {
         LogFixture fixture = new();
-        fixture.Disk.Fault = (step, path) => step == DiskStep.SyncDirectory && path == LogFixture.Directory ? throw new OperationCanceledException() : 0;
+        fixture.Disk.Fault = (step, path) => step == DiskStep.SyncDirectory && path == LogFixture.Directory
+            ? throw new OperationCanceledException()
+            : 0;
         Assert.Throws<OperationCanceledException>(() => fixture.Open());
         fixture.Disk.Fault = null;
         fixture.Disk.Kill();

@@ -1,10 +1,12 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>One write and one sync serve what all writers submitted; each hears of its highest batch once.</summary>
+/// <summary>
+/// One write and one sync persist the batches of all writers; each writer is notified once, of its highest batch.
+/// </summary>
 public sealed class GroupCommitTests
 {
     [Fact]

@@ -44,5 +44,6 @@ public sealed class GroupTermsTests
         return terms;
     }
 
-    private static string Show(GroupTerms terms) => string.Join(' ', terms.Runs.Select(run => $"{run.Term}@{run.First}"));
+    private static string Show(GroupTerms terms) =>
+        string.Join(' ', terms.Runs.Select(run => $"{run.Term}@{run.First}"));
 }

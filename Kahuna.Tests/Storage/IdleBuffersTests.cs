@@ -53,22 +53,24 @@ public sealed class IdleBuffersTests
     private WeakReference[] Burst()
     {
         byte[] entries = LogFixture.Entries(1, new string('x', 300_000));
-        return [.. Enumerable.Range(1, Batches).Select(number => SubmitLarge(entries, (ulong)number))];
+        LogWriter writer = (LogWriter)_fixture.Log.OpenWriter(new RecordingSink());
+        return [.. Enumerable.Range(1, Batches).Select(number => SubmitLarge(writer, entries, (ulong)number))];
     }
 
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private WeakReference SubmitLarge(byte[] entries, ulong number)
+    private WeakReference SubmitLarge(LogWriter writer, byte[] entries, ulong number)
     {
         LogBuffer buffer = new();
-        LogRecord.WriteEntries(buffer, LogFixture.One, new LogIndex(++_index), 1, entries);
-        _fixture.Log.Submit(new SubmittedBatch((LogWriter)_fixture.Writer, buffer, number));
+        buffer.WriteEntries(LogFixture.One, new LogIndex(++_index), 1, entries);
+        _fixture.Log.Submit(new SubmittedBatch(writer, buffer, number));
         Assert.True(MemoryMarshal.TryGetArray(buffer.BodyMemory, out ArraySegment<byte> array));
         return new WeakReference(array.Array);
     }
 
     private void Small()
     {
-        _fixture.Writer.Append(LogFixture.Two, _fixture.Log.Recovered(LogFixture.Two).LastIndex.Next(), 1, LogFixture.Entries(1, "small"));
+        _fixture.Writer.Append(
+            LogFixture.Two, _fixture.Log.Recovered(LogFixture.Two).LastIndex.Next(), 1, LogFixture.Entries(1, "small"));
         _fixture.Writer.Submit();
         Commit();
     }

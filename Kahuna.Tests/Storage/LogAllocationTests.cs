@@ -1,8 +1,8 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Storage;
 

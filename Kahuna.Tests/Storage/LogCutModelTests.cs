@@ -1,4 +1,4 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
@@ -6,9 +6,10 @@ using Kahuna.Server.Storage.Disk;
 namespace Kahuna.Tests.Storage;
 
 /// <summary>
-/// Seeded sequences of appends, overwrites, releases and restarts on a log that is cut all the time, with an end of the process, a loss of power or an
-/// error at any step of the disk, against a simple model: what was reported and not released is there, what is there is right, nothing that was dropped
-/// or that lies in a recycled file comes back, and the files take up no more room than they may.
+/// Seeded sequences of appends, overwrites, releases and restarts on a log that is cut all the time, with an end of the
+/// process, a loss of power or an error at any step of the disk, against a simple model: what was reported and not
+/// released is there, what is there is right, nothing that was dropped or that lies in a recycled file comes back, and
+/// the files take up no more room than they may.
 /// </summary>
 public sealed class LogCutModelTests
 {
@@ -33,7 +34,9 @@ public sealed class LogCutModelTests
             figures.ToString());
     }
 
-    /// <summary>What one group is to hold: all entries since its beginning, however many of them the log still has.</summary>
+    /// <summary>
+    /// The expected content of one group: all entries since its beginning, even those that the log no longer has.
+    /// </summary>
     private sealed record Group
     {
         /// <summary>The index before the first of <see cref="Entries"/>, and its term.</summary>
@@ -46,7 +49,9 @@ public sealed class LogCutModelTests
         public ulong Last => Begin.Index + (ulong)Entries.Count;
 
         public ulong TermAt(ulong index) =>
-            index == Begin.Index ? Begin.Term : ulong.Parse(Entries[(int)(index - Begin.Index) - 1].Split(':')[0], null);
+            index == Begin.Index
+                ? Begin.Term
+                : ulong.Parse(Entries[(int)(index - Begin.Index) - 1].Split(':')[0], null);
 
         public IEnumerable<string> After(ulong index) => Entries.Skip((int)(index - Begin.Index));
 
@@ -132,7 +137,7 @@ public sealed class LogCutModelTests
 
         private static GroupId Id(int group) => new((uint)group + 1);
 
-        /// <summary>Up to here nobody needs the group's entries.</summary>
+        /// <summary>Entries up to here are no longer needed.</summary>
         private ulong NotNeeded(int group, Group of) => Math.Max(_stored[group], of.Begin.Index);
 
         private void Append()
@@ -140,10 +145,17 @@ public sealed class LogCutModelTests
             int number = _random.Next(Groups);
             Group group = _written[number];
             ulong lowest = NotNeeded(number, group);
-            ulong after = _random.Next(4) == 0 ? lowest + (ulong)_random.NextInt64((long)(group.Last - lowest) + 1) : group.Last;
+            ulong after = _random.Next(4) == 0
+                ? lowest + (ulong)_random.NextInt64((long)(group.Last - lowest) + 1)
+                : group.Last;
             group.Entries.RemoveRange((int)(after - group.Begin.Index), (int)(group.Last - after));
             _term += (ulong)_random.Next(2);
-            string[] texts = [.. Enumerable.Range(0, _random.Next(4)).Select(i => $"{seed}.{_random.Next(1_000_000)}" + new string('x', _random.Next(5) == 0 ? 3000 : _random.Next(600)))];
+            string[] texts =
+            [
+                .. Enumerable.Range(0, _random.Next(4)).Select(i =>
+                    $"{seed}.{_random.Next(1_000_000)}"
+                    + new string('x', _random.Next(5) == 0 ? 3000 : _random.Next(600))),
+            ];
             group.Entries.AddRange(texts.Select(text => $"{_term}:{text}"));
             _open += texts.Sum(text => text.Length + 16) + 32;
             _fixture.Writer.Append(Id(number), new LogIndex(after + 1), texts.Length, LogFixture.Entries(_term, texts));
@@ -152,7 +164,8 @@ public sealed class LogCutModelTests
         private void Save()
         {
             int number = _random.Next(Groups);
-            HardState state = new(new Term(++_term), new NodeId((ushort)_random.Next(4)), new LogIndex((ulong)_random.Next(100)));
+            HardState state = new(
+                new Term(++_term), new NodeId((ushort)_random.Next(4)), new LogIndex((ulong)_random.Next(100)));
             _written[number] = _written[number] with { HardState = state };
             _fixture.Writer.Save(Id(number), state);
         }
@@ -180,7 +193,7 @@ public sealed class LogCutModelTests
             }
         }
 
-        /// <summary>What the log's threads do.</summary>
+        /// <summary>Runs the steps of the log's threads.</summary>
         private void Work(bool prepare = true)
         {
             int before = _fixture.Log.Segments;
@@ -203,10 +216,13 @@ public sealed class LogCutModelTests
 
             _fixture.Log.PrepareOnce();
             ulong now = _fixture.SegmentsOnDisk[^1];
-            figures.Recycled += now > newest && SegmentHeader.Read(_fixture.Disk.Content(LogFixture.SegmentPath(now)), out _)!.Value.Recycled ? 1 : 0;
+            figures.Recycled += now > newest
+                && SegmentHeader.Read(_fixture.Disk.Content(LogFixture.SegmentPath(now)), out _)!.Value.Recycled
+                ? 1
+                : 0;
         }
 
-        /// <summary>The state is stored up to some entry that is reported; the log is told at once, or some time later.</summary>
+        /// <summary>The state is stored up to some reported entry; the log is notified at once or later.</summary>
         private void Release(int number)
         {
             Group group = _reported[number];
@@ -214,9 +230,11 @@ public sealed class LogCutModelTests
             Group written = _written[number];
             if (written.Begin == group.Begin && _random.Next(4) > 0)
             {
-                // Raft never overwrites what is committed, so what is about to be overwritten is not in the state.
+                // Raft never overwrites committed entries, so entries to be overwritten are not in the state.
                 ulong same = lowest;
-                while (same < Math.Min(group.Last, written.Last) && group.Entries[(int)(same - group.Begin.Index)] == written.Entries[(int)(same - group.Begin.Index)])
+                while (same < Math.Min(group.Last, written.Last)
+                    && group.Entries[(int)(same - group.Begin.Index)]
+                        == written.Entries[(int)(same - group.Begin.Index)])
                 {
                     same++;
                 }
@@ -228,7 +246,10 @@ public sealed class LogCutModelTests
             _fixture.Log.Release(Id(number), new LogIndex(_stored[number]));
         }
 
-        /// <summary>In the middle of the log's work the process ends, the power fails, or the disk says no; the next start may be interrupted too.</summary>
+        /// <summary>
+        /// In the middle of the log's work the process ends, the power fails, or the disk says no; the next start may
+        /// be interrupted too.
+        /// </summary>
         private void WorkAndLose()
         {
             bool error = _random.Next(3) == 0;
@@ -240,7 +261,11 @@ public sealed class LogCutModelTests
                 steps /= 3;
             }
 
-            _fixture.Disk.Fault = (_, _) => steps-- != 0 ? 0 : error ? DiskException.InputOutputError : throw new OperationCanceledException();
+            _fixture.Disk.Fault = (_, _) => steps-- != 0
+                ? 0
+                : error
+                ? DiskException.InputOutputError
+                : throw new OperationCanceledException();
             try
             {
                 ulong batch = _fixture.Writer.Submit();
@@ -308,7 +333,9 @@ public sealed class LogCutModelTests
             figures.RecoveredWithoutFirst += _fixture.SegmentsOnDisk[0] > 1 ? 1 : 0;
             if (FindWrong(_reported) is string wrong)
             {
-                Assert.True(FindWrong(_written) is null, $"seed {seed}: neither what was reported ({wrong}) nor what was written ({FindWrong(_written)})");
+                Assert.True(
+                    FindWrong(_written) is null,
+                    $"seed {seed}: neither what was reported ({wrong}) nor what was written ({FindWrong(_written)})");
                 figures.UnreportedKept++;
                 _reported = [.. _written.Select(group => group.Copy())];
             }
@@ -317,7 +344,7 @@ public sealed class LogCutModelTests
             _fixture.Log.PrepareOnce();
         }
 
-        /// <summary>What the log has that the model has not, or the other way round; null when they agree.</summary>
+        /// <summary>The difference between log and model; null when they agree.</summary>
         private string? FindWrong(Group[] groups)
         {
             for (int i = 0; i < Groups; i++)
@@ -325,7 +352,10 @@ public sealed class LogCutModelTests
                 Group group = groups[i];
                 RecoveredGroup found = _fixture.Log.Recovered(Id(i));
                 ulong start = found.Start.Value;
-                if (found.HardState != group.HardState || found.LastIndex.Value != group.Last || start < group.Begin.Index || start > NotNeeded(i, group)
+                if (found.HardState != group.HardState
+                    || found.LastIndex.Value != group.Last
+                    || start < group.Begin.Index
+                    || start > NotNeeded(i, group)
                     || _fixture.Log.StartOf(Id(i)) != found.Start)
                 {
                     return $"group {i}: {found}";
@@ -339,7 +369,8 @@ public sealed class LogCutModelTests
                 figures.KnownStartTerms += start > 0 && found.StartTerm != default ? 1 : 0;
                 figures.UnknownStartTerms += start > 0 && found.StartTerm == default ? 1 : 0;
                 string[] texts = [.. group.After(start)];
-                if (!_fixture.Replay(Id(i), start + 1, group.Last).SequenceEqual(texts) || !found.Terms.SequenceEqual(Runs(group, start)))
+                if (!_fixture.Replay(Id(i), start + 1, group.Last).SequenceEqual(texts)
+                    || !found.Terms.SequenceEqual(Runs(group, start)))
                 {
                     return $"group {i}: entries after {start}";
                 }
@@ -360,8 +391,8 @@ public sealed class LogCutModelTests
         }
 
         /// <summary>
-        /// What is kept, or what is not released if that is more; the segment that holds its beginning, the unused part of the one that is written, the next
-        /// one, and the two that wait to be used again.
+        /// What is kept, or what is not released if that is more; the segment that holds its beginning, the unused part
+        /// of the one that is written, the next one, and the two that wait to be used again.
         /// </summary>
         private void CheckRoom()
         {
@@ -370,10 +401,13 @@ public sealed class LogCutModelTests
             {
                 ulong released = Math.Max(_told[i], _fixture.Log.StartOf(Id(i)).Value);
                 needed = Math.Max(needed, _fixture.Log.BytesSince(Id(i), new LogIndex(released)));
-                Assert.True(_fixture.Log.StartOf(Id(i)).Value <= NotNeeded(i, _reported[i]), $"seed {seed}: dropped what is needed");
+                Assert.True(
+                    _fixture.Log.StartOf(Id(i)).Value <= NotNeeded(i, _reported[i]),
+                    $"seed {seed}: dropped what is needed");
             }
 
-            long used = _fixture.SegmentsOnDisk.Sum(segment => (long)_fixture.Disk.Content(LogFixture.SegmentPath(segment)).Length);
+            long used = _fixture.SegmentsOnDisk.Sum(
+                segment => (long)_fixture.Disk.Content(LogFixture.SegmentPath(segment)).Length);
             Assert.True(used <= needed + (5 * SegmentBytes), $"seed {seed}: {used} bytes for {needed}");
         }
 

@@ -1,10 +1,12 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>What goes from the front of the log and what stays, and what is known afterwards of what went.</summary>
+/// <summary>
+/// Which segments are dropped from the front of the log, which stay, and what stays known about dropped entries.
+/// </summary>
 public sealed class LogCutTests
 {
     /// <summary>One entry of this size fills a segment.</summary>
@@ -20,7 +22,7 @@ public sealed class LogCutTests
         Assert.Equal((6, new LogIndex(4)), (fixture.Log.Segments, fixture.Log.StartOf(LogFixture.One)));
         Assert.Equal(before - (4 * 16 * 1024), fixture.Log.Bytes);
 
-        // Without the seventh segment the log would be smaller than what it keeps for others.
+        // Without the seventh segment the log would be smaller than what it must keep.
         fixture.Release(LogFixture.One, 10);
         Assert.Equal((4, new LogIndex(6)), (fixture.Log.Segments, fixture.Log.StartOf(LogFixture.One)));
         Assert.InRange(fixture.Log.Bytes, 3 * 16 * 1024, 4 * 16 * 1024);
@@ -114,7 +116,8 @@ public sealed class LogCutTests
         {
             fixture.ReopenWithoutDropped();
             RecoveredGroup found = fixture.Log.Recovered(LogFixture.Two);
-            Assert.Equal((new LogIndex(3), new LogIndex(3), new Term(5)), (found.LastIndex, found.Start, found.StartTerm));
+            Assert.Equal(
+                (new LogIndex(3), new LogIndex(3), new Term(5)), (found.LastIndex, found.Start, found.StartTerm));
             Assert.Empty(found.Terms);
             Assert.Equal(new HardState(new Term(6), new NodeId(2), new LogIndex(3)), found.HardState);
 
@@ -146,7 +149,8 @@ public sealed class LogCutTests
         RecoveredGroup found = fixture.Log.Recovered(LogFixture.One);
         Assert.Equal((new LogIndex(2), new LogIndex(3)), (found.Start, found.LastIndex));
 
-        // What the segment says of the group is the entry that was overwritten in it; the term of entry 2 lies in a segment that is gone.
+        // The segment's checkpoint names the entry that was overwritten in it; the term of entry 2 lies in a segment
+        // that is gone.
         Assert.Equal(default, found.StartTerm);
         Assert.Equal([new TermRun(new LogIndex(3), new Term(5))], found.Terms);
     }
@@ -161,7 +165,8 @@ public sealed class LogCutTests
             fixture.Append(LogFixture.One, i, (i + 1) / 2, new string('x', LargeBytes));
         }
 
-        foreach ((ulong released, ulong startTerm, ulong[] terms) in new (ulong, ulong, ulong[])[] { (1, 1, [1, 2, 3]), (2, 1, [2, 3]), (3, 2, [2, 3]), (5, 3, [3]) })
+        (ulong, ulong, ulong[])[] cuts = [(1, 1, [1, 2, 3]), (2, 1, [2, 3]), (3, 2, [2, 3]), (5, 3, [3])];
+        foreach ((ulong released, ulong startTerm, ulong[] terms) in cuts)
         {
             fixture.Release(LogFixture.One, released);
             fixture.ReopenWithoutDropped();
@@ -183,12 +188,13 @@ public sealed class LogCutTests
         AppendLarge(fixture, 3);
         Assert.Equal(0, fixture.Log.BytesSince(LogFixture.One, new LogIndex(3)));
         Assert.InRange(fixture.Log.BytesSince(LogFixture.One, new LogIndex(2)), LargeBytes, LargeBytes + 500);
-        Assert.InRange(fixture.Log.BytesSince(LogFixture.Two, default), LargeBytes + (16 * 1024), (3 * 16 * 1024) - LargeBytes);
+        Assert.InRange(
+            fixture.Log.BytesSince(LogFixture.Two, default), LargeBytes + (16 * 1024), (3 * 16 * 1024) - LargeBytes);
         fixture.Release(LogFixture.One, 1);
         fixture.Release(LogFixture.Two, 1);
         Assert.Equal(2, fixture.Log.Segments);
 
-        // What is not there any more is as far away as can be.
+        // A dropped entry counts as the whole log away.
         Assert.Equal(fixture.Log.Bytes, fixture.Log.BytesSince(LogFixture.Two, default));
         Assert.Equal(fixture.Log.Bytes, fixture.Log.BytesSince(LogFixture.One, default));
         Assert.Equal(0, fixture.Log.BytesSince(LogFixture.Two, new LogIndex(1)));
@@ -256,9 +262,14 @@ public sealed class LogCutTests
     public void ASegmentThatCannotBeRemovedIsTriedAgainAndNoneBeforeIt()
     {
         LogFixture fixture = Filled(8, keepBytes: 0);
-        fixture.Disk.Fault = static (step, _) => step == DiskStep.Delete ? Server.Storage.Disk.DiskException.InputOutputError : 0;
+        fixture.Disk.Fault = static (step, _) => step == DiskStep.Delete
+            ? Server.Storage.Disk.DiskException.InputOutputError
+            : 0;
         fixture.Release(LogFixture.One, 7);
-        Assert.Contains("is no longer needed, could not be removed (Input/output error (EIO))", fixture.Log.RefuseWrites, StringComparison.Ordinal);
+        Assert.Contains(
+            "is no longer needed, could not be removed (Input/output error (EIO))",
+            fixture.Log.RefuseWrites,
+            StringComparison.Ordinal);
         Assert.Equal(9, fixture.SegmentsOnDisk.Length);
         fixture.Disk.Fault = null;
         fixture.Log.CheckSpace();
@@ -295,14 +306,18 @@ public sealed class LogCutTests
             int payload = BitConverter.ToInt32(bytes, record + 4);
             bytes[record + RecordHeader.Bytes + LogRecord.HardStateBytes]++;
             uint seal = new SegmentHeader(77, 3, 0, false).Seal;
-            BitConverter.TryWriteBytes(bytes.AsSpan(record), Crc32C.Of(bytes.AsSpan(record + 4, RecordHeader.Bytes + payload - 4)) ^ seal);
+            BitConverter.TryWriteBytes(
+                bytes.AsSpan(record), Crc32C.Of(bytes.AsSpan(record + 4, RecordHeader.Bytes + payload - 4)) ^ seal);
         });
         LogDamagedException error = Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open());
         Assert.Equal((LogFixture.SegmentPath(3), (long)record), (error.File, error.Offset));
-        Assert.Contains("the checkpoint says that the last entry of group 1 is 3, and the records before end at 2", error.Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "the checkpoint says that the last entry of group 1 is 3, and the records before end at 2",
+            error.Message,
+            StringComparison.Ordinal);
     }
 
-    /// <summary>A log of so many segments, each with one large entry.</summary>
+    /// <summary>A log of <paramref name="segments"/> segments, each with one large entry.</summary>
     private static LogFixture Filled(ulong segments, long keepBytes)
     {
         LogFixture fixture = new LogFixture(keepBytes: keepBytes).Open();
@@ -315,5 +330,6 @@ public sealed class LogCutTests
     }
 
     /// <summary>An entry whose term is its index.</summary>
-    private static void AppendLarge(LogFixture fixture, ulong index) => fixture.Append(LogFixture.One, index, index, new string('x', LargeBytes));
+    private static void AppendLarge(LogFixture fixture, ulong index) =>
+        fixture.Append(LogFixture.One, index, index, new string('x', LargeBytes));
 }

@@ -2,7 +2,9 @@ using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>What was once on stable storage is known outside of the log: a log that lacks some of it is refused, and nothing is changed.</summary>
+/// <summary>
+/// The extent of the log is recorded outside of it: a log that ends earlier is refused, and nothing is changed.
+/// </summary>
 public sealed class LogExtentTests
 {
     private const string ExtentPath = LogFixture.Directory + "/LOG";
@@ -23,7 +25,10 @@ public sealed class LogExtentTests
             fixture.Disk.Delete(LogFixture.SegmentPath(segment));
         }
 
-        AssertRefused(fixture, LogFixture.SegmentPath(segments[^missing]), $"the file is missing, and the log had segments up to {segments[^1]}");
+        AssertRefused(
+            fixture,
+            LogFixture.SegmentPath(segments[^missing]),
+            $"the file is missing, and the log had segments up to {segments[^1]}");
     }
 
     [Theory]
@@ -32,7 +37,9 @@ public sealed class LogExtentTests
     public void AMissingLogIsRefused(bool withItsRecord)
     {
         LogFixture fixture = Filled(closed: true);
-        foreach (string file in fixture.Disk.Files.Where(file => file.EndsWith(".seg", StringComparison.Ordinal) || (withItsRecord && file == ExtentPath)).ToArray())
+        foreach (string file in fixture.Disk.Files
+            .Where(file => file.EndsWith(".seg", StringComparison.Ordinal) || (withItsRecord && file == ExtentPath))
+            .ToArray())
         {
             fixture.Disk.Delete(file);
         }
@@ -53,9 +60,12 @@ public sealed class LogExtentTests
     {
         LogFixture fixture = Filled(closed: true);
         fixture.Options = fixture.Options with { LogId = 78 };
-        AssertRefused(fixture, ExtentPath, "it is of log 000000000000004d, and this data directory has log 000000000000004e");
+        AssertRefused(
+            fixture, ExtentPath, "it is of log 000000000000004d, and this data directory has log 000000000000004e");
         fixture.Disk.Delete(ExtentPath);
-        LogExtentFile.Open(fixture.Disk, LogFixture.Directory, fixture.Options with { LogMade = false }, hasSegments: false).Dispose();
+        LogExtentFile.Open(
+            fixture.Disk, LogFixture.Directory, fixture.Options with { LogMade = false }, hasSegments: false)
+            .Dispose();
         AssertRefused(fixture, LogFixture.SegmentPath(1), "the segment belongs to another log (000000000000004d)");
     }
 
@@ -70,7 +80,8 @@ public sealed class LogExtentTests
         fixture.Disk.Change(LogFixture.SegmentPath(1), bytes => copy.CopyTo(bytes, 0));
 
         // The mark of the start, two batches and the mark of the end; the copy has two of the four.
-        AssertRefused(fixture, LogFixture.SegmentPath(1), "the log ends here with batch 2, and batch 4 was on stable storage");
+        AssertRefused(
+            fixture, LogFixture.SegmentPath(1), "the log ends here with batch 2, and batch 4 was on stable storage");
     }
 
     [Fact]
@@ -82,7 +93,9 @@ public sealed class LogExtentTests
         Fill(fixture, from: 2);
         fixture.Disk.Kill();
         fixture.Disk.Change(LogFixture.SegmentPath(1), bytes => copy.CopyTo(bytes, 0));
-        Assert.Equal(LogFixture.SegmentPath(1), Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).File);
+        Assert.Equal(
+            LogFixture.SegmentPath(1),
+            Assert.Throws<LogDamagedException>(() => new LogFixture(fixture.Disk).Open()).File);
     }
 
     [Fact]
@@ -105,7 +118,8 @@ public sealed class LogExtentTests
         Assert.Equal(["1:first"], new LogFixture(lastSecondLost).Open().All(LogFixture.One));
 
         fixture.Disk.Change(LogFixture.SegmentPath(1), bytes => bytes.AsSpan(end).Clear());
-        AssertRefused(fixture, LogFixture.SegmentPath(1), "the log ends here with batch 1, and batch 2 was on stable storage");
+        AssertRefused(
+            fixture, LogFixture.SegmentPath(1), "the log ends here with batch 1, and batch 2 was on stable storage");
     }
 
     [Fact]
@@ -114,7 +128,10 @@ public sealed class LogExtentTests
         LogFixture fixture = Filled(closed: true);
         ModelDisk both = fixture.Disk.Copy();
         both.Change(ExtentPath, bytes => bytes[30] = bytes[4096 + 30] = 0xEE);
-        Assert.Contains("nothing that is intact", Assert.Throws<LogDamagedException>(() => new LogFixture(both).Open()).Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "neither of its two records is intact",
+            Assert.Throws<LogDamagedException>(() => new LogFixture(both).Open()).Message,
+            StringComparison.Ordinal);
         foreach (int slot in new[] { 0, 4096 })
         {
             ModelDisk one = fixture.Disk.Copy();
@@ -124,7 +141,8 @@ public sealed class LogExtentTests
     }
 
     [Fact]
-    public void ALossOfPowerAtAnyStepOfAFirstStartLeavesADirectoryThatStarts() => AssertStartsAfterEachStep(static () => new LogFixture(), 25);
+    public void ALossOfPowerAtAnyStepOfAFirstStartLeavesADirectoryThatStarts() =>
+        AssertStartsAfterEachStep(static () => new LogFixture(), 25);
 
     [Fact]
     public void ALossOfPowerAtAnyStepOfAStartThatDropsASegmentLeavesALogThatOpens() => AssertStartsAfterEachStep(
@@ -160,10 +178,15 @@ public sealed class LogExtentTests
         Assert.True(failed > 10 * steps, $"{failed} starts were cut off");
     }
 
-    /// <summary>Starts with a process that is killed at this step of the disk, reads not counted; whether the start came to its end.</summary>
+    /// <summary>
+    /// Starts with a process that is killed at this step of the disk, reads not counted; whether the start came to its
+    /// end.
+    /// </summary>
     private static bool StartsUntil(LogFixture fixture, int steps)
     {
-        fixture.Disk.Fault = (step, _) => step != DiskStep.Read && steps-- == 0 ? throw new OperationCanceledException() : 0;
+        fixture.Disk.Fault = (step, _) => step != DiskStep.Read && steps-- == 0
+            ? throw new OperationCanceledException()
+            : 0;
         bool started = Record.Exception(() => fixture.Open()) is not OperationCanceledException;
         fixture.Disk.Fault = null;
         return started;
@@ -205,6 +228,8 @@ public sealed class LogExtentTests
         Assert.Contains("start this node with --rebuild", error.Message, StringComparison.Ordinal);
         Assert.Contains("A cluster of one node has no others", error.Message, StringComparison.Ordinal);
         Assert.DoesNotContain("backup", error.Message, StringComparison.Ordinal);
-        Assert.Equal(fixture.Disk.Files.Append(LogFixture.Directory + "/LOCK").Distinct().Order(StringComparer.Ordinal), copy.Files);
+        Assert.Equal(
+            fixture.Disk.Files.Append(LogFixture.Directory + "/LOCK").Distinct().Order(StringComparer.Ordinal),
+            copy.Files);
     }
 }

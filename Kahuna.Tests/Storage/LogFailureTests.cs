@@ -3,7 +3,10 @@ using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>A disk that fails: the log ends, says why, and acknowledges nothing more; lack of room is told before it comes to that.</summary>
+/// <summary>
+/// A disk that fails: the log ends, says why, and acknowledges nothing more; lack of room is told before it comes to
+/// that.
+/// </summary>
 public sealed class LogFailureTests
 {
     [Theory]
@@ -20,9 +23,10 @@ public sealed class LogFailureTests
         fixture.Append(LogFixture.One, 2, 1, "b");
 
         Exception failure = Assert.Single(fixture.Sink.Failures);
-        Assert.StartsWith(string.Format(null, text, LogFixture.SegmentPath(1), end), failure.Message, StringComparison.Ordinal);
+        Assert.StartsWith(
+            string.Format(null, text, LogFixture.SegmentPath(1), end), failure.Message, StringComparison.Ordinal);
 
-        // It is the owner's to tell, once; the lines are for what a log lives through.
+        // The owner reports it, once; the log's own lines are for failures that it survives.
         Assert.Empty(fixture.Lines);
 
         // The disk is well again, and still nothing is written, reported or tried.
@@ -58,9 +62,12 @@ public sealed class LogFailureTests
             Assert.Empty(fixture.Sink.Failures);
         }
 
-        Assert.Contains("next log segment could not be prepared (No space left on device (ENOSPC))", fixture.Log.RefuseWrites, StringComparison.Ordinal);
+        Assert.Contains(
+            "next log segment could not be prepared (No space left on device (ENOSPC))",
+            fixture.Log.RefuseWrites,
+            StringComparison.Ordinal);
 
-        // There is still room for what is under way, such as a vote.
+        // There is still space for pending writes, such as a vote.
         fixture.Save(LogFixture.One, 7, 1, 0);
         Assert.Empty(fixture.Sink.Failures);
 
@@ -85,7 +92,10 @@ public sealed class LogFailureTests
             fixture.Append(LogFixture.One, ++index, 1, new string('x', 3000));
         }
 
-        Assert.Contains("Preparing log segment 4 failed: No space left on device (ENOSPC)", fixture.Sink.Failures[0].Message, StringComparison.Ordinal);
+        Assert.Contains(
+            "Preparing log segment 4 failed: No space left on device (ENOSPC)",
+            fixture.Sink.Failures[0].Message,
+            StringComparison.Ordinal);
         fixture.Disk.Crash();
         fixture.Open();
         Assert.Equal(index - 1, fixture.Log.Recovered(LogFixture.One).LastIndex.Value);
@@ -139,7 +149,9 @@ public sealed class LogFailureTests
     public void ADiskThatFailsAtTheStartIsAnError(string step)
     {
         LogFixture fixture = new();
-        fixture.Disk.Fault = (at, path) => at.ToString() == step && !path.Contains("FORMAT", StringComparison.Ordinal) ? DiskException.InputOutputError : 0;
+        fixture.Disk.Fault = (at, path) => at.ToString() == step && !path.Contains("FORMAT", StringComparison.Ordinal)
+            ? DiskException.InputOutputError
+            : 0;
         Assert.Contains("EIO", Assert.ThrowsAny<Exception>(() => fixture.Open()).Message, StringComparison.Ordinal);
         fixture.Disk.Fault = null;
         fixture.Open();

@@ -3,7 +3,9 @@ using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>Reading entries back while the log is written: from any index, in bounded pieces, never what was overwritten.</summary>
+/// <summary>
+/// Reading entries back while the log is written: from any index, in bounded pieces, never overwritten ones.
+/// </summary>
 public sealed class LogFetchTests
 {
     [Fact]

@@ -1,8 +1,8 @@
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Storage;
 
@@ -17,7 +17,13 @@ internal sealed class LogFixture
     public LogFixture(ModelDisk? disk = null, long segmentBytes = 16 * 1024, long keepBytes = long.MaxValue)
     {
         Disk = disk ?? new ModelDisk();
-        Options = new SegmentedLogOptions { SegmentBytes = segmentBytes, FirstSegmentBytes = segmentBytes, KeepBytes = keepBytes, LogId = 77 };
+        Options = new SegmentedLogOptions
+        {
+            SegmentBytes = segmentBytes,
+            FirstSegmentBytes = segmentBytes,
+            KeepBytes = keepBytes,
+            LogId = 77,
+        };
     }
 
     public ModelDisk Disk { get; }
@@ -33,7 +39,11 @@ internal sealed class LogFixture
     public ILogWriter Writer { get; private set; } = null!;
 
     /// <summary>Numbers of the segments whose files have their names.</summary>
-    public ulong[] SegmentsOnDisk => [.. Disk.Files.Select(path => SegmentFiles.TryParse(Path.GetFileName(path), out ulong segment) ? segment : 0).Where(segment => segment > 0)];
+    public ulong[] SegmentsOnDisk =>
+        [
+            .. Disk.Files.Select(path => SegmentFiles.TryParse(Path.GetFileName(path), out ulong segment) ? segment : 0)
+                .Where(segment => segment > 0),
+        ];
 
     public static string SegmentPath(ulong segment) => new SegmentFiles(Directory + "/log").Path(segment);
 
@@ -79,7 +89,9 @@ internal sealed class LogFixture
         return Open();
     }
 
-    /// <summary>Closes properly and opens again, without the dropped segments whose files wait to be used again.</summary>
+    /// <summary>
+    /// Closes properly and opens again, without the dropped segments whose files wait to be used again.
+    /// </summary>
     public LogFixture ReopenWithoutDropped()
     {
         ulong first = SegmentsOnDisk[^1] - (ulong)Log.Segments;
@@ -94,7 +106,11 @@ internal sealed class LogFixture
 
     /// <summary>Makes segments for a log that is not open.</summary>
     public SegmentPreparer NewPreparer(SegmentedLogOptions? options = null) =>
-        new(Disk, new SegmentFiles(Directory + "/log"), options ?? Options, LogExtentFile.Open(Disk, Directory, Options, hasSegments: true));
+        new(
+            Disk,
+            new SegmentFiles(Directory + "/log"),
+            options ?? Options,
+            LogExtentFile.Open(Disk, Directory, Options, hasSegments: true));
 
     /// <summary>Appends, submits and commits.</summary>
     public void Append(GroupId group, ulong first, ulong term, params string[] texts)
@@ -122,7 +138,7 @@ internal sealed class LogFixture
         Log.PrepareOnce();
     }
 
-    /// <summary>Releases, and does what the log's threads then do.</summary>
+    /// <summary>Releases entries, and runs the steps of the log's threads.</summary>
     public void Release(GroupId group, ulong index)
     {
         Log.Release(group, new LogIndex(index));

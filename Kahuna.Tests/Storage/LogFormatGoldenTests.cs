@@ -6,7 +6,9 @@ using Kahuna.Server.Storage;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>The log's bytes, against a file of the repository: a change of the format is a decision, and shows in the review.</summary>
+/// <summary>
+/// The log's bytes, against a file of the repository: a change of the format is a decision, and shows in the review.
+/// </summary>
 public sealed class LogFormatGoldenTests
 {
     [Fact]

@@ -1,12 +1,13 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Tests.Storage;
 
 /// <summary>
-/// Seeded sequences of appends, overwrites, votes, syncs that fail, kills and losses of power, against a dictionary: after each start
-/// the log holds everything that was reported, all or nothing of the write that was under way, and nothing else.
+/// Seeded sequences of appends, overwrites, votes, syncs that fail, kills and losses of power, against a dictionary:
+/// after each start the log holds everything that was reported, all or nothing of the write that was under way, and
+/// nothing else.
 /// </summary>
 public sealed class LogModelTests
 {
@@ -28,10 +29,12 @@ public sealed class LogModelTests
         }
 
         // A run in which nothing went wrong proves nothing.
-        Assert.True(crashes > 500 && cuts > 50 && unreported > 50, $"{crashes} crashes, {cuts} cuts, {unreported} unreported writes kept");
+        Assert.True(
+            crashes > 500 && cuts > 50 && unreported > 50,
+            $"{crashes} crashes, {cuts} cuts, {unreported} unreported writes kept");
     }
 
-    /// <summary>What the groups are to hold.</summary>
+    /// <summary>The expected content of the groups.</summary>
     private sealed class Model
     {
         private const int Groups = 3;
@@ -124,15 +127,24 @@ public sealed class LogModelTests
             int first = _random.Next(4) == 0 ? _random.Next(entries.Count + 1) : entries.Count;
             entries.RemoveRange(first, entries.Count - first);
             _term += (ulong)_random.Next(2);
-            string[] texts = [.. Enumerable.Range(0, _random.Next(4)).Select(i => $"{seed}.{_random.Next(1000)}" + new string('x', _random.Next(10) == 0 ? 3000 : _random.Next(400)))];
+            string[] texts =
+            [
+                .. Enumerable.Range(0, _random.Next(4)).Select(i =>
+                    $"{seed}.{_random.Next(1000)}" + new string('x', _random.Next(10) == 0 ? 3000 : _random.Next(400))),
+            ];
             entries.AddRange(texts.Select(text => $"{_term}:{text}"));
-            WriterOf(group).Append(new GroupId((uint)group + 1), new LogIndex((ulong)first + 1), texts.Length, LogFixture.Entries(_term, texts));
+            WriterOf(group).Append(
+                new GroupId((uint)group + 1),
+                new LogIndex((ulong)first + 1),
+                texts.Length,
+                LogFixture.Entries(_term, texts));
         }
 
         private void Save()
         {
             int group = _random.Next(3);
-            HardState state = new(new Term(++_term), new NodeId((ushort)_random.Next(4)), new LogIndex((ulong)_random.Next(100)));
+            HardState state = new(
+                new Term(++_term), new NodeId((ushort)_random.Next(4)), new LogIndex((ulong)_random.Next(100)));
             _written.HardStates[group] = state;
             WriterOf(group).Save(new GroupId((uint)group + 1), state);
         }
@@ -147,13 +159,20 @@ public sealed class LogModelTests
             _reported = _written.Copy();
         }
 
-        /// <summary>The next write does not come to its end: the power fails before, during or after it, the process is killed, or the disk says no.</summary>
+        /// <summary>
+        /// The next write does not come to its end: the power fails before, during or after it, the process is killed,
+        /// or the disk says no.
+        /// </summary>
         private void CommitAndLose()
         {
             bool power = _random.Next(3) > 0;
             DiskStep at = _random.Next(5) > 0 ? DiskStep.SyncData : DiskStep.Write;
             bool error = _random.Next(4) == 0;
-            _fixture.Disk.Fault = (step, _) => step != at ? 0 : error ? DiskException.InputOutputError : throw new OperationCanceledException();
+            _fixture.Disk.Fault = (step, _) => step != at
+                ? 0
+                : error
+                ? DiskException.InputOutputError
+                : throw new OperationCanceledException();
             bool any = _fixture.Writer.Submit() + _second.Submit() > 0;
             ulong before = _fixture.Sink.Last;
             try

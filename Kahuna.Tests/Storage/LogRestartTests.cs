@@ -1,4 +1,4 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Storage;
@@ -21,7 +21,8 @@ public sealed class LogRestartTests
 
         fixture.Reopen();
         RecoveredGroup found = fixture.Log.Recovered(LogFixture.One);
-        Assert.Equal((new LogIndex(100), new Term(4), new LogIndex(100)), (found.Start, found.StartTerm, found.LastIndex));
+        Assert.Equal(
+            (new LogIndex(100), new Term(4), new LogIndex(100)), (found.Start, found.StartTerm, found.LastIndex));
         Assert.Empty(found.Terms);
 
         fixture.Append(LogFixture.One, 101, 4, "c");
@@ -29,8 +30,10 @@ public sealed class LogRestartTests
         Assert.Equal(["4:c", "5:d"], fixture.Fetch(LogFixture.One, 101));
         fixture.Reopen();
         found = fixture.Log.Recovered(LogFixture.One);
-        Assert.Equal((new LogIndex(100), new Term(4), new LogIndex(102)), (found.Start, found.StartTerm, found.LastIndex));
-        Assert.Equal([new TermRun(new LogIndex(101), new Term(4)), new TermRun(new LogIndex(102), new Term(5))], found.Terms);
+        Assert.Equal(
+            (new LogIndex(100), new Term(4), new LogIndex(102)), (found.Start, found.StartTerm, found.LastIndex));
+        Assert.Equal(
+            [new TermRun(new LogIndex(101), new Term(4)), new TermRun(new LogIndex(102), new Term(5))], found.Terms);
         Assert.Equal(["4:c", "5:d"], fixture.All(LogFixture.One));
         Assert.Equal(["1:other"], fixture.All(LogFixture.Two));
     }
@@ -78,10 +81,11 @@ public sealed class LogRestartTests
         fixture.Settle();
         Assert.Equal(1, fixture.Log.Segments);
 
-        // The record itself is gone too; what it said is in the checkpoint.
+        // The record itself is gone too; its content is in the checkpoint.
         fixture.ReopenWithoutDropped();
         RecoveredGroup found = fixture.Log.Recovered(LogFixture.One);
-        Assert.Equal((new LogIndex(50), new Term(6), new LogIndex(50)), (found.Start, found.StartTerm, found.LastIndex));
+        Assert.Equal(
+            (new LogIndex(50), new Term(6), new LogIndex(50)), (found.Start, found.StartTerm, found.LastIndex));
         fixture.Append(LogFixture.One, 51, 6, "on");
         fixture.Reopen();
         Assert.Equal(["6:on"], fixture.All(LogFixture.One));

@@ -1,9 +1,11 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>What is persisted is found again after opening: entries, terms, hard states, over truncations and segments.</summary>
+/// <summary>
+/// Persisted data is found again after opening: entries, terms, hard states, over truncations and segments.
+/// </summary>
 public sealed class LogRoundTripTests
 {
     [Fact]
@@ -90,13 +92,16 @@ public sealed class LogRoundTripTests
         // Only the last segments are there, as after a cut: the hard state of a silent group is found in them.
         string last = fixture.Disk.Files.Where(path => path.EndsWith(".seg", StringComparison.Ordinal)).ToArray()[^2];
         fixture.Log.Close();
-        foreach (string path in fixture.Disk.Files.Where(path => path.EndsWith(".seg", StringComparison.Ordinal) && string.CompareOrdinal(path, last) < 0).ToArray())
+        foreach (string path in fixture.Disk.Files
+            .Where(path => path.EndsWith(".seg", StringComparison.Ordinal) && string.CompareOrdinal(path, last) < 0)
+            .ToArray())
         {
             fixture.Disk.Delete(path);
         }
 
         fixture.Open();
-        Assert.Equal(new HardState(new Term(9), new NodeId(3), default), fixture.Log.Recovered(LogFixture.Two).HardState);
+        Assert.Equal(
+            new HardState(new Term(9), new NodeId(3), default), fixture.Log.Recovered(LogFixture.Two).HardState);
         Assert.Equal(new LogIndex(200), fixture.Log.Recovered(LogFixture.One).LastIndex);
         Assert.True(fixture.All(LogFixture.One).Length < 40);
     }

@@ -4,8 +4,8 @@ namespace Kahuna.Tests.Storage;
 
 /// <summary>
 /// A disk in memory that forgets, at a crash, what was not synced: data per sector of 512 bytes, names per directory in
-/// the order of their changes. A sync that fails drops what it should have made stable, as Linux does: it stays readable until the
-/// crash, and no later sync brings it back. Single-threaded; deterministic given its random numbers.
+/// the order of their changes. A sync that fails drops what it should have made stable, as Linux does: it stays
+/// readable until the crash, and no later sync brings it back. Single-threaded; deterministic given its random numbers.
 /// </summary>
 internal sealed class ModelDisk : IDisk
 {
@@ -19,7 +19,9 @@ internal sealed class ModelDisk : IDisk
     /// <summary>Size of the disk; writes that would make files grow beyond it fail with ENOSPC.</summary>
     public long Capacity { get; set; } = long.MaxValue / 2;
 
-    /// <summary>Decides, before each operation, whether it fails: 0 or an error number. The number of bytes is that of a write.</summary>
+    /// <summary>
+    /// Decides, before each operation, whether it fails: 0 or an error number. The number of bytes is that of a write.
+    /// </summary>
     public Func<DiskStep, string, int>? Fault { get; set; }
 
     /// <summary>Syncs of files that succeeded.</summary>
@@ -29,7 +31,10 @@ internal sealed class ModelDisk : IDisk
     public int Life { get; private set; }
 
     /// <summary>Bytes were written to some file below a directory and not synced.</summary>
-    public bool HasUnsynced(string directory) => _unsynced.Count > 0 && _names.Any(entry => entry.Value.HasUnsynced && entry.Key.StartsWith(directory, StringComparison.Ordinal));
+    public bool HasUnsynced(string directory) =>
+        _unsynced.Count > 0
+            && _names.Any(
+                entry => entry.Value.HasUnsynced && entry.Key.StartsWith(directory, StringComparison.Ordinal));
 
     /// <summary>Bytes that were written to a file and not synced.</summary>
     public int Unsynced(string path) => _names.TryGetValue(path, out ModelInode? inode) ? inode.Unsynced : 0;
@@ -52,7 +57,10 @@ internal sealed class ModelDisk : IDisk
     /// <summary>Paths of all files.</summary>
     public IEnumerable<string> Files => _names.Keys.Order(StringComparer.Ordinal);
 
-    /// <summary>The power fails: un-synced data survives per sector, and un-synced names up to some change, as the random numbers say; nothing of either without them.</summary>
+    /// <summary>
+    /// The power fails: un-synced data survives per sector, and un-synced names up to some change, as the random
+    /// numbers say; nothing of either without them.
+    /// </summary>
     public void Crash(Random? random = null)
     {
         Kill();
@@ -74,7 +82,7 @@ internal sealed class ModelDisk : IDisk
             inode.Crash(random);
         }
 
-        // What has lost its name is gone.
+        // A file without a name is gone.
         _unsynced.Count = 0;
     }
 
@@ -121,17 +129,22 @@ internal sealed class ModelDisk : IDisk
         Check(DiskStep.Open, "opening", path);
         if (mode == DiskFileMode.Empty)
         {
-            // A new inode stands for the emptied file too: what the old one held may come back at a crash, as on a real disk.
+            // A new inode stands for the emptied file too: what the old one held may come back at a crash, as on a real
+            // disk.
             ChangeName(new NameChange(path, new ModelInode(_unsynced)));
         }
 
-        return _names.TryGetValue(path, out ModelInode? inode) ? new ModelFile(this, path, inode, Life) : throw new DiskException("opening", path, 2);
+        return _names.TryGetValue(path, out ModelInode? inode)
+            ? new ModelFile(this, path, inode, Life)
+            : throw new DiskException("opening", path, 2);
     }
 
     public void Rename(string from, string to)
     {
         Check(DiskStep.Rename, "renaming", from);
-        ModelInode inode = _names.TryGetValue(from, out ModelInode? found) ? found : throw new DiskException("renaming", from, 2);
+        ModelInode inode = _names.TryGetValue(from, out ModelInode? found)
+            ? found
+            : throw new DiskException("renaming", from, 2);
         ChangeName(new NameChange(to, inode) { Removed = from });
     }
 
@@ -184,7 +197,10 @@ internal sealed class ModelDisk : IDisk
     internal void CountSync() => Syncs++;
 
     private static bool IsIn(string path, string directory) =>
-        path.Length > directory.Length && path[directory.Length] == '/' && path.StartsWith(directory, StringComparison.Ordinal) && path.AsSpan(directory.Length + 1).IndexOf('/') < 0;
+        path.Length > directory.Length
+            && path[directory.Length] == '/'
+            && path.StartsWith(directory, StringComparison.Ordinal)
+            && path.AsSpan(directory.Length + 1).IndexOf('/') < 0;
 
     private void ChangeName(NameChange change)
     {

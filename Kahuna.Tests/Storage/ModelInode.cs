@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Storage;
 
-/// <summary>A file's content on <see cref="ModelDisk"/>: as read now, as on stable storage, and which writes are between the two.</summary>
+/// <summary>
+/// A file's content on <see cref="ModelDisk"/>: as read now, as on stable storage, and which writes are between the
+/// two.
+/// </summary>
 internal sealed class ModelInode(UnsyncedFiles unsynced)
 {
     private const int SectorBytes = 512;
@@ -9,7 +12,10 @@ internal sealed class ModelInode(UnsyncedFiles unsynced)
     private byte[] _stable = [];
     private int _stableLength;
 
-    /// <summary>What is read and what is stable are one array, until the file is written again: most files are written and synced once.</summary>
+    /// <summary>
+    /// What is read and what is stable are one array, until the file is written again: most files are written and
+    /// synced once.
+    /// </summary>
     private bool _isOne;
 
     public byte[] Current { get; private set; } = [];
@@ -71,7 +77,7 @@ internal sealed class ModelInode(UnsyncedFiles unsynced)
         ForgetUnsynced();
     }
 
-    /// <summary>A failed sync: what waited is neither stable nor waits any longer.</summary>
+    /// <summary>A failed sync: the waiting writes are neither stable nor pending.</summary>
     public void FailSync() => ForgetUnsynced();
 
     public void Cut(int length)

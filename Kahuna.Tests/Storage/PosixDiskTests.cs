@@ -3,7 +3,7 @@ using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>The real disk does what the port promises, and its errors name operation, path and reason.</summary>
+/// <summary>The local disk fulfils the port's contract, and its errors name operation, path and reason.</summary>
 public sealed partial class PosixDiskTests : IDisposable
 {
     private const uint NobodysId = 65534;
@@ -69,16 +69,20 @@ public sealed partial class PosixDiskTests : IDisposable
     [Fact]
     public void ASyncThatTheSystemRefusesIsAnError()
     {
-        // A device that cannot be synced answers EINVAL, which the class library would not have told.
+        // A device that cannot be synced returns EINVAL, which the class library would hide.
         using IDiskFile file = _disk.Open("/dev/full", DiskFileMode.Existing);
-        Assert.Equal("syncing /dev/full failed: Invalid argument (EINVAL).", Assert.Throws<DiskException>(file.SyncData).Message);
+        Assert.Equal(
+            "syncing /dev/full failed: Invalid argument (EINVAL).",
+            Assert.Throws<DiskException>(file.SyncData).Message);
     }
 
     [Fact]
     public void ADirectoryIsSyncedAndNotOnlyOpened()
     {
         // A directory of the kernel can be opened and cannot be synced.
-        Assert.Equal("syncing directory /proc/self failed: Invalid argument (EINVAL).", Assert.Throws<DiskException>(() => _disk.SyncDirectory("/proc/self")).Message);
+        Assert.Equal(
+            "syncing directory /proc/self failed: Invalid argument (EINVAL).",
+            Assert.Throws<DiskException>(() => _disk.SyncDirectory("/proc/self")).Message);
     }
 
     [Theory]
@@ -86,7 +90,9 @@ public sealed partial class PosixDiskTests : IDisposable
     [InlineData("/proc/self/")]
     public void TheNameOfADirectoryThatIsThereIsSyncedToo(string path)
     {
-        Assert.Equal("syncing directory /proc failed: Invalid argument (EINVAL).", Assert.Throws<DiskException>(() => _disk.CreateDirectory(path)).Message);
+        Assert.Equal(
+            "syncing directory /proc failed: Invalid argument (EINVAL).",
+            Assert.Throws<DiskException>(() => _disk.CreateDirectory(path)).Message);
     }
 
     [Fact]
@@ -104,7 +110,8 @@ public sealed partial class PosixDiskTests : IDisposable
         Thread other = new(() =>
         {
             uint own = SetUser(NobodysId);
-            error = Record.Exception(() => Assert.Throws<DiskException>(() => _disk.SyncDirectory(At("closed")))) ?? Record.Exception(() => _disk.CreateDirectory(prepared));
+            error = Record.Exception(() => Assert.Throws<DiskException>(() => _disk.SyncDirectory(At("closed"))))
+                ?? Record.Exception(() => _disk.CreateDirectory(prepared));
             _ = SetUser(own);
         });
         other.Start();
@@ -151,9 +158,12 @@ public sealed partial class PosixDiskTests : IDisposable
     public void AReleasedLockIsFreeThoughAnotherDescriptorShares()
     {
         IDisposable first = _disk.TryLock(At("LOCK"))!;
-        int descriptor = Directory.EnumerateFiles("/proc/self/fd").Where(link => TargetOf(link) == At("LOCK")).Select(link => int.Parse(Path.GetFileName(link))).Single();
+        int descriptor = Directory.EnumerateFiles("/proc/self/fd")
+            .Where(link => TargetOf(link) == At("LOCK"))
+            .Select(link => int.Parse(Path.GetFileName(link)))
+            .Single();
 
-        // What a child process has between its fork and its own program.
+        // The descriptor of a child process between its fork and its own program.
         int shared = Duplicate(descriptor);
         Assert.True(shared >= 0);
         first.Dispose();

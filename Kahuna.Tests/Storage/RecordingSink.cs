@@ -1,10 +1,10 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>Remembers what the log reported. Any thread.</summary>
+/// <summary>Records the log's reports. Any thread.</summary>
 internal sealed class RecordingSink : ILogSink
 {
     private readonly Lock _lock = new();

@@ -4,13 +4,16 @@ using Kahuna.Server.Storage.Disk;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>A segment's file that is used again still holds the older segment's records; none of them is ever read.</summary>
+/// <summary>
+/// A segment's file that is used again still holds the older segment's records; none of them is ever read.
+/// </summary>
 public sealed class RecycledSegmentTests
 {
     [Fact]
     public void StaleRecordsAreNeverValid()
     {
-        // Small batches over a file full of batches of the same sizes: stale batches begin exactly where the new ones end.
+        // Small batches over a file full of batches of the same sizes: stale batches begin exactly where the new ones
+        // end.
         for (int batches = 0; batches < 12; batches++)
         {
             (ModelDisk disk, _) = Recycled(batches);
@@ -18,7 +21,7 @@ public sealed class RecycledSegmentTests
             Assert.Equal(Expected(batches), fixture.All(LogFixture.One)[^(batches + 1)..]);
             Assert.Empty(fixture.Lines);
 
-            // What was stale is gone now, and the segment goes on.
+            // The stale bytes are gone, and the segment continues.
             fixture.Append(LogFixture.One, fixture.Log.Recovered(LogFixture.One).LastIndex.Value + 1, 9, "on");
             fixture.Reopen();
             Assert.Equal("9:on", fixture.All(LogFixture.One)[^1]);
@@ -42,14 +45,17 @@ public sealed class RecycledSegmentTests
     {
         (ModelDisk disk, ulong segment) = Recycled(3);
         disk.Change(LogFixture.SegmentPath(segment), bytes => bytes[bytes.AsSpan().IndexOf("fresh 1"u8)] ^= 1);
-        Assert.Equal(LogFixture.SegmentPath(segment), Assert.Throws<LogDamagedException>(() => new LogFixture(disk).Open()).File);
+        Assert.Equal(
+            LogFixture.SegmentPath(segment),
+            Assert.Throws<LogDamagedException>(() => new LogFixture(disk).Open()).File);
     }
 
     [Fact]
     public void AFileOfAnotherSizeIsNotUsedAgain()
     {
         LogFixture fixture = Filled(out ulong last);
-        using SegmentPreparer preparer = fixture.NewPreparer(fixture.Options with { SegmentBytes = 32 * 1024, FirstSegmentBytes = 32 * 1024 });
+        using SegmentPreparer preparer = fixture.NewPreparer(
+            fixture.Options with { SegmentBytes = 32 * 1024, FirstSegmentBytes = 32 * 1024 });
         preparer.Retire(1);
         using IDiskFile file = preparer.Take(last + 1);
         byte[] content = fixture.Disk.Content(LogFixture.SegmentPath(last + 1));
@@ -80,7 +86,8 @@ public sealed class RecycledSegmentTests
         }
     }
 
-    private static string[] Expected(int batches) => ["1:last", .. Enumerable.Range(0, batches).Select(i => $"2:fresh {i}")];
+    private static string[] Expected(int batches) =>
+        ["1:last", .. Enumerable.Range(0, batches).Select(i => $"2:fresh {i}")];
 
     /// <summary>A log of a few full segments whose first one is no longer needed.</summary>
     private static LogFixture Filled(out ulong last)
@@ -97,7 +104,8 @@ public sealed class RecycledSegmentTests
         last = 3;
         fixture.Disk.Delete(LogFixture.SegmentPath(4));
         fixture.Disk.SyncDirectory("/data/log");
-        using LogExtentFile extents = LogExtentFile.Open(fixture.Disk, LogFixture.Directory, fixture.Options, hasSegments: true);
+        using LogExtentFile extents = LogExtentFile.Open(
+            fixture.Disk, LogFixture.Directory, fixture.Options, hasSegments: true);
         extents.Write(extents.Latest with { Segment = last });
         return fixture;
     }
@@ -116,12 +124,18 @@ public sealed class RecycledSegmentTests
         Assert.True(fixture.Disk.Content(file.Path).AsSpan().IndexOf("stale"u8) > 0);
         recovery.Positions.AddSegment(last + 1, file.Length);
         BatchQueue queue = new();
-        using GroupCommit commit = new(tail with { Segment = last + 1, Position = SegmentHeader.Bytes, File = file }, recovery.Positions, queue, preparer, fixture.Options);
+        using GroupCommit commit = new(
+            tail with { Segment = last + 1, Position = SegmentHeader.Bytes, File = file },
+            recovery.Positions,
+            queue,
+            preparer,
+            fixture.Options);
         LogWriter writer = new(fixture.Log, fixture.Sink);
         for (int i = 0; i < batches; i++)
         {
             LogBuffer buffer = new();
-            LogRecord.WriteEntries(buffer, LogFixture.One, new LogIndex(++index), 1, LogFixture.Entries(2, $"fresh {i}"));
+            buffer.WriteEntries(
+                LogFixture.One, new LogIndex(++index), 1, LogFixture.Entries(2, $"fresh {i}"));
             queue.Put(new SubmittedBatch(writer, buffer, (ulong)i + 1));
             Assert.True(commit.RunOnce());
         }

@@ -1,9 +1,9 @@
 using System.Collections.Concurrent;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Tests.Partitions;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Storage;
 
@@ -12,7 +12,8 @@ public sealed class ThreadedLogTests
 {
     private static readonly TimeSpan s_patience = LastNet.Span;
 
-    private static readonly SegmentedLogOptions s_small = new() { SegmentBytes = 256 * 1024, FirstSegmentBytes = 64 * 1024 };
+    private static readonly SegmentedLogOptions s_small =
+        new() { SegmentBytes = 256 * 1024, FirstSegmentBytes = 64 * 1024 };
 
     [Fact]
     public async Task WritersOnTheirOwnThreadsAndAReaderBeside()
@@ -22,7 +23,11 @@ public sealed class ThreadedLogTests
         const int Batches = 400;
         await using (ThreadedLog log = ThreadedLog.Open(directory.Path, s_small, RethrownErrors.Shared))
         {
-            Thread[] loops = [.. Enumerable.Range(1, Loops).Select(loop => new Thread(() => RunLoop(log, new GroupId((uint)loop), Batches)))];
+            Thread[] loops =
+            [
+                .. Enumerable.Range(1, Loops)
+                    .Select(loop => new Thread(() => RunLoop(log, new GroupId((uint)loop), Batches))),
+            ];
             foreach (Thread loop in loops)
             {
                 loop.Start();
@@ -87,7 +92,8 @@ public sealed class ThreadedLogTests
             {
                 sink.WaitFor(number);
                 writer.Fetch(group, new NodeId(2), new LogIndex(i / 2), 2000);
-                Assert.StartsWith($"1:{group} {i / 2}.", LogFixture.Texts(sink.NextAnswer())[0], StringComparison.Ordinal);
+                Assert.StartsWith(
+                    $"1:{group} {i / 2}.", LogFixture.Texts(sink.NextAnswer())[0], StringComparison.Ordinal);
             }
         }
 

@@ -2,7 +2,10 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>The last batch, written but not synced, may be there in any part: it is cut, all of it, and nothing of it ever comes back.</summary>
+/// <summary>
+/// The last batch, written but not synced, may be there in any part: it is cut, all of it, and nothing of it ever comes
+/// back.
+/// </summary>
 public sealed class TornTailTests
 {
     private static readonly string[] s_kept = ["1:a", "1:b"];
@@ -48,7 +51,8 @@ public sealed class TornTailTests
     [Fact]
     public void WhatIsCutNeverComesBack()
     {
-        // The torn batch lost its beginning only. The batches written over it later are shorter, and what they do not cover must be gone.
+        // The torn batch lost its beginning only. The batches written over it later are shorter, and what they do not
+        // cover must be gone.
         (ModelDisk disk, int start, int end) = Prepared();
         disk.Change(LogFixture.SegmentPath(1), bytes => bytes.AsSpan(start, 8).Clear());
         new LogFixture(disk).Open();
@@ -84,7 +88,9 @@ public sealed class TornTailTests
         // The system keeps the pages of a failed sync readable and thinks them clean: reading them back proves nothing.
         LogFixture fixture = new LogFixture().Open();
         fixture.Append(LogFixture.One, 1, 1, "a");
-        fixture.Disk.Fault = static (step, _) => step == DiskStep.SyncData ? Kahuna.Server.Storage.Disk.DiskException.InputOutputError : 0;
+        fixture.Disk.Fault = static (step, _) => step == DiskStep.SyncData
+            ? Kahuna.Server.Storage.Disk.DiskException.InputOutputError
+            : 0;
         fixture.Append(LogFixture.One, 2, 1, "b");
         Assert.NotEmpty(fixture.Sink.Failures);
         fixture.Disk.Fault = null;

@@ -3,7 +3,10 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Tests.Storage;
 
-/// <summary>What of the file on Windows is the class library's, and so runs here too; and the numbers that differ between the systems.</summary>
+/// <summary>
+/// What of the file on Windows is the class library's, and so runs here too; and the numbers that differ between the
+/// systems.
+/// </summary>
 public sealed class WindowsFileTests : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
@@ -46,7 +49,9 @@ public sealed class WindowsFileTests : IDisposable
         Assert.False(new DiskException("writing", "f", DiskException.InputOutputError).IsNoSpace);
     }
 
-    /// <summary>A number of the one system must not be taken for that of the other: what creates on macOS truncates on Linux.</summary>
+    /// <summary>
+    /// A number of the one system must not be taken for that of the other: what creates on macOS truncates on Linux.
+    /// </summary>
     [Fact]
     public void Numbers_are_those_of_the_systems_headers()
     {

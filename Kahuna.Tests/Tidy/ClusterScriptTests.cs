@@ -4,10 +4,15 @@ using Kahuna.Tests.Hosting;
 
 namespace Kahuna.Tests.Tidy;
 
-/// <summary>The script takes no node for dead that is still in exec, and none for ready that does not say so. Server, curl and tr are stand-ins.</summary>
+/// <summary>
+/// The script takes no node for dead that is still in exec, and none for ready that does not say so. Server, curl and
+/// tr are stand-ins.
+/// </summary>
 public sealed class ClusterScriptTests : IDisposable
 {
-    /// <summary>Looks like the server for a moment, as setsid and env do, then has no command line, and becomes the server.</summary>
+    /// <summary>
+    /// Looks like the server for a moment, as setsid and env do, then has no command line, and becomes the server.
+    /// </summary>
     private const string Setsid = """
         #!/usr/bin/env bash
         shift 6
@@ -16,7 +21,10 @@ public sealed class ClusterScriptTests : IDisposable
         exec -a "" bash -c 'sleep 2; : >"$STAND_INS/healthy"; eval "set -- $(cat "$STAND_INS/arguments")"; exec -a dotnet bash -c "while :; do sleep 1; done" server "$@"'
         """;
 
-    /// <summary>A node that is ready when the test says so, for one look. When that is asked for the first time, its command line cannot be read for once.</summary>
+    /// <summary>
+    /// A node that is ready when the test says so, for one look. When that is asked for the first time, its command
+    /// line cannot be read for once.
+    /// </summary>
     private const string Curl = """
         #!/usr/bin/env bash
         for url; do :; done
@@ -78,7 +86,11 @@ public sealed class ClusterScriptTests : IDisposable
 
     private (int ExitCode, string Said) Run(params string[] arguments)
     {
-        ProcessStartInfo start = new(Repository.FullPath("scripts/cluster.sh"), arguments) { RedirectStandardError = true, RedirectStandardInput = true };
+        ProcessStartInfo start = new(Repository.FullPath("scripts/cluster.sh"), arguments)
+        {
+            RedirectStandardError = true,
+            RedirectStandardInput = true,
+        };
         start.Environment["STAND_INS"] = _standIns.Path;
         start.Environment["REAL_TR"] = File.Exists("/usr/bin/tr") ? "/usr/bin/tr" : "/bin/tr";
         start.Environment["PATH"] = $"{_standIns.Path}:{Environment.GetEnvironmentVariable("PATH")}";

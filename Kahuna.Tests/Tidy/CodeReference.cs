@@ -2,7 +2,10 @@ using Mono.Cecil;
 
 namespace Kahuna.Tests.Tidy;
 
-/// <summary>One use of a type by another: <paramref name="Where"/> says in which member, <paramref name="Member"/> names the used member if it is one. Immutable.</summary>
+/// <summary>
+/// One use of a type by another: <paramref name="Where"/> says in which member, <paramref name="Member"/> names the
+/// used member if it is one. Immutable.
+/// </summary>
 internal readonly record struct CodeReference(TypeDefinition From, string Where, TypeReference Type, string? Member)
 {
     /// <summary>The types of a method's parameters, with commas between.</summary>
@@ -23,5 +26,6 @@ internal readonly record struct CodeReference(TypeDefinition From, string Where,
         }
     }
 
-    public override string ToString() => $"{From.FullName}, {Where}: {Type.FullName}{(Member is null ? "" : "::" + Member)}";
+    public override string ToString() =>
+        $"{From.FullName}, {Where}: {Type.FullName}{(Member is null ? "" : "::" + Member)}";
 }

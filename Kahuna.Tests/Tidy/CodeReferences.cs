@@ -3,17 +3,23 @@ using Mono.Cecil.Cil;
 
 namespace Kahuna.Tests.Tidy;
 
-/// <summary>Reads everything that a compiled type mentions: base types, attributes, fields, signatures, constraints, method bodies, and the same of its nested types. Stateless.</summary>
+/// <summary>
+/// Reads everything that a compiled type mentions: base types, attributes, fields, signatures, constraints, method
+/// bodies, and the same of its nested types. Stateless.
+/// </summary>
 internal static class CodeReferences
 {
     public static IEnumerable<CodeReference> Of(TypeDefinition type) => Raw(type).SelectMany(Flatten);
 
-    /// <summary>What others see of the type: base types, fields and signatures, but no method bodies and no attributes.</summary>
+    /// <summary>
+    /// What others see of the type: base types, fields and signatures, but no method bodies and no attributes.
+    /// </summary>
     public static IEnumerable<CodeReference> SignatureOf(TypeDefinition type) => Declaration(type).SelectMany(Flatten);
 
     private static IEnumerable<CodeReference> Raw(TypeDefinition type)
     {
-        IEnumerable<CodeReference> own = Declaration(type).Concat(Attributes(type)).Concat(type.Methods.SelectMany(method => Body(type, method)));
+        IEnumerable<CodeReference> own = Declaration(type).Concat(Attributes(type)).Concat(
+            type.Methods.SelectMany(method => Body(type, method)));
         return own.Concat(type.NestedTypes.SelectMany(Raw));
     }
 
@@ -51,13 +57,22 @@ internal static class CodeReferences
     }
 
     private static IEnumerable<TypeReference> Constraints(IGenericParameterProvider provider) =>
-        provider.GenericParameters.SelectMany(parameter => parameter.Constraints).Select(constraint => constraint.ConstraintType);
+        provider.GenericParameters.SelectMany(parameter => parameter.Constraints)
+            .Select(constraint => constraint.ConstraintType);
 
     private static IEnumerable<CodeReference> Attributes(TypeDefinition type)
     {
         IEnumerable<ICustomAttributeProvider> providers =
-            [type, .. type.Fields, .. type.Properties, .. type.Events, .. type.Methods, .. type.Methods.SelectMany(method => method.Parameters)];
-        return providers.SelectMany(provider => provider.CustomAttributes).Select(attribute => new CodeReference(type, "attribute", attribute.AttributeType, null));
+            [
+                type,
+                .. type.Fields,
+                .. type.Properties,
+                .. type.Events,
+                .. type.Methods,
+                .. type.Methods.SelectMany(method => method.Parameters),
+            ];
+        return providers.SelectMany(provider => provider.CustomAttributes)
+            .Select(attribute => new CodeReference(type, "attribute", attribute.AttributeType, null));
     }
 
     private static IEnumerable<CodeReference> Body(TypeDefinition type, MethodDefinition method)
@@ -73,7 +88,8 @@ internal static class CodeReferences
             yield return new CodeReference(type, where, variable.VariableType, null);
         }
 
-        foreach (TypeReference caught in method.Body.ExceptionHandlers.Select(handler => handler.CatchType).OfType<TypeReference>())
+        foreach (TypeReference caught in method.Body.ExceptionHandlers.Select(handler => handler.CatchType)
+            .OfType<TypeReference>())
         {
             yield return new CodeReference(type, where, caught, null);
         }
@@ -99,10 +115,17 @@ internal static class CodeReferences
                 yield return new CodeReference(type, where, field.FieldType, null);
                 break;
             case MethodReference method:
-                yield return new CodeReference(type, where, method.DeclaringType, method.Name) { Parameters = string.Join(',', method.Parameters.Select(static parameter => parameter.ParameterType.FullName)) };
+                yield return new CodeReference(type, where, method.DeclaringType, method.Name)
+                {
+                    Parameters = string.Join(
+                        ',', method.Parameters.Select(static parameter => parameter.ParameterType.FullName)),
+                };
                 yield return new CodeReference(type, where, method.ReturnType, null);
-                IEnumerable<TypeReference> arguments = method is GenericInstanceMethod generic ? generic.GenericArguments : [];
-                foreach (TypeReference used in method.Parameters.Select(parameter => parameter.ParameterType).Concat(arguments))
+                IEnumerable<TypeReference> arguments = method is GenericInstanceMethod generic
+                    ? generic.GenericArguments
+                    : [];
+                foreach (TypeReference used in method.Parameters.Select(parameter => parameter.ParameterType)
+                    .Concat(arguments))
                 {
                     yield return new CodeReference(type, where, used, null);
                 }
@@ -118,14 +141,16 @@ internal static class CodeReferences
         {
             GenericParameter => [],
             GenericInstanceType generic => [generic.ElementType, .. generic.GenericArguments],
-            FunctionPointerType pointer => [pointer.ReturnType, .. pointer.Parameters.Select(parameter => parameter.ParameterType)],
+            FunctionPointerType pointer =>
+                [pointer.ReturnType, .. pointer.Parameters.Select(parameter => parameter.ParameterType)],
             IModifierType modified => [modified.ElementType, modified.ModifierType],
             TypeSpecification specification => [specification.ElementType],
             _ => [],
         };
         if (reference.Type is TypeSpecification)
         {
-            return inner.SelectMany((type, i) => Flatten(reference with { Type = type, Member = i == 0 ? reference.Member : null }));
+            return inner.SelectMany(
+                (type, i) => Flatten(reference with { Type = type, Member = i == 0 ? reference.Member : null }));
         }
 
         return reference.Type is GenericParameter ? [] : [reference];

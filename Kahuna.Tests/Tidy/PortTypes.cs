@@ -11,7 +11,8 @@ internal static class PortTypes
     public static HashSet<string> Of(ModuleDefinition module, string portNamespace)
     {
         HashSet<string> ports = [];
-        Queue<TypeDefinition> open = new(module.Types.Where(type => type.Namespace == portNamespace && (type.IsInterface || (type.IsAbstract && !type.IsSealed))));
+        Queue<TypeDefinition> open = new(module.Types.Where(type => type.Namespace == portNamespace
+            && (type.IsInterface || (type.IsAbstract && !type.IsSealed))));
         while (open.TryDequeue(out TypeDefinition? type))
         {
             if (!ports.Add(type.FullName))
@@ -21,7 +22,8 @@ internal static class PortTypes
 
             foreach (CodeReference reference in CodeReferences.SignatureOf(type))
             {
-                if (reference.Outermost.Namespace == portNamespace && module.GetType(reference.Outermost.FullName) is { } mentioned)
+                if (reference.Outermost.Namespace == portNamespace
+                    && module.GetType(reference.Outermost.FullName) is { } mentioned)
                 {
                     open.Enqueue(mentioned);
                 }
@@ -31,9 +33,11 @@ internal static class PortTypes
         return ports;
     }
 
-    /// <summary>The references of an adapter's type to other than port types of the namespace.</summary>
-    public static IEnumerable<string> Violations(TypeDefinition adapter, string portNamespace, HashSet<string> ports) =>
+    /// <summary>The references of an adapter's type to types of the folder that are no ports.</summary>
+    public static IEnumerable<string> Violations(TypeDefinition adapter, string folder, HashSet<string> ports) =>
         CodeReferences.Of(adapter)
-            .Where(reference => reference.Outermost.Namespace == portNamespace && !ports.Contains(reference.Outermost.FullName))
+            .Where(reference => (reference.Outermost.Namespace == folder
+                || reference.Outermost.Namespace.StartsWith(folder + ".", StringComparison.Ordinal))
+                && !ports.Contains(reference.Outermost.FullName))
             .Select(reference => $"an adapter may use only the ports: {reference}");
 }

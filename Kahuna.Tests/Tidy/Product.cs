@@ -3,12 +3,17 @@ using Mono.Cecil.Cil;
 
 namespace Kahuna.Tests.Tidy;
 
-/// <summary>The compiled assemblies that the tidy tests read. Loaded once; Cecil's lazy reading is not thread-safe, so the tests that use it share one xunit collection.</summary>
+/// <summary>
+/// The compiled assemblies that the tidy tests read. Loaded once; Cecil's lazy reading is not thread-safe, so the tests
+/// that use it share one xunit collection.
+/// </summary>
 internal static class Product
 {
     public static ModuleDefinition Server { get; } = Read("kahuna-server.dll");
 
     public static ModuleDefinition Client { get; } = Read("Kahuna.Client.dll");
+
+    public static ModuleDefinition Wire { get; } = Read("Kahuna.Wire.dll");
 
     public static ModuleDefinition Benchmark { get; } = Read("kahuna-bench.dll");
 
@@ -26,6 +31,11 @@ internal static class Product
     {
         DefaultAssemblyResolver resolver = new();
         resolver.AddSearchDirectory(AppContext.BaseDirectory);
-        return ModuleDefinition.ReadModule(Path.Combine(AppContext.BaseDirectory, file), new ReaderParameters { AssemblyResolver = resolver, ReadSymbols = true, SymbolReaderProvider = new PortablePdbReaderProvider() });
+        return ModuleDefinition.ReadModule(Path.Combine(AppContext.BaseDirectory, file), new ReaderParameters
+        {
+            AssemblyResolver = resolver,
+            ReadSymbols = true,
+            SymbolReaderProvider = new PortablePdbReaderProvider(),
+        });
     }
 }

@@ -1,6 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Tests.Tidy;
 
@@ -15,7 +15,8 @@ internal static class ReadmeExample
         GetResult found = await kahuna.KeyValues.GetAsync("config/limit");
         Console.WriteLine($"{found.Value} at revision {found.Revision}");
 
-        SetResult changed = await kahuna.KeyValues.SetAsync("config/limit", "200", new SetOptions { OnlyIfRevision = found.Revision });
-        Console.WriteLine(changed.Applied ? "changed" : "somebody else was faster");
+        SetOptions unchanged = new() { OnlyIfRevision = found.Revision };
+        SetResult changed = await kahuna.KeyValues.SetAsync("config/limit", "200", unchanged);
+        Console.WriteLine(changed.Applied ? "changed" : "another client was faster");
     }
 }

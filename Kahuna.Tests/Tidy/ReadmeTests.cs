@@ -15,7 +15,8 @@ public sealed class ReadmeTests
 
     [Fact]
     public void Scripts_in_the_readme_exist() =>
-        Findings.AssertNone(Block("bash").SelectMany(lines => lines).Select(line => line.Split(' ')[0]).Where(word => word.Contains('/', StringComparison.Ordinal) && !Repository.Exists(word)));
+        Findings.AssertNone(Block("bash").SelectMany(lines => lines).Select(line => line.Split(' ')[0]).Where(
+            word => word.Contains('/', StringComparison.Ordinal) && !Repository.Exists(word)));
 
     private static IEnumerable<IEnumerable<string>> Block(string language)
     {

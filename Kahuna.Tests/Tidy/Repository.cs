@@ -5,19 +5,39 @@ namespace Kahuna.Tests.Tidy;
 /// <summary>The files of the clone that these tests were compiled from. Stateless; any thread.</summary>
 internal static class Repository
 {
-    private static readonly string[] s_generated = ["bin", "obj", "nupkg", "TestResults", "node_modules", "__pycache__", "BenchmarkDotNet.Artifacts"];
+    private static readonly string[] s_generated =
+        ["bin", "obj", "nupkg", "TestResults", "node_modules", "__pycache__", "BenchmarkDotNet.Artifacts"];
 
     /// <summary>The directory that holds Kahuna.sln.</summary>
     public static string Root { get; } = FindRoot();
 
-    /// <summary>Every file of the clone, relative to its root with '/' between, without what a build or an editor makes.</summary>
-    public static IReadOnlyList<string> Files { get; } = [.. Walk(new DirectoryInfo(Root)).Order(StringComparer.Ordinal)];
+    /// <summary>
+    /// Every file of the clone, relative to its root with '/' between, without what a build or an editor makes.
+    /// </summary>
+    public static IReadOnlyList<string> Files { get; } =
+        [.. Walk(new DirectoryInfo(Root)).Order(StringComparer.Ordinal)];
 
-    public static IEnumerable<string> SourceFiles => Files.Where(file => file.EndsWith(".cs", StringComparison.Ordinal));
+    public static IEnumerable<string> SourceFiles =>
+        Files.Where(file => file.EndsWith(".cs", StringComparison.Ordinal));
 
     /// <summary>Files that people read and write, by extension; scripts without one are included.</summary>
     public static IEnumerable<string> TextFiles => Files.Where(file =>
-        Path.GetExtension(file) is ".cs" or ".sh" or ".py" or ".md" or ".proto" or ".json" or ".csproj" or ".props" or ".targets" or ".config" or ".sln" or ".editorconfig" or ".txt" or ".js" or ".mjs" or "");
+        Path.GetExtension(file) is ".cs"
+            or ".sh"
+            or ".py"
+            or ".md"
+            or ".proto"
+            or ".json"
+            or ".csproj"
+            or ".props"
+            or ".targets"
+            or ".config"
+            or ".sln"
+            or ".editorconfig"
+            or ".txt"
+            or ".js"
+            or ".mjs"
+            or "");
 
     public static string FullPath(string file) => Path.Combine(Root, file);
 
@@ -47,7 +67,9 @@ internal static class Repository
 
     private static string FindRoot([CallerFilePath] string thisFile = "")
     {
-        for (DirectoryInfo? directory = new FileInfo(thisFile).Directory; directory is not null; directory = directory.Parent)
+        for (DirectoryInfo? directory = new FileInfo(thisFile).Directory;
+            directory is not null;
+            directory = directory.Parent)
         {
             if (File.Exists(Path.Combine(directory.FullName, "Kahuna.sln")))
             {

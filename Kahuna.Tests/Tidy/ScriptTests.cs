@@ -2,10 +2,19 @@ using System.Diagnostics;
 
 namespace Kahuna.Tests.Tidy;
 
-/// <summary>The scripts can be started, parse, stop at the first error, and refuse bad arguments with their usage.</summary>
+/// <summary>
+/// The scripts can be started, parse, stop at the first error, and refuse bad arguments with their usage.
+/// </summary>
 public sealed class ScriptTests
 {
-    public static TheoryData<string> Scripts => [.. Repository.Files.Where(file => file.StartsWith("scripts/", StringComparison.Ordinal) && file.EndsWith(".sh", StringComparison.Ordinal)), ".ci/run"];
+    private const int LinesMax = 2000;
+
+    public static TheoryData<string> Scripts =>
+        [
+            .. Repository.Files.Where(file => file.StartsWith("scripts/", StringComparison.Ordinal) && file.EndsWith(
+                ".sh", StringComparison.Ordinal)),
+            ".ci/run",
+        ];
 
     [Theory]
     [MemberData(nameof(Scripts))]
@@ -49,6 +58,13 @@ public sealed class ScriptTests
     [InlineData("scale.sh", "--sections", "none")]
     [InlineData("failover.sh", "--faults", "none")]
     [InlineData("failover.sh", "--rounds", "0")]
+    [InlineData("compare.sh", "--only", "postgres")]
+    [InlineData("compare.sh", "--against", "no-such-commit")]
+    [InlineData("compare.sh", "--json", "no-such-directory/report.json")]
+    [InlineData("partitions.sh", "--no-such-option")]
+    [InlineData("idle_connections.sh", "8082", "5000")]
+    [InlineData("attack.sh", "--minutes", "0.0")]
+    [InlineData("test.sh", "--tier", "slow")]
     [InlineData("cluster.sh", "no-such-command")]
     [InlineData("cluster.sh", "start", "1", "2")]
     [InlineData("cluster.sh", "kill", "4")]
@@ -60,16 +76,31 @@ public sealed class ScriptTests
         Assert.Contains("Usage: scripts/" + script, error, StringComparison.Ordinal);
     }
 
+    /// <summary>Scripts start programs; what measures or checks is a verb of the test program.</summary>
+    [Fact]
+    public void Scripts_are_short_in_total()
+    {
+        int lines = Repository.Files.Where(static file => file.StartsWith("scripts/", StringComparison.Ordinal))
+            .Sum(static file => Repository.Lines(file).Length);
+        Assert.True(lines < LinesMax, $"scripts/ has {lines} lines; it must have fewer than {LinesMax}.");
+    }
+
     [Fact]
     public void Continuous_integration_runs_the_test_script_and_nothing_else()
     {
-        string[] commands = [.. Repository.Lines(".ci/run").Where(line => !line.StartsWith('#') && line != "set -euo pipefail")];
+        string[] commands =
+            [.. Repository.Lines(".ci/run").Where(line => !line.StartsWith('#') && line != "set -euo pipefail")];
         Assert.Equal(["exec \"$(dirname \"${BASH_SOURCE[0]}\")/../scripts/test.sh\""], commands);
     }
 
     private static (int ExitCode, string Error) Run(string command, params string[] arguments)
     {
-        using Process process = Process.Start(new ProcessStartInfo(command, arguments) { RedirectStandardError = true, RedirectStandardInput = true, WorkingDirectory = Path.GetTempPath() })!;
+        using Process process = Process.Start(new ProcessStartInfo(command, arguments)
+        {
+            RedirectStandardError = true,
+            RedirectStandardInput = true,
+            WorkingDirectory = Path.GetTempPath(),
+        })!;
         process.StandardInput.Close();
         string error = process.StandardError.ReadToEnd();
         process.WaitForExit();

@@ -5,31 +5,88 @@ namespace Kahuna.Tests.Tidy;
 /// <summary>House style that can be read off the source files.</summary>
 public sealed partial class SourceTests
 {
-    private const int LinesMax = 400;
+    /// <summary>No file is longer.</summary>
+    private const int LinesMax = 600;
 
-    /// <summary>Files that are longer for a reason. An entry whose file became short, or is gone, fails too.</summary>
+    /// <summary>A longer file says below why it is one idea that would be harder to follow in pieces.</summary>
+    private const int LinesWithoutReason = 400;
+
+    private const int ColumnsMax = 120;
+
+    /// <summary>
+    /// The reasons of the files with more than <see cref="LinesWithoutReason"/> lines. An entry whose file became
+    /// short, or is gone, fails too.
+    /// </summary>
     private static readonly Dictionary<string, string> s_longFiles = new()
     {
-        ["Kahuna.Server/Partitions/Partition.cs"] = "One turn of a partition is read from top to bottom; its fields are touched by every step of it.",
-        ["Kahuna.Server/State/KeyStore.cs"] = "What happens to a key is one idea: tables, history, deadlines and digest change in step.",
-        ["Kahuna.Server/Raft/RaftCore.cs"] = "The core's whole interface with what each part of it promises; what it does is in the parts.",
+        ["Kahuna.Server/State/Rows/KeyStore.cs"] =
+            "What happens to a key is one idea: tables, history, deadlines and digest change in step.",
+        ["Kahuna.Server/State/Rows/SlabAllocator.cs"] =
+            "One allocator: its lists of pages, slabs and arrays name each other, and are checked where they change.",
+        ["Kahuna.Server/State/Sessions/SessionTable.cs"] =
+            "What happens to a number, from its first command until it is forgotten, is read in one piece.",
+        ["Kahuna.Server/Raft/RaftCore.cs"] =
+            "The core's whole interface with what each part of it promises; what it does is in the parts.",
+        ["Kahuna.Server/Raft/Progress.cs"] =
+            "One state machine: each event of a follower changes the same few fields.",
+        ["Kahuna.Server/Storage/GroupCommit.cs"] =
+            "The way of a batch from a writer's buffer to its report, in one file as in Pebble.",
+        ["Kahuna.Server/Storage/LogRecovery.cs"] =
+            "One pass over the log: torn, damaged and unused are told apart by the same facts.",
+        ["Kahuna.Server/Storage/SegmentedLog.cs"] =
+            "The log's whole interface and the order of its steps; the work is in the parts.",
+        ["Kahuna.Server/Storage/Checkpoints/RocksStateStore.cs"] =
+            "One database and the rules that keep its families, files and errors consistent.",
+        ["Kahuna.Server/Partitions/Groups/Group.cs"] =
+            "One turn of a group is read from top to bottom, with the reasons of its order.",
         ["Kahuna.Tests/Raft/PaperScenarioTests.cs"] = "A catalogue of the papers' scenarios, one method each.",
+        ["Kahuna.Client/Connection/ClusterConnection.cs"] =
+            "The life of an operation outside of a stream: started, refused, parked, sent again, or ended.",
+        ["Kahuna.Client/Connection/RequestQueue.cs"] =
+            "The life of an operation inside a stream, with the open frame that its request is encoded into.",
+        ["Kahuna.Client/Locks/Acquirer.cs"] =
+            "The acquire protocol is one idea: claim, wait, verify the grant, and abandon what is no longer wanted.",
+        ["Kahuna.Tests/Client/AcquireTests.cs"] = "One scenario for each step and failure of the acquire protocol.",
+        ["Kahuna.Tests/Partitions/ModelCluster.cs"] = "A model of a cluster of loops, step by step.",
+        ["Kahuna.Tests/Simulation/Nodes/SimNode.cs"] = "One node of the simulator, from start to crash.",
+        ["Kahuna.Tests/Simulation/Rules/AvailabilityRules.cs"] = "One rule, and the facts that it judges by.",
+        ["Kahuna.Tests/Simulation/Rules/VolatileRules.cs"] = "One family of rules, and the facts that they judge by.",
+        ["Kahuna.Tests/State/CommandCostTests.cs"] = "A catalogue of costs, one command each.",
+        ["Kahuna.Tests/Traces/GroupChecker.cs"] = "The rules of one group's trace, event by event.",
+        ["Kahuna.Tests/Raft/RaftNode.cs"] = "Carries out every part of a Ready on a simulated disk.",
+        ["Kahuna.Tests/Raft/Trace.cs"] = "The language of the golden traces: its commands and its output.",
+        ["Kahuna.Tests/Storage/LogCutModelTests.cs"] =
+            "A model of the log beside the real one, operation by operation.",
+        ["Kahuna.Tests/Transport/PeerLinksTests.cs"] = "A catalogue of what links promise, one method each.",
     };
 
+    private static IEnumerable<(string File, int Lines)> Lengths => Repository.Files
+        .Where(file => Path.GetExtension(file) is ".cs" or ".sh" or ".py" or ".mjs")
+        .Select(file => (file, Repository.Lines(file).Length));
+
     [Fact]
-    public void Files_are_short()
+    public void Files_are_short() =>
+        Findings.AssertNone(Lengths
+            .Where(file => file.Lines > LinesMax)
+            .Select(file => $"{file.File}: {file.Lines} lines"));
+
+    [Fact]
+    public void Longer_files_have_a_reason() =>
+        Findings.AssertNone(Lengths
+            .Where(file => file.Lines > LinesWithoutReason && !s_longFiles.ContainsKey(file.File))
+            .Select(file => $"{file.File}: {file.Lines} lines and no reason for more than {LinesWithoutReason}"));
+
+    [Fact]
+    public void Reasons_for_the_length_are_still_needed()
     {
-        IEnumerable<string> tooLong = Repository.Files
-            .Where(file => Path.GetExtension(file) is ".cs" or ".sh" or ".py" or ".mjs")
-            .Select(file => (File: file, Repository.Lines(file).Length))
-            .Where(entry => entry.Length > LinesMax)
-            .Select(entry => $"{entry.File}: {entry.Length} lines");
-        Findings.AssertNone(tooLong.Where(entry => !s_longFiles.ContainsKey(entry.Split(':')[0])));
+        Dictionary<string, int> lengths = Lengths.ToDictionary(file => file.File, file => file.Lines);
+        Findings.AssertNone(s_longFiles.Keys
+            .Where(file => lengths.GetValueOrDefault(file) <= LinesWithoutReason));
     }
 
     [Fact]
-    public void Exceptions_from_the_length_are_still_needed() =>
-        Findings.AssertNone(s_longFiles.Keys.Where(file => !Repository.Files.Contains(file) || Repository.Lines(file).Length <= LinesMax));
+    public void Lines_end_at_120_columns() =>
+        Findings.AssertNone(Repository.SourceFiles.SelectMany(LongLines));
 
     [Fact]
     public void Namespaces_equal_folders()
@@ -37,8 +94,10 @@ public sealed partial class SourceTests
         List<string> wrong = [];
         foreach (string file in Repository.SourceFiles)
         {
-            string? declared = Repository.Lines(file).Select(line => FileScopedNamespace().Match(line)).FirstOrDefault(match => match.Success)?.Groups[1].Value;
-            string expected = Path.GetDirectoryName(file)!.Replace('/', '.').Replace('\\', '.');
+            string? declared = Repository.Lines(file)
+                .Select(line => FileScopedNamespace().Match(line))
+                .FirstOrDefault(match => match.Success)?.Groups[1].Value;
+            string expected = NamespaceOf(Path.GetDirectoryName(file)!);
 
             // The entry point of a program is top-level statements, without a namespace.
             if (declared != expected && !(declared is null && Path.GetFileName(file) == "Program.cs"))
@@ -50,6 +109,17 @@ public sealed partial class SourceTests
         Findings.AssertNone(wrong);
     }
 
+    /// <summary>
+    /// The wire is a project of its own, and the words that all share are in the product's own namespace.
+    /// </summary>
+    private static string NamespaceOf(string folder)
+    {
+        string name = folder.Replace('/', '.').Replace('\\', '.');
+        return name.EndsWith(".Vocabulary", StringComparison.Ordinal)
+            ? "Kahuna"
+            : name.Replace("Kahuna.Client.Wire", "Kahuna.Wire", StringComparison.Ordinal);
+    }
+
     /// <summary>System's namespaces first, the rest by the alphabet, as <c>dotnet format</c> puts them.</summary>
     [Fact]
     public void Usings_are_in_order()
@@ -57,9 +127,22 @@ public sealed partial class SourceTests
         List<string> wrong = [];
         foreach (string file in Repository.SourceFiles)
         {
-            string[] names = [.. Repository.Lines(file).Select(line => PlainUsing().Match(line)).Where(match => match.Success).Select(match => match.Groups[1].Value)];
-            string[] sorted = [.. names.OrderBy(name => name != "System" && !name.StartsWith("System.", StringComparison.Ordinal)).ThenBy(name => name.Replace('.', '\0'), StringComparer.OrdinalIgnoreCase)];
-            wrong.AddRange(names.Zip(sorted).Where(pair => pair.First != pair.Second).Take(1).Select(pair => $"{file}: {pair.First} where {pair.Second} should be"));
+            string[] names =
+            [
+                .. Repository.Lines(file)
+                    .Select(line => PlainUsing().Match(line))
+                    .Where(match => match.Success)
+                    .Select(match => match.Groups[1].Value),
+            ];
+            string[] sorted =
+            [
+                .. names.OrderBy(name => name != "System" && !name.StartsWith("System.", StringComparison.Ordinal))
+                    .ThenBy(name => name.Replace('.', '\0'), StringComparer.OrdinalIgnoreCase),
+            ];
+            wrong.AddRange(names.Zip(sorted)
+                .Where(pair => pair.First != pair.Second)
+                .Take(1)
+                .Select(pair => $"{file}: {pair.First} where {pair.Second} should be"));
         }
 
         Findings.AssertNone(wrong);
@@ -69,7 +152,8 @@ public sealed partial class SourceTests
     public void No_unfinished_work_is_marked()
     {
         // The words are put together here so that this file does not find itself.
-        Regex marks = new(@"\b(" + string.Join('|', "TO" + "DO", "FIX" + "ME", "HA" + "CK", "Not" + "ImplementedException") + @")\b");
+        Regex marks = new(
+            @"\b(" + string.Join('|', "TO" + "DO", "FIX" + "ME", "HA" + "CK", "Not" + "ImplementedException") + @")\b");
         Findings.AssertNone(LinesMatching(marks));
     }
 
@@ -101,14 +185,43 @@ public sealed partial class SourceTests
         Findings.AssertNone(wrong);
     }
 
+    /// <summary>
+    /// Lines over <see cref="ColumnsMax"/>, except URLs, data of theories, and raw strings, which are golden text.
+    /// </summary>
+    private static IEnumerable<string> LongLines(string file)
+    {
+        bool isRaw = false;
+        int number = 0;
+        foreach (string line in Repository.Lines(file))
+        {
+            number++;
+            int quotes = RawQuotes().Count(line);
+            bool isException = isRaw
+                || quotes > 0
+                || line.Contains("://", StringComparison.Ordinal)
+                || line.TrimStart().StartsWith("[InlineData(", StringComparison.Ordinal);
+            if (line.Length > ColumnsMax && !isException)
+            {
+                yield return $"{file}:{number}: {line.Length} columns";
+            }
+
+            isRaw ^= quotes % 2 == 1;
+        }
+    }
+
     private static bool IsWrittenByHand(string file) =>
-        !file.Contains("/Golden/", StringComparison.Ordinal) && !file.EndsWith("packages.lock.json", StringComparison.Ordinal) && !file.EndsWith(".sln", StringComparison.Ordinal);
+        !file.Contains("/Golden/", StringComparison.Ordinal)
+            && !file.EndsWith("packages.lock.json", StringComparison.Ordinal)
+            && !file.EndsWith(".sln", StringComparison.Ordinal);
 
     private static IEnumerable<string> LinesMatching(Regex pattern) =>
         from file in Repository.TextFiles
         from line in Repository.Lines(file).Select((text, i) => (text, number: i + 1))
         where pattern.IsMatch(line.text)
         select $"{file}:{line.number}: {line.text.Trim()}";
+
+    [GeneratedRegex("\"\"\"+")]
+    private static partial Regex RawQuotes();
 
     [GeneratedRegex(@"^using ([\w.]+);$")]
     private static partial Regex PlainUsing();

@@ -9,12 +9,14 @@ namespace Kahuna.Tests.Tidy;
 public sealed partial class TypeStyleTests
 {
     /// <summary>A name that needs one of these words has not found its idea yet.</summary>
-    private static readonly string[] s_emptyWords = ["Manager", "Helper", "Helpers", "Util", "Utils", "Utility", "Info", "Data", "Impl", "Base", "Common"];
+    private static readonly string[] s_emptyWords =
+        ["Manager", "Helper", "Helpers", "Util", "Utils", "Utility", "Info", "Data", "Impl", "Base", "Common"];
 
     [Fact]
     public void Names_say_something()
     {
-        IEnumerable<string> types = All().Select(type => type.FullName).Where(name => HasEmptyWord(name[(name.LastIndexOf('.') + 1)..]));
+        IEnumerable<string> types = All().Select(type => type.FullName).Where(
+            name => HasEmptyWord(name[(name.LastIndexOf('.') + 1)..]));
         IEnumerable<string> files = Repository.SourceFiles.Where(file => file.Split('/').Any(HasEmptyWord));
         Findings.AssertNone(types.Concat(files));
     }
@@ -33,7 +35,8 @@ public sealed partial class TypeStyleTests
     {
         HashSet<string> bases = [.. All().Select(type => type.BaseType?.GetElementType().FullName).OfType<string>()];
         Findings.AssertNone(All()
-            .Where(type => type.IsClass && !type.IsValueType && !type.IsSealed && !type.IsAbstract && !bases.Contains(type.FullName))
+            .Where(type => type.IsClass && !type.IsValueType && !type.IsSealed && !type.IsAbstract && !bases.Contains(
+                type.FullName))
 
             // A public exception may be refined by its users.
             .Where(type => !(type.IsPublic && type.Name.EndsWith("Exception", StringComparison.Ordinal)))
@@ -42,29 +45,41 @@ public sealed partial class TypeStyleTests
 
     [Fact]
     public void Server_and_benchmark_publish_no_types() =>
-        Findings.AssertNone(Product.WrittenTypes(Product.Server).Concat(Product.WrittenTypes(Product.Benchmark)).Where(type => type.IsPublic).Select(type => type.FullName));
+        Findings.AssertNone(
+            Product.WrittenTypes(Product.Server)
+                .Concat(Product.WrittenTypes(Product.Benchmark))
+                .Where(type => type.IsPublic)
+                .Select(type => type.FullName));
 
     [Theory]
     [InlineData("kahuna-server")]
     [InlineData("Kahuna.Client")]
+    [InlineData("Kahuna.Wire")]
     [InlineData("kahuna-bench")]
     public void Every_type_says_what_it_is(string assembly)
     {
-        ModuleDefinition module = new[] { Product.Server, Product.Client, Product.Benchmark }.Single(m => m.Assembly.Name.Name == assembly);
+        ModuleDefinition module = new[] { Product.Server, Product.Client, Product.Wire, Product.Benchmark }.Single(
+            m => m.Assembly.Name.Name == assembly);
         HashSet<string> documented =
         [
             .. XDocument.Load(Path.Combine(AppContext.BaseDirectory, assembly + ".xml")).Descendants("member")
                 .Where(member => member.Element("summary") is { } summary && !string.IsNullOrWhiteSpace(summary.Value))
                 .Select(member => (string)member.Attribute("name")!),
         ];
-        Findings.AssertNone(Product.WrittenTypes(module).Where(type => !documented.Contains("T:" + type.FullName)).Select(type => type.FullName));
+        Findings.AssertNone(
+            Product.WrittenTypes(module)
+                .Where(type => !documented.Contains("T:" + type.FullName))
+                .Select(type => type.FullName));
     }
 
     private static IEnumerable<TypeDefinition> All() =>
-        new[] { Product.Server, Product.Client, Product.Benchmark, Product.Tests }.SelectMany(Product.WrittenTypes);
+        new[] { Product.Server, Product.Client, Product.Wire, Product.Benchmark, Product.Tests }.SelectMany(
+            Product.WrittenTypes);
 
     /// <summary>The data directory is a thing of its own (the option --data), not an empty word.</summary>
-    private static bool HasEmptyWord(string name) => Words().Matches(name.Replace("DataDirectory", "Directory", StringComparison.Ordinal)).Any(word => s_emptyWords.Contains(word.Value));
+    private static bool HasEmptyWord(string name) =>
+        Words().Matches(name.Replace("DataDirectory", "Directory", StringComparison.Ordinal)).Any(
+            word => s_emptyWords.Contains(word.Value));
 
     [GeneratedRegex("[A-Z][a-z]+")]
     private static partial Regex Words();

@@ -1,7 +1,8 @@
 namespace Kahuna.Tests.Traces;
 
 /// <summary>The traces show that a rule does not hold.</summary>
-internal sealed class BrokenRuleException(string rule, string words, IReadOnlyList<TracePlace> places) : Exception($"{rule}: {words}")
+internal sealed class BrokenRuleException(string rule, string words, IReadOnlyList<TracePlace> places)
+    : Exception($"{rule}: {words}")
 {
     public string Rule => rule;
 

@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Traces;
 
-/// <summary>The committed entries of a group, in order, and the state's digest after each. Owned by one <see cref="GroupChecker"/>.</summary>
+/// <summary>
+/// The committed entries of a group, in order, and the state's digest after each. Owned by one
+/// <see cref="GroupChecker"/>.
+/// </summary>
 internal sealed class CommittedEntries
 {
     private readonly LogImage _entries = new();
@@ -20,7 +23,8 @@ internal sealed class CommittedEntries
     /// <summary>The log has this committed entry; true also when nothing is known of it.</summary>
     public bool AreIn(LogImage log, ulong index) => !_entries.Has(index) || log.Holds(index, _entries[index]);
 
-    public bool IsOfTerm(ulong index, ulong term) => index <= Last && (_entries.TermAt(index) is var known && (known == 0 || known == term));
+    public bool IsOfTerm(ulong index, ulong term) =>
+        index <= Last && (_entries.TermAt(index) is var known && (known == 0 || known == term));
 
     public TracedEntry this[ulong index] => _entries[index];
 
@@ -41,11 +45,15 @@ internal sealed class CommittedEntries
     /// <summary>Compares the state's digest after an entry with what other nodes had.</summary>
     public void CheckDigest(TraceEvent source, ulong index, ulong digest)
     {
-        if (index >= _digestsFrom && !_digests.TryAdd(index, (digest, source.Node, source.Place)) && _digests[index] is var other && other.Digest != digest)
+        if (index >= _digestsFrom
+            && !_digests.TryAdd(index, (digest, source.Node, source.Place))
+            && _digests[index] is var other
+            && other.Digest != digest)
         {
             throw new BrokenRuleException(
                 "equal states after equal entries",
-                $"group {source.Group}: after entry {index} the states of nodes {other.Node} and {source.Node} have the digests {other.Digest:x16} and {digest:x16}",
+                $"group {source.Group}: after entry {index} the states of nodes {other.Node} and {source.Node} have "
+                    + $"the digests {other.Digest:x16} and {digest:x16}",
                 [other.Place, source.Place]);
         }
     }

@@ -1,8 +1,8 @@
 namespace Kahuna.Tests.Traces;
 
 /// <summary>
-/// All entries of a group that any log had: entries of equal index and term are equal, and so are the entries before them (log matching). Owned by one
-/// <see cref="GroupChecker"/>.
+/// All entries of a group that any log had: entries of equal index and term are equal, and so are the entries before
+/// them (log matching). Owned by one <see cref="GroupChecker"/>.
 /// </summary>
 internal sealed class EntryTable
 {
@@ -13,7 +13,8 @@ internal sealed class EntryTable
     public long Count { get; private set; }
 
     /// <summary>The entry of this term with the hash of its bytes, as far as any trace shows them.</summary>
-    public TracedEntry Complete(ulong index, ulong term) => new(term, _known.TryGetValue((index, term), out Known known) ? known.Hash : 0);
+    public TracedEntry Complete(ulong index, ulong term) =>
+        new(term, _known.TryGetValue((index, term), out Known known) ? known.Hash : 0);
 
     /// <summary>A log has this entry after one of <paramref name="previousTerm"/> (0: not known).</summary>
     public void Note(TraceEvent source, ulong index, ulong previousTerm, TracedEntry entry)
@@ -27,11 +28,18 @@ internal sealed class EntryTable
             return;
         }
 
-        bool equal = known.Hash == entry.Hash && (known.PreviousTerm == previousTerm || known.PreviousTerm == 0 || previousTerm == 0);
+        bool equal = known.Hash == entry.Hash
+            && (known.PreviousTerm == previousTerm || known.PreviousTerm == 0 || previousTerm == 0);
         if (!equal)
         {
-            string what = known.Hash == entry.Hash ? $"follows on term {previousTerm} on node {source.Node} and on term {known.PreviousTerm} on node {known.Node}" : $"differs on nodes {known.Node} and {source.Node}";
-            throw new BrokenRuleException("log matching", $"group {source.Group}: entry {index} of term {entry.Term} {what}", [known.Place, source.Place]);
+            string what = known.Hash == entry.Hash
+                ? $"follows on term {previousTerm} on node {source.Node} and on term "
+                    + $"{known.PreviousTerm} on node {known.Node}"
+                : $"differs on nodes {known.Node} and {source.Node}";
+            throw new BrokenRuleException(
+                "log matching",
+                $"group {source.Group}: entry {index} of term {entry.Term} {what}",
+                [known.Place, source.Place]);
         }
 
         if (known.PreviousTerm == 0 && previousTerm != 0)

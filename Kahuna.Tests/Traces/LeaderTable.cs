@@ -11,7 +11,9 @@ internal sealed class LeaderTable
     /// <summary>The leader of the latest term, while its run lasts.</summary>
     public (int Node, ulong Term, TracePlace Place)? Newest { get; private set; }
 
-    /// <summary>A node leads now, and so much was committed before. The other leader of the term, if there is one.</summary>
+    /// <summary>
+    /// A node leads now, and so much was committed before. The other leader of the term, if there is one.
+    /// </summary>
     public (int Node, TracePlace Place)? Add(TraceEvent leader, ulong committed)
     {
         if (!_leaders.TryAdd(leader.Term, (leader.Node, leader.Place)))
@@ -29,7 +31,8 @@ internal sealed class LeaderTable
     }
 
     /// <summary>
-    /// What was committed in terms before this one, as far as that can be told: a leader that comes late, after one of a later term, need not have what that one committed.
+    /// What was committed in terms before this one, as far as that can be told: a leader that comes late, after one of
+    /// a later term, need not have what that one committed.
     /// </summary>
     public ulong CommittedBefore(ulong term)
     {

@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Traces;
 
-/// <summary>What the trace of one node says of one group: its log as written and as on stable storage, its promises and its marks, over all its runs. Owned by one <see cref="GroupChecker"/>.</summary>
+/// <summary>
+/// What the trace of one node says of one group: its log as written and as on stable storage, its promises and its
+/// marks, over all its runs. Owned by one <see cref="GroupChecker"/>.
+/// </summary>
 internal sealed class NodeView(int node)
 {
     private readonly Queue<TraceEvent> _pending = new();
@@ -29,14 +32,21 @@ internal sealed class NodeView(int node)
 
     public ulong Applied { get; set; }
 
-    /// <summary>Up to here everything is applied and on the disk, and nothing that is on its way there replaces it.</summary>
-    public ulong Settled => _pending.Select(static next => next.Kind == TraceEventKind.Append ? next.First - 1 : next.Index).Append(Durable.Last).Append(Applied).Min();
+    /// <summary>
+    /// Up to here everything is applied and on the disk, and nothing that is on its way there replaces it.
+    /// </summary>
+    public ulong Settled => _pending
+        .Select(static next => next.Kind == TraceEventKind.Append ? next.First - 1 : next.Index)
+        .Append(Durable.Last)
+        .Append(Applied)
+        .Min();
 
     /// <summary>The line that says so of the term or the vote.</summary>
     public TracePlace Promised { get; private set; }
 
     /// <summary>This entry is on the node's disk, or was before the disk was lost.</summary>
-    public bool HasDurable(ulong index, TracedEntry entry) => Durable.Holds(index, entry) || Lost?.Holds(index, entry) == true;
+    public bool HasDurable(ulong index, TracedEntry entry) =>
+        Durable.Holds(index, entry) || Lost?.Holds(index, entry) == true;
 
     public void LoseDisk()
     {

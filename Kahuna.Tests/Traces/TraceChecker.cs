@@ -2,7 +2,9 @@ using System.Globalization;
 
 namespace Kahuna.Tests.Traces;
 
-/// <summary>Checks the events of all nodes of a cluster, in the order of their times, group by group. Owned by one check.</summary>
+/// <summary>
+/// Checks the events of all nodes of a cluster, in the order of their times, group by group. Owned by one check.
+/// </summary>
 /// <param name="voters">Number of nodes.</param>
 /// <param name="keptEntries">What is remembered of each group, about.</param>
 internal sealed class TraceChecker(int voters, ulong keptEntries = 1 << 18)
@@ -13,7 +15,10 @@ internal sealed class TraceChecker(int voters, ulong keptEntries = 1 << 18)
     private long _acknowledged;
     private long _writes;
 
-    /// <summary>Throws <see cref="BrokenRuleException"/> for the first rule that is broken, and <see cref="TraceException"/> for a trace that contradicts itself or proves nothing.</summary>
+    /// <summary>
+    /// Throws <see cref="BrokenRuleException"/> for the first rule that is broken, and <see cref="TraceException"/> for
+    /// a trace that contradicts itself or proves nothing.
+    /// </summary>
     public void Check(IEnumerable<TraceEvent> events)
     {
         foreach (TraceEvent e in events)
@@ -46,7 +51,11 @@ internal sealed class TraceChecker(int voters, ulong keptEntries = 1 << 18)
     /// <summary>What was checked.</summary>
     public override string ToString() => string.Create(
         CultureInfo.InvariantCulture,
-        $"{_directories.Count} nodes, {_runs} runs, {_groups.Count} groups, {_groups.Values.Sum(static group => group.Entries):N0} entries, {_groups.Values.Sum(static group => group.Leaders)} leaders, {_groups.Values.Sum(static group => group.Votes)} votes, {_acknowledged:N0} acknowledged entries with {_writes:N0} writes");
+        $"{_directories.Count} nodes, {_runs} runs, {_groups.Count} groups, "
+            + $"{_groups.Values.Sum(static group => group.Entries):N0} entries, "
+            + $"{_groups.Values.Sum(static group => group.Leaders)} leaders, "
+            + $"{_groups.Values.Sum(static group => group.Votes)} votes, {_acknowledged:N0} acknowledged "
+            + $"entries with {_writes:N0} writes");
 
     private void Start(TraceEvent e)
     {

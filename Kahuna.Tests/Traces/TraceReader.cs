@@ -3,12 +3,13 @@ using System.Text.Json;
 namespace Kahuna.Tests.Traces;
 
 /// <summary>
-/// Reads a trace line by line (docs/simulation.md). A line that cannot be read throws <see cref="TraceException"/>, unless it is the last of a run: a killed process
-/// leaves a torn one behind. Owned by one reader.
+/// Reads a trace line by line (docs/simulation.md). A line that cannot be read throws <see cref="TraceException"/>,
+/// unless it is the last of a run: a killed process leaves a torn one behind. Owned by one reader.
 /// </summary>
 internal sealed class TraceReader(TextReader source, string file)
 {
-    private static readonly Dictionary<string, TraceEventKind> s_kinds = Enum.GetValues<TraceEventKind>().ToDictionary(static kind => char.ToLowerInvariant(kind.ToString()[0]) + kind.ToString()[1..]);
+    private static readonly Dictionary<string, TraceEventKind> s_kinds = Enum.GetValues<TraceEventKind>()
+        .ToDictionary(static kind => char.ToLowerInvariant(kind.ToString()[0]) + kind.ToString()[1..]);
 
     private TraceEvent? _start;
     private TraceEvent? _latest;
@@ -59,14 +60,18 @@ internal sealed class TraceReader(TextReader source, string file)
 
         using (document)
         {
-            return document.RootElement.ValueKind == JsonValueKind.Object ? Parse(new TraceObject(document.RootElement, place), place) : throw new TraceException(place, "is no JSON object");
+            return document.RootElement.ValueKind == JsonValueKind.Object
+                ? Parse(new TraceObject(document.RootElement, place), place)
+                : throw new TraceException(place, "is no JSON object");
         }
     }
 
     private static TraceEvent Parse(TraceObject line, TracePlace place)
     {
         string name = line.Text("event");
-        TraceEventKind kind = s_kinds.TryGetValue(name, out TraceEventKind known) ? known : throw new TraceException(place, $"event is {name}; it must be one of {string.Join(", ", s_kinds.Keys)}");
+        TraceEventKind kind = s_kinds.TryGetValue(name, out TraceEventKind known)
+            ? known
+            : throw new TraceException(place, $"event is {name}; it must be one of {string.Join(", ", s_kinds.Keys)}");
         TraceEvent common = new()
         {
             Place = place,
@@ -90,11 +95,19 @@ internal sealed class TraceReader(TextReader source, string file)
                 Commit = line.Index("commit"),
             },
             TraceEventKind.Replay => common with { First = line.Index("first"), Entries = line.Entries("entries") },
-            TraceEventKind.State => common with { Index = line.Index("index"), Term = line.Index("term"), Digests = [line.Hex("digest")] },
-            TraceEventKind.BecomeLeader => common with { Term = line.Index("term"), Last = line.Index("last"), Commit = line.Index("commit") },
+            TraceEventKind.State =>
+                common with { Index = line.Index("index"), Term = line.Index("term"), Digests = [line.Hex("digest")] },
+            TraceEventKind.BecomeLeader =>
+                common with { Term = line.Index("term"), Last = line.Index("last"), Commit = line.Index("commit") },
             TraceEventKind.Vote => common with { Term = line.Index("term"), Vote = line.Number("candidate") },
-            TraceEventKind.Append => common with { Batch = line.Index("batch"), First = line.Index("first"), Entries = line.Entries("entries") },
-            TraceEventKind.Restart => common with { Batch = line.Index("batch"), Index = line.Index("index"), Term = line.Index("term") },
+            TraceEventKind.Append => common with
+            {
+                Batch = line.Index("batch"),
+                First = line.Index("first"),
+                Entries = line.Entries("entries"),
+            },
+            TraceEventKind.Restart =>
+                common with { Batch = line.Index("batch"), Index = line.Index("index"), Term = line.Index("term") },
             TraceEventKind.Persisted => common with
             {
                 Batch = line.Index("batch"),
@@ -121,12 +134,18 @@ internal sealed class TraceReader(TextReader source, string file)
         }
         else if (read.Run != _start.Run || read.Node != _start.Node)
         {
-            throw new TraceException(read.Place, $"belongs to run {read.Run} of node {read.Node}, after the start of run {_start.Run} of node {_start.Node}; two processes write to this file");
+            throw new TraceException(
+                read.Place,
+                $"belongs to run {read.Run} of node {read.Node}, after the start of run {_start.Run} of node "
+                    + $"{_start.Node}; two processes write to this file");
         }
 
         if (_latest is not null && read.TimeNs < _latest.TimeNs)
         {
-            throw new TraceException(read.Place, "is earlier than the line before; runs before and after a restart of the machine cannot be checked together");
+            throw new TraceException(
+                read.Place,
+                "is earlier than the line before; runs before and after a restart of the "
+                    + "machine cannot be checked together");
         }
 
         _latest = read;

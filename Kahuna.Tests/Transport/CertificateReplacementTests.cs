@@ -6,7 +6,9 @@ using Kahuna.Tests.Hosting;
 
 namespace Kahuna.Tests.Transport;
 
-/// <summary>A certificate that is replaced while connections exist: new ones see the new one, those that are established go on.</summary>
+/// <summary>
+/// A certificate that is replaced while connections exist: new ones see the new one, those that are established go on.
+/// </summary>
 public sealed class CertificateReplacementTests : IDisposable
 {
     private readonly TemporaryDirectory _first = new();

@@ -67,7 +67,12 @@ public sealed class ClientHelloTests
     [Fact]
     public async Task Every_input_has_an_answer()
     {
-        byte[][] greetings = [await Greetings.RealAsync("kahuna-peer/1"), await Greetings.RealAsync("h2,http/1.1"), await Greetings.RealAsync("")];
+        byte[][] greetings =
+        [
+            await Greetings.RealAsync("kahuna-peer/1"),
+            await Greetings.RealAsync("h2,http/1.1"),
+            await Greetings.RealAsync(""),
+        ];
         FuzzInputs inputs = new(seed: 19, greetings);
         int peers = 0;
         for (int i = 0; i < FuzzInputs.Count(300_000); i++)

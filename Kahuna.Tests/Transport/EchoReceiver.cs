@@ -1,12 +1,13 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Transport;
 
 /// <summary>
-/// Keeps a few frames going round and measures what the reading thread allocates meanwhile. Called by that thread. A collection that another test causes retires the
-/// thread's allocation buffer, whose rest then counts as allocated: so it is measured in several windows, and the least counts.
+/// Keeps a few frames going round and measures what the reading thread allocates meanwhile. Called by that thread. A
+/// collection that another test causes retires the thread's allocation buffer, whose rest then counts as allocated: so
+/// it is measured in several windows, and the least counts.
 /// </summary>
 internal sealed class EchoReceiver(int warm, int windowFrames, int windows) : IPeerReceiver
 {

@@ -4,7 +4,7 @@ using Kahuna.Server.Transport;
 
 namespace Kahuna.Tests.Transport;
 
-/// <summary>A node that accepts every directory and keeps what it was asked. Any thread.</summary>
+/// <summary>A directory record that accepts every directory and keeps the queries. Any thread.</summary>
 internal sealed class FixedDirectory(ushort id) : IPeerDirectory
 {
     public ulong OwnDirectoryId => id;

@@ -1,10 +1,10 @@
 using System.Collections.Concurrent;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Transport;
 
-/// <summary>Keeps what the links deliver, and lets a test wait for it. Any thread.</summary>
+/// <summary>Records delivered frames, and lets a test wait for them. Any thread.</summary>
 internal sealed class FrameRecorder : IPeerReceiver
 {
     private static readonly TimeSpan s_limit = LastNet.Span;
@@ -36,10 +36,12 @@ internal sealed class FrameRecorder : IPeerReceiver
         }
     }
 
-    public IReadOnlyList<byte[]> WaitFrames(int count) => Wait(() => _frames.Count >= count, () => $"{_frames.Count} of {count} frames") ? [.. _frames] : [];
+    public IReadOnlyList<byte[]> WaitFrames(int count) =>
+        Wait(() => _frames.Count >= count, () => $"{_frames.Count} of {count} frames") ? [.. _frames] : [];
 
     public void WaitChanges(params bool[] ups) =>
-        Wait(() => Changes.Select(change => change.Up).SequenceEqual(ups), () => $"changes {string.Join(',', Changes)}, expected {string.Join(',', ups)}");
+        Wait(() => Changes.Select(change => change.Up).SequenceEqual(ups), () =>
+            $"changes {string.Join(',', Changes)}, expected {string.Join(',', ups)}");
 
     private bool Wait(Func<bool> condition, Func<string> found)
     {

@@ -2,7 +2,10 @@ using System.Globalization;
 
 namespace Kahuna.Tests.Transport;
 
-/// <summary>Hostile byte strings, drawn from a seed: damaged copies of good ones, wrong lengths, cuts, and noise. Owned by one test.</summary>
+/// <summary>
+/// Hostile byte strings, drawn from a seed: damaged copies of good ones, wrong lengths, cuts, and noise. Owned by one
+/// test.
+/// </summary>
 internal sealed class FuzzInputs(int seed, IReadOnlyList<byte[]> good)
 {
     private const string CountVariable = "KAHUNA_TEST_FUZZ_INPUTS";
@@ -11,9 +14,15 @@ internal sealed class FuzzInputs(int seed, IReadOnlyList<byte[]> good)
     private readonly Random _random = new(seed);
     private byte[] _bytes = new byte[8192];
 
-    /// <summary>How many inputs a test tries: what the environment says, else <paramref name="usual"/>.</summary>
+    /// <summary>Number of inputs of a test: from the environment, else <paramref name="usual"/>.</summary>
     public static int Count(int usual) =>
-        int.TryParse(Environment.GetEnvironmentVariable(CountVariable), NumberStyles.None, CultureInfo.InvariantCulture, out int count) ? count : usual;
+        int.TryParse(
+            Environment.GetEnvironmentVariable(CountVariable),
+            NumberStyles.None,
+            CultureInfo.InvariantCulture,
+            out int count)
+            ? count
+            : usual;
 
     /// <summary>The next input; valid until the next call.</summary>
     public ReadOnlySpan<byte> Next()

@@ -16,7 +16,8 @@ internal static class Greetings
         SslClientAuthenticationOptions options = new() { TargetHost = "localhost" };
         if (protocols.Length > 0)
         {
-            options.ApplicationProtocols = [.. protocols.Split(',').Select(name => new SslApplicationProtocol(Encoding.ASCII.GetBytes(name)))];
+            options.ApplicationProtocols =
+                [.. protocols.Split(',').Select(name => new SslApplicationProtocol(Encoding.ASCII.GetBytes(name)))];
         }
 
         Task dialling = tls.AuthenticateAsClientAsync(options);

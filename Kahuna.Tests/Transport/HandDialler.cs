@@ -5,10 +5,18 @@ using Kahuna.Server.Transport;
 
 namespace Kahuna.Tests.Transport;
 
-/// <summary>The dialler's side of the handshake, written from the layout that <see cref="PeerHandshake"/> documents. Owned by a test.</summary>
+/// <summary>
+/// The dialler's side of the handshake, written from the layout that <see cref="PeerHandshake"/> documents. Owned by a
+/// test.
+/// </summary>
 internal sealed class HandDialler(Stream stream)
 {
-    private readonly byte[] _hello = new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22, Voters = new VoterSet([new NodeId(1), new NodeId(2), new NodeId(3)]) }.Encode();
+    private readonly byte[] _hello =
+        new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test")
+        {
+            DirectoryId = 22,
+            Voters = new VoterSet([new NodeId(1), new NodeId(2), new NodeId(3)]),
+        }.Encode();
     private byte[] _theirs = [];
 
     public byte[] Hello => _hello;
@@ -32,7 +40,8 @@ internal sealed class HandDialler(Stream stream)
     }
 
     /// <summary>Says <paramref name="answer"/> with the proof for <paramref name="proven"/>.</summary>
-    public Task SendAnswer(byte answer, byte proven) => Send(4, [answer, .. Proof("kahuna peer answer of the dialler", [proven])]);
+    public Task SendAnswer(byte answer, byte proven) =>
+        Send(4, [answer, .. Proof("kahuna peer answer of the dialler", [proven])]);
 
     public async Task Send(byte kind, byte[] body)
     {
@@ -52,7 +61,14 @@ internal sealed class HandDialler(Stream stream)
     private byte[] Proof(string label, byte[] answer)
     {
         byte[] certificateHash = new byte[32];
-        byte[] text = [.. System.Text.Encoding.ASCII.GetBytes(label), .. Part(_hello), .. Part(_theirs), .. Part(certificateHash), .. answer];
+        byte[] text =
+        [
+            .. System.Text.Encoding.ASCII.GetBytes(label),
+            .. Part(_hello),
+            .. Part(_theirs),
+            .. Part(certificateHash),
+            .. answer,
+        ];
         return HMACSHA256.HashData(TestNode.Secret, text);
     }
 

@@ -22,7 +22,12 @@ internal sealed class LogRecorder : ILoggerFactory, ILogger
 
     public bool IsEnabled(LogLevel logLevel) => logLevel >= Level;
 
-    public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+    public void Log<TState>(
+        LogLevel logLevel,
+        EventId eventId,
+        TState state,
+        Exception? exception,
+        Func<TState, Exception?, string> formatter)
     {
         if (IsEnabled(logLevel))
         {

@@ -1,6 +1,6 @@
 namespace Kahuna.Tests.Transport;
 
-/// <summary>A stream whose other end has said everything already and hears nothing. Owned by one test.</summary>
+/// <summary>A stream whose input is fixed and whose output is ignored. Owned by one test.</summary>
 internal sealed class MemoryStreamPair(ReadOnlySpan<byte> said) : MemoryStream(said.ToArray(), writable: false)
 {
     public override bool CanWrite => true;

@@ -5,7 +5,9 @@ using Kahuna.Tests.Hosting;
 
 namespace Kahuna.Tests.Transport;
 
-/// <summary>The bytes of the handshake, and that only who knows the secret changes what a node knows of another one's directory.</summary>
+/// <summary>
+/// The bytes of the handshake. Only a node that knows the secret can change a node's record of another one's directory.
+/// </summary>
 public sealed class PeerAnswerTests : IDisposable
 {
     private static readonly TimeSpan s_limit = LastNet.Span;
@@ -15,7 +17,11 @@ public sealed class PeerAnswerTests : IDisposable
     private readonly FixedDirectory _known = new(11);
 
     public PeerAnswerTests() =>
-        _options = TestNode.Options(1, new DevelopmentCertificates(_directory.Path, TimeProvider.System).Ensure([])) with { Directory = _known };
+        _options =
+            TestNode.Options(1, new DevelopmentCertificates(_directory.Path, TimeProvider.System).Ensure([])) with
+            {
+                Directory = _known,
+            };
 
     public void Dispose() => _directory.Dispose();
 
@@ -23,7 +29,12 @@ public sealed class PeerAnswerTests : IDisposable
     public void The_bytes_of_a_hello()
     {
         byte[] nonce = [.. Enumerable.Range(0, PeerHello.NonceBytes).Select(i => (byte)(0xA0 + i))];
-        byte[] hello = new PeerHello(PeerProtocol.Version, new NodeId(0x0201), new NodeId(3), 4, nonce, "test") { DirectoryId = 0x1122334455667788, Rebuilt = true, Voters = new VoterSet([new NodeId(3), new NodeId(0x0201)]) }.Encode();
+        byte[] hello = new PeerHello(PeerProtocol.Version, new NodeId(0x0201), new NodeId(3), 4, nonce, "test")
+        {
+            DirectoryId = 0x1122334455667788,
+            Rebuilt = true,
+            Voters = new VoterSet([new NodeId(3), new NodeId(0x0201)]),
+        }.Encode();
 
         Assert.Equal(
             "4B504C48" + "0500" + "0102" + "0300" + "01" + "02" + "04000000" + "8877665544332211"
@@ -113,7 +124,8 @@ public sealed class PeerAnswerTests : IDisposable
         {
             await WithAcceptor(async (dialler, _) =>
             {
-                // One to three bytes of the dialler's hello change on the way, or the hello ends early; the proof is right for what was sent before.
+                // One to three bytes of the dialler's hello change on the way, or the hello ends early; the proof is
+                // right for what was sent before.
                 byte[] changed = [.. dialler.Hello[..random.Next(dialler.Hello.Length / 2, dialler.Hello.Length + 1)]];
                 for (int i = random.Next(changed.Length == dialler.Hello.Length ? 1 : 0, 4); i > 0; i--)
                 {
@@ -131,19 +143,23 @@ public sealed class PeerAnswerTests : IDisposable
         Assert.Empty(_known.Said);
     }
 
-    /// <summary>Runs an acceptor beside <paramref name="dial"/>, which gets the task of its refusal; null is success.</summary>
+    /// <summary>
+    /// Runs an acceptor beside <paramref name="dial"/>, which gets the task of its refusal; null is success.
+    /// </summary>
     private async Task WithAcceptor(Func<HandDialler, Task<Exception?>, Task> dial, bool ends = false)
     {
         (Stream a, Stream b) = await LoopbackPair.ConnectAsync();
         await using Stream server = a;
         await using Stream client = b;
-        Task<Exception?> accepting = Task.Run<Exception?>(() => Record.Exception(() => new PeerHandshake(_options, server, new byte[32]).Accept()));
+        Task<Exception?> accepting = Task.Run<Exception?>(
+            () => Record.Exception(() => new PeerHandshake(_options, server, new byte[32]).Accept()));
         await dial(new HandDialler(client), accepting).WaitAsync(s_limit);
         if (ends)
         {
             await client.DisposeAsync();
             Exception? failure = await accepting.WaitAsync(s_limit);
-            Assert.True(failure is PeerHandshakeException or IOException, failure?.ToString() ?? "the handshake went on");
+            Assert.True(
+                failure is PeerHandshakeException or IOException, failure?.ToString() ?? "the handshake went on");
         }
     }
 }

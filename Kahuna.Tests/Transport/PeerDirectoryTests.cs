@@ -18,7 +18,8 @@ public sealed class PeerDirectoryTests : IDisposable
     private readonly Directories _directories = new();
     private readonly NodeTls _tls;
 
-    public PeerDirectoryTests() => _tls = new DevelopmentCertificates(_certificates.Path, TimeProvider.System).Ensure([]);
+    public PeerDirectoryTests() =>
+        _tls = new DevelopmentCertificates(_certificates.Path, TimeProvider.System).Ensure([]);
 
     public void Dispose()
     {
@@ -29,15 +30,16 @@ public sealed class PeerDirectoryTests : IDisposable
     [Fact]
     public async Task The_first_links_of_a_cluster_prove_its_directories()
     {
-        KnownMembers[] known = [.. Enumerable.Range(1, 3).Select(id => _directories.Start((ushort)id))];
+        MemberRegistry[] known = [.. Enumerable.Range(1, 3).Select(id => _directories.Start((ushort)id))];
         int proven = 0;
-        Array.ForEach(known, node => node.Proven += () => Interlocked.Increment(ref proven));
+        Array.ForEach(known, node => node.Confirmed += () => Interlocked.Increment(ref proven));
         await using TestNode one = await TestNode.StartAsync(Options(1, known[0]));
         await using TestNode two = await TestNode.StartAsync(Options(2, known[1], one.Address));
         one.Frames.WaitChanges(true);
         Assert.Equal(0, Volatile.Read(ref proven));
         PeerLinksOptions third = Options(3, known[2], one.Address);
-        await using TestNode three = await TestNode.StartAsync(third with { Peers = [third.Peers[0], new(new NodeId(2), two.Address), third.Peers[2]] });
+        await using TestNode three = await TestNode.StartAsync(
+            third with { Peers = [third.Peers[0], new(new NodeId(2), two.Address), third.Peers[2]] });
         one.Frames.WaitChanges(true, true);
         two.Frames.WaitChanges(true, true);
         three.Frames.WaitChanges(true, true);
@@ -54,15 +56,19 @@ public sealed class PeerDirectoryTests : IDisposable
     {
         Directories.Shake(1, _directories.Start(1), 2, _directories.Start(2));
         _directories.Wipe(wiped);
-        Dictionary<ushort, KnownMembers> known = new() { [1] = _directories.Start(1), [2] = _directories.Start(2) };
+        Dictionary<ushort, MemberRegistry> known = new() { [1] = _directories.Start(1), [2] = _directories.Start(2) };
         TaskCompletionSource<string> refused = new(TaskCreationOptions.RunContinuationsAsynchronously);
         known[wiped].Refused += sentence => refused.TrySetResult(sentence);
         known[other].Refused += Assert.Fail;
         await using TestNode one = await TestNode.StartAsync(Options(1, known[1]));
         await using TestNode two = await TestNode.StartAsync(Options(2, known[2], one.Address));
 
-        Assert.StartsWith($"Node {other} knows another data directory of this node", await refused.Task.WaitAsync(s_limit), StringComparison.Ordinal);
-        await (other == 1 ? one : two).Log.WaitFor($"node {wiped} shows the data directory {known[wiped].OwnDirectoryId:x16}, and another one is known here");
+        Assert.StartsWith(
+            $"Node {other} knows another data directory of this node",
+            await refused.Task.WaitAsync(s_limit),
+            StringComparison.Ordinal);
+        await (other == 1 ? one : two).Log.WaitFor(
+            $"node {wiped} shows the data directory {known[wiped].OwnDirectoryId:x16}, and another one is known here");
         await (other == 1 ? two : one).Log.WaitFor("it knows another data directory of this node");
         Assert.Empty(one.Frames.Changes);
         Assert.Empty(two.Frames.Changes);
@@ -72,7 +78,7 @@ public sealed class PeerDirectoryTests : IDisposable
     public async Task A_rebuilt_directory_is_taken_and_the_old_one_is_refused_afterwards()
     {
         string old = Path.Combine(_certificates.Path, "old");
-        KnownMembers first = _directories.Start(1);
+        MemberRegistry first = _directories.Start(1);
         List<NodeId> replaced = [];
         first.MemberReplaced += replaced.Add;
         await using TestNode one = await TestNode.StartAsync(Options(1, first));
@@ -93,7 +99,7 @@ public sealed class PeerDirectoryTests : IDisposable
         Assert.Equal([new NodeId(2)], replaced);
         _directories.Wipe(2);
         Directory.Move(old, _directories.PathOf(2));
-        KnownMembers back = _directories.Start(2);
+        MemberRegistry back = _directories.Start(2);
         TaskCompletionSource<string> refused = new(TaskCreationOptions.RunContinuationsAsynchronously);
         back.Refused += sentence => refused.TrySetResult(sentence);
         await using TestNode two = await TestNode.StartAsync(Options(2, back, one.Address));
@@ -105,7 +111,7 @@ public sealed class PeerDirectoryTests : IDisposable
     [Fact]
     public async Task A_node_is_replaced_after_its_old_link_and_before_the_new_one()
     {
-        KnownMembers first = _directories.Start(1);
+        MemberRegistry first = _directories.Start(1);
         await using TestNode one = await TestNode.StartAsync(Options(1, first));
         List<int> changesBefore = [];
         first.MemberReplaced += _ => changesBefore.Add(one.Frames.Changes.Count);
@@ -121,5 +127,6 @@ public sealed class PeerDirectoryTests : IDisposable
         await RawPeer.AssertEnds(old);
     }
 
-    private PeerLinksOptions Options(ushort id, KnownMembers known, Uri? node1 = null) => TestNode.Options(id, _tls, node1) with { Directory = known };
+    private PeerLinksOptions Options(ushort id, MemberRegistry known, Uri? node1 = null) =>
+        TestNode.Options(id, _tls, node1) with { Directory = known };
 }

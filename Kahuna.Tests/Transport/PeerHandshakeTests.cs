@@ -18,7 +18,8 @@ public sealed class PeerHandshakeTests : IDisposable
     [Fact]
     public async Task Both_prove_themselves()
     {
-        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(Node(2), Node(1), new byte[32], new byte[32]);
+        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(
+            Node(2), Node(1), new byte[32], new byte[32]);
 
         Assert.Equal(new NodeId(2), peer);
         Assert.Null(acceptor);
@@ -31,7 +32,8 @@ public sealed class PeerHandshakeTests : IDisposable
         // Each side sees another certificate, as with a TLS proxy that passes all messages on.
         byte[] other = new byte[32];
         other[0] = 1;
-        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(Node(2), Node(1), new byte[32], other);
+        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(
+            Node(2), Node(1), new byte[32], other);
 
         Assert.Null(peer);
         Assert.Equal((PeerRefusal.Secret, false), (acceptor!.Reason, acceptor.ByOther));
@@ -43,7 +45,8 @@ public sealed class PeerHandshakeTests : IDisposable
     [InlineData(9)]
     public async Task Only_other_nodes_of_the_cluster_are_taken(ushort id)
     {
-        (_, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(Node(id), Node(1), new byte[32], new byte[32]);
+        (_, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(
+            Node(id), Node(1), new byte[32], new byte[32]);
 
         Assert.Equal(PeerRefusal.UnknownNode, acceptor!.Reason);
         Assert.Equal((PeerRefusal.UnknownNode, true), (dialler!.Reason, dialler.ByOther));
@@ -64,14 +67,21 @@ public sealed class PeerHandshakeTests : IDisposable
     public async Task Nodes_that_were_started_for_others_are_refused_on_both_sides(ushort[] ids)
     {
         PeerLinksOptions other = Node(2) with { Peers = [.. ids.Select(id => new PeerAddress(new NodeId(id), new Uri("https://127.0.0.1:1")))] };
-        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(other, Node(1), new byte[32], new byte[32]);
+        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(
+            other, Node(1), new byte[32], new byte[32]);
 
         string list = string.Join(", ", ids);
         Assert.Null(peer);
         Assert.Equal((PeerRefusal.Voters, false), (acceptor!.Reason, acceptor.ByOther));
-        Assert.Contains($"its cluster has the nodes {list}, this node's the nodes 1, 2, 3; compare --peers on both", acceptor.Message, StringComparison.Ordinal);
+        Assert.Contains(
+            $"its cluster has the nodes {list}, this node's the nodes 1, 2, 3; compare --peers on both",
+            acceptor.Message,
+            StringComparison.Ordinal);
         Assert.Equal((PeerRefusal.Voters, true), (dialler!.Reason, dialler.ByOther));
-        Assert.Contains($"its cluster has the nodes 1, 2, 3, this node's the nodes {list}; compare --peers on both", dialler.Message, StringComparison.Ordinal);
+        Assert.Contains(
+            $"its cluster has the nodes 1, 2, 3, this node's the nodes {list}; compare --peers on both",
+            dialler.Message,
+            StringComparison.Ordinal);
     }
 
     [Fact]
@@ -86,15 +96,27 @@ public sealed class PeerHandshakeTests : IDisposable
     [Fact]
     public void A_hello_keeps_its_fields()
     {
-        PeerHello hello = new(PeerProtocol.Version, new NodeId(3), new NodeId(1), 77, new byte[PeerHello.NonceBytes], "blå") { DirectoryId = 0x0102030405060708, Rebuilt = true, Voters = new VoterSet([new NodeId(1), new NodeId(3)]) };
+        PeerHello hello =
+            new(PeerProtocol.Version, new NodeId(3), new NodeId(1), 77, new byte[PeerHello.NonceBytes], "blå")
+            {
+                DirectoryId = 0x0102030405060708,
+                Rebuilt = true,
+                Voters = new VoterSet([new NodeId(1), new NodeId(3)]),
+            };
         PeerHello read = PeerHello.Decode(hello.Encode())!;
 
-        Assert.Equal((hello.Version, hello.From, hello.To, hello.Partitions, hello.ClusterId), (read.Version, read.From, read.To, read.Partitions, read.ClusterId));
+        Assert.Equal(
+            (hello.Version, hello.From, hello.To, hello.Partitions, hello.ClusterId),
+            (read.Version, read.From, read.To, read.Partitions, read.ClusterId));
         Assert.Equal((hello.DirectoryId, hello.Rebuilt, hello.Voters), (read.DirectoryId, read.Rebuilt, read.Voters));
         byte[] descending = hello.Encode();
         descending[^2] = 0;
         Assert.Null(PeerHello.Decode(descending));
-        Assert.Null(PeerHello.Decode((hello with { Voters = new VoterSet(Enumerable.Range(1, 33).Select(static id => new NodeId((ushort)id))) }).Encode()));
+        Assert.Null(PeerHello.Decode(
+            (hello with
+            {
+                Voters = new VoterSet(Enumerable.Range(1, 33).Select(static id => new NodeId((ushort)id))),
+            }).Encode()));
         Assert.Null(PeerHello.Decode((hello with { DirectoryId = 0 }).Encode()));
         Assert.Null(PeerHello.Decode(hello.Encode().AsSpan()[..^1]));
         Assert.Null(PeerHello.Decode("GET / HTTP/1.1\r\n\r\n"u8));
@@ -105,7 +127,10 @@ public sealed class PeerHandshakeTests : IDisposable
     public void Whatever_a_stranger_sends_ends_in_a_refusal_or_in_the_end_of_the_stream()
     {
         byte[] hello = Message(1, HelloTo(Node(1), from: 2));
-        int secret = RefusedForTheSecret(seed: 20, [[.. hello, .. Message(2, new byte[32]), .. Message(4, new byte[33])], hello], stream => new PeerHandshake(Node(1), stream, new byte[32]).Accept());
+        int secret = RefusedForTheSecret(
+            seed: 20,
+            [[.. hello, .. Message(2, new byte[32]), .. Message(4, new byte[33])], hello],
+            stream => new PeerHandshake(Node(1), stream, new byte[32]).Accept());
 
         Assert.True(secret > 100, $"{secret} inputs came as far as the proof");
     }
@@ -115,7 +140,10 @@ public sealed class PeerHandshakeTests : IDisposable
     {
         byte[] hello = Message(1, HelloTo(Node(2), from: 1));
         byte[] refusal = Message(3, [10, 1, 0, 2, 0, 3, 0]);
-        int secret = RefusedForTheSecret(seed: 21, [[.. hello, .. Message(4, new byte[33])], [.. hello, .. refusal], refusal], stream => new PeerHandshake(Node(2), stream, new byte[32]).Dial(new NodeId(1)));
+        int secret = RefusedForTheSecret(
+            seed: 21,
+            [[.. hello, .. Message(4, new byte[33])], [.. hello, .. refusal], refusal],
+            stream => new PeerHandshake(Node(2), stream, new byte[32]).Dial(new NodeId(1)));
 
         Assert.True(secret > 100, $"{secret} inputs came as far as the proof");
     }
@@ -151,11 +179,19 @@ public sealed class PeerHandshakeTests : IDisposable
     }
 
     private static byte[] HelloTo(PeerLinksOptions node, ushort from) =>
-        new PeerHello(PeerProtocol.Version, new NodeId(from), node.Self, 3, new byte[PeerHello.NonceBytes], "test") { DirectoryId = 22, Voters = node.Voters }.Encode();
+        new PeerHello(PeerProtocol.Version, new NodeId(from), node.Self, 3, new byte[PeerHello.NonceBytes], "test")
+        {
+            DirectoryId = 22,
+            Voters = node.Voters,
+        }.Encode();
 
-    private static byte[] Message(byte kind, byte[] body) => [kind, 0, (byte)body.Length, (byte)(body.Length >> 8), .. body];
+    private static byte[] Message(byte kind, byte[] body) =>
+        [kind, 0, (byte)body.Length, (byte)(body.Length >> 8), .. body];
 
-    /// <summary>How many of many damaged copies of these bytes came as far as the proof. None of them may end a handshake well, or otherwise than with a refusal or at the end of the stream.</summary>
+    /// <summary>
+    /// How many of many damaged copies of these bytes came as far as the proof. None of them may end a handshake well,
+    /// or otherwise than with a refusal or at the end of the stream.
+    /// </summary>
     private static int RefusedForTheSecret(int seed, IReadOnlyList<byte[]> good, Action<Stream> shake)
     {
         FuzzInputs inputs = new(seed, good);
@@ -182,14 +218,20 @@ public sealed class PeerHandshakeTests : IDisposable
     }
 
     private static async Task<(NodeId? Peer, PeerHandshakeException? Acceptor, PeerHandshakeException? Dialler)> Run(
-        PeerLinksOptions dialler, PeerLinksOptions acceptor, byte[] hashOfDialler, byte[] hashOfAcceptor, ushort target = 1)
+        PeerLinksOptions dialler,
+        PeerLinksOptions acceptor,
+        byte[] hashOfDialler,
+        byte[] hashOfAcceptor,
+        ushort target = 1)
     {
         (Stream a, Stream b) = await LoopbackPair.ConnectAsync();
         await using Stream server = a;
         await using Stream client = b;
         NodeId? peer = null;
-        Task<PeerHandshakeException?> accepting = Attempt(() => peer = new PeerHandshake(acceptor, server, hashOfAcceptor).Accept().Id);
-        Task<PeerHandshakeException?> dialling = Attempt(() => new PeerHandshake(dialler, client, hashOfDialler).Dial(new NodeId(target)));
+        Task<PeerHandshakeException?> accepting = Attempt(
+            () => peer = new PeerHandshake(acceptor, server, hashOfAcceptor).Accept().Id);
+        Task<PeerHandshakeException?> dialling = Attempt(
+            () => new PeerHandshake(dialler, client, hashOfDialler).Dial(new NodeId(target)));
         PeerHandshakeException?[] results = await Task.WhenAll(accepting, dialling).WaitAsync(LastNet.Span);
         return (peer, results[0], results[1]);
     }

@@ -44,7 +44,8 @@ public sealed class PeerLinksTests : IDisposable
         await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
         await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
         one.Frames.WaitChanges(true);
-        using HttpClient client = new(new SocketsHttpHandler { SslOptions = { RemoteCertificateValidationCallback = (_, _, _, _) => true } })
+        using HttpClient client = new(
+            new SocketsHttpHandler { SslOptions = { RemoteCertificateValidationCallback = (_, _, _, _) => true } })
         {
             BaseAddress = one.Address,
             DefaultRequestVersion = new Version(version, version == 1 ? 1 : 0),
@@ -153,7 +154,8 @@ public sealed class PeerLinksTests : IDisposable
     [InlineData("cluster", "it belongs to another cluster id", "it belongs to another cluster id")]
     [InlineData("partitions", "it has 4 partitions, this node 3", "it has another number of partitions")]
     [InlineData("unknown", "it says it is node 7, which is no other node of this cluster", "this node is none of its peers")]
-    public async Task A_stranger_is_refused_and_both_sides_say_so_once(string difference, string acceptorLine, string diallerLine)
+    public async Task A_stranger_is_refused_and_both_sides_say_so_once(
+        string difference, string acceptorLine, string diallerLine)
     {
         await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
         PeerLinksOptions stranger = TestNode.Options(2, _tls, one.Address);
@@ -182,7 +184,8 @@ public sealed class PeerLinksTests : IDisposable
     {
         await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls));
         PeerLinksOptions three = TestNode.Options(3, _tls);
-        await using TestNode lost = await TestNode.StartAsync(three with { Peers = [new(new NodeId(2), one.Address), new(new NodeId(3), one.Address)] });
+        await using TestNode lost = await TestNode.StartAsync(
+            three with { Peers = [new(new NodeId(2), one.Address), new(new NodeId(3), one.Address)] });
 
         await one.Log.WaitFor("it looks for node 2, this is node 1");
         await lost.Log.WaitFor("it is another node than its address promised");
@@ -241,7 +244,8 @@ public sealed class PeerLinksTests : IDisposable
     [Fact]
     public async Task Who_does_not_prove_itself_in_time_is_dropped()
     {
-        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { HandshakeTimeout = TimeSpan.FromMilliseconds(200) });
+        await using TestNode one = await TestNode.StartAsync(
+            TestNode.Options(1, _tls) with { HandshakeTimeout = TimeSpan.FromMilliseconds(200) });
         using SslStream tls = await RawPeer.DialTls(one.Address);
         await RawPeer.AssertEnds(tls);
     }
@@ -249,7 +253,8 @@ public sealed class PeerLinksTests : IDisposable
     [Fact]
     public async Task The_oldest_unproven_connection_gives_way()
     {
-        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { HandshakeTimeout = TimeSpan.FromMinutes(5), UnprovenMax = 2 });
+        await using TestNode one = await TestNode.StartAsync(
+            TestNode.Options(1, _tls) with { HandshakeTimeout = TimeSpan.FromMinutes(5), UnprovenMax = 2 });
         using SslStream first = await RawPeer.DialTls(one.Address);
         using SslStream second = await RawPeer.DialTls(one.Address);
         await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
@@ -278,7 +283,12 @@ public sealed class PeerLinksTests : IDisposable
     [Fact]
     public async Task A_peer_that_does_not_read_costs_frames_but_no_time()
     {
-        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { QueueBytesMax = 1 << 20, QueueFramesMax = 100, SilenceMax = TimeSpan.FromMinutes(5) });
+        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with
+        {
+            QueueBytesMax = 1 << 20,
+            QueueFramesMax = 100,
+            SilenceMax = TimeSpan.FromMinutes(5),
+        });
         using SslStream two = await RawPeer.DialTls(one.Address);
         RawPeer.Prove(two, TestNode.Options(2, _tls, one.Address));
         one.Frames.WaitChanges(true);
@@ -302,7 +312,7 @@ public sealed class PeerLinksTests : IDisposable
         Assert.Equal(50, dropped);
         Assert.Equal(1, one.Log.Count("The queue to node 2 is full"));
 
-        // When it reads again, everything that was taken arrives, and the link goes on.
+        // When it reads again, all accepted frames arrive, and the link continues.
         byte[] frame = new byte[4 + payload.Length];
         for (int i = 0; i < sent; i++)
         {
@@ -328,7 +338,8 @@ public sealed class PeerLinksTests : IDisposable
     public async Task A_silent_peer_is_dead_and_idle_links_live()
     {
         TimeSpan interval = TimeSpan.FromMilliseconds(20);
-        await using TestNode one = await TestNode.StartAsync(TestNode.Options(1, _tls) with { KeepAliveInterval = interval, SilenceMax = interval * 500 });
+        await using TestNode one = await TestNode.StartAsync(
+            TestNode.Options(1, _tls) with { KeepAliveInterval = interval, SilenceMax = interval * 500 });
         using SslStream silent = await RawPeer.DialTls(one.Address);
         RawPeer.Prove(silent, TestNode.Options(2, _tls, one.Address));
         one.Frames.WaitChanges(true);
@@ -384,7 +395,8 @@ public sealed class PeerLinksTests : IDisposable
         await echo.Done.WaitAsync(LastNet.Span);
         await two.DisposeAsync();
 
-        // Reading, delivering, queueing and writing happen in the same thread; a byte per frame would be a counter gone wrong, an object is 24.
+        // Reading, delivering, queueing and writing happen in the same thread; a byte per frame would be a counter gone
+        // wrong, an object is 24.
         Assert.InRange(echo.AllocatedBytes, 0, Window);
     }
 }

@@ -48,7 +48,7 @@ public sealed class PeerListenerTests
     public async Task An_unexpected_error_costs_its_connection_and_is_reported(bool greetingIsThere)
     {
         List<string> trouble = [];
-        ListenerOwner owner = new(
+        ListenerCallbacks owner = new(
             _ => throw new InvalidOperationException("planted"),
             reason =>
             {
@@ -85,7 +85,7 @@ public sealed class PeerListenerTests
         TaskCompletionSource<Exception> failed = new(TaskCreationOptions.RunContinuationsAsynchronously);
         using Socket socket = Bind();
         using Socket peer = await ConnectAsync(socket, await Greetings.RealAsync("kahuna-peer/1"));
-        await using PeerListener listener = Listen(socket, new ListenerOwner(
+        await using PeerListener listener = Listen(socket, new ListenerCallbacks(
             _ => throw new InvalidOperationException("first"),
             _ => throw new InvalidOperationException("second"),
             failed.SetResult));
@@ -98,7 +98,9 @@ public sealed class PeerListenerTests
     [Fact]
     public async Task A_listener_that_is_unbound_has_not_failed()
     {
-        PeerListener listener = Listen(Bind(), new ListenerOwner(_ => { }, reason => Assert.Fail(reason), error => Assert.Fail(error.Message)));
+        PeerListener listener = Listen(
+            Bind(),
+            new ListenerCallbacks(_ => { }, reason => Assert.Fail(reason), error => Assert.Fail(error.Message)));
         await listener.UnbindAsync();
 
         Assert.Null(await listener.AcceptAsync().AsTask().WaitAsync(s_patience));
@@ -113,9 +115,11 @@ public sealed class PeerListenerTests
         return socket;
     }
 
-    private static PeerListener Listen(Socket socket, ListenerOwner owner) => new(socket, owner, new DescriptorLimit(1 << 20), NullLoggerFactory.Instance);
+    private static PeerListener Listen(Socket socket, ListenerCallbacks owner) =>
+        new(socket, owner, new DescriptorLimit(1 << 20), NullLoggerFactory.Instance);
 
-    private static Task<Socket> ConnectAsync(Socket listening, byte[] first) => ConnectAsync(((IPEndPoint)listening.LocalEndPoint!).Port, first);
+    private static Task<Socket> ConnectAsync(Socket listening, byte[] first) =>
+        ConnectAsync(((IPEndPoint)listening.LocalEndPoint!).Port, first);
 
     private static async Task<Socket> ConnectAsync(int port, byte[] first)
     {

@@ -43,11 +43,13 @@ public sealed class PeerReconnectTests : IDisposable
         {
             Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
             held.Add(socket);
-            _ = socket.ConnectAsync(listener.LocalEndPoint!).ContinueWith(task => task.Exception, TaskScheduler.Default);
+            _ = socket.ConnectAsync(listener.LocalEndPoint!)
+                .ContinueWith(task => task.Exception, TaskScheduler.Default);
         }
 
         Uri silent = new($"https://127.0.0.1:{((IPEndPoint)listener.LocalEndPoint!).Port}");
-        await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, silent) with { HandshakeTimeout = TimeSpan.FromMilliseconds(200) });
+        await using TestNode two = await TestNode.StartAsync(
+            TestNode.Options(2, _tls, silent) with { HandshakeTimeout = TimeSpan.FromMilliseconds(200) });
         await two.Log.WaitFor("Cannot connect to node 1");
         held.ForEach(socket => socket.Dispose());
     }

@@ -24,7 +24,9 @@ internal static class RawPeer
     }
 
     public static void Prove(SslStream tls, PeerLinksOptions self) =>
-        new PeerHandshake(self, tls, System.Security.Cryptography.SHA256.HashData(tls.RemoteCertificate!.GetRawCertData())).Dial(new NodeId(1));
+        new PeerHandshake(
+            self, tls, System.Security.Cryptography.SHA256.HashData(tls.RemoteCertificate!.GetRawCertData())).Dial(
+            new NodeId(1));
 
     public static async Task AssertEnds(SslStream tls)
     {

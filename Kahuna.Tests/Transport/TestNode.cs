@@ -24,7 +24,8 @@ internal sealed class TestNode : IAsyncDisposable
     private TestNode(WebApplication app, PeerLinks links, FrameRecorder frames, LogRecorder log)
     {
         (_app, Links, Frames, Log) = (app, links, frames, log);
-        Address = new Uri(app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
+        Address = new Uri(
+            app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
     }
 
     public PeerLinks Links { get; }
@@ -35,7 +36,9 @@ internal sealed class TestNode : IAsyncDisposable
 
     public Uri Address { get; }
 
-    /// <summary>The options of a node among nodes 1, 2 and 3; the address of node 1 is the only one that is ever dialled.</summary>
+    /// <summary>
+    /// The options of a node among nodes 1, 2 and 3; the address of node 1 is the only one that is ever dialled.
+    /// </summary>
     public static PeerLinksOptions Options(ushort id, NodeTls tls, Uri? node1 = null) => new()
     {
         Self = new NodeId(id),
@@ -58,7 +61,8 @@ internal sealed class TestNode : IAsyncDisposable
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
         builder.WebHost.UseKestrelHttpsConfiguration();
-        builder.WebHost.ConfigureKestrel(kestrel => kestrel.Listen(IPAddress.Loopback, port, listen => listen.UseKahunaTls(options.Tls)));
+        builder.WebHost.ConfigureKestrel(
+            kestrel => kestrel.Listen(IPAddress.Loopback, port, listen => listen.UseKahunaTls(options.Tls)));
         builder.Services.AddKahunaPeers(links);
         WebApplication app = builder.Build();
         app.MapGet("/", (HttpContext context) => context.Request.Protocol);
@@ -69,7 +73,7 @@ internal sealed class TestNode : IAsyncDisposable
 
     public bool Send(ushort to, ReadOnlySpan<byte> payload, bool isUrgent = false)
     {
-        Kahuna.Client.Wire.Buffers.ByteBuffer frame = Links.BeginFrame();
+        Kahuna.Wire.Buffers.ByteBuffer frame = Links.BeginFrame();
         frame.Append(payload);
         return Links.TrySend(new NodeId(to), frame, isUrgent);
     }

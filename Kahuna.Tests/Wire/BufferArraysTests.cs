@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Wire;
 
@@ -31,12 +31,19 @@ public sealed class BufferArraysTests
         byte[] large = BufferArrays.Rent(BufferArrays.KeptBytesMax);
         BufferArrays.Return(large);
         BufferArrays.ForgetIdle();
-        byte[][] rented = [.. Enumerable.Range(0, 2 * BufferArrays.KeptPerSize).Select(_ => BufferArrays.Rent(BufferArrays.KeptBytesMax))];
+        byte[][] rented =
+        [
+            .. Enumerable.Range(0, 2 * BufferArrays.KeptPerSize)
+                .Select(_ => BufferArrays.Rent(BufferArrays.KeptBytesMax)),
+        ];
         Assert.DoesNotContain(large, rented, ReferenceEqualityComparer.Instance);
         Array.ForEach(rented, BufferArrays.Return);
     }
 
-    /// <summary>How many of a hundred arrays that were returned are rented again. Others may rent and return beside it, so that it may be fewer.</summary>
+    /// <summary>
+    /// How many of a hundred arrays that were returned are rented again. Others may rent and return beside it, so that
+    /// it may be fewer.
+    /// </summary>
     private static int Kept(int bytes)
     {
         byte[][] rented = [.. Enumerable.Range(0, 100).Select(_ => BufferArrays.Rent(bytes))];

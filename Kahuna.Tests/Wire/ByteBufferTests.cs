@@ -1,5 +1,5 @@
 using System.Buffers;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Wire;
 

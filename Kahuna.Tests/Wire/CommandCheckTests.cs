@@ -1,7 +1,7 @@
 using System.Text;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Wire;
 
@@ -15,8 +15,8 @@ public sealed class CommandCheckTests
     [Theory]
     [InlineData(0, "kind is not set")]
     [InlineData(12, "kind is 12")]
-    [InlineData(0x40, "only the servers")]
-    [InlineData(0x7F, "only the servers")]
+    [InlineData(0x40, "only servers")]
+    [InlineData(0x7F, "only servers")]
     [InlineData(0x88, "kind is 136")]
     [InlineData(0xFF, "kind is 255")]
     public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
@@ -31,7 +31,7 @@ public sealed class CommandCheckTests
         foreach (CommandKind kind in new[] { CommandKind.Set, CommandKind.Get })
         {
             Command command = Of(kind);
-            command.Durability = (CommandDurability)durability;
+            command.Durability = (Durability)durability;
             Refused(command, words, expected);
         }
     }
@@ -152,9 +152,9 @@ public sealed class CommandCheckTests
     [Theory]
     [InlineData(CommandKind.Delete, "if_absent contradicts delete")]
     [InlineData(CommandKind.Extend, "if_absent contradicts extend")]
-    [InlineData(CommandKind.Increment, "if_absent is no option of increment")]
-    [InlineData(CommandKind.Get, "if_absent is no option of get")]
-    [InlineData(CommandKind.Exists, "if_absent is no option of exists")]
+    [InlineData(CommandKind.Increment, "if_absent is not an option of increment")]
+    [InlineData(CommandKind.Get, "if_absent is not an option of get")]
+    [InlineData(CommandKind.Exists, "if_absent is not an option of exists")]
     internal void Absence_is_a_condition_of_set_only(CommandKind kind, string words) =>
         Refused(Of(kind, CommandFlags.IfAbsent), words);
 
@@ -163,13 +163,25 @@ public sealed class CommandCheckTests
     {
         Dictionary<CommandKind, CommandFlags> allowed = new()
         {
-            [CommandKind.Set] = CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number | CommandFlags.Keyed),
-            [CommandKind.Delete] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Fenced,
-            [CommandKind.Extend] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
+            [CommandKind.Set] =
+                CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number | CommandFlags.Keyed),
+            [CommandKind.Delete] =
+                CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
+                | CommandFlags.WithoutHistory
+                    | CommandFlags.ReturnPrevious
+                    | CommandFlags.Session
+                    | CommandFlags.Opening
+                    | CommandFlags.Fenced,
+            [CommandKind.Extend] =
+                CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
                 | CommandFlags.Ttl | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Fenced,
-            [CommandKind.Increment] = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
-                | CommandFlags.Number | CommandFlags.WithoutHistory | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Fenced,
+            [CommandKind.Increment] =
+                CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
+                | CommandFlags.Number
+                    | CommandFlags.WithoutHistory
+                    | CommandFlags.Session
+                    | CommandFlags.Opening
+                    | CommandFlags.Fenced,
             [CommandKind.Get] = CommandFlags.AtRevision,
             [CommandKind.Exists] = CommandFlags.AtRevision,
         };
@@ -206,19 +218,21 @@ public sealed class CommandCheckTests
     [Theory]
     [InlineData(0, 0, "a", 1_000, 1, "mode is 0; it must be 1 (exclusive), 2 (shared) or 3 (permit)")]
     [InlineData(4, 0, "a", 1_000, 1, "mode is 4; it must be 1 (exclusive), 2 (shared) or 3 (permit)")]
-    [InlineData(1, 2, "a", 1_000, 1, "permits is no option of a lock; it belongs to a semaphore")]
+    [InlineData(1, 2, "a", 1_000, 1, "permits is not an option of a lock; it belongs to a semaphore")]
     [InlineData(3, 0, "a", 1_000, 1, "permits is 0; it must be 1 to 10,000")]
     [InlineData(3, 10_001, "a", 1_000, 1, "permits is 10,001; it must be 1 to 10,000")]
     [InlineData(1, 0, "", 1_000, 1, "owner is empty; it must have 1 to 256 bytes")]
     [InlineData(1, 0, "a", 0, 1, "lease_ms is 0; it must be 1 to 3,600,000")]
     [InlineData(1, 0, "a", -1, 1, "lease_ms is -1; it must be 1 to 3,600,000")]
     [InlineData(1, 0, "a", 3_600_001, 1, "lease_ms is 3,600,001; it must be 1 to 3,600,000")]
-    [InlineData(1, 0, "a", 1_000, 0, "wait_ms is 0; it must be 1 to 86,400,000, or not set in order not to wait")]
-    [InlineData(1, 0, "a", 1_000, -5, "wait_ms is -5; it must be 1 to 86,400,000, or not set in order not to wait")]
-    [InlineData(1, 0, "a", 1_000, 86_400_001, "wait_ms is 86,400,001; it must be 1 to 86,400,000, or not set in order not to wait")]
-    public void Claims_outside_of_their_limits_are_refused(int mode, int permits, string owner, long leaseMs, long waitMs, string words)
+    [InlineData(1, 0, "a", 1_000, 0, "wait_ms is 0; it must be 1 to 86,400,000, or unset not to wait")]
+    [InlineData(1, 0, "a", 1_000, -5, "wait_ms is -5; it must be 1 to 86,400,000, or unset not to wait")]
+    [InlineData(1, 0, "a", 1_000, 86_400_001, "wait_ms is 86,400,001; it must be 1 to 86,400,000, or unset not to wait")]
+    public void Claims_outside_of_their_limits_are_refused(
+        int mode, int permits, string owner, long leaseMs, long waitMs, string words)
     {
-        LockForm form = new() { Mode = (LockMode)mode, Permits = permits, Owner = System.Text.Encoding.UTF8.GetBytes(owner) };
+        LockBody form =
+            new() { Mode = (LockMode)mode, Permits = permits, Owner = System.Text.Encoding.UTF8.GetBytes(owner) };
         byte[] value = new byte[form.EncodedBytes];
         form.Write(value);
         Command acquire = Of(CommandKind.LockAcquire, CommandFlags.Ttl | CommandFlags.Number);
@@ -241,14 +255,21 @@ public sealed class CommandCheckTests
         release.ComparedRevision = 0;
         Refused(release, "token is 0; it must be 1 or greater");
         Refused(Of(CommandKind.LockRelease) with { Value = "a"u8 }, "token is not set");
-        Refused(Of(CommandKind.LockExtend, CommandFlags.IfRevision) with { Value = "a"u8, ComparedRevision = 1 }, "lease_ms is not set");
-        Refused(Of(CommandKind.LockAcquire, CommandFlags.Ttl) with { Value = "a"u8, TtlMs = 1 }, "the claim is malformed");
-        Refused(Of(CommandKind.LockObserve, CommandFlags.Number) with { Number = 30_001 }, "hold_ms is 30,001; it must be 0 to 30,000");
+        Refused(
+            Of(CommandKind.LockExtend, CommandFlags.IfRevision) with { Value = "a"u8, ComparedRevision = 1 },
+            "lease_ms is not set");
+        Refused(
+            Of(CommandKind.LockAcquire, CommandFlags.Ttl) with { Value = "a"u8, TtlMs = 1 }, "the claim is malformed");
+        Refused(
+            Of(CommandKind.LockObserve, CommandFlags.Number) with { Number = 30_001 },
+            "hold_ms is 30,001; it must be 0 to 30,000");
 
-        LockForm form = new() { Mode = LockMode.Exclusive, Owner = "a"u8, Note = new byte[1_025] };
+        LockBody form = new() { Mode = LockMode.Exclusive, Owner = "a"u8, Note = new byte[1_025] };
         byte[] value = new byte[form.EncodedBytes];
         form.Write(value);
-        Refused(Of(CommandKind.LockAcquire, CommandFlags.Ttl) with { Value = value, TtlMs = 1 }, "note is 1,025 bytes; the limit is 1,024");
+        Refused(
+            Of(CommandKind.LockAcquire, CommandFlags.Ttl) with { Value = value, TtlMs = 1 },
+            "note is 1,025 bytes; the limit is 1,024");
 
         Command set = Of(CommandKind.Set, CommandFlags.Fenced);
         set.FenceToken = 0;
@@ -282,7 +303,7 @@ public sealed class CommandCheckTests
         command.Epoch = 1;
         Refused(command with { Lag = 0 }, "epoch is set; only ephemeral keys have one");
         Refused(Of(CommandKind.Set, CommandFlags.Opening), "opening is set, but no session is named");
-        Refused(Of(CommandKind.Get, CommandFlags.Session), "session is no option of get");
+        Refused(Of(CommandKind.Get, CommandFlags.Session), "session is not an option of get");
     }
 
     [Fact]
@@ -347,7 +368,7 @@ public sealed class CommandCheckTests
     private static Command Of(CommandKind kind, CommandFlags flags = CommandFlags.None) => new()
     {
         Kind = kind,
-        Durability = CommandDurability.Persistent,
+        Durability = Durability.Persistent,
         Flags = flags,
         Key = s_key,
     };
@@ -360,7 +381,8 @@ public sealed class CommandCheckTests
         Assert.Null(sentence);
     }
 
-    private static void Refused(scoped in Command command, string words, OutcomeStatus expected = OutcomeStatus.InvalidArgument)
+    private static void Refused(
+        scoped in Command command, string words, OutcomeStatus expected = OutcomeStatus.InvalidArgument)
     {
         Assert.False(CommandCheck.IsGood(command, ValueMax, out OutcomeStatus status, out string? sentence));
         Assert.Equal(expected, status);

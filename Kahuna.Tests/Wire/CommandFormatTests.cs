@@ -1,7 +1,7 @@
 using System.Text;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Wire;
 
@@ -48,7 +48,8 @@ public sealed class CommandFormatTests
             Command command = default;
             fill(ref command);
             bool good = CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out string? sentence);
-            Assert.True(good || command.Kind is CommandKind.ExpireSweep or CommandKind.SessionSweep, $"{name}: {sentence}");
+            Assert.True(
+                good || command.Kind is CommandKind.ExpireSweep or CommandKind.SessionSweep, $"{name}: {sentence}");
         }
     }
 
@@ -111,7 +112,10 @@ public sealed class CommandFormatTests
     {
         byte[] good = Encode((ref Command c) =>
         {
-            Of(ref c, CommandKind.Set, CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Ttl | CommandFlags.Session);
+            Of(
+                ref c,
+                CommandKind.Set,
+                CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Ttl | CommandFlags.Session);
             c.Value = "value"u8;
             c.ComparedValue = "compared"u8;
         });
@@ -170,9 +174,20 @@ public sealed class CommandFormatTests
             c.TtlMs = 30_000;
         }
         );
-        yield return ("set: if present, if value old, if revision 7, without history, return previous, session 0x0102030405060708 sequence 9 lag 3, opening, value new", (ref Command c) =>
+        const string Full = "set: if present, if value old, if revision 7, without history, return previous, "
+            + "session 0x0102030405060708 sequence 9 lag 3, opening, value new";
+        yield return (Full, (ref Command c) =>
         {
-            Of(ref c, CommandKind.Set, CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.Session | CommandFlags.Opening | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious);
+            Of(
+                ref c,
+                CommandKind.Set,
+                CommandFlags.IfPresent
+                    | CommandFlags.IfValue
+                    | CommandFlags.IfRevision
+                    | CommandFlags.Session
+                    | CommandFlags.Opening
+                    | CommandFlags.WithoutHistory
+                    | CommandFlags.ReturnPrevious);
             c.Value = "new"u8;
             c.ComparedValue = "old"u8;
             c.ComparedRevision = 7;
@@ -184,7 +199,7 @@ public sealed class CommandFormatTests
         yield return ("set: ephemeral, session 1 sequence 2 lag 1 epoch 3", (ref Command c) =>
         {
             Of(ref c, CommandKind.Set, CommandFlags.Session);
-            c.Durability = CommandDurability.Ephemeral;
+            c.Durability = Durability.Ephemeral;
             c.SessionId = 1;
             c.Sequence = 2;
             c.Lag = 1;
@@ -232,22 +247,25 @@ public sealed class CommandFormatTests
         yield return ("sequence create: from 5 by -2 between -100 and 9, cycles", (ref Command c) =>
         {
             Of(ref c, CommandKind.SequenceCreate);
-            byte[] form = new byte[SequenceForm.Bytes];
-            new SequenceForm { Initial = 5, Increment = -2, Min = -100, Max = 9, Cycles = true }.Write(form);
+            byte[] form = new byte[SequenceBody.Bytes];
+            new SequenceBody { Initial = 5, Increment = -2, Min = -100, Max = 9, Cycles = true }.Write(form);
             c.Value = form;
         }
         );
         yield return ("sequence update: max 7", (ref Command c) =>
         {
             Of(ref c, CommandKind.SequenceUpdate);
-            byte[] form = new byte[SequenceForm.Bytes];
-            new SequenceForm { Max = 7, Mask = SequenceForm.ChangesMax }.Write(form);
+            byte[] form = new byte[SequenceBody.Bytes];
+            new SequenceBody { Max = 7, Mask = SequenceBody.ChangesMax }.Write(form);
             c.Value = form;
         }
         );
         yield return ("sequence next: 3 values under the idempotency key 0x0807060504030201", (ref Command c) =>
         {
-            Of(ref c, CommandKind.SequenceNext, CommandFlags.Number | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed);
+            Of(
+                ref c,
+                CommandKind.SequenceNext,
+                CommandFlags.Number | CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed);
             c.Number = 3;
             c.SessionId = 0x0807060504030201;
             c.Sequence = 1;
@@ -263,14 +281,14 @@ public sealed class CommandFormatTests
         yield return ("session sweep: idle for 3,600,000 ms", (ref Command c) => c = new Command
         {
             Kind = CommandKind.SessionSweep,
-            Durability = CommandDurability.Persistent,
+            Durability = Durability.Persistent,
             Flags = CommandFlags.Number,
             Number = 3_600_000,
         });
         yield return ("expire sweep: at most 64 keys", (ref Command c) => c = new Command
         {
             Kind = CommandKind.ExpireSweep,
-            Durability = CommandDurability.Persistent,
+            Durability = Durability.Persistent,
             Flags = CommandFlags.Number,
             Number = 64,
         });
@@ -279,7 +297,7 @@ public sealed class CommandFormatTests
     private static void Of(ref Command command, CommandKind kind, CommandFlags flags = CommandFlags.None)
     {
         command.Kind = kind;
-        command.Durability = CommandDurability.Persistent;
+        command.Durability = Durability.Persistent;
         command.Flags = flags;
         command.Key = "app/a"u8;
     }
@@ -300,7 +318,7 @@ public sealed class CommandFormatTests
         Command command = new()
         {
             Kind = (CommandKind)random.Next(256),
-            Durability = (CommandDurability)random.Next(256),
+            Durability = (Durability)random.Next(256),
             Flags = (CommandFlags)random.Next(1 << 14),
             Key = bytes[..random.Next(1025)],
             Value = bytes.Slice(1025, random.Next(2000)),
@@ -330,7 +348,23 @@ public sealed class CommandFormatTests
         Assert.True(expected.Value.SequenceEqual(read.Value));
         Assert.True(expected.ComparedValue.SequenceEqual(read.ComparedValue));
         Assert.Equal(
-            (expected.ComparedRevision, expected.TtlMs, expected.AtRevision, expected.Number, expected.SessionId, expected.Sequence, expected.Lag, expected.Epoch),
-            (read.ComparedRevision, read.TtlMs, read.AtRevision, read.Number, read.SessionId, read.Sequence, read.Lag, read.Epoch));
+            (
+                expected.ComparedRevision,
+                expected.TtlMs,
+                expected.AtRevision,
+                expected.Number,
+                expected.SessionId,
+                expected.Sequence,
+                expected.Lag,
+                expected.Epoch),
+            (
+                read.ComparedRevision,
+                read.TtlMs,
+                read.AtRevision,
+                read.Number,
+                read.SessionId,
+                read.Sequence,
+                read.Lag,
+                read.Epoch));
     }
 }

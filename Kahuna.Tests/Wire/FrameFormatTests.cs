@@ -1,15 +1,17 @@
 using System.Buffers.Binary;
 using System.Text;
 using Google.Protobuf;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Wire;
 
-/// <summary>Frames as they go on the wire: fixed by a golden file, and readable by any protobuf implementation.</summary>
+/// <summary>
+/// Frames as they go on the wire: fixed by a golden file, and readable by any protobuf implementation.
+/// </summary>
 public sealed class FrameFormatTests
 {
     [Fact]
@@ -30,9 +32,10 @@ public sealed class FrameFormatTests
         foreach ((string name, byte[] bytes) in Samples())
         {
             Assert.Equal(0, bytes[0]);
-            Assert.Equal(bytes.Length - Frame.GrpcPrefixBytes, (int)BinaryPrimitives.ReadUInt32BigEndian(bytes.AsSpan(1)));
+            Assert.Equal(
+                bytes.Length - Frame.GrpcPrefixBytes, (int)BinaryPrimitives.ReadUInt32BigEndian(bytes.AsSpan(1)));
             ReadOnlySpan<byte> message = bytes.AsSpan(Frame.GrpcPrefixBytes);
-            Kahuna.Client.Wire.Protos.Frame parsed = Kahuna.Client.Wire.Protos.Frame.Parser.ParseFrom(message.ToArray());
+            Kahuna.Wire.Protos.Frame parsed = Kahuna.Wire.Protos.Frame.Parser.ParseFrom(message.ToArray());
             Assert.True(Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload), name);
             Assert.True(parsed.Payload.Span.SequenceEqual(payload), name);
         }
@@ -49,7 +52,7 @@ public sealed class FrameFormatTests
     {
         byte[] content = new byte[length];
         new Random(length).NextBytes(content);
-        byte[] message = new Kahuna.Client.Wire.Protos.Frame { Payload = ByteString.CopyFrom(content) }.ToByteArray();
+        byte[] message = new Kahuna.Wire.Protos.Frame { Payload = ByteString.CopyFrom(content) }.ToByteArray();
         Assert.True(Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload));
         Assert.True(payload.SequenceEqual(content));
     }
@@ -110,7 +113,8 @@ public sealed class FrameFormatTests
             random.NextBytes(bytes);
             bytes[0] = random.Next(2) == 0 ? (byte)0x0A : bytes[0];
             bytes[1] = random.Next(2) == 0 ? (byte)random.Next(40) : bytes[1];
-            if (Frame.TryGetPayload(bytes.AsSpan(0, random.Next(bytes.Length)), out ReadOnlySpan<byte> payload) && Frame.TryReadHeader(payload, out _, out _, out int count))
+            if (Frame.TryGetPayload(bytes.AsSpan(0, random.Next(bytes.Length)), out ReadOnlySpan<byte> payload)
+                && Frame.TryReadHeader(payload, out _, out _, out int count))
             {
                 Assert.True(count >= 0);
             }
@@ -137,13 +141,25 @@ public sealed class FrameFormatTests
     public void Anything_else_than_the_one_field_is_refused(string hex) =>
         Assert.False(Frame.TryGetPayload(Convert.FromHexString(hex), out _));
 
+    private const string Requests = "requests: 7 get app/a without a limit, 8 set app/b = v within 2,500 ms";
+
     private static List<(string Name, byte[] Bytes)> Samples() =>
     [
         ("hello: version 1", Build(FrameKind.Hello, Limits.WireVersion, 0, _ => { })),
-        ("requests: 7 get app/a without a limit, 8 set app/b = v within 2,500 ms", Build(FrameKind.Requests, 0, 2, buffer =>
+        (Requests, Build(FrameKind.Requests, 0, 2, buffer =>
         {
-            Frame.AppendRequest(buffer, 7, 0, new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = "app/a"u8 });
-            Frame.AppendRequest(buffer, 8, 2500, new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = "app/b"u8, Value = "v"u8 });
+            Frame.AppendRequest(
+                buffer,
+                7,
+                0,
+                new Command { Kind = CommandKind.Get, Durability = Durability.Persistent, Key = "app/a"u8 });
+            Frame.AppendRequest(buffer, 8, 2500, new Command
+            {
+                Kind = CommandKind.Set,
+                Durability = Durability.Persistent,
+                Key = "app/b"u8,
+                Value = "v"u8,
+            });
         })),
         ("replies: 8 applied at revision 1, 7 not found", Build(FrameKind.Replies, 0, 2, buffer =>
         {

@@ -53,7 +53,8 @@ internal static class GoldenFile
         target.Append(CultureInfo.InvariantCulture, $"# {name}\n");
         for (int at = 0; at < bytes.Length; at++)
         {
-            target.Append(CultureInfo.InvariantCulture, $"{bytes[at]:x2}").Append(at % 16 == 15 || at == bytes.Length - 1 ? '\n' : ' ');
+            target.Append(CultureInfo.InvariantCulture, $"{bytes[at]:x2}")
+                .Append(at % 16 == 15 || at == bytes.Length - 1 ? '\n' : ' ');
         }
     }
 

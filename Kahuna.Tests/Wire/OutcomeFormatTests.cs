@@ -1,7 +1,7 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Wire;
 
@@ -13,10 +13,22 @@ public sealed class OutcomeFormatTests
     {
         StringBuilder text = new();
         Append(text, "applied: revision 1", new Outcome(OutcomeStatus.Applied, 1));
-        Append(text, "applied: revision 8, previous revision 7, previous value old", new Outcome(OutcomeStatus.Applied, 8, 7) { HasValue = true, Value = "old"u8 });
-        Append(text, "found: revision 258, expires in 1,000 ms, value hello", new Outcome(OutcomeStatus.Found, 258, 1000) { HasValue = true, Value = "hello"u8 });
-        Append(text, "found: revision 3, never expires, null value", new Outcome(OutcomeStatus.Found, 3, -1) { HasValue = true, ValueIsNull = true });
-        Append(text, "found: revision 3, never expires, empty value", new Outcome(OutcomeStatus.Found, 3, -1) { HasValue = true });
+        Append(
+            text,
+            "applied: revision 8, previous revision 7, previous value old",
+            new Outcome(OutcomeStatus.Applied, 8, 7) { HasValue = true, Value = "old"u8 });
+        Append(
+            text,
+            "found: revision 258, expires in 1,000 ms, value hello",
+            new Outcome(OutcomeStatus.Found, 258, 1000) { HasValue = true, Value = "hello"u8 });
+        Append(
+            text,
+            "found: revision 3, never expires, null value",
+            new Outcome(OutcomeStatus.Found, 3, -1) { HasValue = true, ValueIsNull = true });
+        Append(text, "found: revision 3, never expires, empty value", new Outcome(OutcomeStatus.Found, 3, -1)
+        {
+            HasValue = true,
+        });
         Append(text, "found: answer to exists, revision 3", new Outcome(OutcomeStatus.Found, 3, -1));
         Append(text, "not found", new Outcome(OutcomeStatus.NotFound));
         Append(text, "condition failed: current revision 5", new Outcome(OutcomeStatus.ConditionFailed, 5, 5));
@@ -35,13 +47,17 @@ public sealed class OutcomeFormatTests
         StringBuilder text = new();
         foreach (Type type in new[]
         {
-            typeof(OutcomeStatus), typeof(Kahuna.Client.Wire.Commands.CommandKind), typeof(Kahuna.Client.Wire.Commands.CommandDurability),
-            typeof(Kahuna.Client.Wire.Commands.CommandFlags), typeof(Kahuna.Client.Wire.Frames.FrameKind),
+            typeof(OutcomeStatus),
+            typeof(Kahuna.Wire.Commands.CommandKind),
+            typeof(Durability),
+            typeof(Kahuna.Wire.Commands.CommandFlags), typeof(Kahuna.Wire.Frames.FrameKind),
         })
         {
             foreach (object value in Enum.GetValues(type))
             {
-                text.Append(CultureInfo.InvariantCulture, $"{type.Name}.{value} = {Convert.ToInt32(value, CultureInfo.InvariantCulture)}\n");
+                text.Append(
+                    CultureInfo.InvariantCulture,
+                    $"{type.Name}.{value} = {Convert.ToInt32(value, CultureInfo.InvariantCulture)}\n");
             }
         }
 
@@ -56,12 +72,20 @@ public sealed class OutcomeFormatTests
         for (int i = 0; i < 5000; i++)
         {
             random.NextBytes(bytes);
-            Outcome outcome = new((OutcomeStatus)random.Next(256), random.NextInt64(), -random.NextInt64()) { HasValue = random.Next(2) == 0, ValueIsNull = random.Next(4) == 0 };
-            outcome.Value = outcome.HasValue && !outcome.ValueIsNull ? bytes.AsSpan(0, random.Next(bytes.Length)) : default;
+            Outcome outcome = new((OutcomeStatus)random.Next(256), random.NextInt64(), -random.NextInt64())
+            {
+                HasValue = random.Next(2) == 0,
+                ValueIsNull = random.Next(4) == 0,
+            };
+            outcome.Value = outcome.HasValue && !outcome.ValueIsNull
+                ? bytes.AsSpan(0, random.Next(bytes.Length))
+                : default;
             ByteBuffer buffer = ByteBuffer.Rent();
             outcome.Write(buffer);
             Assert.True(Outcome.TryRead(buffer.Written, out Outcome read));
-            Assert.Equal((outcome.Status, outcome.HasValue, outcome.ValueIsNull, outcome.Revision, outcome.Number), (read.Status, read.HasValue, read.ValueIsNull, read.Revision, read.Number));
+            Assert.Equal(
+                (outcome.Status, outcome.HasValue, outcome.ValueIsNull, outcome.Revision, outcome.Number),
+                (read.Status, read.HasValue, read.ValueIsNull, read.Revision, read.Number));
             Assert.True(outcome.Value.SequenceEqual(read.Value));
             Assert.False(Outcome.TryRead(buffer.Written[..^1], out _));
             buffer.Take(1);

@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Client.Wire.Routing;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Wire;
 
@@ -43,7 +43,19 @@ public sealed class RoutingTests
         StringBuilder text = new("key hash(bucket) P=1 P=2 P=3 P=8 P=16 P=256\n");
         foreach (string key in new[]
         {
-            "key", "/key", "a/key", "a/other", "a/b/key", "b/key", "orders/2026/11/17", "orders/2026/12/17", "sessions/f3c1", "users/1", "users/1/name", "users/2/name", "é/鍵",
+            "key",
+            "/key",
+            "a/key",
+            "a/other",
+            "a/b/key",
+            "b/key",
+            "orders/2026/11/17",
+            "orders/2026/12/17",
+            "sessions/f3c1",
+            "users/1",
+            "users/1/name",
+            "users/2/name",
+            "é/鍵",
             new string('x', 40) + "/k",
         })
         {
@@ -66,7 +78,8 @@ public sealed class RoutingTests
         int[] counts = new int[8];
         for (int i = 0; i < 80_000; i++)
         {
-            counts[KeyRouting.Partition(Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"bucket-{i}/k")), 8)]++;
+            string key = string.Create(CultureInfo.InvariantCulture, $"bucket-{i}/k");
+            counts[KeyRouting.Partition(Encoding.UTF8.GetBytes(key), 8)]++;
         }
 
         Assert.All(counts, count => Assert.InRange(count, 9_500, 10_500));

@@ -1,10 +1,10 @@
 using System.Globalization;
 using System.Runtime.CompilerServices;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Wire;
 
@@ -34,13 +34,19 @@ public sealed class WireFormatDocumentTests
     [Fact]
     public void Every_operation_has_its_row_with_the_flags_it_takes()
     {
-        foreach (CommandKind kind in Enum.GetValues<CommandKind>().Where(kind => kind != CommandKind.Unset && (byte)kind is < 0x40 or >= 0x80))
+        foreach (CommandKind kind in Enum.GetValues<CommandKind>()
+            .Where(kind => kind != CommandKind.Unset && (byte)kind is < 0x40 or >= 0x80))
         {
-            string number = (byte)kind < 0x80 ? ((int)kind).ToString(CultureInfo.InvariantCulture) : $"0x{(int)kind:x2}";
-            string row = _page.Split('\n').Single(line => line.StartsWith($"| {number} | {kind.ToString().ToLowerInvariant()} |", StringComparison.Ordinal));
+            string number = (byte)kind < 0x80
+                ? ((int)kind).ToString(CultureInfo.InvariantCulture)
+                : $"0x{(int)kind:x2}";
+            string row = _page.Split('\n').Single(line =>
+                line.StartsWith($"| {number} | {kind.ToString().ToLowerInvariant()} |", StringComparison.Ordinal));
             for (int bit = 0; bit < 15; bit++)
             {
-                Assert.Equal(Takes(kind, (CommandFlags)(1 << bit)), row.Replace("*", "", StringComparison.Ordinal).Split(' ').Contains($"0x{1 << bit:x3}"));
+                Assert.Equal(
+                    Takes(kind, (CommandFlags)(1 << bit)),
+                    row.Replace("*", "", StringComparison.Ordinal).Split(' ').Contains($"0x{1 << bit:x3}"));
             }
         }
     }
@@ -57,7 +63,9 @@ public sealed class WireFormatDocumentTests
             string.Create(CultureInfo.InvariantCulture, $"{Limits.InFlightPerStreamMax:N0}"),
             string.Create(CultureInfo.InvariantCulture, $"1 to {Limits.TtlMsMax:N0}"),
             string.Create(CultureInfo.InvariantCulture, $"1 to {Limits.KeyBytesMax:N0}"),
-            string.Create(CultureInfo.InvariantCulture, $"the last {limits.HistoryPerKey} replaced revisions for {limits.HistoryAgeMs / 60_000} minutes"),
+            string.Create(
+                CultureInfo.InvariantCulture,
+                $"the last {limits.HistoryPerKey} replaced revisions for {limits.HistoryAgeMs / 60_000} minutes"),
             string.Create(CultureInfo.InvariantCulture, $"{limits.HistoryBytes >> 20} MiB per partition"),
         })
         {
@@ -65,7 +73,8 @@ public sealed class WireFormatDocumentTests
         }
     }
 
-    private static string Row(int number, string name) => string.Create(CultureInfo.InvariantCulture, $"| {number} | {name} |");
+    private static string Row(int number, string name) =>
+        string.Create(CultureInfo.InvariantCulture, $"| {number} | {name} |");
 
     private static bool Takes(CommandKind kind, CommandFlags flag)
     {
@@ -80,21 +89,27 @@ public sealed class WireFormatDocumentTests
         };
         byte[] form = kind switch
         {
-            CommandKind.SequenceCreate or CommandKind.SequenceUpdate => new byte[SequenceForm.Bytes],
+            CommandKind.SequenceCreate or CommandKind.SequenceUpdate => new byte[SequenceBody.Bytes],
             CommandKind.LockAcquire => [1, 0, 0, 0, 1, 0, (byte)'o'],
             CommandKind.LockExtend or CommandKind.LockRelease or CommandKind.LockAwait => [(byte)'o'],
             _ => [],
         };
-        if (form.Length == SequenceForm.Bytes)
+        if (form.Length == SequenceBody.Bytes)
         {
-            new SequenceForm { Increment = 1, Mask = kind == CommandKind.SequenceUpdate ? SequenceForm.ChangesIncrement : (byte)0 }.Write(form);
+            new SequenceBody
+            {
+                Increment = 1,
+                Mask = kind == CommandKind.SequenceUpdate ? SequenceBody.ChangesIncrement : (byte)0,
+            }.Write(form);
         }
 
         Command command = new()
         {
             Kind = kind,
-            Durability = CommandDurability.Persistent,
-            Flags = flags | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : 0) | (flag is CommandFlags.Opening or CommandFlags.Keyed ? CommandFlags.Session : 0),
+            Durability = Durability.Persistent,
+            Flags = flags
+                | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : 0)
+                | (flag is CommandFlags.Opening or CommandFlags.Keyed ? CommandFlags.Session : 0),
             Value = form,
             Number = 1,
             Sequence = 1,

@@ -2,15 +2,17 @@ using Grpc.Core;
 
 namespace Kahuna.Benchmark.Targets.Etcd;
 
-/// <summary>A call that etcd refused, or that did not reach it or was not answered in time. The message is for the user.</summary>
+/// <summary>
+/// A call that etcd refused, or that did not reach it or was not answered in time. The message is for the user.
+/// </summary>
 internal sealed class EtcdException(RpcException cause) : Exception(Describe(cause.Status), cause)
 {
     /// <summary>How the call ended.</summary>
     public StatusCode Code { get; } = CodeOf(cause.Status);
 
     /// <summary>
-    /// What the client calls INTERNAL although it knows better: a deadline that passes while the reply comes takes it away from the client, and "no error" is
-    /// what a server says that stops (RFC 9113, section 6.8).
+    /// What the client calls INTERNAL although it knows better: a deadline that passes while the reply comes takes it
+    /// away from the client, and "no error" is what a server says that stops (RFC 9113, section 6.8).
     /// </summary>
     private static StatusCode CodeOf(Status status) => status.DebugException switch
     {
@@ -24,7 +26,8 @@ internal sealed class EtcdException(RpcException cause) : Exception(Describe(cau
     {
         StatusCode code = CodeOf(status);
         string why = status.DebugException is HttpRequestException failure ? Describe(failure)
-            : code == StatusCode.DeadlineExceeded && (code != status.StatusCode || status.Detail.Length == 0) ? "The deadline passed."
+            : code == StatusCode.DeadlineExceeded && (code != status.StatusCode || status.Detail.Length == 0)
+                ? "The deadline passed."
             : status.Detail;
         return why.Length == 0 ? code.ToString() : $"{code}: {why}";
     }

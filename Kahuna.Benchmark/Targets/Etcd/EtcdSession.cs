@@ -5,8 +5,10 @@ using Kahuna.Benchmark.Targets.Etcd.Wire;
 namespace Kahuna.Benchmark.Targets.Etcd;
 
 /// <summary>One worker's way to etcd.</summary>
-internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : ITargetSession
+internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : IKeyValueSession
 {
+    public bool IsTimeout(Exception failure) => failure is EtcdException { Code: StatusCode.DeadlineExceeded };
+
     public async ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value)
     {
         PutRequest put = new() { Key = ByteString.CopyFromUtf8(key), Value = UnsafeByteOperations.UnsafeWrap(value) };
@@ -25,7 +27,8 @@ internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : ITarge
     {
         try
         {
-            RangeResponse reply = await client.RangeAsync(new RangeRequest { Key = ByteString.CopyFromUtf8(key) }, Call()).ConfigureAwait(false);
+            RangeResponse reply = await client.RangeAsync(
+                new RangeRequest { Key = ByteString.CopyFromUtf8(key) }, Call()).ConfigureAwait(false);
             return reply.Count > 0 ? OperationResult.Success : OperationResult.Miss;
         }
         catch (RpcException failure)

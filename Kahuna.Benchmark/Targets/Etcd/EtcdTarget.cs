@@ -8,8 +8,8 @@ using Kahuna.Benchmark.Targets.Etcd.Wire;
 namespace Kahuna.Benchmark.Targets.Etcd;
 
 /// <summary>
-/// An etcd cluster over its v3 gRPC API without TLS; reads are linearizable, as is etcd's default. The workers are spread over several HTTP/2
-/// connections, which go round the endpoints. Owned by the run.
+/// An etcd cluster over its v3 gRPC API without TLS; reads are linearizable, as is etcd's default. The workers are
+/// spread over several HTTP/2 connections, which go round the endpoints. Owned by the run.
 /// </summary>
 internal sealed class EtcdTarget : ITarget
 {
@@ -35,23 +35,25 @@ internal sealed class EtcdTarget : ITarget
         {
             try
             {
-                CallOptions call = new(deadline: DateTime.UtcNow + _options.ConnectTimeout, cancellationToken: cancellationToken);
-                StatusResponse status = await new Maintenance.MaintenanceClient(channel).StatusAsync(new StatusRequest(), call).ConfigureAwait(false);
+                CallOptions call = new(
+                    deadline: DateTime.UtcNow + _options.ConnectTimeout, cancellationToken: cancellationToken);
+                StatusResponse status = await new Maintenance.MaintenanceClient(channel)
+                    .StatusAsync(new StatusRequest(), call).ConfigureAwait(false);
                 version = status.Version;
             }
             catch (RpcException failure)
             {
                 cancellationToken.ThrowIfCancellationRequested();
-                throw new TargetException($"etcd at {channel.Target} cannot be reached: {new EtcdException(failure).Message}", failure);
+                throw new TargetException(
+                    $"etcd at {channel.Target} cannot be reached: {new EtcdException(failure).Message}", failure);
             }
         }
 
         return new TargetDescription("etcd", version, [.. _options.Source.Endpoints.Select(endpoint => $"http://{endpoint.Authority}")]);
     }
 
-    public ITargetSession OpenSession(int worker) => new EtcdSession(new KV.KVClient(_channels[worker % _channels.Length]), _options.Timeout);
-
-    public bool IsTimeout(Exception failure) => failure is EtcdException { Code: StatusCode.DeadlineExceeded };
+    public ITargetSession OpenSession(int worker) =>
+        new EtcdSession(new KV.KVClient(_channels[worker % _channels.Length]), _options.Timeout);
 
     public ValueTask DisposeAsync()
     {
@@ -63,8 +65,11 @@ internal sealed class EtcdTarget : ITarget
         return ValueTask.CompletedTask;
     }
 
-    /// <summary>What gave etcd its highest rate: one connection per endpoint up to 256 workers, one per 128 workers above.</summary>
-    private static int ChooseConnections(BenchOptions options) => Math.Max(options.Source.Endpoints.Count, Math.Min(options.Concurrency / 128, 16));
+    /// <summary>
+    /// What gave etcd its highest rate: one connection per endpoint up to 256 workers, one per 128 workers above.
+    /// </summary>
+    private static int ChooseConnections(BenchOptions options) =>
+        Math.Max(options.Source.Endpoints.Count, Math.Min(options.Concurrency / 128, 16));
 
     /// <summary>A channel of one connection, with TLS for https and with prior knowledge of HTTP/2 for http.</summary>
     private static GrpcChannel Open(Uri endpoint, TimeSpan connectTimeout)
@@ -85,11 +90,16 @@ internal sealed class EtcdTarget : ITarget
             UseCookies = false,
             UseProxy = false,
         };
-        return GrpcChannel.ForAddress(endpoint, new GrpcChannelOptions { HttpHandler = handler, DisposeHttpClient = true });
+        return GrpcChannel.ForAddress(
+            endpoint, new GrpcChannelOptions { HttpHandler = handler, DisposeHttpClient = true });
     }
 
-    /// <summary>With it a lost connection is made again by the next call; without, the gRPC client would first pause, for up to two minutes.</summary>
-    private static async ValueTask<Stream> DialAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
+    /// <summary>
+    /// With it a lost connection is made again by the next call; without, the gRPC client would first pause, for up to
+    /// two minutes.
+    /// </summary>
+    private static async ValueTask<Stream> DialAsync(
+        SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
         Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try

@@ -4,7 +4,8 @@ using System.Text;
 namespace Kahuna.Benchmark.Targets.Redis;
 
 /// <summary>
-/// One connection that comes back: holds the current <see cref="RedisLink"/> and replaces it when it broke. Thread-safe; owned by the target.
+/// One connection that comes back: holds the current <see cref="RedisLink"/> and replaces it when it broke.
+/// Thread-safe; owned by the target.
 /// </summary>
 internal sealed class RedisConnection : IAsyncDisposable
 {
@@ -23,7 +24,8 @@ internal sealed class RedisConnection : IAsyncDisposable
     }
 
     /// <summary>The link in use; requests on a broken one fail at once.</summary>
-    public RedisLink Link => Volatile.Read(ref _link) ?? throw new IOException($"{_endpoint.Authority} is not connected.");
+    public RedisLink Link =>
+        Volatile.Read(ref _link) ?? throw new IOException($"{_endpoint.Authority} is not connected.");
 
     public async Task ConnectAsync(CancellationToken cancellationToken)
     {
@@ -36,7 +38,10 @@ internal sealed class RedisConnection : IAsyncDisposable
     public async Task<string> ReadVersionAsync()
     {
         byte[] reply = await Link.SendInfoAsync().ConfigureAwait(false);
-        string? line = Encoding.UTF8.GetString(reply).Split('\n').FirstOrDefault(text => text.StartsWith("redis_version:", StringComparison.Ordinal));
+        string? line = Encoding.UTF8
+            .GetString(reply)
+            .Split('\n')
+            .FirstOrDefault(text => text.StartsWith("redis_version:", StringComparison.Ordinal));
         return line is null ? "unknown" : line["redis_version:".Length..].Trim();
     }
 
@@ -76,7 +81,8 @@ internal sealed class RedisConnection : IAsyncDisposable
         Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         try
         {
-            await socket.ConnectAsync(_endpoint.Host.Trim('[', ']'), _endpoint.Port, cancellationToken).ConfigureAwait(false);
+            await socket.ConnectAsync(_endpoint.Host.Trim('[', ']'), _endpoint.Port, cancellationToken).ConfigureAwait(
+                false);
             return new RedisLink(socket, _timeout);
         }
         catch

@@ -1,11 +1,11 @@
 using System.Net.Sockets;
-using Kahuna.Benchmark.Pacing;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Targets.Redis;
 
 /// <summary>
-/// One socket to Redis with the requests that wait for its replies, in order. Any thread may send; one loop reads. Dead after its first
-/// failure, which all its requests get.
+/// One socket to Redis with the requests that wait for its replies, in order. Any thread may send; one loop reads. Dead
+/// after its first failure, which all its requests get.
 /// </summary>
 internal sealed class RedisLink
 {
@@ -80,7 +80,8 @@ internal sealed class RedisLink
                 return;
             }
 
-            // Deadlines are in the order of the queue, so that the expired are its head; turning the whole queue keeps the order.
+            // Deadlines are in the order of the queue, so that the expired are its head; turning the whole queue keeps
+            // the order.
             for (int left = _pending.Count; left > 0; left--)
             {
                 Pending pending = _pending.Dequeue();
@@ -155,7 +156,9 @@ internal sealed class RedisLink
         }
     }
 
-    /// <summary>Completes a request per whole reply in <paramref name="bytes"/>; returns how many bytes those were.</summary>
+    /// <summary>
+    /// Completes a request per whole reply in <paramref name="bytes"/>; returns how many bytes those were.
+    /// </summary>
     private int Dispatch(ReadOnlySpan<byte> bytes)
     {
         lock (_gate)
@@ -252,7 +255,10 @@ internal sealed class RedisLink
         }
     }
 
-    /// <summary>A request that waits for its reply: a worker's, or the one that asks for the version. Neither once it has timed out.</summary>
+    /// <summary>
+    /// A request that waits for its reply: a worker's, or the one that asks for the version. Neither once it has timed
+    /// out.
+    /// </summary>
     private readonly record struct Pending(RedisSession? Session, TaskCompletionSource<byte[]>? Text, long Deadline)
     {
         public bool IsAbandoned => Session is null && Text is null;

@@ -3,12 +3,14 @@ using System.Threading.Tasks.Sources;
 namespace Kahuna.Benchmark.Targets.Redis;
 
 /// <summary>
-/// One worker's way to Redis: its completion is reused for every request, because a worker has one request at a time. Completed by the link
-/// that carries the request, exactly once per request.
+/// One worker's way to Redis: its completion is reused for every request, because a worker has one request at a time.
+/// Completed by the link that carries the request, exactly once per request.
 /// </summary>
-internal sealed class RedisSession(RedisConnection connection) : ITargetSession, IValueTaskSource<OperationResult>
+internal sealed class RedisSession(RedisConnection connection) : IKeyValueSession, IValueTaskSource<OperationResult>
 {
     private ManualResetValueTaskSourceCore<OperationResult> _core;
+
+    public bool IsTimeout(Exception failure) => failure is TimeoutException;
 
     public ValueTask<OperationResult> SetAsync(string key, ReadOnlyMemory<byte> value)
     {
@@ -32,6 +34,7 @@ internal sealed class RedisSession(RedisConnection connection) : ITargetSession,
 
     ValueTaskSourceStatus IValueTaskSource<OperationResult>.GetStatus(short token) => _core.GetStatus(token);
 
-    void IValueTaskSource<OperationResult>.OnCompleted(Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+    void IValueTaskSource<OperationResult>.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
         _core.OnCompleted(continuation, state, token, flags);
 }

@@ -1,12 +1,13 @@
 using System.Net.Sockets;
 using Kahuna.Benchmark.Options;
-using Kahuna.Benchmark.Pacing;
+using Kahuna.Benchmark.Timing;
 
 namespace Kahuna.Benchmark.Targets.Redis;
 
 /// <summary>
-/// A Redis server over RESP2 without TLS. The workers share a few connections, on which their requests pipeline by themselves: what arrives
-/// in one read is answered, and what the answered workers send next leaves in one write. Owned by the run.
+/// A Redis server over RESP2 without TLS. The workers share a few connections, on which their requests pipeline by
+/// themselves: what arrives in one read is answered, and what the answered workers send next leaves in one write. Owned
+/// by the run.
 /// </summary>
 internal sealed class RedisTarget : ITarget
 {
@@ -48,17 +49,18 @@ internal sealed class RedisTarget : ITarget
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            throw new TargetException($"{endpoint.Authority} did not answer within {_options.ConnectTimeout.TotalSeconds:G} s (--connect-timeout).");
+            throw new TargetException(
+                $"{endpoint.Authority} did not answer within "
+                    + $"{_options.ConnectTimeout.TotalSeconds:G} s (--connect-timeout).");
         }
-        catch (Exception failure) when (failure is SocketException or IOException or TimeoutException or RequestFailedException)
+        catch (Exception failure) when (
+            failure is SocketException or IOException or TimeoutException or RequestFailedException)
         {
             throw new TargetException($"{endpoint.Authority} cannot be reached: {failure.Message}", failure);
         }
     }
 
     public ITargetSession OpenSession(int worker) => new RedisSession(_connections[worker % _connections.Length]);
-
-    public bool IsTimeout(Exception failure) => failure is TimeoutException;
 
     public async ValueTask DisposeAsync()
     {
@@ -74,8 +76,9 @@ internal sealed class RedisTarget : ITarget
     }
 
     /// <summary>
-    /// What gave Redis its highest rate: one connection up to about a hundred workers, then one more per 128. A connection per worker, as
-    /// redis-benchmark uses, halves the rate at 64 workers and more than that above, because every request then is a packet of its own.
+    /// What gave Redis its highest rate: one connection up to about a hundred workers, then one more per 128. A
+    /// connection per worker, as redis-benchmark uses, halves the rate at 64 workers and more than that above, because
+    /// every request then is a packet of its own.
     /// </summary>
     private static int ChooseConnections(int workers) => Math.Clamp(workers / 128, 1, 16);
 
@@ -83,6 +86,7 @@ internal sealed class RedisTarget : ITarget
     {
         // Fine enough that a timeout is reported within a tenth of itself.
         TimeSpan interval = TimeSpan.FromMilliseconds(Math.Clamp(_options.Timeout.TotalMilliseconds / 10, 5, 100));
-        _sweep = new Timer(_ => Array.ForEach(_connections, connection => connection.Expire(Ticks.Now)), null, interval, interval);
+        _sweep = new Timer(
+            _ => Array.ForEach(_connections, connection => connection.Expire(Ticks.Now)), null, interval, interval);
     }
 }

@@ -11,7 +11,9 @@ internal enum RespKind
     Error,
 }
 
-/// <summary>One reply of RESP2, as a view into the bytes that were read. Arrays are not asked for and so not understood.</summary>
+/// <summary>
+/// One reply of RESP2, as a view into the bytes that were read. Arrays are not asked for and so not understood.
+/// </summary>
 internal readonly ref struct RespReply
 {
     private RespReply(RespKind kind, ReadOnlySpan<byte> bytes)

@@ -3,7 +3,9 @@ using System.Text;
 
 namespace Kahuna.Benchmark.Targets.Redis;
 
-/// <summary>Writes RESP2 commands into a buffer that grows and is reused. Owned by one link and guarded by its lock.</summary>
+/// <summary>
+/// Writes RESP2 commands into a buffer that grows and is reused. Owned by one link and guarded by its lock.
+/// </summary>
 internal sealed class RespWriter
 {
     /// <summary>Room for the fixed parts of a command and its length numbers.</summary>

@@ -1,13 +1,12 @@
 using Kahuna.Benchmark.Options;
-using Kahuna.Benchmark.Verification;
-using Kahuna.Benchmark.Workloads;
 using Kahuna.Client;
-using Kahuna.Client.Sequences;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Benchmark.Targets.Sdk;
 
 /// <summary>
-/// A Kahuna cluster through the public client, as an application uses it; for <c>-c embedded</c> it starts the cluster first. Owned by the run.
+/// A Kahuna cluster through the public client, as an application uses it; for <c>-c embedded</c> it starts the cluster
+/// first. Owned by the run.
 /// </summary>
 internal sealed class KahunaTarget(BenchOptions options) : ITarget
 {
@@ -15,12 +14,11 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private const int InFlightMax = 16 * 1024;
 
     private readonly List<KahunaClient> _clients = [];
-    private readonly SequenceLedger? _ledger = options.IsVerified && options.Workload == WorkloadKind.Sequence ? new SequenceLedger() : null;
-    private readonly LockLedger? _locks = options.IsVerified && options.Workload == WorkloadKind.Lock ? new LockLedger() : null;
-    private readonly HandoverClock _handover = new();
     private EmbeddedNodes? _nodes;
 
-    /// <summary>How long the cluster may take to answer. Embedded nodes start together with this process, and share its machine.</summary>
+    /// <summary>
+    /// How long the cluster may take to answer. Embedded nodes start together with this process, and share its machine.
+    /// </summary>
     private TimeSpan ReachMax => _nodes is null ? options.ConnectTimeout : EmbeddedNodes.StartMax;
 
     public async Task<TargetDescription> ConnectAsync(CancellationToken cancellationToken)
@@ -28,7 +26,8 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         string endpoints = string.Join(',', options.Source.Endpoints.Select(endpoint => $"https://{endpoint.Authority}"));
         if (options.Source.EmbeddedNodes > 0)
         {
-            _nodes = await EmbeddedNodes.StartAsync(options.Source.EmbeddedNodes, cancellationToken).ConfigureAwait(false);
+            _nodes = await EmbeddedNodes.StartAsync(options.Source.EmbeddedNodes, cancellationToken).ConfigureAwait(
+                false);
             endpoints = _nodes.Endpoints;
         }
 
@@ -38,12 +37,18 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
             limit.CancelAfter(ReachMax);
             ClusterDescription description = await ConnectAsync(endpoints, limit.Token).ConfigureAwait(false);
             string[] nodes = endpoints.Split(',');
-            string? store = await ServerStore.ReadAsync(nodes.Select(static node => new Uri(node)), options.IsInsecure, TimeProvider.System, cancellationToken).ConfigureAwait(false);
+            string? store = await ServerStore.ReadAsync(
+                nodes.Select(static node => new Uri(node)),
+                options.IsInsecure,
+                TimeProvider.System,
+                cancellationToken).ConfigureAwait(false);
             return new TargetDescription("kahuna", description.ServerVersion, nodes) { Store = store };
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            throw new TargetException($"The cluster at {endpoints} cannot be reached within {ReachMax.TotalSeconds:G} s{(_nodes is null ? " (--connect-timeout)" : "")}.");
+            throw new TargetException(
+                $"The cluster at {endpoints} cannot be reached within {ReachMax.TotalSeconds:G} "
+                    + $"s{(_nodes is null ? " (--connect-timeout)" : "")}.");
         }
         catch (KahunaException failure)
         {
@@ -55,56 +60,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         }
     }
 
-    public async Task PrepareAsync(CancellationToken cancellationToken)
-    {
-        if (options.Workload != WorkloadKind.Sequence)
-        {
-            return;
-        }
-
-        try
-        {
-            Sequences sequences = _clients[0].Sequences;
-            await sequences.CreateAsync(RequestPlan.SequenceName, ct: cancellationToken).ConfigureAwait(false);
-            SequenceDescription? found = await sequences.GetAsync(RequestPlan.SequenceName, cancellationToken).ConfigureAwait(false);
-            if (options.IsVerified && found is not { Increment: 1, Cycle: false })
-            {
-                throw new TargetException($"--verify: the sequence {RequestPlan.SequenceName} is there already and does not count by ones; delete it first.");
-            }
-
-            if (_ledger is not null)
-            {
-                _ledger.Before = found?.Latest ?? (found?.Initial - 1) ?? 0;
-            }
-        }
-        catch (KahunaException failure)
-        {
-            throw new TargetException($"Seeding failed: the sequence {RequestPlan.SequenceName} cannot be created: {failure.Message}", failure);
-        }
-    }
-
-    public async Task<IFindings?> VerifyAsync()
-    {
-        if (_ledger is null)
-        {
-            return _locks?.Check();
-        }
-
-        try
-        {
-            _ledger.After = (await _clients[0].Sequences.GetAsync(RequestPlan.SequenceName).ConfigureAwait(false))?.Latest;
-        }
-        catch (KahunaException)
-        {
-            // The cluster is gone: what the workers have seen is all the evidence there is.
-        }
-
-        return _ledger.Check();
-    }
-
-    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count], _ledger, _locks, _handover);
-
-    public bool IsTimeout(Exception failure) => failure is KahunaException { Code: KahunaErrorCode.DeadlineExceeded };
+    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count]);
 
     public async ValueTask DisposeAsync()
     {
@@ -137,7 +93,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private void Configure(KahunaClientOptions client)
     {
         client.Insecure = options.IsInsecure;
-        client.Durability = options.Durability == OptionTable.Ephemeral ? Durability.Ephemeral : Durability.Persistent;
+        client.Durability = options.Durability == BenchOptions.Ephemeral ? Durability.Ephemeral : Durability.Persistent;
         client.RequestTimeout = options.Timeout;
         client.ConnectTimeout = ReachMax;
         client.MaxInFlight = Math.Clamp(options.Concurrency, client.MaxInFlight, InFlightMax);

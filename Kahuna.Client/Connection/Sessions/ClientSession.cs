@@ -1,15 +1,16 @@
 using System.Numerics;
-using Kahuna.Client.Wire;
+using Kahuna.Wire;
 
 namespace Kahuna.Client.Connection.Sessions;
 
 /// <summary>
-/// One session of this client: numbers its mutations, and knows up to where they have ended. A window of numbers, not a queue: they end in any order, and the lowest that has not
-/// ended holds back only what is a whole window above it. Owned by one stream at a time, which calls <see cref="TryTake"/> under its lock, else by the <see cref="SessionPool"/>; the rest is for any
-/// thread: what it has numbered may go on over other streams.
+/// One session of this client: numbers its mutations and tracks which have ended. They end in any order; the oldest
+/// pending one blocks only numbers a whole window above it. Owned by one stream at a time, which calls
+/// <see cref="TryTake"/> under its lock, otherwise by the <see cref="SessionPool"/>. Any thread may call the rest,
+/// because numbered operations may move to other streams.
 /// </summary>
 /// <param name="id">A random number that no other session has.</param>
-/// <param name="routes">Partitions and levels that can be told apart; others are always opened anew.</param>
+/// <param name="routes">The number of routes to track; routes beyond it always open the session anew.</param>
 internal sealed class ClientSession(ulong id, int routes)
 {
     private const int WordBits = 64;
@@ -21,7 +22,7 @@ internal sealed class ClientSession(ulong id, int routes)
 
     public ulong Id => id;
 
-    /// <summary>A partition has forgotten it: it numbers nothing any more.</summary>
+    /// <summary>A partition has forgotten the session, so it gives out no more numbers.</summary>
     public bool IsForgotten { get; private set; }
 
     /// <summary>Takes the next number; false while the window is full.</summary>
@@ -38,14 +39,16 @@ internal sealed class ClientSession(ulong id, int routes)
         return true;
     }
 
-    /// <summary>How far a number that has not ended is above the lowest that has not: what its command confirms.</summary>
+    /// <summary>
+    /// How far a pending number is above the lowest pending one; sent with the command as its confirmation.
+    /// </summary>
     public ushort LagOf(ulong number) => (ushort)(number - Volatile.Read(ref _low));
 
-    /// <summary>The caller has its answer, or waits for none any more: no further attempt is made under this number.</summary>
+    /// <summary>The caller has its answer or no longer waits: no further attempt carries this number.</summary>
     public void End(ulong number) =>
         Interlocked.Or(ref _ended[(number % Limits.SessionWindow) / WordBits], 1UL << (int)(number % WordBits));
 
-    /// <summary>A partition has carried out a command of this session, and knows it.</summary>
+    /// <summary>The partition of a route has applied a command and knows the session.</summary>
     public void Opened(int route)
     {
         if (!IsOpen(route) && IsKnown(route))
@@ -54,10 +57,11 @@ internal sealed class ClientSession(ulong id, int routes)
         }
     }
 
-    /// <summary>The partition knows the session.</summary>
-    public bool IsOpen(int route) => IsKnown(route) && (Volatile.Read(ref _opened[route / WordBits]) & (1UL << (route % WordBits))) != 0;
+    /// <summary>True when the partition of a route knows the session.</summary>
+    public bool IsOpen(int route) =>
+        IsKnown(route) && (Volatile.Read(ref _opened[route / WordBits]) & (1UL << (route % WordBits))) != 0;
 
-    /// <summary>A partition says that it does not know the session any more.</summary>
+    /// <summary>A partition no longer knows the session.</summary>
     public void Forget() => IsForgotten = true;
 
     private bool IsKnown(int route) => (uint)route < (uint)(_opened.Length * WordBits);

@@ -1,22 +1,22 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.Connection.Sessions;
 
 /// <summary>
-/// The sessions of one client. Each stream that sends mutations has one of them to itself, so that it numbers them under its own lock; it comes here only for another one, when the window of its own is full
-/// (more mutations under way than a window holds, or one that takes very long) or a partition has forgotten it. What a stream gives back goes on with the next, so that there are hardly more sessions than streams. Owned by
-/// the <see cref="ClusterConnection"/>; any thread.
+/// The sessions of one client. Each stream that sends mutations owns one and numbers them under its own lock. It
+/// exchanges its session only when the window is full or a partition has forgotten the session. Returned sessions are
+/// reused, so there are hardly more sessions than streams. Owned by the <see cref="ClusterConnection"/>; any thread.
 /// </summary>
-/// <param name="newId">Gives ids for sessions.</param>
-/// <param name="routes">Gives the number of routes of the cluster, as far as it is known.</param>
+/// <param name="newId">Returns a new session id.</param>
+/// <param name="routes">Returns the known number of routes of the cluster.</param>
 internal sealed class SessionPool(Func<ulong> newId, Func<int> routes)
 {
     private readonly Lock _lock = new();
     private readonly List<ClientSession> _idle = [];
 
-    /// <summary>Takes a session that has room, or a new one, and its next number.</summary>
-    /// <param name="given">The session that the caller has had, and gives back; null: none.</param>
-    /// <param name="number">The number.</param>
+    /// <summary>Takes a session with room, or a new one, and its next number.</summary>
+    /// <param name="given">The caller's former session, which it returns; null for none.</param>
+    /// <param name="number">The next number of the session.</param>
     public ClientSession Exchange(ClientSession? given, out ulong number)
     {
         lock (_lock)
@@ -45,7 +45,7 @@ internal sealed class SessionPool(Func<ulong> newId, Func<int> routes)
         }
     }
 
-    /// <summary>A stream has ended: its session is for another one.</summary>
+    /// <summary>Takes back the session of a stream that has ended.</summary>
     public void Return(ClientSession given)
     {
         lock (_lock)

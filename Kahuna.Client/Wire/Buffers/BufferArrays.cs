@@ -1,20 +1,21 @@
 using System.Buffers;
 
-namespace Kahuna.Client.Wire.Buffers;
+namespace Kahuna.Wire.Buffers;
 
 /// <summary>
-/// Arrays that are rented and returned. The shared pool of all sizes keeps dozens of arrays of each size per processor, so that after a burst of large frames it would hold tens of
-/// MB for good. Large arrays have a pool with a bound: at most 15 MiB lie idle. Stateless but for the pools; any thread.
+/// Pools of byte arrays. The shared pool keeps dozens of arrays of each size per processor, so a burst of large frames
+/// would make it hold tens of MB forever. Large arrays therefore have a bounded pool: at most 15 MiB stay idle.
+/// Stateless but for the pools; any thread.
 /// </summary>
 internal static class BufferArrays
 {
     /// <summary>Arrays of up to this many bytes come from the shared pool.</summary>
     public const int SharedBytesMax = 128 << 10;
 
-    /// <summary>Larger arrays are not kept: one entry or append of 1 MiB with its header still is.</summary>
+    /// <summary>Larger arrays are not pooled. An entry or append of 1 MiB with its header fits.</summary>
     public const int KeptBytesMax = 2 << 20;
 
-    /// <summary>Idle large arrays of each size, which are powers of two.</summary>
+    /// <summary>Idle large arrays of each size; sizes are powers of two.</summary>
     public const int KeptPerSize = 4;
 
     private static ArrayPool<byte> s_large = Fresh();
@@ -31,7 +32,9 @@ internal static class BufferArrays
         }
     }
 
-    /// <summary>Drops the idle large arrays, so that they can be collected. Arrays that are rented at that moment go to the new pool when they are returned.</summary>
+    /// <summary>
+    /// Drops the idle large arrays, so that they can be collected. Arrays rented at that moment return to the new pool.
+    /// </summary>
     public static void ForgetIdle() => Volatile.Write(ref s_large, Fresh());
 
     private static ArrayPool<byte> Fresh() => ArrayPool<byte>.Create(KeptBytesMax, KeptPerSize);

@@ -1,15 +1,15 @@
 using System.Buffers;
 using System.Runtime.CompilerServices;
 
-namespace Kahuna.Client.Wire.Buffers;
+namespace Kahuna.Wire.Buffers;
 
 /// <summary>
-/// A growable run of bytes over a rented array. Exactly one owner at a time; the owner hands it on whole, and the last
-/// one calls <see cref="Return"/>. Not thread-safe.
+/// A growable byte buffer over a rented array. It has exactly one owner at a time; an owner hands it on as a whole, and
+/// the last one calls <see cref="Return"/>. Not thread-safe.
 /// </summary>
 internal sealed class ByteBuffer : IBufferWriter<byte>
 {
-    // What idle buffers hold together is bounded: each of them grows, in time, to the largest use it ever had.
+    // The idle buffers are bounded in total, because each grows over time to the largest use it ever had.
     private static readonly BufferPool s_pool = new(capacity: 256, retainBytesMax: 1 << 20, totalBytesMax: 8 << 20);
 
     private byte[] _array;
@@ -19,13 +19,13 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
     /// <summary>Bytes written so far; may be set back or forward within the capacity.</summary>
     public int Length { get; set; }
 
-    /// <summary>The array behind; valid until the buffer grows or is returned.</summary>
+    /// <summary>The underlying array; valid until the buffer grows or is returned.</summary>
     public byte[] Array => _array;
 
-    /// <summary>What was written.</summary>
+    /// <summary>The written bytes.</summary>
     public ReadOnlySpan<byte> Written => _array.AsSpan(0, Length);
 
-    /// <summary>What was written, as memory.</summary>
+    /// <summary>The written bytes, as memory.</summary>
     public ReadOnlyMemory<byte> WrittenMemory => _array.AsMemory(0, Length);
 
     /// <summary>Takes an empty buffer from the pool.</summary>
@@ -40,7 +40,7 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
     /// <summary>Drops the idle buffers, so that they can be collected.</summary>
     public static void ForgetIdle() => s_pool.Clear();
 
-    /// <summary>Gives the buffer back; it must not be touched afterwards.</summary>
+    /// <summary>Returns the buffer to the pool; it must not be touched afterwards.</summary>
     public void Return()
     {
         if (_array.Length > s_pool.RetainBytesMax || !s_pool.TryGive(this))
@@ -51,7 +51,9 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         }
     }
 
-    /// <summary>Lets go of an array of more than twice <paramref name="capacity"/> bytes for one of about as many, if nothing is written.</summary>
+    /// <summary>
+    /// Replaces an array of more than twice <paramref name="capacity"/> bytes by a smaller one, if nothing is written.
+    /// </summary>
     public void ShrinkTo(int capacity)
     {
         if (Length == 0 && _array.Length / 2 > capacity)
@@ -71,7 +73,7 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
         }
     }
 
-    /// <summary>Room for exactly <paramref name="count"/> bytes, counted as written.</summary>
+    /// <summary>Appends <paramref name="count"/> uninitialized bytes and returns them.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public Span<byte> Take(int count)
     {
@@ -104,7 +106,8 @@ internal sealed class ByteBuffer : IBufferWriter<byte>
     private void Grow(int count)
     {
         int wanted = checked(Length + count);
-        byte[] larger = BufferArrays.Rent(Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
+        byte[] larger = BufferArrays.Rent(
+            Math.Max(wanted, (int)Math.Min((long)_array.Length * 2, System.Array.MaxLength)));
         _array.AsSpan(0, Length).CopyTo(larger);
         BufferArrays.Return(_array);
         _array = larger;

@@ -1,11 +1,11 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
-namespace Kahuna.Client.Wire.Commands;
+namespace Kahuna.Wire.Commands;
 
 /// <summary>
 /// One command, decoded in place: its spans point into the buffer it was read from. The same bytes travel from the SDK
-/// through the door into the log and to every node (docs/wire-format.md).
+/// through admission into the log and to every node (docs/wire-format.md).
 /// <code>
 /// offset  0  u8   kind
 ///         1  u8   durability
@@ -19,12 +19,14 @@ namespace Kahuna.Client.Wire.Commands;
 ///              Ttl         i64  milliseconds
 ///              AtRevision  i64  revision
 ///              Number      i64  amount
-///              Session     u64  session id, u64 sequence number, u16 lag: the number less the lowest that is not confirmed,
-///                          u16 epoch: of an ephemeral key, the lower half of the epoch that the command is for; 0 for any
+///              Session     u64  session id, u64 sequence number,
+///                          u16  lag: the number less the lowest unconfirmed one,
+///                          u16  epoch: of an ephemeral key, the lower half of the command's epoch; 0 for any
 ///              Fenced      i64  token, u16 length of the lock's name
 ///         …  key, value, compared value, name of the lock
 /// </code>
-/// All numbers are little-endian.
+/// All numbers are little-endian. Commands on locks and sequences use the fields of keys under names of their own, such
+/// as <see cref="Token"/>.
 /// </summary>
 internal ref struct Command
 {
@@ -35,7 +37,7 @@ internal ref struct Command
     private const int FenceBytes = 10;
 
     public CommandKind Kind;
-    public CommandDurability Durability;
+    public Durability Durability;
     public CommandFlags Flags;
     public ReadOnlySpan<byte> Key;
     public ReadOnlySpan<byte> Value;
@@ -51,17 +53,42 @@ internal ref struct Command
     public long FenceToken;
     public ReadOnlySpan<byte> FenceName;
 
-    /// <summary>True for kinds that do not change anything.</summary>
-    public readonly bool IsRead => (byte)Kind >= 0x80;
+    /// <summary>Locks: the token of the claim. The compared revision of a key.</summary>
+    public readonly FencingToken Token => new(ComparedRevision);
+
+    /// <summary>Locks: the lease, in ms. The time to live of a key.</summary>
+    public readonly long LeaseMs => TtlMs;
+
+    /// <summary>Locks: how long the claim may wait in the queue, in ms. The number.</summary>
+    public readonly long WaitMs => Number;
+
+    /// <summary>Long polls: how long the leader may delay its answer, in ms. The number.</summary>
+    public readonly long HoldMs => Number;
+
+    /// <summary>Locks: release only a place in the queue, not a granted lock. The flag of an absent key.</summary>
+    public readonly bool OnlyPlace => Has(CommandFlags.IfAbsent);
+
+    /// <summary>Sequences: how many values to take. The number.</summary>
+    public readonly long Count => Number;
+
+    /// <summary>Lists: the partition. The number.</summary>
+    public readonly long Partition => Number;
+
+    /// <summary>Lists: where the page starts; 0 for the first page. The revision to read a key at.</summary>
+    public readonly long Cursor => AtRevision;
+
+    /// <summary>True for kinds that change nothing.</summary>
+    public readonly bool IsRead => CommandKinds.IsRead(Kind);
 
     public readonly bool Has(CommandFlags flag) => (Flags & flag) != 0;
 
     /// <summary>Bytes that <see cref="Write(ByteBuffer)"/> appends.</summary>
-    public readonly int EncodedBytes => HeaderBytes + OptionalBytes(Flags) + Key.Length + Value.Length + ComparedValue.Length + FenceName.Length;
+    public readonly int EncodedBytes =>
+        HeaderBytes + OptionalBytes(Flags) + Key.Length + Value.Length + ComparedValue.Length + FenceName.Length;
 
     /// <summary>
-    /// Reads the command that fills <paramref name="source"/> exactly. Checks the structure only (lengths add up, known
-    /// flags, reserved bits zero); the meaning is checked by <c>CommandCheck</c>. False when malformed.
+    /// Reads the command that fills <paramref name="source"/> exactly; false when malformed. Checks the structure only:
+    /// lengths add up, flags are known, reserved bits are zero. <see cref="CommandCheck"/> checks the meaning.
     /// </summary>
     public static bool TryRead(ReadOnlySpan<byte> source, out Command command)
     {
@@ -72,11 +99,14 @@ internal ref struct Command
         }
 
         command.Kind = (CommandKind)source[0];
-        command.Durability = (CommandDurability)source[1];
+        command.Durability = (Durability)source[1];
         command.Flags = (CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]);
         int keyLength = BinaryPrimitives.ReadUInt16LittleEndian(source[4..]);
         uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(source[8..]);
-        if ((command.Flags & ~CommandFlags.All) != 0 || source[6] != 0 || source[7] != 0 || source.Length < HeaderBytes + OptionalBytes(command.Flags))
+        if ((command.Flags & ~CommandFlags.All) != 0
+            || source[6] != 0
+            || source[7] != 0
+            || source.Length < HeaderBytes + OptionalBytes(command.Flags))
         {
             return false;
         }
@@ -142,7 +172,7 @@ internal ref struct Command
         return true;
     }
 
-    /// <summary>The key alone, of a command that was checked before. Empty when the bytes hold none.</summary>
+    /// <summary>The key of a command that was checked before; empty when the bytes hold none.</summary>
     public static ReadOnlySpan<byte> KeyOf(ReadOnlySpan<byte> source)
     {
         if (source.Length < HeaderBytes)
@@ -155,21 +185,32 @@ internal ref struct Command
         return at + length <= source.Length ? source.Slice(at, length) : default;
     }
 
-    /// <summary>Whether a command that was checked before may begin a session.</summary>
-    public static bool IsOpening(ReadOnlySpan<byte> source) =>
-        ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & (CommandFlags.Session | CommandFlags.Opening)) == (CommandFlags.Session | CommandFlags.Opening);
+    /// <summary>True when a command that was checked before may open a session.</summary>
+    public static bool IsOpening(ReadOnlySpan<byte> source)
+    {
+        const CommandFlags Both = CommandFlags.Session | CommandFlags.Opening;
+        return ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & Both) == Both;
+    }
 
-    /// <summary>A command that was checked before carries a number of a session, so that repeating it is harmless.</summary>
-    public static bool IsNumbered(ReadOnlySpan<byte> source) => ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & CommandFlags.Session) != 0;
+    /// <summary>
+    /// True when a command that was checked before carries a session number, so that repeating it is harmless.
+    /// </summary>
+    public static bool IsNumbered(ReadOnlySpan<byte> source) =>
+        ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & CommandFlags.Session) != 0;
 
-    /// <summary>The epoch that a command which was checked before is for; 0 for any.</summary>
+    /// <summary>The epoch of a command that was checked before; 0 for any.</summary>
     public static ushort EpochOf(ReadOnlySpan<byte> source)
     {
         CommandFlags flags = (CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]);
-        return (flags & CommandFlags.Session) == 0 ? (ushort)0 : BinaryPrimitives.ReadUInt16LittleEndian(source[(HeaderBytes + OptionalBytes(flags & ~CommandFlags.Fenced) - sizeof(ushort))..]);
+        return (flags & CommandFlags.Session) == 0
+            ? (ushort)0
+            : BinaryPrimitives.ReadUInt16LittleEndian(
+                source[(HeaderBytes + OptionalBytes(flags & ~CommandFlags.Fenced) - sizeof(ushort))..]);
     }
 
-    /// <summary>Appends the encoded command to <paramref name="target"/>. The flags decide which optional fields are written.</summary>
+    /// <summary>
+    /// Appends the encoded command to <paramref name="target"/>. The flags decide which optional fields are written.
+    /// </summary>
     public readonly void Write(ByteBuffer target)
     {
         Span<byte> span = target.Take(EncodedBytes);

@@ -1,48 +1,35 @@
 using System.Globalization;
 using System.Text;
 using System.Text.Unicode;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Outcomes;
 
-namespace Kahuna.Client.Wire.Commands;
+namespace Kahuna.Wire.Commands;
 
-/// <summary>Checks the meaning of a command from a client: the one place where a malformed request is told apart from a good one. Stateless, any thread.</summary>
+/// <summary>Validates the meaning of clients' commands; no other place does. Stateless, any thread.</summary>
 internal static class CommandCheck
 {
-    private const CommandFlags Conditions = CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared;
-
-    private const CommandFlags Numbered = CommandFlags.Session | CommandFlags.Opening;
-
-    private const CommandFlags Write = Numbered | CommandFlags.Fenced;
-
-    private const CommandFlags SetFlags =
-        Conditions | CommandFlags.IfAbsent | CommandFlags.Ttl | Write
-        | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious | CommandFlags.NullValue;
-
-    private const CommandFlags DeleteFlags = Conditions | Write | CommandFlags.WithoutHistory | CommandFlags.ReturnPrevious;
-
-    private const CommandFlags ExtendFlags = Conditions | Write | CommandFlags.Ttl;
-
-    private const CommandFlags IncrementFlags = Conditions | Write | CommandFlags.Number | CommandFlags.WithoutHistory;
-
-    private const CommandFlags ReadFlags = CommandFlags.AtRevision;
+    private const CommandFlags Conditions =
+        CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared;
 
     /// <summary>
-    /// True when the command may be proposed or read. Otherwise the status (InvalidArgument or Unimplemented) and a
-    /// sentence that names field, limit and value. Allocates only when it refuses.
+    /// True when the command may be proposed or read. Otherwise returns the status (InvalidArgument or Unimplemented)
+    /// and a sentence with field, limit and value. Allocates only when it refuses.
     /// </summary>
-    public static bool IsGood(scoped in Command command, int valueBytesMax, out OutcomeStatus status, out string? sentence)
+    public static bool IsGood(
+        scoped in Command command, int valueBytesMax, out OutcomeStatus status, out string? sentence)
     {
         status = OutcomeStatus.InvalidArgument;
-        if (AllowedFlags(command.Kind) is not { } allowed)
+        CommandKindRow row = CommandKinds.Of(command.Kind);
+        if (!row.Has(CommandTraits.FromClients))
         {
             sentence = KindRefusal(command.Kind);
             return false;
         }
 
         sentence = DurabilityRefusal(command.Durability)
-            ?? KeyRefusal(in command)
-            ?? ((command.Flags & ~allowed) != 0 ? FlagRefusal(command.Kind, command.Flags & ~allowed) : null)
-            ?? MeaningRefusal(in command, valueBytesMax)
+            ?? KeyRefusal(row, command.Key)
+            ?? ((command.Flags & ~row.Flags) != 0 ? FlagRefusal(row, command.Flags & ~row.Flags) : null)
+            ?? MeaningRefusal(row.Table, in command, valueBytesMax)
             ?? LockCheck.FenceRefusal(in command)
             ?? SessionRefusal(in command);
         if (sentence is not null)
@@ -54,70 +41,70 @@ internal static class CommandCheck
         return true;
     }
 
-    /// <summary>The flags that a kind may have; null when clients cannot ask for it.</summary>
-    private static CommandFlags? AllowedFlags(CommandKind kind) => kind switch
-    {
-        CommandKind.Set => SetFlags,
-        CommandKind.Delete => DeleteFlags,
-        CommandKind.Extend => ExtendFlags,
-        CommandKind.Increment => IncrementFlags,
-        CommandKind.Get or CommandKind.Exists => ReadFlags,
-        CommandKind.SequenceCreate or CommandKind.SequenceUpdate or CommandKind.SequenceDelete => Numbered,
-        CommandKind.SequenceNext => Numbered | CommandFlags.Number | CommandFlags.Keyed,
-        CommandKind.LockAcquire => Numbered | CommandFlags.Ttl | CommandFlags.Number,
-        CommandKind.LockExtend => Numbered | CommandFlags.Ttl | CommandFlags.IfRevision,
-        CommandKind.LockRelease => Numbered | CommandFlags.IfRevision | CommandFlags.IfAbsent,
-        CommandKind.SequenceGet or CommandKind.LockGet => CommandFlags.None,
-        CommandKind.SequenceList or CommandKind.LockList => CommandFlags.Number | CommandFlags.AtRevision,
-        CommandKind.LockAwait or CommandKind.LockObserve => CommandFlags.IfRevision | CommandFlags.Number,
-        _ => null,
-    };
-
-    private static string? MeaningRefusal(scoped in Command command, int valueBytesMax) =>
-        SequenceCheck.IsSequence(command.Kind) ? SequenceCheck.Refusal(in command)
-        : LockCheck.IsLock(command.Kind) ? LockCheck.Refusal(in command)
-        : ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax) ?? ConditionRefusal(in command, valueBytesMax) ?? NumberRefusal(in command);
+    private static string? MeaningRefusal(CommandTable table, scoped in Command command, int valueBytesMax) =>
+        table switch
+        {
+            CommandTable.Sequences => SequenceCheck.Refusal(in command),
+            CommandTable.Locks => LockCheck.Refusal(in command),
+            _ => ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax)
+                ?? ConditionRefusal(in command, valueBytesMax)
+                ?? NumberRefusal(in command),
+        };
 
     private static string KindRefusal(CommandKind kind) => (byte)kind switch
     {
         0 => "kind is not set; it must name an operation",
-        >= 0x40 and <= 0x7F => string.Create(CultureInfo.InvariantCulture, $"kind is {(byte)kind}, which only the servers use among themselves"),
-        _ => string.Create(CultureInfo.InvariantCulture, $"kind is {(byte)kind}, which is no operation of wire version {Limits.WireVersion}"),
+        >= 0x40 and <= 0x7F =>
+            string.Create(
+                CultureInfo.InvariantCulture, $"kind is {(byte)kind}, which only servers use among themselves"),
+        _ =>
+            string.Create(
+                CultureInfo.InvariantCulture,
+                $"kind is {(byte)kind}, which is not an operation of wire version {Limits.WireVersion}"),
     };
 
-    private static string? DurabilityRefusal(CommandDurability durability) => durability switch
+    private static string? DurabilityRefusal(Durability durability) => durability switch
     {
-        CommandDurability.Persistent or CommandDurability.Ephemeral => null,
-        CommandDurability.Unset => "durability is not set; it must be persistent or ephemeral",
-        _ => string.Create(CultureInfo.InvariantCulture, $"durability is {(byte)durability}; it must be 1 (persistent) or 2 (ephemeral)"),
+        Durability.Persistent or Durability.Ephemeral => null,
+        0 => "durability is not set; it must be persistent or ephemeral",
+        _ =>
+            string.Create(
+                CultureInfo.InvariantCulture,
+                $"durability is {(byte)durability}; it must be 1 (persistent) or 2 (ephemeral)"),
     };
 
-    private static string? KeyRefusal(scoped in Command command)
+    private static string? KeyRefusal(CommandKindRow row, ReadOnlySpan<byte> key)
     {
-        ReadOnlySpan<byte> key = command.Key;
-        string field = SequenceCheck.IsSequence(command.Kind) ? "name" : LockCheck.IsLock(command.Kind) ? "resource" : "key";
+        string field = row.KeyField;
         if (key.IsEmpty)
         {
-            return command.Kind is CommandKind.SequenceList or CommandKind.LockList ? null : $"{field} is empty; it must have 1 to 1,024 bytes";
+            return row.Has(CommandTraits.IsList) ? null : $"{field} is empty; it must have 1 to 1,024 bytes";
         }
 
         if (key.Length > Limits.KeyBytesMax)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"{field} is {key.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
+            return string.Create(
+                CultureInfo.InvariantCulture,
+                $"{field} is {key.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
         }
 
         if (!Utf8.IsValid(key))
         {
-            return string.Create(CultureInfo.InvariantCulture, $"{field} is not valid UTF-8: the byte at offset {FirstInvalidOffset(key):N0} begins no character");
+            return string.Create(
+                CultureInfo.InvariantCulture,
+                $"{field} is not valid UTF-8: the byte at offset {FirstInvalidOffset(key):N0} starts no character");
         }
 
-        return key.StartsWith(Limits.ReservedPrefix) ? $"{field} begins with __kahuna, which is reserved for the system" : null;
+        return key.StartsWith(Limits.ReservedPrefix)
+            ? $"{field} begins with __kahuna, which is reserved for the system"
+            : null;
     }
 
     private static int FirstInvalidOffset(ReadOnlySpan<byte> key)
     {
         int at = 0;
-        while (at < key.Length && Rune.DecodeFromUtf8(key[at..], out _, out int taken) == System.Buffers.OperationStatus.Done)
+        while (at < key.Length
+            && Rune.DecodeFromUtf8(key[at..], out _, out int taken) == System.Buffers.OperationStatus.Done)
         {
             at += taken;
         }
@@ -125,23 +112,14 @@ internal static class CommandCheck
         return at;
     }
 
-    private static string FlagRefusal(CommandKind kind, CommandFlags refused)
+    private static string FlagRefusal(CommandKindRow row, CommandFlags refused)
     {
-        string operation = kind switch
+        if ((refused & CommandFlags.IfAbsent) != 0
+            && row.Kind is CommandKind.Delete or CommandKind.Extend or CommandKind.Increment)
         {
-            CommandKind.Set => "set",
-            CommandKind.Delete => "delete",
-            CommandKind.Extend => "extend",
-            CommandKind.Increment => "increment",
-            CommandKind.Get => "get",
-            CommandKind.Exists => "exists",
-            _ => LockCheck.IsLock(kind) ? "this operation on a lock" : "this operation on a sequence",
-        };
-        if ((refused & CommandFlags.IfAbsent) != 0 && kind is CommandKind.Delete or CommandKind.Extend or CommandKind.Increment)
-        {
-            return kind == CommandKind.Increment
-                ? "if_absent is no option of increment; set with if_absent creates a key"
-                : $"if_absent contradicts {operation}: it acts only on a key that exists";
+            return row.Kind == CommandKind.Increment
+                ? "if_absent is not an option of increment; set with if_absent creates a key"
+                : $"if_absent contradicts {row.Name}: it acts only on a key that exists";
         }
 
         uint lowest = (uint)refused & (uint)-(int)refused;
@@ -163,7 +141,7 @@ internal static class CommandCheck
             CommandFlags.Fenced => "fence",
             _ => string.Create(CultureInfo.InvariantCulture, $"flag {lowest}"),
         };
-        return $"{option} is no option of {operation}";
+        return $"{option} is not an option of {row.Name}";
     }
 
     private static string? ValueRefusal(scoped in Command command, bool carriesValue, int valueBytesMax)
@@ -181,7 +159,8 @@ internal static class CommandCheck
 
         if (length > valueBytesMax)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"value is {length:N0} bytes; the limit is {valueBytesMax:N0}");
+            return string.Create(
+                CultureInfo.InvariantCulture, $"value is {length:N0} bytes; the limit is {valueBytesMax:N0}");
         }
 
         return command.Has(CommandFlags.NullValue)
@@ -207,17 +186,19 @@ internal static class CommandCheck
 
         if (command.Has(CommandFlags.IfRevision) && command.ComparedRevision < 1)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"if_revision is {command.ComparedRevision:N0}; it must be 1 or greater");
+            return string.Create(
+                CultureInfo.InvariantCulture, $"if_revision is {command.ComparedRevision:N0}; it must be 1 or greater");
         }
 
         if (!command.Has(CommandFlags.IfValue) && (compared > 0 || command.Has(CommandFlags.NullCompared)))
         {
-            return "if_value is carried, but the condition is not asked for";
+            return "if_value is carried, but its condition is not set";
         }
 
         if (compared > valueBytesMax)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"if_value is {compared:N0} bytes; the limit is {valueBytesMax:N0}");
+            return string.Create(
+                CultureInfo.InvariantCulture, $"if_value is {compared:N0} bytes; the limit is {valueBytesMax:N0}");
         }
 
         return compared > 0 && command.Has(CommandFlags.NullCompared)
@@ -242,12 +223,15 @@ internal static class CommandCheck
             int least = command.Kind == CommandKind.Extend ? 0 : 1;
             if (command.TtlMs < least || command.TtlMs > Limits.TtlMsMax)
             {
-                return string.Create(CultureInfo.InvariantCulture, $"ttl_ms is {command.TtlMs:N0}; it must be {least} to {Limits.TtlMsMax:N0}");
+                return string.Create(
+                    CultureInfo.InvariantCulture,
+                    $"ttl_ms is {command.TtlMs:N0}; it must be {least} to {Limits.TtlMsMax:N0}");
             }
         }
 
         return command.Has(CommandFlags.AtRevision) && command.AtRevision < 1
-            ? string.Create(CultureInfo.InvariantCulture, $"at_revision is {command.AtRevision:N0}; it must be 1 or greater")
+            ? string.Create(
+                CultureInfo.InvariantCulture, $"at_revision is {command.AtRevision:N0}; it must be 1 or greater")
             : null;
     }
 
@@ -265,15 +249,19 @@ internal static class CommandCheck
 
         if (command.Sequence > long.MaxValue)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"sequence is {command.Sequence:N0}; the greatest is {long.MaxValue:N0}");
+            return string.Create(
+                CultureInfo.InvariantCulture, $"sequence is {command.Sequence:N0}; the greatest is {long.MaxValue:N0}");
         }
 
         if (command.Lag >= Limits.SessionWindow)
         {
-            return string.Create(CultureInfo.InvariantCulture, $"sequence is {command.Lag:N0} above the lowest that is not confirmed; the limit is {Limits.SessionWindow - 1:N0}");
+            return string.Create(
+                CultureInfo.InvariantCulture,
+                $"sequence is {command.Lag:N0} above the lowest that is not confirmed; the limit is "
+                    + $"{Limits.SessionWindow - 1:N0}");
         }
 
-        if (command.Epoch != 0 && command.Durability != CommandDurability.Ephemeral)
+        if (command.Epoch != 0 && command.Durability != Durability.Ephemeral)
         {
             return "epoch is set; only ephemeral keys have one";
         }

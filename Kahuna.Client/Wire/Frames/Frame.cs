@@ -1,28 +1,34 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
-namespace Kahuna.Client.Wire.Frames;
+namespace Kahuna.Wire.Frames;
 
 /// <summary>
 /// Layout of the frames of the Exchange stream (docs/wire-format.md). On the wire each frame is one gRPC message: the
 /// protobuf message <c>Frame</c> whose only field is the payload below.
 /// <code>
 /// payload:  u8 kind, u8 reserved, u16 version (Hello only, else 0), u32 count, then count items
-/// request:  u32 request number, u32 wait limit in ms (0: none; bit 31: bring it to the leader), u32 length, command
+/// request:  u32 request number, u32 wait limit in ms (0: none; bit 31: forward to the leader), u32 length, command
 /// reply:    u32 request number, u32 length, outcome
 /// </code>
-/// A buffer begun with <see cref="Begin"/> has the gRPC prefix and the protobuf header in front, so that it goes to the
-/// socket as it is.
+/// A buffer started with <see cref="Begin"/> has room for the gRPC prefix and the protobuf header in front, so it is
+/// sent without a copy.
 /// </summary>
 internal static class Frame
 {
     /// <summary>gRPC prefix: compressed flag and length.</summary>
     public const int GrpcPrefixBytes = 5;
 
-    /// <summary>Protobuf header of field 1: the tag and a length that always takes five bytes (a padded varint, which every protobuf reader accepts).</summary>
+    /// <summary>
+    /// Protobuf header of field 1: the tag and a length of always five bytes, a padded varint that every protobuf
+    /// reader accepts.
+    /// </summary>
     public const int ProtobufPrefixBytes = 6;
 
-    /// <summary>In a request's wait limit: its client does not reach the leader, so the node that gets it carries it out there.</summary>
+    /// <summary>
+    /// Flag in a request's wait limit: the client cannot reach the leader, so the receiving node forwards the request
+    /// to it.
+    /// </summary>
     public const uint ForwardFlag = 1u << 31;
 
     public const int PrefixBytes = GrpcPrefixBytes + ProtobufPrefixBytes;
@@ -30,7 +36,7 @@ internal static class Frame
     public const int RequestHeaderBytes = 12;
     public const int ReplyHeaderBytes = 8;
 
-    /// <summary>Starts a frame in an empty buffer: room for both prefixes, then the header with count 0.</summary>
+    /// <summary>Starts a frame in an empty buffer: reserves both prefixes and writes the header with count 0.</summary>
     public static void Begin(ByteBuffer buffer, FrameKind kind, ushort version = 0)
     {
         Span<byte> span = buffer.Take(PrefixBytes + HeaderBytes);
@@ -39,7 +45,7 @@ internal static class Frame
         BinaryPrimitives.WriteUInt16LittleEndian(span[(PrefixBytes + 2)..], version);
     }
 
-    /// <summary>Completes a frame: writes the count and both prefixes. The buffer's written bytes are then what goes on the wire.</summary>
+    /// <summary>Completes a frame: writes the count and both prefixes. The buffer's bytes can then be sent.</summary>
     public static void End(ByteBuffer buffer, int count)
     {
         Span<byte> span = buffer.Array.AsSpan(0, buffer.Length);
@@ -67,26 +73,28 @@ internal static class Frame
         command.Write(buffer);
     }
 
-    /// <summary>Opens one reply, whose outcome the caller appends before <see cref="EndReply"/>.</summary>
+    /// <summary>Starts a reply; the caller appends its outcome and calls <see cref="EndReply"/>.</summary>
     public static void BeginReply(ByteBuffer buffer, uint number) =>
         BinaryPrimitives.WriteUInt32LittleEndian(buffer.Take(ReplyHeaderBytes), number);
 
-    /// <summary>Closes the reply that was opened at offset <paramref name="at"/>.</summary>
+    /// <summary>Completes the reply that starts at offset <paramref name="at"/>.</summary>
     public static void EndReply(ByteBuffer buffer, int at) =>
-        BinaryPrimitives.WriteUInt32LittleEndian(buffer.Array.AsSpan(at + 4), (uint)(buffer.Length - at - ReplyHeaderBytes));
+        BinaryPrimitives.WriteUInt32LittleEndian(
+            buffer.Array.AsSpan(at + 4), (uint)(buffer.Length - at - ReplyHeaderBytes));
 
     /// <summary>Appends one reply.</summary>
     public static void AppendReply(ByteBuffer buffer, uint number, scoped in Outcomes.Outcome outcome)
     {
         Span<byte> span = buffer.Take(ReplyHeaderBytes);
         BinaryPrimitives.WriteUInt32LittleEndian(span, number);
-        BinaryPrimitives.WriteUInt32LittleEndian(span[4..], (uint)(Outcomes.Outcome.HeaderBytes + outcome.Value.Length));
+        BinaryPrimitives.WriteUInt32LittleEndian(
+            span[4..], (uint)(Outcomes.Outcome.HeaderBytes + outcome.Value.Length));
         outcome.Write(buffer);
     }
 
     /// <summary>
-    /// Finds the payload inside a gRPC message body (the bytes after the gRPC prefix): the protobuf message Frame with its
-    /// one field, however its length is encoded. An empty message is an empty payload. False when it is anything else.
+    /// Finds the payload in a gRPC message body (the bytes after the gRPC prefix): the protobuf message Frame with its
+    /// one field, in any length encoding. An empty message is an empty payload. False for anything else.
     /// </summary>
     public static bool TryGetPayload(ReadOnlySpan<byte> message, out ReadOnlySpan<byte> payload)
     {
@@ -127,7 +135,7 @@ internal static class Frame
         return true;
     }
 
-    /// <summary>Reads a payload's header. False when it is shorter than one.</summary>
+    /// <summary>Reads a payload's header; false when the payload is too short.</summary>
     public static bool TryReadHeader(ReadOnlySpan<byte> payload, out FrameKind kind, out ushort version, out int count)
     {
         kind = default;
@@ -144,4 +152,29 @@ internal static class Frame
         count = (int)Math.Min(raw, int.MaxValue);
         return true;
     }
+}
+
+/// <summary>The content of a frame. Values are part of the wire format.</summary>
+internal enum FrameKind : byte
+{
+    /// <summary>
+    /// The first frame of each side, with its wire version. The server sends a <see cref="Map"/> after its own.
+    /// </summary>
+    Hello = 1,
+
+    /// <summary>Client to server: commands.</summary>
+    Requests = 2,
+
+    /// <summary>Server to client: outcomes in any order.</summary>
+    Replies = 3,
+
+    /// <summary>
+    /// Server to client: a serialized DescribeClusterResponse, at the start and after each change of a leader.
+    /// </summary>
+    Map = 4,
+
+    /// <summary>
+    /// Server to client: the node is stopping. Send nothing new; requests in flight are still answered.
+    /// </summary>
+    GoAway = 5,
 }

@@ -1,8 +1,8 @@
 using System.Buffers.Binary;
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
-namespace Kahuna.Client.Wire.Outcomes;
+namespace Kahuna.Wire.Outcomes;
 
 /// <summary>
 /// The answer to one command, decoded in place.
@@ -15,9 +15,9 @@ namespace Kahuna.Client.Wire.Outcomes;
 ///        16  i64  number
 ///        24  value
 /// </code>
-/// Number: the remaining time to live in ms (-1: none) of a read; the new integer of an increment; the previous
-/// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader; the end of a lease in cluster time.
-/// Value: the value of a get; the previous value where asked for; the sentence (UTF-8) of an error.
+/// Number: the remaining time to live of a read in ms (-1: none); the new integer of an increment; the previous
+/// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader; the end of a lease
+/// in cluster time. Value: the value of a get; the previous value if requested; the message (UTF-8) of an error.
 /// </summary>
 internal ref struct Outcome
 {
@@ -43,7 +43,8 @@ internal ref struct Outcome
     public static bool TryRead(ReadOnlySpan<byte> source, out Outcome outcome)
     {
         outcome = default;
-        if (source.Length < HeaderBytes || BinaryPrimitives.ReadUInt32LittleEndian(source[4..]) != source.Length - HeaderBytes)
+        if (source.Length < HeaderBytes
+            || BinaryPrimitives.ReadUInt32LittleEndian(source[4..]) != source.Length - HeaderBytes)
         {
             return false;
         }

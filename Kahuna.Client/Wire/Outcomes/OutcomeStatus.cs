@@ -1,8 +1,8 @@
-namespace Kahuna.Client.Wire.Outcomes;
+namespace Kahuna.Wire.Outcomes;
 
 /// <summary>
-/// How a command ended. One closed list for every operation; values are part of the wire format.
-/// Below 64: it was carried out as the operation defines. From 64 on: it was not answered normally; each row says whether it happened.
+/// How a command ended; one closed list for all operations. Values are part of the wire format. Below 64 the command
+/// was carried out as the operation defines. From 64 on it failed; each row says whether it happened.
 /// </summary>
 internal enum OutcomeStatus : byte
 {
@@ -30,63 +30,101 @@ internal enum OutcomeStatus : byte
     /// <summary>History no longer holds the revision. gRPC OUT_OF_RANGE.</summary>
     RevisionCompacted = 7,
 
-    /// <summary>The sequence has not so many values left within its bounds; nothing was taken. The number says how many are. gRPC OUT_OF_RANGE.</summary>
+    /// <summary>
+    /// Fewer values are left within the sequence's bounds; none was taken. The number says how many. gRPC OUT_OF_RANGE.
+    /// </summary>
     Exhausted = 8,
 
-    /// <summary>The change would leave the sequence's latest value outside of its bounds, or the bounds crossed; nothing was changed. The number is that value. gRPC FAILED_PRECONDITION.</summary>
+    /// <summary>
+    /// The change would leave the sequence's latest value outside its bounds, or cross the bounds; nothing changed. The
+    /// number is that value. gRPC FAILED_PRECONDITION.
+    /// </summary>
     OutOfBounds = 9,
 
-    /// <summary>The lock is not free, and the claim waits in its queue. The revision is its token to be; the number is cluster time.</summary>
+    /// <summary>
+    /// The lock is not free; the claim waits in its queue. Revision: its future token. Number: cluster time.
+    /// </summary>
     Queued = 10,
 
-    /// <summary>The lock is in use as another kind (the number is its permits then, 0: it has none), or its owner has or waits for it in another mode; nothing changed. gRPC FAILED_PRECONDITION.</summary>
+    /// <summary>
+    /// The lock is in use as another kind (number: its permits, 0 for none), or its owner holds or awaits it in another
+    /// mode. Nothing changed. gRPC FAILED_PRECONDITION.
+    /// </summary>
     ModeDiffers = 11,
 
-    /// <summary>The fencing token is not current, and nothing changed. Revision: the token that is, 0 when nobody holds the lock. gRPC FAILED_PRECONDITION.</summary>
+    /// <summary>
+    /// The fencing token is not current; nothing changed. Revision: the current token, 0 when nobody holds the lock.
+    /// gRPC FAILED_PRECONDITION.
+    /// </summary>
     FenceFailed = 12,
 
-    /// <summary>A field is outside its limits. Did not happen. The value is the sentence. gRPC INVALID_ARGUMENT.</summary>
+    /// <summary>
+    /// A field is outside its limits. Did not happen. The value is the sentence. gRPC INVALID_ARGUMENT.
+    /// </summary>
     InvalidArgument = 64,
 
-    /// <summary>Not served by this version. Did not happen. gRPC UNIMPLEMENTED.</summary>
+    /// <summary>This version does not serve the operation. Did not happen. gRPC UNIMPLEMENTED.</summary>
     Unimplemented = 65,
 
-    /// <summary>This node does not lead the partition. Did not happen; retry at the leader, whose node id is the number (0: unknown). gRPC UNAVAILABLE.</summary>
+    /// <summary>
+    /// This node does not lead the partition. Did not happen; retry at the leader, whose node id is the number (0:
+    /// unknown). gRPC UNAVAILABLE.
+    /// </summary>
     NotLeader = 66,
 
     /// <summary>The inbox is full. Did not happen; retry later. gRPC RESOURCE_EXHAUSTED.</summary>
     Busy = 67,
 
-    /// <summary>The log has reached its limit or the disk is nearly full. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    /// <summary>
+    /// The log has reached its limit or the disk is nearly full. Did not happen. gRPC RESOURCE_EXHAUSTED.
+    /// </summary>
     LogFull = 68,
 
-    /// <summary>It waited longer than it may, before anything was done. Did not happen. gRPC DEADLINE_EXCEEDED.</summary>
+    /// <summary>
+    /// The command waited for too long before anything was done. Did not happen. gRPC DEADLINE_EXCEEDED.
+    /// </summary>
     Expired = 69,
 
     /// <summary>The node is starting or stopping. Did not happen; retry elsewhere. gRPC UNAVAILABLE.</summary>
     Unavailable = 70,
 
-    /// <summary>It was proposed and its end is not known here. Happened: unknown. gRPC UNAVAILABLE.</summary>
+    /// <summary>The command was proposed and its end is unknown here. Happened: unknown. gRPC UNAVAILABLE.</summary>
     Unknown = 71,
 
     /// <summary>The partition stopped on a broken invariant. Happened: unknown. gRPC INTERNAL.</summary>
     Internal = 72,
 
-    /// <summary>The node's memory for persistent data or for ephemeral keys has reached its limit, or the partition holds as much as one can. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    /// <summary>
+    /// The node's memory for data of this durability has reached its limit, or the partition is full. Did not happen.
+    /// gRPC RESOURCE_EXHAUSTED.
+    /// </summary>
     MemoryFull = 73,
 
-    /// <summary>The partition does not know the session, and the command did not open it. This attempt did not happen; whether an earlier one of the same number did is not known. gRPC FAILED_PRECONDITION.</summary>
+    /// <summary>
+    /// The partition does not know the session, and the command did not open it. This attempt did not happen; an
+    /// earlier one of the same number may have. gRPC FAILED_PRECONDITION.
+    /// </summary>
     SessionUnknown = 74,
 
-    /// <summary>The session has confirmed the number, so that its outcome is forgotten. This attempt did not happen; whether an earlier one did is not known. gRPC FAILED_PRECONDITION.</summary>
+    /// <summary>
+    /// The session has confirmed the number, so its outcome is forgotten. This attempt did not happen; an earlier one
+    /// may have. gRPC FAILED_PRECONDITION.
+    /// </summary>
     NumberForgotten = 75,
 
-    /// <summary>Another command has the number, or the idempotency key. Did not happen. gRPC INVALID_ARGUMENT.</summary>
+    /// <summary>
+    /// Another command has the number, or the idempotency key. Did not happen. gRPC INVALID_ARGUMENT.
+    /// </summary>
     NumberReused = 76,
 
-    /// <summary>The partition remembers as many sessions as it may, and all of them may still be needed. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    /// <summary>
+    /// The partition remembers its maximum of sessions, and all of them may still be needed. Did not happen. gRPC
+    /// RESOURCE_EXHAUSTED.
+    /// </summary>
     SessionsFull = 77,
 
-    /// <summary>The lock has as many claims as it may, held and waiting. Did not happen. gRPC RESOURCE_EXHAUSTED.</summary>
+    /// <summary>
+    /// The lock has its maximum of claims, held and waiting. Did not happen. gRPC RESOURCE_EXHAUSTED.
+    /// </summary>
     LockFull = 78,
 }

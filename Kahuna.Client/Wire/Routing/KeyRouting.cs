@@ -1,6 +1,9 @@
-namespace Kahuna.Client.Wire.Routing;
+namespace Kahuna.Wire.Routing;
 
-/// <summary>Key → bucket → partition, as published: XXH64 (seed 0) of the bucket's bytes, modulo the number of partitions. Stateless, any thread.</summary>
+/// <summary>
+/// Maps keys to buckets and partitions, as published: XXH64 (seed 0) of the bucket's bytes, modulo the number of
+/// partitions. Stateless, any thread.
+/// </summary>
 internal static class KeyRouting
 {
     /// <summary>The part of a key before its last '/'; empty when there is none.</summary>

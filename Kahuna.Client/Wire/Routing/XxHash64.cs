@@ -1,9 +1,12 @@
 using System.Buffers.Binary;
 using System.Numerics;
 
-namespace Kahuna.Client.Wire.Routing;
+namespace Kahuna.Wire.Routing;
 
-/// <summary>XXH64 as its author specifies it (xxHash specification, Y. Collet; "XXH64 algorithm description"). Stateless, any thread.</summary>
+/// <summary>
+/// XXH64 as specified by its author (Y. Collet, xxHash specification, "XXH64 algorithm description"). Stateless, any
+/// thread.
+/// </summary>
 internal static class XxHash64
 {
     private const ulong P1 = 0x9E3779B185EBCA87;
@@ -31,7 +34,11 @@ internal static class XxHash64
                 source = source[32..];
             }
 
-            hash = unchecked(BitOperations.RotateLeft(a, 1) + BitOperations.RotateLeft(b, 7) + BitOperations.RotateLeft(c, 12) + BitOperations.RotateLeft(d, 18));
+            hash = unchecked(
+                BitOperations.RotateLeft(a, 1)
+                    + BitOperations.RotateLeft(b, 7)
+                    + BitOperations.RotateLeft(c, 12)
+                    + BitOperations.RotateLeft(d, 18));
             hash = Merge(hash, a);
             hash = Merge(hash, b);
             hash = Merge(hash, c);
@@ -45,13 +52,17 @@ internal static class XxHash64
         hash = unchecked(hash + total);
         while (source.Length >= 8)
         {
-            hash = unchecked((BitOperations.RotateLeft(hash ^ Round(0, BinaryPrimitives.ReadUInt64LittleEndian(source)), 27) * P1) + P4);
+            hash = unchecked(
+                (BitOperations.RotateLeft(hash ^ Round(0, BinaryPrimitives.ReadUInt64LittleEndian(source)), 27) * P1)
+                    + P4);
             source = source[8..];
         }
 
         if (source.Length >= 4)
         {
-            hash = unchecked((BitOperations.RotateLeft(hash ^ (BinaryPrimitives.ReadUInt32LittleEndian(source) * P1), 23) * P2) + P3);
+            hash = unchecked(
+                (BitOperations.RotateLeft(hash ^ (BinaryPrimitives.ReadUInt32LittleEndian(source) * P1), 23) * P2)
+                    + P3);
             source = source[4..];
         }
 

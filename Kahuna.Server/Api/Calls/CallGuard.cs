@@ -12,26 +12,28 @@ using ServiceDescriptor = Google.Protobuf.Reflection.ServiceDescriptor;
 namespace Kahuna.Server.Api.Calls;
 
 /// <summary>
-/// Runs before the gRPC package and after it: gives each call its <see cref="GuardedCall"/>, adds what errors say of the call's effect, and counts calls that their callers have reset.
-/// Made at start-up; any thread.
+/// The middleware around the gRPC package: creates the <see cref="GuardedCall"/> of each call, adds the outcome trailer
+/// to errors, and counts calls that clients reset. Created at start-up; any thread.
 /// </summary>
-/// <param name="provider">The application's services, all of which live as long as it does: no call needs a scope of its own.</param>
-/// <param name="limits">What a call may take.</param>
-/// <param name="services">The services whose requests' text is checked.</param>
-/// <param name="log">Receives what callers do not get to see.</param>
-internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IEnumerable<ServiceDescriptor> services, ILogger log)
+/// <param name="provider">The application's services. All are singletons, so that no call needs a scope.</param>
+/// <param name="limits">The limits of a call.</param>
+/// <param name="services">Services whose requests are checked for valid text.</param>
+/// <param name="log">Receives what callers do not see.</param>
+internal sealed class CallGuard(
+    IServiceProvider provider, CallLimits limits, IEnumerable<ServiceDescriptor> services, ILogger log)
 {
     private readonly FrozenDictionary<string, MessageDescriptor> _requests =
-        services.SelectMany(static service => service.Methods).ToFrozenDictionary(static method => $"/{method.Service.FullName}/{method.Name}", static method => method.InputType);
+        services.SelectMany(static service => service.Methods).ToFrozenDictionary(
+            static method => $"/{method.Service.FullName}/{method.Name}", static method => method.InputType);
 
-    private readonly WholeProvider _provider = new(provider);
+    private readonly SharedProvider _provider = new(provider);
 
-    /// <summary>Answers a request by what follows.</summary>
+    /// <summary>Handles a request and passes it on to the next middleware.</summary>
     public Task HandleAsync(HttpContext http, RequestDelegate next)
     {
         if (http.RequestAborted.IsCancellationRequested)
         {
-            // It was reset before its turn came: nothing is begun, and no exception is paid for.
+            // The client reset it before it was dispatched: nothing is started, and no exception is thrown.
             CountReset(http);
             return Task.CompletedTask;
         }
@@ -65,7 +67,7 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
 
     private async Task RunAsync(GuardedCall call, string method, RequestDelegate next)
     {
-        Unbound(call.Http);
+        RemoveBodyLimits(call.Http);
         call.Http.Features.Set<IServiceProvidersFeature>(_provider);
         call.Open();
         call.Http.Response.OnStarting(static call => CompleteError(((GuardedCall)call).Http, (GuardedCall)call), call);
@@ -74,21 +76,21 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
             Task work = next(call.Http);
             if (!work.IsCompleted)
             {
-                call.Watch();
+                call.StartTimer();
             }
 
             await work.ConfigureAwait(false);
-            await call.SeeReplyAsync().ConfigureAwait(false);
-            call.TellStop();
+            await call.AwaitReplyAsync().ConfigureAwait(false);
+            call.SetStopStatus();
         }
         catch (Exception e) when (call.IsLost && e is IOException or OperationCanceledException)
         {
-            // Nobody is there to hear of it.
+            // The caller is gone.
         }
         finally
         {
             await call.CloseAsync().ConfigureAwait(false);
-            Tell(call, method);
+            LogEnd(call, method);
         }
     }
 
@@ -96,30 +98,32 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
     {
         MethodDescriptor method = json.MethodDescriptor;
         GuardedCall call = new(http, limits, MethodType.Unary, method.InputType, log, isJson: true);
-        return RunAsync(call, $"/{method.Service.FullName}/{method.Name}", _ => ReadJsonAsync(call, method, json.HttpRule, next));
+        return RunAsync(
+            call, $"/{method.Service.FullName}/{method.Name}", _ => ReadJsonAsync(call, method, json.HttpRule, next));
     }
 
-    /// <summary>Reads and checks the whole request, and has it carried out.</summary>
+    /// <summary>Reads and checks the whole request, then dispatches it.</summary>
     private async Task ReadJsonAsync(GuardedCall call, MethodDescriptor method, HttpRule rule, RequestDelegate next)
     {
         HttpContext http = call.Http;
         try
         {
             call.ThrowIfRefused();
-            byte[] body = await call.Body.ReadWholeAsync(JsonRequest.BytesMax(limits.MessageBytesMax), http.RequestAborted).ConfigureAwait(false);
+            byte[] body = await call.Body.ReadWholeAsync(
+                JsonRequest.BytesMax(limits.MessageBytesMax), http.RequestAborted).ConfigureAwait(false);
             JsonRequest.Check(http.Request, body, method.InputType, rule);
             http.Request.Body = new MemoryStream(body, writable: false);
         }
         catch (Exception e) when (!call.IsLost)
         {
-            await JsonError.WriteAsync(http.Response, call.Fail(e), begun: false).ConfigureAwait(false);
+            await JsonError.WriteAsync(http.Response, call.ToError(e), begun: false).ConfigureAwait(false);
             return;
         }
 
         await next(http).ConfigureAwait(false);
     }
 
-    private void Tell(GuardedCall call, string method)
+    private void LogEnd(GuardedCall call, string method)
     {
         if (call.IsLost)
         {
@@ -132,16 +136,26 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
         }
     }
 
-    /// <summary>Counts a call that its caller has reset, and closes the connection when those are too many. Calls of a lost connection count, too, which has no effect.</summary>
+    /// <summary>
+    /// Counts a call that the client reset, and closes the connection above the limit. Calls of a lost connection count
+    /// as well, without effect.
+    /// </summary>
     private void CountReset(HttpContext http)
     {
-        if (http.Features.Get<ConnectionShare>() is { } share && !share.TryReset())
+        if (http.Features.Get<ConnectionQuota>() is { } quota && !quota.TryReset())
         {
-            CallLog.ConnectionClosed(log, $"{http.Connection.RemoteIpAddress}", ConnectionShare.Resets.Burst, ConnectionShare.Resets.PerSecond);
+            CallLog.ConnectionClosed(
+                log,
+                $"{http.Connection.RemoteIpAddress}",
+                ConnectionQuota.Resets.Burst,
+                ConnectionQuota.Resets.PerSecond);
         }
     }
 
-    /// <summary>An error of a call with one reply is in its headers, before they leave: adds what the call has done, unless its handler said so itself.</summary>
+    /// <summary>
+    /// Adds the outcome trailer to an error before the headers are sent, unless the handler has set it. Errors of calls
+    /// with one reply are in the headers.
+    /// </summary>
     private static Task CompleteError(HttpContext http, GuardedCall? call)
     {
         IHeaderDictionary headers = http.Response.Headers;
@@ -165,13 +179,14 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
             headers.GrpcMessage = $"There is no method '{http.Request.Path}' on this server.";
         }
 
-        bool begun = call is { Begun: true } && !http.Request.Path.StartsWithSegments("/grpc.health.v1.Health", StringComparison.Ordinal);
+        bool begun = call is { Begun: true }
+            && !http.Request.Path.StartsWithSegments("/grpc.health.v1.Health", StringComparison.Ordinal);
         if (status == "2" && call is { Begun: false })
         {
-            // The package's parser failed, which says "unknown" and nothing else.
-            call.Body.Fault = "it is no message of this method.";
+            // The package failed to parse the request, and would report UNKNOWN without a reason.
+            call.Body.Fault = "it is not a valid message of this method.";
             headers.GrpcStatus = "13";
-            headers.GrpcMessage = "The request is no message of this method.";
+            headers.GrpcMessage = "The request is not a valid message of this method.";
         }
 
         if (!headers.ContainsKey(OutcomeErrors.OutcomeTrailer))
@@ -182,13 +197,18 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
         return Task.CompletedTask;
     }
 
-    private static bool IsGrpc(HttpRequest request) => request.ContentType?.StartsWith("application/grpc", StringComparison.OrdinalIgnoreCase) ?? false;
+    private static bool IsGrpc(HttpRequest request) =>
+        request.ContentType?.StartsWith("application/grpc", StringComparison.OrdinalIgnoreCase) ?? false;
 
-    /// <summary>Text that is sent as it is: printable ASCII without the sign of an escape.</summary>
-    private static bool IsPlain(string text) => !text.AsSpan().ContainsAnyExceptInRange(' ', '~') && !text.Contains('%', StringComparison.Ordinal);
+    /// <summary>True for text that needs no escaping: printable ASCII without '%'.</summary>
+    private static bool IsPlain(string text) =>
+        !text.AsSpan().ContainsAnyExceptInRange(' ', '~') && !text.Contains('%', StringComparison.Ordinal);
 
-    /// <summary>Takes off the limits that HTTP servers put on bodies: messages have a limit of their own, and a stream may be silent for hours.</summary>
-    private static void Unbound(HttpContext http)
+    /// <summary>
+    /// Removes the HTTP server's limits on bodies: messages have a limit of their own, and a stream may be silent for
+    /// hours.
+    /// </summary>
+    private static void RemoveBodyLimits(HttpContext http)
     {
         if (http.Features.Get<IHttpMaxRequestBodySizeFeature>() is { IsReadOnly: false } size)
         {
@@ -201,8 +221,8 @@ internal sealed class CallGuard(IServiceProvider provider, CallLimits limits, IE
         }
     }
 
-    /// <summary>In place of the web server's, which makes and disposes a scope for each call.</summary>
-    private sealed class WholeProvider(IServiceProvider provider) : IServiceProvidersFeature
+    /// <summary>Replaces the web server's feature, which creates and disposes a scope for each call.</summary>
+    private sealed class SharedProvider(IServiceProvider provider) : IServiceProvidersFeature
     {
         public IServiceProvider RequestServices { get; set; } = provider;
     }

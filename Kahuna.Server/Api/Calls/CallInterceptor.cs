@@ -5,12 +5,13 @@ using Grpc.Core.Interceptors;
 namespace Kahuna.Server.Api.Calls;
 
 /// <summary>
-/// Stands between the gRPC package and every handler: says that a call has begun, counts its reply, and makes a status of whatever ends it. It does not see the bytes of an exchange.
-/// Stateless, any thread.
+/// Runs between the gRPC package and every handler: marks the call as begun, counts its reply, and maps exceptions to a
+/// status. It does not see the bytes of an exchange. Stateless, any thread.
 /// </summary>
 internal sealed class CallInterceptor : Interceptor
 {
-    public override async Task<TResponse> UnaryServerHandler<TRequest, TResponse>(TRequest request, ServerCallContext context, UnaryServerMethod<TRequest, TResponse> continuation)
+    public override async Task<TResponse> UnaryServerHandler<TRequest, TResponse>(
+        TRequest request, ServerCallContext context, UnaryServerMethod<TRequest, TResponse> continuation)
     {
         GuardedCall call = GuardedCall.Of(context);
         call.Begin();
@@ -22,12 +23,14 @@ internal sealed class CallInterceptor : Interceptor
         }
         catch (Exception e) when (e is not RpcException || call.IsJson)
         {
-            throw call.Fail(e);
+            throw call.ToError(e);
         }
     }
 
     public override async Task<TResponse> ClientStreamingServerHandler<TRequest, TResponse>(
-        IAsyncStreamReader<TRequest> requestStream, ServerCallContext context, ClientStreamingServerMethod<TRequest, TResponse> continuation)
+        IAsyncStreamReader<TRequest> requestStream,
+        ServerCallContext context,
+        ClientStreamingServerMethod<TRequest, TResponse> continuation)
     {
         GuardedCall call = GuardedCall.Of(context);
         call.Begin();
@@ -37,18 +40,22 @@ internal sealed class CallInterceptor : Interceptor
         }
         catch (Exception e) when (e is not RpcException || call.IsJson)
         {
-            throw call.Fail(e);
+            throw call.ToError(e);
         }
     }
 
     public override async Task ServerStreamingServerHandler<TRequest, TResponse>(
-        TRequest request, IServerStreamWriter<TResponse> responseStream, ServerCallContext context, ServerStreamingServerMethod<TRequest, TResponse> continuation)
+        TRequest request,
+        IServerStreamWriter<TResponse> responseStream,
+        ServerCallContext context,
+        ServerStreamingServerMethod<TRequest, TResponse> continuation)
     {
         GuardedCall call = GuardedCall.Of(context);
-        await StreamAsync(call, () => continuation(request, new WatchedWriter<TResponse>(responseStream, call), context)).ConfigureAwait(false);
+        await StreamAsync(call, () =>
+            continuation(request, new WatchedWriter<TResponse>(responseStream, call), context)).ConfigureAwait(false);
         if (call.IsStopping)
         {
-            // A handler that ends quietly with its token would tell its caller that there is no more to come.
+            // A handler that returns when its token is cancelled would signal a complete stream.
             throw GuardedCall.Stopping();
         }
     }
@@ -60,7 +67,8 @@ internal sealed class CallInterceptor : Interceptor
         DuplexStreamingServerMethod<TRequest, TResponse> continuation)
     {
         GuardedCall call = GuardedCall.Of(context);
-        return StreamAsync(call, () => continuation(requestStream, new WatchedWriter<TResponse>(responseStream, call), context));
+        return StreamAsync(
+            call, () => continuation(requestStream, new WatchedWriter<TResponse>(responseStream, call), context));
     }
 
     private static async Task StreamAsync(GuardedCall call, Func<Task> handler)
@@ -72,7 +80,7 @@ internal sealed class CallInterceptor : Interceptor
         }
         catch (Exception e) when (e is not RpcException || call.IsJson)
         {
-            throw call.Fail(e);
+            throw call.ToError(e);
         }
     }
 }

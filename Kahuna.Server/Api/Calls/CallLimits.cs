@@ -1,46 +1,52 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Server.Api.Calls;
 
-/// <summary>What a call may take of a node. Filled before the server is built and not changed afterwards.</summary>
+/// <summary>The limits of a call. Set before the server is built; immutable afterwards.</summary>
 internal sealed class CallLimits
 {
-    /// <summary>What gRPC implementations allow by default.</summary>
+    /// <summary>The default of gRPC implementations.</summary>
     public const int MessageBytesDefault = 4 << 20;
 
-    /// <summary>Largest message that is accepted, also after it was unpacked; raise it by the largest value that the node is configured to take.</summary>
+    /// <summary>
+    /// Largest accepted message, before and after decompression. It must leave room for the largest value that the node
+    /// accepts.
+    /// </summary>
     public int MessageBytesMax { get; init; } = MessageBytesDefault;
 
     /// <summary>
-    /// A call with one request whose request is not complete after this time is ended, so that a caller that stops in the middle holds nothing. So is a stream whose first
-    /// message, or one that has begun, is not complete after it.
+    /// How long a request may take to arrive. After it, a call with one request is ended, so that an incomplete request
+    /// does not hold memory. So is a stream whose first message, or a message in progress, is incomplete.
     /// </summary>
-    public TimeSpan RequestPatience { get; init; } = TimeSpan.FromSeconds(30);
+    public TimeSpan RequestTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>The node's room for answers that wait to leave; null: they are not counted.</summary>
+    /// <summary>The node's budget for unsent replies; null: they are not counted.</summary>
     public ReplyRoom? Room { get; init; }
 
-    /// <summary>The node's room for requests that are not complete.</summary>
-    public RequestRoom Requests { get; init; } = new(RequestRoom.NodeBytesMax);
+    /// <summary>The node's budget for incomplete requests.</summary>
+    public RequestBudget IncompleteRequests { get; init; } = new(RequestBudget.NodeBytesMax);
 
-    /// <summary>The node's room for requests that are complete and wait to be carried out, or to be answered.</summary>
-    public RequestRoom Held { get; init; } = new(RequestRoom.NodeBytesMax);
+    /// <summary>The node's budget for complete requests that wait to be executed or answered.</summary>
+    public RequestBudget WaitingRequests { get; init; } = new(RequestBudget.NodeBytesMax);
 
     /// <summary>
-    /// Calls without an end of their own (exchanges, watches, reflection) that one connection may have: as many as gRPC's proxies put on one connection by default. Each has
-    /// 64 KiB of answers that always fit (<see cref="ReplyRoom.SmallBytes"/>).
+    /// Open streams (exchanges, watches, reflection) per connection: the number that gRPC proxies put on one connection
+    /// by default. Each has 64 KiB of replies that always fit (<see cref="ReplyRoom.SmallBytes"/>).
     /// </summary>
     public int StreamsPerConnectionMax { get; init; } = 100;
 
     /// <summary>
-    /// How long a caller may take for a reply of 4 KB or more, which is kept in memory meanwhile; after it the call is reset. 16 MiB in this time are 5 Mbit/s. A stream whose
-    /// caller takes nothing that long, while something waits for it, is reset as well.
+    /// How long a caller may take to read a reply of 4 KB or more, which stays in memory meanwhile; then the call is
+    /// reset. 16 MiB in this time are 5 Mbit/s. A stream whose caller reads nothing for that long, although something
+    /// is waiting, is reset as well.
     /// </summary>
-    public TimeSpan ReplyPatience { get; init; } = TimeSpan.FromSeconds(30);
+    public TimeSpan ReplyTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>How long the reset of a call that waits for its caller may take to leave; after it the connection, which takes nothing at all, is closed.</summary>
-    public TimeSpan ResetPatience { get; init; } = TimeSpan.FromSeconds(30);
+    /// <summary>
+    /// How long the reset of a call may wait to be sent. After it, the connection, which accepts nothing, is closed.
+    /// </summary>
+    public TimeSpan ResetTimeout { get; init; } = TimeSpan.FromSeconds(30);
 
-    /// <summary>Ends all streams, which have no end of their own, when the node stops; calls with one request and one reply are finished.</summary>
+    /// <summary>Ends all streams when the node stops; calls with one request and one reply are completed.</summary>
     public CancellationToken Stop { get; init; }
 }

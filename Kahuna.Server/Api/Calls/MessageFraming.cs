@@ -5,15 +5,22 @@ using Grpc.Core;
 
 namespace Kahuna.Server.Api.Calls;
 
-/// <summary>Messages in the body of a gRPC request: a flag (1: compressed), the length in 32 bits, big-endian, and the message. Pure; any thread.</summary>
+/// <summary>
+/// The framing of messages in the body of a gRPC request: a flag (1: compressed), a 32-bit big-endian length, the
+/// message. Pure; any thread.
+/// </summary>
 internal static class MessageFraming
 {
-    /// <summary>The flag and the length.</summary>
+    /// <summary>Bytes of flag and length.</summary>
     public const int PrefixBytes = 5;
 
-    /// <summary>Cuts the next whole message off the front of <paramref name="buffer"/>. False when it is not complete yet.</summary>
-    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: the message is over the limit (told by its prefix alone); INTERNAL: the prefix is none.</exception>
-    public static bool TryRead(ref ReadOnlySequence<byte> buffer, int maxBytes, out bool compressed, out ReadOnlySequence<byte> message)
+    /// <summary>
+    /// Takes the next whole message off the front of <paramref name="buffer"/>. False if it is incomplete.
+    /// </summary>
+    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: the message exceeds the limit, according to its prefix.
+    /// INTERNAL: the prefix is malformed.</exception>
+    public static bool TryRead(
+        ref ReadOnlySequence<byte> buffer, int maxBytes, out bool compressed, out ReadOnlySequence<byte> message)
     {
         compressed = false;
         message = default;
@@ -32,14 +39,16 @@ internal static class MessageFraming
 
         if (prefix[0] > 1)
         {
-            throw new RpcException(new Status(StatusCode.Internal, $"A message begins with the flag {prefix[0]}; only 0 and 1 are defined."));
+            throw new RpcException(new Status(
+                StatusCode.Internal, $"A message begins with the flag {prefix[0]}; only 0 and 1 are defined."));
         }
 
         compressed = prefix[0] == 1;
         uint length = BinaryPrimitives.ReadUInt32BigEndian(prefix[1..]);
         if (length > (uint)maxBytes)
         {
-            throw new RpcException(new Status(StatusCode.ResourceExhausted, $"A message of {length} bytes is over the limit of {maxBytes} bytes."));
+            throw new RpcException(new Status(
+                StatusCode.ResourceExhausted, $"A message of {length} bytes is over the limit of {maxBytes} bytes."));
         }
 
         if (buffer.Length - PrefixBytes < length)
@@ -52,8 +61,11 @@ internal static class MessageFraming
         return true;
     }
 
-    /// <summary>A gzipped message as a plain one with its prefix. Never more than <paramref name="maxBytes"/> are unpacked: a small message can stand for a huge one.</summary>
-    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: it is over the limit; INTERNAL: it is no gzip.</exception>
+    /// <summary>
+    /// Decompresses a gzip message and adds a prefix. Stops above <paramref name="maxBytes"/>, because a small message
+    /// can expand to a huge one.
+    /// </summary>
+    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: it exceeds the limit. INTERNAL: it is not gzip.</exception>
     public static ReadOnlySequence<byte> Unpack(ReadOnlySequence<byte> packed, int maxBytes)
     {
         using MemoryStream source = new(packed.ToArray(), writable: false);
@@ -70,13 +82,15 @@ internal static class MessageFraming
                 plain.Write(piece, 0, read);
                 if (plain.Length - PrefixBytes > maxBytes)
                 {
-                    throw new RpcException(new Status(StatusCode.ResourceExhausted, $"A compressed message unpacks to more than the limit of {maxBytes} bytes."));
+                    throw new RpcException(new Status(
+                        StatusCode.ResourceExhausted,
+                        $"A compressed message unpacks to more than the limit of {maxBytes} bytes."));
                 }
             }
         }
         catch (InvalidDataException)
         {
-            throw new RpcException(new Status(StatusCode.Internal, "A message is marked as gzip and is none."));
+            throw new RpcException(new Status(StatusCode.Internal, "A message is marked as gzip but is not."));
         }
         finally
         {

@@ -5,7 +5,7 @@ using Grpc.Core;
 namespace Kahuna.Server.Api.Calls;
 
 /// <summary>
-/// A call as two runs of bytes, for handlers that frame by themselves. Owned by the call's handler; one reader and one
+/// A call as two byte streams, for handlers with their own framing. Owned by the call's handler; one reader and one
 /// writer at a time, until the handler's task completes.
 /// </summary>
 internal sealed class RawStream
@@ -19,37 +19,56 @@ internal sealed class RawStream
         _call = GuardedCall.Of(context);
     }
 
-    /// <summary>Messages of the caller, each with its five-byte prefix; it completes when the caller has sent the last one and fails when the stream is lost.</summary>
+    /// <summary>
+    /// The caller's messages, each with its five-byte prefix. Completes after the last one; fails if the stream is
+    /// lost.
+    /// </summary>
     public PipeReader Input => _call.Body.Inner;
 
-    /// <summary>Takes whole messages with their five-byte prefix; <see cref="FlushAsync"/> sends them. Not to be completed by the handler.</summary>
+    /// <summary>
+    /// Accepts whole messages with their five-byte prefix; <see cref="FlushAsync"/> sends them. The handler must not
+    /// complete it.
+    /// </summary>
     public PipeWriter Output => _call.Http.Response.BodyWriter;
 
     /// <summary>
-    /// The reader's wait for a message: it calls <see cref="MessageWait.Begin"/> before it reads on, and <see cref="MessageWait.End"/> when it has one. A wait that takes too long
-    /// ends the call: the read of <see cref="Input"/> is cancelled.
+    /// The message that is arriving. The reader calls <see cref="IncompleteMessage.Begin"/> before each read and
+    /// <see cref="IncompleteMessage.End"/> when it has a message. A timeout ends the call and cancels the read of
+    /// <see cref="Input"/>.
     /// </summary>
-    public MessageWait Wait => _call.Body.Wait;
+    public IncompleteMessage Incomplete => _call.Body.Incomplete;
 
-    /// <summary>What the stream's complete requests take up.</summary>
-    public RequestHold Hold => _call.Body.Hold;
+    /// <summary>The memory of the stream's complete requests.</summary>
+    public RequestReservation Reservation => _call.Body.Reservation;
 
     /// <summary>Cancelled when the call is over.</summary>
     public CancellationToken Ended => _context.CancellationToken;
 
-    /// <summary>Sends what was written. A caller that takes nothing for <see cref="CallLimits.ReplyPatience"/> loses the call.</summary>
+    /// <summary>
+    /// Sends what was written. The call is reset if the caller reads nothing for <see cref="CallLimits.ReplyTimeout"/>.
+    /// </summary>
     public ValueTask<FlushResult> FlushAsync() => _call.FlushAsync();
 
-    /// <summary>Sends the response's headers, on which the caller of a stream waits. To be called before anything is written to <see cref="Output"/>.</summary>
+    /// <summary>
+    /// Sends the response headers, which the caller of a stream awaits. Call it before the first write to
+    /// <see cref="Output"/>.
+    /// </summary>
     public Task FlushHeadersAsync() => _context.WriteResponseHeadersAsync(Metadata.Empty);
 
-    /// <summary>Cuts the next whole message off the front of <paramref name="buffer"/>, without its prefix. False when it is not complete yet.</summary>
-    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: over the limit; UNIMPLEMENTED: compressed; INTERNAL: no prefix.</exception>
-    public static bool TryReadMessage(ref ReadOnlySequence<byte> buffer, int maxBytes, out ReadOnlySequence<byte> message)
+    /// <summary>
+    /// Takes the next whole message off the front of <paramref name="buffer"/>, without its prefix. False if it is
+    /// incomplete.
+    /// </summary>
+    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: over the limit. UNIMPLEMENTED: compressed. INTERNAL:
+    /// malformed prefix.</exception>
+    public static bool TryReadMessage(
+        ref ReadOnlySequence<byte> buffer, int maxBytes, out ReadOnlySequence<byte> message)
     {
         bool found = MessageFraming.TryRead(ref buffer, maxBytes, out bool compressed, out message);
         return found && compressed
-            ? throw new RpcException(new Status(StatusCode.Unimplemented, "This stream takes no compressed messages; send them without grpc-encoding."))
+            ? throw new RpcException(new Status(
+                StatusCode.Unimplemented,
+                "This stream does not accept compressed messages; send them without grpc-encoding."))
             : found;
     }
 }

@@ -8,78 +8,91 @@ using Microsoft.AspNetCore.Http.Features;
 namespace Kahuna.Server.Api.Calls;
 
 /// <summary>
-/// The body of a call's request as the gRPC package sees it: whole messages only, unpacked and with valid text. What has arrived of one that is not whole counts in the rooms for
-/// requests, and how long it is waited for is watched. Owned by a <see cref="GuardedCall"/>; one reader at a time, <see cref="GiveUp"/> from any thread.
+/// The body of a request as the gRPC package sees it: whole messages, decompressed and with valid text. The bytes of an
+/// incomplete message count against the request budgets, and its arrival is timed. Owned by a
+/// <see cref="GuardedCall"/>; one reader at a time, <see cref="TimeOut"/> from any thread.
 /// </summary>
-/// <param name="request">The request below.</param>
-/// <param name="limits">What a call may take.</param>
-/// <param name="isOnly">The call has one request: it is answered when that is here, whether or not the caller has said that nothing follows.</param>
+/// <param name="request">The underlying request.</param>
+/// <param name="limits">The limits of a call.</param>
+/// <param name="isOnly">Whether the call has a single request. It is then answered as soon as the request is complete,
+/// before the caller ends its stream.</param>
 /// <param name="type">Type of the messages; null: their text is not checked.</param>
-internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool isOnly, MessageDescriptor? type) : PipeReader, IRequestBodyPipeFeature
+internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool isOnly, MessageDescriptor? type)
+    : PipeReader, IRequestBodyPipeFeature
 {
-    /// <summary>A body of JSON is in memory as bytes, as text of two bytes a character, and as the message.</summary>
+    /// <summary>
+    /// Memory of a JSON body in multiples of its size: bytes, text of two bytes per character, and the message.
+    /// </summary>
     private const int CopiesOfText = 4;
 
-    private volatile MessageWait? _wait;
-    private RequestHold? _hold;
-    private long _heldBytes;
+    private volatile IncompleteMessage? _incomplete;
+    private RequestReservation? _reservation;
+    private long _reservedBytes;
     private SequencePosition? _packedEnd;
     private bool _isTaken;
-    private volatile bool _isOverdue;
+    private volatile bool _isTimedOut;
 
-    /// <summary>The bytes as they come, for handlers that frame by themselves.</summary>
+    /// <summary>The unframed bytes, for handlers with their own framing.</summary>
     public PipeReader Inner { get; } = request.BodyReader;
 
-    /// <summary>Read by the package.</summary>
+    /// <summary>The reader that the package uses.</summary>
     public PipeReader Reader => this;
 
-    /// <summary>The caller has taken too long for a message.</summary>
-    public bool IsOverdue => _isOverdue;
+    /// <summary>Whether a message did not arrive in time.</summary>
+    public bool IsTimedOut => _isTimedOut;
 
-    /// <summary>Why what came is no message of this call; null: it was one, or nothing came.</summary>
+    /// <summary>Why the received bytes are not a valid message; else null.</summary>
     public string? Fault { get; set; }
 
-    /// <summary>Ends the next read, and so the call, in place of a message.</summary>
+    /// <summary>If set, ends the next read and so the call.</summary>
     public RpcException? Refusal { get; set; }
 
-    /// <summary>The wait for a message that is not here as a whole; made when one is waited for.</summary>
-    public MessageWait Wait => _wait ??= new MessageWait(Share?.Requests, limits.Requests);
+    /// <summary>The message that is arriving; created at the first wait.</summary>
+    public IncompleteMessage Incomplete =>
+        _incomplete ??= new IncompleteMessage(Quota?.Incomplete, limits.IncompleteRequests);
 
-    /// <summary>What the call's complete requests take up.</summary>
-    public RequestHold Hold => _hold ??= new RequestHold(Share?.Held ?? new RequestRoom(RequestRoom.ConnectionBytesMax), limits.Held);
+    /// <summary>The memory of the call's complete requests.</summary>
+    public RequestReservation Reservation =>
+        _reservation ??= new RequestReservation(
+            Quota?.Waiting ?? new RequestBudget(RequestBudget.ConnectionBytesMax), limits.WaitingRequests);
 
-    /// <summary>What is left of the patience with the message that is waited for; null when none is. Any thread.</summary>
-    public TimeSpan? PatienceLeft => _wait?.Left(limits.RequestPatience);
+    /// <summary>Time until the awaited message times out; null if none is awaited. Any thread.</summary>
+    public TimeSpan? TimeoutLeft => _incomplete?.TimeLeft(limits.RequestTimeout);
 
-    private ConnectionShare? Share => request.HttpContext.Features.Get<ConnectionShare>();
+    private ConnectionQuota? Quota => request.HttpContext.Features.Get<ConnectionQuota>();
 
-    /// <summary>Ends a read that waits: the caller was too slow. Any thread.</summary>
-    public void GiveUp()
+    /// <summary>Ends a pending read because the message did not arrive in time. Any thread.</summary>
+    public void TimeOut()
     {
-        _isOverdue = true;
+        _isTimedOut = true;
         try
         {
             Inner.CancelPendingRead();
         }
         catch (IOException)
         {
-            // The stream was aborted, so the read has failed already.
+            // The stream was aborted, so that the read has failed already.
         }
     }
 
     /// <summary>The status of a call whose message did not arrive in time.</summary>
-    public RpcException Overdue() =>
-        new(new Status(StatusCode.DeadlineExceeded, string.Create(System.Globalization.CultureInfo.InvariantCulture, $"The request was not complete after {limits.RequestPatience.TotalSeconds} s.")));
+    public RpcException TimedOut() =>
+        new(new Status(
+            StatusCode.DeadlineExceeded,
+            string.Create(
+                System.Globalization.CultureInfo.InvariantCulture,
+                $"The request was not complete after {limits.RequestTimeout.TotalSeconds} s.")));
 
-    /// <summary>The call is over: nothing is waited for or held.</summary>
+    /// <summary>Ends the call: releases the bytes of its requests.</summary>
     public void End()
     {
-        _wait?.End();
-        _hold?.Add(-Interlocked.Exchange(ref _heldBytes, 0));
+        _incomplete?.End();
+        _reservation?.Add(-Interlocked.Exchange(ref _reservedBytes, 0));
     }
 
-    /// <summary>The whole body of a request that is not made of messages.</summary>
-    /// <exception cref="RpcException">DEADLINE_EXCEEDED: it does not arrive; RESOURCE_EXHAUSTED: it is over the limit, or there is no room for it.</exception>
+    /// <summary>Reads the whole body of a request that does not consist of messages.</summary>
+    /// <exception cref="RpcException">DEADLINE_EXCEEDED: it does not arrive in time. RESOURCE_EXHAUSTED: it exceeds the
+    /// limit or the budget.</exception>
     public async ValueTask<byte[]> ReadWholeAsync(int bytesMax, CancellationToken cancellationToken)
     {
         while (true)
@@ -90,22 +103,23 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
             {
                 if (result.IsCanceled)
                 {
-                    throw Overdue();
+                    throw TimedOut();
                 }
 
                 if (buffer.Length > bytesMax)
                 {
-                    throw new RpcException(new Status(StatusCode.ResourceExhausted, $"The body is larger than the limit of {bytesMax} bytes."));
+                    throw new RpcException(new Status(
+                        StatusCode.ResourceExhausted, $"The body is larger than the limit of {bytesMax} bytes."));
                 }
 
                 if (result.IsCompleted)
                 {
-                    _wait?.End();
-                    Keep(buffer.Length * CopiesOfText);
+                    _incomplete?.End();
+                    Reserve(buffer.Length * CopiesOfText);
                     return buffer.ToArray();
                 }
 
-                Wait.Begin(buffer.Length);
+                Incomplete.Begin(buffer.Length);
             }
             finally
             {
@@ -115,7 +129,8 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
     }
 
     /// <inheritdoc/>
-    public override bool TryRead(out ReadResult result) => throw new NotSupportedException("The gRPC package does not try.");
+    public override bool TryRead(out ReadResult result) =>
+        throw new NotSupportedException("The gRPC package does not use it.");
 
     /// <inheritdoc/>
     public override ValueTask<ReadResult> ReadAsync(CancellationToken cancellationToken = default)
@@ -170,10 +185,10 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
 
     private async ValueTask<ReadResult> WaitAsync(ValueTask<ReadResult> read, CancellationToken cancellationToken)
     {
-        if (_wait is null)
+        if (_incomplete is null)
         {
-            // A stream that has sent nothing at all is waited for as well.
-            Wait.Begin(0);
+            // A stream that has sent nothing is timed as well.
+            Incomplete.Begin(0);
         }
 
         while (true)
@@ -188,7 +203,10 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
         }
     }
 
-    /// <summary>True when the package is to see what was read: a whole message, or the end. Else it was given back, and more is waited for.</summary>
+    /// <summary>
+    /// True if the package may see what was read: a whole message, or the end. Otherwise the bytes were given back, and
+    /// the caller reads on.
+    /// </summary>
     private bool IsWhole(ref ReadResult result)
     {
         ReadOnlySequence<byte> buffer = result.Buffer;
@@ -196,10 +214,11 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
         {
             if (result.IsCanceled)
             {
-                throw _isOverdue ? Overdue() : new OperationCanceledException("The call has ended.");
+                throw _isTimedOut ? TimedOut() : new OperationCanceledException("The call has ended.");
             }
 
-            if (MessageFraming.TryRead(ref buffer, limits.MessageBytesMax, out bool compressed, out ReadOnlySequence<byte> message))
+            if (MessageFraming.TryRead(
+                ref buffer, limits.MessageBytesMax, out bool compressed, out ReadOnlySequence<byte> message))
             {
                 result = Take(in result, message, compressed, isLast: buffer.IsEmpty);
                 return true;
@@ -210,7 +229,7 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
                 return buffer.IsEmpty ? true : throw Malformed("The request ended in the middle of a message.");
             }
 
-            Wait.Begin(buffer.Length);
+            Incomplete.Begin(buffer.Length);
         }
         catch (Exception e)
         {
@@ -245,33 +264,37 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
 
         if (isOnly)
         {
-            Keep(message.Length);
+            Reserve(message.Length);
         }
 
         Check(message);
         _packedEnd = packedEnd;
         _isTaken = true;
-        _wait?.End();
+        _incomplete?.End();
         return new ReadResult(whole, isCanceled: false, isCompleted: isOnly || (result.IsCompleted && isLast));
     }
 
-    /// <summary>The one request of a call is in memory until the call is over. Small ones always fit, and are as many as a connection has calls.</summary>
-    private void Keep(long bytes)
+    /// <summary>
+    /// Reserves memory for the single request of a call until the call is over. Small requests always fit; the calls of
+    /// a connection bound their number.
+    /// </summary>
+    private void Reserve(long bytes)
     {
-        if (bytes <= RequestRoom.SmallBytes)
+        if (bytes <= RequestBudget.SmallBytes)
         {
             return;
         }
 
-        if (!Hold.HasRoom(bytes))
+        if (!Reservation.Fits(bytes))
         {
             throw new RpcException(new Status(
                 StatusCode.ResourceExhausted,
-                "The connection, or the node, has as many requests waiting to be carried out as it may; this one was not. Try again when others have ended."));
+                "The connection or the node has used up its budget for waiting requests; this one was not executed. "
+                    + "Try again when others have ended."));
         }
 
-        _heldBytes = bytes;
-        Hold.Add(bytes);
+        _reservedBytes = bytes;
+        Reservation.Add(bytes);
     }
 
     private void Check(ReadOnlySequence<byte> message)
@@ -283,7 +306,8 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
 
         if (Utf8Fields.FirstInvalid(type, message, out bool isBroken) is { } field)
         {
-            throw new RpcException(new Status(StatusCode.InvalidArgument, $"{field} is not valid UTF-8; nothing was done."));
+            throw new RpcException(
+                new Status(StatusCode.InvalidArgument, $"{field} is not valid UTF-8; nothing was done."));
         }
 
         if (isBroken)
@@ -292,7 +316,7 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
         }
     }
 
-    /// <summary>Says what the parser, which the package calls, will not accept.</summary>
+    /// <summary>Reports why the package's parser will refuse the message.</summary>
     private static void Explain(MessageDescriptor type, ReadOnlySequence<byte> message)
     {
         try
@@ -301,7 +325,7 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
         }
         catch (InvalidProtocolBufferException e)
         {
-            throw Malformed($"The request is no {type.Name}: {e.Message}");
+            throw Malformed($"The request is not a valid {type.Name}: {e.Message}");
         }
     }
 

@@ -4,13 +4,13 @@ using System.Collections.Frozen;
 using System.Text.Unicode;
 using Google.Protobuf;
 using Google.Protobuf.Reflection;
-using Kahuna.Client.Wire.Buffers;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Api.Calls;
 
 /// <summary>
-/// Finds text in an encoded message that is no valid UTF-8. The generated parsers refuse it and do not say which field it is.
-/// Made once per message type; any thread.
+/// Finds invalid UTF-8 in an encoded message. The generated parsers refuse it without naming the field. Created once
+/// per message type; any thread.
 /// </summary>
 internal sealed class Utf8Fields
 {
@@ -21,16 +21,23 @@ internal sealed class Utf8Fields
 
     private Utf8Fields(MessageDescriptor type)
     {
-        _texts = type.Fields.InFieldNumberOrder().Where(field => field.FieldType == FieldType.String).ToFrozenDictionary(field => field.FieldNumber);
-        _messages = type.Fields.InFieldNumberOrder().Where(field => field.FieldType == FieldType.Message).ToFrozenDictionary(field => field.FieldNumber);
+        _texts = type.Fields
+            .InFieldNumberOrder()
+            .Where(field => field.FieldType == FieldType.String)
+            .ToFrozenDictionary(field => field.FieldNumber);
+        _messages = type.Fields
+            .InFieldNumberOrder()
+            .Where(field => field.FieldType == FieldType.Message)
+            .ToFrozenDictionary(field => field.FieldNumber);
     }
 
     /// <summary>
-    /// The first field with such text, as <c>key</c> or <c>fence.name</c>; null when there is none before the end or the first bytes that cannot be followed.
+    /// The first invalid field, as <c>key</c> or <c>fence.name</c>; null if there is none before the end or before
+    /// malformed bytes.
     /// </summary>
     /// <param name="type">The message's type.</param>
     /// <param name="body">The encoded message.</param>
-    /// <param name="isBroken">There are bytes that cannot be followed.</param>
+    /// <param name="isBroken">Whether there are malformed bytes.</param>
     public static string? FirstInvalid(MessageDescriptor type, ReadOnlySequence<byte> body, out bool isBroken)
     {
         isBroken = false;
@@ -79,7 +86,9 @@ internal sealed class Utf8Fields
                         return null;
                     }
 
-                    string? field = unknownGroups == 0 ? Check(WireFormat.GetTagFieldNumber(tag), body[..(int)length], ref isBroken) : null;
+                    string? field = unknownGroups == 0
+                        ? Check(WireFormat.GetTagFieldNumber(tag), body[..(int)length], ref isBroken)
+                        : null;
                     if (field is not null || isBroken)
                     {
                         return field;
@@ -109,7 +118,8 @@ internal sealed class Utf8Fields
             return Utf8.IsValid(bytes) ? null : text.Name;
         }
 
-        return _messages.TryGetValue(number, out FieldDescriptor? message) && Of(message.MessageType).FirstInvalid(bytes, ref isBroken) is { } inner
+        return _messages.TryGetValue(number, out FieldDescriptor? message)
+            && Of(message.MessageType).FirstInvalid(bytes, ref isBroken) is { } inner
             ? $"{message.Name}.{inner}"
             : null;
     }
@@ -137,7 +147,7 @@ internal sealed class Utf8Fields
         return true;
     }
 
-    /// <summary>A tag or a length of one to ten bytes. The parser drops all but the lowest 32 bits; so does this.</summary>
+    /// <summary>Reads a tag or a length of one to ten bytes, and keeps the lowest 32 bits as the parser does.</summary>
     private static bool TryReadNumber(ref ReadOnlySpan<byte> body, out uint number)
     {
         ulong whole = 0;

@@ -2,8 +2,12 @@ using Grpc.Core;
 
 namespace Kahuna.Server.Api.Calls;
 
-/// <summary>Writes the replies of a stream, whose caller is cut off when it takes none for too long. Owned by the call's handler; one writer at a time.</summary>
-internal sealed class WatchedWriter<TReply>(IServerStreamWriter<TReply> inner, GuardedCall call) : IServerStreamWriter<TReply>
+/// <summary>
+/// Writes the replies of a stream, and times how long the caller takes to read them. Owned by the call's handler; one
+/// writer at a time.
+/// </summary>
+internal sealed class WatchedWriter<TReply>(IServerStreamWriter<TReply> inner, GuardedCall call)
+    : IServerStreamWriter<TReply>
 {
     /// <inheritdoc/>
     public WriteOptions? WriteOptions { get => inner.WriteOptions; set => inner.WriteOptions = value; }

@@ -12,26 +12,31 @@ using HttpResponse = Microsoft.AspNetCore.Http.HttpResponse;
 namespace Kahuna.Server.Api.Json;
 
 /// <summary>
-/// Errors of calls of JSON over HTTP, in the form of google.rpc.Status: code and message, and in its one detail the code's name and what the call has done. Stateless, any thread.
+/// Errors of JSON calls over HTTP, in the form of google.rpc.Status: code, message, and one detail with the code's name
+/// and whether the call took effect. Stateless, any thread.
 /// </summary>
 internal static class JsonError
 {
-    /// <summary>Whose reasons these are, as google.rpc.ErrorInfo wants to know.</summary>
+    /// <summary>The domain of the reasons, as google.rpc.ErrorInfo requires.</summary>
     private const string Domain = "kahuna.v1";
 
-    /// <summary>The gRPC package writes this in place of what it would make of a status.</summary>
+    /// <summary>If present, the gRPC package writes this instead of its own status details.</summary>
     private const string DetailsTrailer = "grpc-status-details-bin";
 
     private static readonly TypeRegistry s_types = TypeRegistry.FromMessages(ErrorInfo.Descriptor);
-    private static readonly JsonFormatter s_formatter = new(new JsonFormatter.Settings(formatDefaultValues: true, s_types));
+    private static readonly JsonFormatter s_formatter = new(
+        new JsonFormatter.Settings(formatDefaultValues: true, s_types));
 
-    /// <summary>As the gRPC package writes.</summary>
-    private static readonly JsonSerializerOptions s_compact = new() { Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping };
+    /// <summary>The escaping of the gRPC package.</summary>
+    private static readonly JsonSerializerOptions s_compact = new()
+    {
+        Encoder = JavaScriptEncoder.UnsafeRelaxedJsonEscaping,
+    };
 
-    /// <summary>The messages in details.</summary>
+    /// <summary>The message types used in details.</summary>
     public static TypeRegistry Types => s_types;
 
-    /// <summary>The same error with its details, for a call that ends in the gRPC package.</summary>
+    /// <summary>Adds the details to an error that the gRPC package will write.</summary>
     public static RpcException Detailed(RpcException error, bool begun)
     {
         Metadata trailers = [.. error.Trailers];
@@ -39,28 +44,39 @@ internal static class JsonError
         return new RpcException(error.Status, trailers);
     }
 
-    /// <summary>Answers a call that did not come to the gRPC package.</summary>
+    /// <summary>Writes the error of a call that did not reach the gRPC package.</summary>
     public static Task WriteAsync(HttpResponse response, RpcException error, bool begun)
     {
         response.StatusCode = HttpStatus(error.StatusCode);
         response.ContentType = "application/json; charset=utf-8";
-        byte[] body = Encoding.UTF8.GetBytes(JsonNode.Parse(s_formatter.Format(Of(error, begun)))!.ToJsonString(s_compact));
+        byte[] body = Encoding.UTF8.GetBytes(
+            JsonNode.Parse(s_formatter.Format(Of(error, begun)))!.ToJsonString(s_compact));
         response.ContentLength = body.Length;
         return response.Body.WriteAsync(body).AsTask();
     }
 
-    /// <summary>What a call has done that ended with an error.</summary>
+    /// <summary>Whether a failed call took effect.</summary>
     public static string Outcome(RpcException error, bool begun) =>
-        error.Trailers.GetValue(OutcomeErrors.OutcomeTrailer) ?? (begun ? OutcomeErrors.Unknown : OutcomeErrors.DidNotHappen);
+        error.Trailers.GetValue(OutcomeErrors.OutcomeTrailer)
+            ?? (begun ? OutcomeErrors.Unknown : OutcomeErrors.DidNotHappen);
 
-    private static Google.Rpc.Status Of(RpcException error, bool begun) => new()
+    private static Google.Rpc.Status Of(RpcException error, bool begun)
     {
-        Code = (int)error.StatusCode,
-        Message = error.Status.Detail,
-        Details = { Any.Pack(new ErrorInfo { Reason = CodeReflection.Descriptor.EnumTypes[0].FindValueByNumber((int)error.StatusCode).Name, Domain = Domain, Metadata = { ["outcome"] = Outcome(error, begun) } }) },
-    };
+        ErrorInfo info = new()
+        {
+            Reason = CodeReflection.Descriptor.EnumTypes[0].FindValueByNumber((int)error.StatusCode).Name,
+            Domain = Domain,
+            Metadata = { ["outcome"] = Outcome(error, begun) },
+        };
+        return new Google.Rpc.Status
+        {
+            Code = (int)error.StatusCode,
+            Message = error.Status.Detail,
+            Details = { Any.Pack(info) },
+        };
+    }
 
-    /// <summary>The package's table, for the codes that come from here.</summary>
+    /// <summary>The gRPC package's mapping, for the codes used here.</summary>
     private static int HttpStatus(StatusCode code) => code switch
     {
         StatusCode.InvalidArgument => StatusCodes.Status400BadRequest,

@@ -11,23 +11,28 @@ using Microsoft.Net.Http.Headers;
 namespace Kahuna.Server.Api.Json;
 
 /// <summary>
-/// What a call of JSON over HTTP must be before the gRPC package reads it, which passes over what it does not know: a misspelt field is an error here, and so is a name that the
-/// web server and the caller may understand differently. Stateless, any thread.
+/// Validates a JSON call over HTTP before the gRPC package reads it, because the package ignores what it does not know.
+/// A misspelt field is an error here, and so is a name that web server and caller may decode differently. Stateless,
+/// any thread.
 /// </summary>
 internal static class JsonRequest
 {
     private static readonly JsonParser s_parser = new(JsonParser.Settings.Default);
-    private static readonly UTF8Encoding s_utf8 = new(encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
+    private static readonly UTF8Encoding s_utf8 = new(
+        encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
 
-    /// <summary>Largest body, where a message has <paramref name="messageBytesMax"/> bytes: a value is a third longer in base64, and names are written out.</summary>
+    /// <summary>
+    /// Largest body for messages of up to <paramref name="messageBytesMax"/> bytes: base64 makes a value a third
+    /// longer, and field names are text.
+    /// </summary>
     public static int BytesMax(int messageBytesMax) => (messageBytesMax / 3 * 4) + (64 << 10);
 
-    /// <summary>Checks the path, and the fields in the query and in the body.</summary>
+    /// <summary>Checks the path, the query and the body.</summary>
     /// <param name="request">The request.</param>
     /// <param name="body">Its whole body.</param>
-    /// <param name="type">The message that it stands for.</param>
-    /// <param name="rule">How the method is called over HTTP.</param>
-    /// <exception cref="RpcException">INVALID_ARGUMENT: something is not understood; the text says what.</exception>
+    /// <param name="type">The message type it represents.</param>
+    /// <param name="rule">The HTTP binding of the method.</param>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: the request is malformed; the message says where.</exception>
     public static void Check(HttpRequest request, byte[] body, MessageDescriptor type, HttpRule rule)
     {
         CheckPath(request);
@@ -39,14 +44,16 @@ internal static class JsonRequest
                 throw Invalid($"'{Shown(name)}' is in the query; {request.Method} takes its fields from the body.");
             }
 
-            FieldDescriptor field = Field(type, name) ?? throw Invalid($"There is no field '{Shown(name)}' in the query of this call.");
+            FieldDescriptor field = Field(type, name)
+                ?? throw Invalid($"This call has no query field '{Shown(name)}'.");
             CheckText(field, name, values.ToString());
         }
 
-        // Also without a body the package takes the answer's character set from there.
+        // Checked without a body too: the package takes the reply's character set from the content type.
         if ((hasBody || request.ContentType is not null) && !IsJson(request.ContentType))
         {
-            throw Invalid($"The content type is '{Shown(request.ContentType ?? "")}'; it must be application/json, in UTF-8.");
+            throw Invalid(
+                $"The content type is '{Shown(request.ContentType ?? "")}'; it must be application/json, in UTF-8.");
         }
 
         if (!hasBody)
@@ -58,13 +65,17 @@ internal static class JsonRequest
         {
             s_parser.Parse(s_utf8.GetString(body), type);
         }
-        catch (Exception e) when (e is InvalidProtocolBufferException or InvalidJsonException or DecoderFallbackException)
+        catch (Exception e) when (
+            e is InvalidProtocolBufferException or InvalidJsonException or DecoderFallbackException)
         {
-            throw Invalid($"The body is no {type.Name} in JSON: {e.Message}");
+            throw Invalid($"The body is not a valid {type.Name} in JSON: {e.Message}");
         }
     }
 
-    /// <summary>A name in the path is what the caller has written: the web server neither decodes a slash nor keeps dots that stand for folders.</summary>
+    /// <summary>
+    /// Refuses paths whose names the web server would not return as the caller wrote them: it neither decodes an
+    /// escaped slash nor keeps dot segments.
+    /// </summary>
     private static void CheckPath(HttpRequest request)
     {
         string target = request.HttpContext.Features.Get<IHttpRequestFeature>()?.RawTarget ?? "";
@@ -73,9 +84,12 @@ internal static class JsonRequest
         if (path.Contains('%', StringComparison.Ordinal) || path.Contains("/.", StringComparison.Ordinal))
         {
             string plain = path.Replace("%25", "", StringComparison.Ordinal);
-            if (Uri.UnescapeDataString(path) != request.Path.Value || Uri.UnescapeDataString(plain).Contains('%', StringComparison.Ordinal))
+            if (Uri.UnescapeDataString(path) != request.Path.Value
+                || Uri.UnescapeDataString(plain).Contains('%', StringComparison.Ordinal))
             {
-                throw Invalid("The path has an escaped slash, a segment of dots, or bytes that are no UTF-8, which servers read in different ways. Write a slash as it is, or give the name in the query or the body.");
+                throw Invalid(
+                    "The path has an escaped slash, a dot segment or invalid UTF-8, which servers interpret "
+                        + "differently. Write a slash unescaped, or pass the name in the query or the body.");
             }
         }
     }
@@ -84,7 +98,9 @@ internal static class JsonRequest
     {
         bool isGood = field.FieldType switch
         {
-            FieldType.Enum => field.EnumType.FindValueByName(text) is not null || int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out _),
+            FieldType.Enum =>
+                field.EnumType.FindValueByName(text) is not null
+                    || int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out _),
             FieldType.Int64 => long.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out _),
             FieldType.Int32 => int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out _),
             FieldType.UInt32 => uint.TryParse(text, NumberStyles.None, CultureInfo.InvariantCulture, out _),
@@ -94,8 +110,10 @@ internal static class JsonRequest
         };
         if (!isGood)
         {
-            string known = field.FieldType == FieldType.Enum ? $"; known are {string.Join(", ", field.EnumType.Values.Skip(1).Select(static value => value.Name))}" : "";
-            throw Invalid($"'{Shown(text)}' is no value of the field '{Shown(name)}'{known}.");
+            string known = field.FieldType == FieldType.Enum
+                ? $"; known are {string.Join(", ", field.EnumType.Values.Skip(1).Select(static value => value.Name))}"
+                : "";
+            throw Invalid($"'{Shown(text)}' is not a value of the field '{Shown(name)}'{known}.");
         }
     }
 
@@ -105,7 +123,8 @@ internal static class JsonRequest
         FieldDescriptor? field = null;
         foreach (string name in path.Split('.'))
         {
-            field = inner?.Fields.InDeclarationOrder().FirstOrDefault(each => each.JsonName == name || each.Name == name);
+            field = inner?.Fields.InDeclarationOrder()
+                .FirstOrDefault(each => each.JsonName == name || each.Name == name);
             inner = field is { FieldType: FieldType.Message } ? field.MessageType : null;
         }
 
@@ -117,8 +136,9 @@ internal static class JsonRequest
         && type.MediaType.Equals("application/json", StringComparison.OrdinalIgnoreCase)
         && (type.Charset.Length == 0 || type.Charset.Equals("utf-8", StringComparison.OrdinalIgnoreCase));
 
-    /// <summary>A caller's text in a sentence: not more than fits in a line.</summary>
+    /// <summary>A caller's text for use in an error message, shortened to fit a line.</summary>
     private static string Shown(string text) => text.Length > 60 ? text[..60] + "…" : text;
 
-    private static RpcException Invalid(string sentence) => OutcomeErrors.Build(StatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
+    private static RpcException Invalid(string sentence) =>
+        OutcomeErrors.Build(StatusCode.InvalidArgument, sentence, OutcomeErrors.DidNotHappen);
 }

@@ -6,7 +6,8 @@ using ServiceDescriptor = Google.Protobuf.Reflection.ServiceDescriptor;
 namespace Kahuna.Server.Api.Json;
 
 /// <summary>
-/// The description of the calls of JSON over HTTP in OpenAPI 3.0, made from the descriptors of the services, so that it names what is served. Used once by one thread.
+/// Describes the JSON calls over HTTP in OpenAPI 3.0. Built from the service descriptors, so that it matches what is
+/// served. Used once by one thread.
 /// </summary>
 internal sealed class OpenApiDocument
 {
@@ -17,7 +18,7 @@ internal sealed class OpenApiDocument
     {
     }
 
-    /// <summary>The document for services, as text.</summary>
+    /// <summary>Renders the document for these services.</summary>
     public static string Of(IEnumerable<ServiceDescriptor> services, string version)
     {
         OpenApiDocument document = new();
@@ -64,13 +65,19 @@ internal sealed class OpenApiDocument
 
         JsonObject operation = new()
         {
-            ["operationId"] = name is null && at < 0 && method.GetOptions().GetExtension(AnnotationsExtensions.Http) != rule ? method.Name + "ByName" : method.Name,
+            ["operationId"] = name is null
+                && at < 0
+                && method.GetOptions().GetExtension(AnnotationsExtensions.Http) != rule
+                ? method.Name + "ByName"
+                : method.Name,
             ["tags"] = new JsonArray(method.Service.Name),
             ["parameters"] = parameters,
             ["responses"] = new JsonObject
             {
                 ["200"] = Content("The outcome.", Reference(method.OutputType)),
-                ["default"] = Content("Why there is none, and what the call has done.", new JsonObject { ["$ref"] = "#/components/schemas/Error" }),
+                ["default"] = Content(
+                    "The error, and whether the call took effect.",
+                    new JsonObject { ["$ref"] = "#/components/schemas/Error" }),
             },
         };
         if (rule.Body.Length > 0)
@@ -103,7 +110,10 @@ internal sealed class OpenApiDocument
 
     private static JsonObject Content(string? description, JsonObject schema)
     {
-        JsonObject content = new() { ["content"] = new JsonObject { ["application/json"] = new JsonObject { ["schema"] = schema } } };
+        JsonObject content = new()
+        {
+            ["content"] = new JsonObject { ["application/json"] = new JsonObject { ["schema"] = schema } },
+        };
         if (description is null)
         {
             content["required"] = true;
@@ -116,7 +126,7 @@ internal sealed class OpenApiDocument
         return content;
     }
 
-    /// <summary>Fields in the query; those of inner messages behind a dot.</summary>
+    /// <summary>Adds the query parameters; fields of nested messages get a dotted name.</summary>
     private static void AddQuery(JsonArray parameters, MessageDescriptor type, string prefix, string? inPath)
     {
         foreach (FieldDescriptor field in type.Fields.InDeclarationOrder())
@@ -141,7 +151,9 @@ internal sealed class OpenApiDocument
             foreach (FieldDescriptor field in type.Fields.InDeclarationOrder())
             {
                 JsonObject schema = field.FieldType == FieldType.Message ? Reference(field.MessageType) : Scalar(field);
-                properties[field.JsonName] = field.IsRepeated ? new JsonObject { ["type"] = "array", ["items"] = schema } : schema;
+                properties[field.JsonName] = field.IsRepeated
+                    ? new JsonObject { ["type"] = "array", ["items"] = schema }
+                    : schema;
             }
         }
 
@@ -150,7 +162,12 @@ internal sealed class OpenApiDocument
 
     private static JsonObject Scalar(FieldDescriptor field) => field.FieldType switch
     {
-        FieldType.Enum => new JsonObject { ["type"] = "string", ["enum"] = new JsonArray([.. field.EnumType.Values.Skip(1).Select(static value => JsonValue.Create(value.Name))]) },
+        FieldType.Enum => new JsonObject
+        {
+            ["type"] = "string",
+            ["enum"] = new JsonArray(
+                [.. field.EnumType.Values.Skip(1).Select(static value => JsonValue.Create(value.Name))]),
+        },
         FieldType.Bool => new JsonObject { ["type"] = "boolean" },
         FieldType.Int32 or FieldType.UInt32 => new JsonObject { ["type"] = "integer" },
         FieldType.Int64 or FieldType.UInt64 => new JsonObject { ["type"] = "string", ["format"] = "int64" },
@@ -158,7 +175,7 @@ internal sealed class OpenApiDocument
         _ => new JsonObject { ["type"] = "string" },
     };
 
-    /// <summary>What <see cref="JsonError"/> writes.</summary>
+    /// <summary>Adds the schema of what <see cref="JsonError"/> writes.</summary>
     private void AddError() => _schemas["Error"] = JsonNode.Parse("""
         {
           "type": "object",

@@ -3,12 +3,14 @@ using Kahuna.Server.Transport;
 
 namespace Kahuna.Server.Hosting.Certificates;
 
-/// <summary>What a node's certificate depends on: those between it and the authority, and the trusted authorities. Stateless.</summary>
+/// <summary>
+/// Checks what a node's certificate depends on: its intermediate certificates and the trusted authorities. Stateless.
+/// </summary>
 internal static class CertificateChain
 {
     /// <summary>
-    /// The certificate that ends first, and what it is. Of several trusted authorities those that have ended do not count, as long as another one has not: an
-    /// old one may stay in the file.
+    /// The certificate that expires first, and its role. Expired authorities are ignored while another one is valid,
+    /// because an old one may stay in the file.
     /// </summary>
     public static (string Part, X509Certificate2 Certificate) FirstToEnd(TlsMaterial tls, DateTime now)
     {
@@ -23,7 +25,9 @@ internal static class CertificateChain
 
         if (tls.TrustedRoots is { Count: > 0 } roots)
         {
-            X509Certificate2 root = roots.Where(root => root.NotAfter.ToUniversalTime() > now).MinBy(root => root.NotAfter) ?? roots.MaxBy(root => root.NotAfter)!;
+            X509Certificate2 root = roots.Where(root => root.NotAfter.ToUniversalTime() > now)
+                .MinBy(root => root.NotAfter)
+                ?? roots.MaxBy(root => root.NotAfter)!;
             if (root.NotAfter < first.Certificate.NotAfter)
             {
                 first = ("The trusted authority", root);
@@ -33,7 +37,10 @@ internal static class CertificateChain
         return first;
     }
 
-    /// <summary>Why the node's own certificate is not under the authorities that the node trusts; null when it is, or when the node trusts the system's.</summary>
+    /// <summary>
+    /// Why the node's own certificate does not chain to an authority that the node trusts. Null if it does, or if the
+    /// node trusts the system's authorities.
+    /// </summary>
     public static string? Objection(TlsMaterial tls, DateTime now)
     {
         if (tls.TrustedRoots is not { } roots)
@@ -52,6 +59,8 @@ internal static class CertificateChain
         chain.ChainPolicy.RevocationMode = X509RevocationMode.NoCheck;
         chain.ChainPolicy.DisableCertificateDownloads = true;
         chain.ChainPolicy.VerificationTime = now;
-        return chain.Build(tls.Certificate.TargetCertificate) ? null : string.Join(", ", chain.ChainStatus.Select(static status => status.Status).Distinct());
+        return chain.Build(tls.Certificate.TargetCertificate)
+            ? null
+            : string.Join(", ", chain.ChainStatus.Select(static status => status.Status).Distinct());
     }
 }

@@ -5,18 +5,19 @@ using Kahuna.Server.Transport;
 namespace Kahuna.Server.Hosting.Certificates;
 
 /// <summary>
-/// Reads a node's certificate, again when its files have changed, and warns before it, or what it depends on, ends. Contents are compared and not times, since a mounted secret
-/// changes by moving a link. Owned by the node, whose timer calls <see cref="Look"/>; one call at a time.
+/// Loads a node's certificate, reloads it when its files change, and warns before its chain expires. Compares contents,
+/// not times, since a mounted secret changes by moving a link. Owned by the node, whose timer calls
+/// <see cref="Check"/>; one call at a time.
 /// </summary>
 internal sealed class CertificateWatch
 {
-    /// <summary>How often the files are looked at: a few kilobytes are read.</summary>
+    /// <summary>Interval of the checks; each reads a few kilobytes.</summary>
     public static readonly TimeSpan Interval = TimeSpan.FromSeconds(10);
 
-    /// <summary>How long before its end a certificate is warned of.</summary>
+    /// <summary>How long before its expiry a certificate is warned of.</summary>
     public static readonly TimeSpan WarnBefore = TimeSpan.FromDays(30);
 
-    /// <summary>How often the end is warned of.</summary>
+    /// <summary>Interval of the warnings.</summary>
     private static readonly TimeSpan s_warnAgain = TimeSpan.FromDays(1);
 
     private readonly IReadOnlyList<string> _files;
@@ -28,12 +29,12 @@ internal sealed class CertificateWatch
     private string? _reported;
     private DateTimeOffset _warnFrom = DateTimeOffset.MinValue;
 
-    /// <summary>Reads the certificate for the first time.</summary>
+    /// <summary>Loads the certificate.</summary>
     /// <param name="files">The files to watch.</param>
     /// <param name="load">Reads and checks them; throws <see cref="CertificateException"/>.</param>
-    /// <param name="time">Says what time it is.</param>
-    /// <param name="log">Gets the events.</param>
-    /// <exception cref="CertificateException">A file cannot be used; the message is one line.</exception>
+    /// <param name="time">The clock.</param>
+    /// <param name="log">Receives the events.</param>
+    /// <exception cref="CertificateException">A file is unusable; the message is one line.</exception>
     public CertificateWatch(IReadOnlyList<string> files, Func<NodeTls> load, TimeProvider time, ILogger log)
     {
         _files = files;
@@ -41,12 +42,12 @@ internal sealed class CertificateWatch
         _time = time;
         _log = log;
 
-        // The fingerprint comes first: files that are replaced between the two are then read again at the next look.
+        // The fingerprint comes first, so that files replaced after it are reloaded at the next check.
         _inUse = Fingerprint();
         NodeTls read = load();
         if (Fingerprint() is { } after && after != _inUse)
         {
-            // Replaced meanwhile, or made by this very reading.
+            // The files were replaced meanwhile, or created by this load.
             _inUse = after;
             read = load();
         }
@@ -55,11 +56,11 @@ internal sealed class CertificateWatch
         CheckChain();
     }
 
-    /// <summary>What the node shows and trusts; replaced here when the files change.</summary>
+    /// <summary>The node's certificate and trusted authorities; replaced when the files change.</summary>
     public TlsSource Tls { get; }
 
-    /// <summary>Reads changed files and warns when it is time to. Never throws.</summary>
-    public void Look()
+    /// <summary>Reloads changed files, and warns if it is time to. Never throws.</summary>
+    public void Check()
     {
         string found = Fingerprint();
         if (found != _inUse)
@@ -87,10 +88,12 @@ internal sealed class CertificateWatch
             _log.CertificateReloaded(certificate.Subject, certificate.NotAfter.ToUniversalTime());
             CheckChain();
         }
-        catch (Exception error) when (error is CertificateException or IOException or UnauthorizedAccessException or CryptographicException)
+        catch (Exception error) when (
+            error is CertificateException or IOException or UnauthorizedAccessException or CryptographicException)
         {
-            // Certificate and key are files of their own and change one after the other: what is refused now may be whole a moment later. It is tried at each
-            // look, since a certificate of the future becomes valid without a change of its file.
+            // Certificate and key are separate files that change one after the other: files that are refused now may
+            // match a moment later. Retried at each check, since a certificate that is not valid yet becomes valid
+            // without a change of its file.
             if (_refused == found && _reported != found)
             {
                 _log.CertificateNotReloaded(error.Message);
@@ -126,13 +129,13 @@ internal sealed class CertificateWatch
         }
         else if (end - now.UtcDateTime <= WarnBefore)
         {
-            // The end itself is told when it comes.
+            // The expiry itself is reported when it comes.
             _warnFrom = now + s_warnAgain < end ? now + s_warnAgain : end;
             _log.CertificateEndsSoon(part, certificate.Subject, end, (int)(end - now.UtcDateTime).TotalDays);
         }
     }
 
-    /// <summary>Two equal ones mean that nothing has changed; a file that cannot be read counts as another content.</summary>
+    /// <summary>A hash of the files' contents; an unreadable file counts as a content of its own.</summary>
     private string Fingerprint()
     {
         using IncrementalHash hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);

@@ -4,18 +4,18 @@ using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using Kahuna.Server.Hosting.Options;
-using Shared = Kahuna.Client.Connection.DevelopmentCertificates;
+using Shared = Kahuna.Client.Connection.DevelopmentAuthority;
 
 namespace Kahuna.Server.Hosting.Certificates;
 
 /// <summary>
-/// A certificate authority for development and a node certificate from it, made once, kept in a directory of the user and used again:
-/// <c>ca.pem</c>, <c>ca-key.pem</c>, <c>node.pem</c>, <c>node-key.pem</c> (keys are readable by their owner only). The SDK trusts this authority on
-/// loopback. A lock file keeps processes that start at the same time apart. Any thread.
+/// A development authority and a node certificate from it, created once and reused, in a directory of the user:
+/// <c>ca.pem</c>, <c>ca-key.pem</c>, <c>node.pem</c>, <c>node-key.pem</c>. Only their owner can read the keys. The SDK
+/// trusts this authority on loopback. A lock file serializes processes that start at the same time. Any thread.
 /// </summary>
-/// <param name="directory">The directory; made when it is missing.</param>
-/// <param name="time">Says what time it is.</param>
-/// <param name="waits">Is told the path of the lock file, once, when a wait for it takes long; null: nobody wants to know.</param>
+/// <param name="directory">The directory; created if missing.</param>
+/// <param name="time">The clock.</param>
+/// <param name="waits">Called once with the path of the lock file if the wait for it is long; may be null.</param>
 internal sealed class DevelopmentCertificates(string directory, TimeProvider time, Action<string>? waits = null)
 {
     public const string CaFile = Shared.AuthorityFile;
@@ -29,43 +29,51 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
     private static readonly TimeSpan s_caLifetime = TimeSpan.FromDays(3650);
     private static readonly TimeSpan s_nodeLifetime = TimeSpan.FromDays(730);
 
-    /// <summary>A certificate that would end within this time is made anew at start, so that a node may run on for as long.</summary>
+    /// <summary>
+    /// A certificate that expires within this time is renewed at start, so that a node may run at least that long.
+    /// </summary>
     private static readonly TimeSpan s_renewBefore = TimeSpan.FromDays(90);
 
-    /// <summary>Clocks of other machines may be behind.</summary>
+    /// <summary>Allowance for machines whose clock is behind.</summary>
     private static readonly TimeSpan s_backdate = TimeSpan.FromDays(1);
 
-    // How the runtime numbers the refusal of a file that another process has open for itself alone.
+    // Error codes of the runtime for a file that another process has opened exclusively.
     private const int LinuxWouldBlock = 11;
     private const int MacWouldBlock = 35;
     private const int WindowsSharingViolation = unchecked((int)0x80070020);
 
     /// <summary>
-    /// The longest wait for other processes. Making two certificates takes milliseconds, but seconds on a machine with too much to do, and many nodes that start together wait
-    /// for each other. The lock of a process that has ended is free, so only one that stands still is waited for that long.
+    /// Longest wait for other processes. Creating two certificates takes milliseconds, but seconds on an overloaded
+    /// machine, and many nodes that start together wait for each other. The system releases the lock of a process that
+    /// has ended, so that only a stuck one is awaited that long.
     /// </summary>
     private static readonly TimeSpan s_lockWaitMax = TimeSpan.FromMinutes(10);
 
-    /// <summary>A wait that takes longer is told to the operator.</summary>
+    /// <summary>A longer wait is reported to the operator.</summary>
     private static readonly TimeSpan s_lockWaitLong = TimeSpan.FromSeconds(5);
 
-    /// <summary>The directory that clients of the same user look into.</summary>
+    /// <summary>The directory that clients of the same user read.</summary>
     public static string Directory() => Shared.Directory();
 
     /// <summary>
-    /// The node certificate, valid for localhost, both loopback addresses, this machine's name and <paramref name="hosts"/>; made or renewed when
-    /// needed.
+    /// The node certificate, created or renewed if needed. It is valid for localhost, both loopback addresses, this
+    /// machine's name and <paramref name="hosts"/>.
     /// </summary>
-    /// <exception cref="CertificateException">The directory cannot be used; the message is one line.</exception>
+    /// <exception cref="CertificateException">The directory is unusable; the message is one line.</exception>
     public NodeTls Ensure(IEnumerable<string> hosts)
     {
         if (!Path.IsPathRooted(directory))
         {
-            throw new CertificateException($"This user has no directory for application data; set {Shared.DirectoryVariable} or use --certificate and --certificate-key.");
+            throw new CertificateException(
+                $"This user has no directory for application data; set {Shared.DirectoryVariable} or use "
+                    + $"--certificate and --certificate-key.");
         }
 
-        SortedSet<string> names = new(["localhost", "127.0.0.1", "::1", Environment.MachineName.ToLowerInvariant(), .. hosts.Select(Normalize)], StringComparer.Ordinal);
-        names.RemoveWhere(name => IPAddress.TryParse(name, out IPAddress? ip) && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any)));
+        SortedSet<string> names = new(
+            ["localhost", "127.0.0.1", "::1", Environment.MachineName.ToLowerInvariant(), .. hosts.Select(Normalize)],
+            StringComparer.Ordinal);
+        names.RemoveWhere(name =>
+            IPAddress.TryParse(name, out IPAddress? ip) && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any)));
         try
         {
             System.IO.Directory.CreateDirectory(directory);
@@ -78,7 +86,10 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            throw new CertificateException($"Cannot keep development certificates in {directory}: {OneLine.Of(error.Message)} Use --certificate and --certificate-key, or set {Shared.DirectoryVariable}.", error);
+            throw new CertificateException(
+                $"Cannot create development certificates in {directory}: {OneLine.Of(error.Message)} Use "
+                    + $"--certificate and --certificate-key, or set {Shared.DirectoryVariable}.",
+                error);
         }
     }
 
@@ -100,7 +111,11 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
                 TimeSpan waited = time.GetElapsedTime(started);
                 if (waited >= s_lockWaitMax)
                 {
-                    throw new IOException($"Another process has held the lock {path} for {s_lockWaitMax.TotalMinutes.ToString(CultureInfo.InvariantCulture)} minutes; end it, or let it go on, and start again.", error);
+                    throw new IOException(
+                        $"Another process has held the lock {path} for "
+                            + $"{s_lockWaitMax.TotalMinutes.ToString(CultureInfo.InvariantCulture)} minutes; end it "
+                            + $"or let it finish, then start again.",
+                        error);
                 }
 
                 if (!told && waited >= s_lockWaitLong)
@@ -109,14 +124,17 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
                     waits?.Invoke(path);
                 }
 
-                // Another process is making the certificates; a start waits for that.
+                // Another process is creating the certificates.
                 Thread.Sleep(5);
             }
         }
     }
 
-    /// <summary>Any other error, such as a file system that is read-only, ends the start at once.</summary>
-    private static bool IsHeldByAnother(IOException error) => error.HResult is LinuxWouldBlock or MacWouldBlock or WindowsSharingViolation;
+    /// <summary>
+    /// True for a held lock. Any other error, such as a read-only file system, ends the start at once.
+    /// </summary>
+    private static bool IsHeldByAnother(IOException error) =>
+        error.HResult is LinuxWouldBlock or MacWouldBlock or WindowsSharingViolation;
 
     private X509Certificate2 EnsureAuthority()
     {
@@ -133,8 +151,10 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
 
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         CertificateRequest request = new(CaName, key, HashAlgorithmName.SHA256);
-        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: true, pathLengthConstraint: 0, critical: true));
-        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.KeyCertSign | X509KeyUsageFlags.CrlSign, critical: true));
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(
+            certificateAuthority: true, hasPathLengthConstraint: true, pathLengthConstraint: 0, critical: true));
+        request.CertificateExtensions.Add(
+            new X509KeyUsageExtension(X509KeyUsageFlags.KeyCertSign | X509KeyUsageFlags.CrlSign, critical: true));
         request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, critical: false));
         DateTimeOffset now = time.GetUtcNow();
         X509Certificate2 made = request.CreateSelfSigned(now - s_backdate, now + s_caLifetime);
@@ -154,22 +174,27 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
                 return;
             }
 
-            // Nodes with other names share the certificate; it serves them all from now on.
+            // Nodes with other names share the certificate, so it must cover all of them.
             names.UnionWith(certified);
         }
 
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         CertificateRequest request = new("CN=Kahuna development node", key, HashAlgorithmName.SHA256);
-        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: false, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
-        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, critical: true));
-        request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension([new Oid("1.3.6.1.5.5.7.3.1"), new Oid("1.3.6.1.5.5.7.3.2")], critical: false));
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(
+            certificateAuthority: false, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
+        request.CertificateExtensions.Add(
+            new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, critical: true));
+        request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension(
+            [new Oid("1.3.6.1.5.5.7.3.1"), new Oid("1.3.6.1.5.5.7.3.2")], critical: false));
         request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, critical: false));
-        request.CertificateExtensions.Add(X509AuthorityKeyIdentifierExtension.CreateFromCertificate(authority, includeKeyIdentifier: true, includeIssuerAndSerial: false));
+        request.CertificateExtensions.Add(X509AuthorityKeyIdentifierExtension.CreateFromCertificate(
+            authority, includeKeyIdentifier: true, includeIssuerAndSerial: false));
         request.CertificateExtensions.Add(AlternativeNames(names));
         DateTimeOffset now = time.GetUtcNow();
         DateTimeOffset end = now + s_nodeLifetime;
         DateTimeOffset authorityEnd = new(authority.NotAfter.ToUniversalTime(), TimeSpan.Zero);
-        using X509Certificate2 made = request.Create(authority, now - s_backdate, end < authorityEnd ? end : authorityEnd, RandomNumberGenerator.GetBytes(16));
+        using X509Certificate2 made = request.Create(
+            authority, now - s_backdate, end < authorityEnd ? end : authorityEnd, RandomNumberGenerator.GetBytes(16));
         Save(NodeFile, made, NodeKeyFile, key);
     }
 
@@ -194,7 +219,9 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
     private static SortedSet<string> NamesOf(X509Certificate2 certificate)
     {
         SortedSet<string> names = new(StringComparer.Ordinal);
-        foreach (X509SubjectAlternativeNameExtension extension in certificate.Extensions.OfType<X509SubjectAlternativeNameExtension>())
+        IEnumerable<X509SubjectAlternativeNameExtension> extensions =
+            certificate.Extensions.OfType<X509SubjectAlternativeNameExtension>();
+        foreach (X509SubjectAlternativeNameExtension extension in extensions)
         {
             names.UnionWith(extension.EnumerateDnsNames());
             names.UnionWith(extension.EnumerateIPAddresses().Select(address => address.ToString()));
@@ -206,7 +233,8 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
     private bool IsFresh(X509Certificate2 certificate)
     {
         DateTime now = time.GetUtcNow().UtcDateTime;
-        return certificate.NotBefore.ToUniversalTime() <= now && certificate.NotAfter.ToUniversalTime() - s_renewBefore > now;
+        return certificate.NotBefore.ToUniversalTime() <= now
+            && certificate.NotAfter.ToUniversalTime() - s_renewBefore > now;
     }
 
     private bool IsIssuedBy(X509Certificate2 certificate, X509Certificate2 authority)
@@ -232,7 +260,7 @@ internal sealed class DevelopmentCertificates(string directory, TimeProvider tim
         }
         catch (Exception error) when (error is CryptographicException or ArgumentException)
         {
-            // Half of a pair from a start that was killed: made anew like a missing one.
+            // Half of a pair, from a start that was killed: recreated like a missing one.
             return null;
         }
     }

@@ -6,18 +6,18 @@ using Kahuna.Server.Hosting.Options;
 
 namespace Kahuna.Server.Hosting.Certificates;
 
-/// <summary>Loads the certificates that the options name, or makes development ones. Stateless.</summary>
+/// <summary>Loads the certificates named in the options, or creates development certificates. Stateless.</summary>
 internal static class NodeCertificates
 {
     /// <summary>Extended key usages (RFC 5280, 4.2.1.12).</summary>
     private const string ServerUse = "1.3.6.1.5.5.7.3.1";
     private const string AnyUse = "2.5.29.37.0";
 
-    /// <summary>The node's certificate and whom it trusts.</summary>
+    /// <summary>Loads the node's certificate and its trusted authorities.</summary>
     /// <param name="options">Names the files.</param>
-    /// <param name="time">Says what time it is.</param>
-    /// <param name="waits">As that of <see cref="DevelopmentCertificates"/>.</param>
-    /// <exception cref="CertificateException">A file cannot be used; the message is one line.</exception>
+    /// <param name="time">The clock.</param>
+    /// <param name="waits">See <see cref="DevelopmentCertificates"/>.</param>
+    /// <exception cref="CertificateException">A file is unusable; the message is one line.</exception>
     public static NodeTls Load(NodeOptions options, TimeProvider time, Action<string>? waits = null)
     {
         string directory = DevelopmentCertificates.Directory();
@@ -25,8 +25,11 @@ internal static class NodeCertificates
         if (options.CertificatePath is null)
         {
             DevelopmentCertificates development = new(directory, time, waits);
-            NodeTls made = development.Ensure([options.Advertise.IdnHost, .. options.Listen.Select(listen => listen.IdnHost)]);
-            return options.TrustedCaPath is null ? made : made with { TrustedRoots = LoadRoots(options.TrustedCaPath, now) };
+            NodeTls made = development.Ensure(
+                [options.Advertise.IdnHost, .. options.Listen.Select(listen => listen.IdnHost)]);
+            return options.TrustedCaPath is null
+                ? made
+                : made with { TrustedRoots = LoadRoots(options.TrustedCaPath, now) };
         }
 
         SslStreamCertificateContext certificate = LoadCertificate(options.CertificatePath, options.CertificateKeyPath!);
@@ -34,7 +37,7 @@ internal static class NodeCertificates
         return new NodeTls(certificate, options.TrustedCaPath is null ? null : LoadRoots(options.TrustedCaPath, now));
     }
 
-    /// <summary>The files that <see cref="Load"/> reads; made by this class itself when no certificate was named.</summary>
+    /// <summary>The files that <see cref="Load"/> reads; it creates them if no certificate is named.</summary>
     public static IReadOnlyList<string> Files(NodeOptions options)
     {
         string directory = DevelopmentCertificates.Directory();
@@ -43,7 +46,24 @@ internal static class NodeCertificates
         return options.TrustedCaPath is null ? [certificate, key] : [certificate, key, options.TrustedCaPath];
     }
 
-    /// <summary>Refuses what every client would refuse.</summary>
+    /// <summary>Loads the certificate and watches its files.</summary>
+    /// <exception cref="CertificateException">A file is unusable; the message is one line.</exception>
+    public static CertificateWatch Watch(NodeOptions options, ILogger log) => new(
+        Files(options),
+        () => Load(options, TimeProvider.System, log.WaitsForCertificates),
+        TimeProvider.System,
+        log);
+
+    /// <summary>
+    /// The file of the authorities that sign the nodes' certificates; null: the system's authorities.
+    /// </summary>
+    public static string? TrustedCaFile(NodeOptions options) =>
+        options.TrustedCaPath
+            ?? (options.CertificatePath is null
+                ? Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile)
+                : null);
+
+    /// <summary>Refuses a certificate that every client would refuse.</summary>
     private static void Check(NodeOptions options, SslStreamCertificateContext context, DateTime now)
     {
         string file = options.CertificatePath!;
@@ -51,31 +71,42 @@ internal static class NodeCertificates
         {
             if (certificate.NotAfter.ToUniversalTime() <= now)
             {
-                throw new CertificateException($"The certificate of {certificate.Subject} in {file} ended on {Show(certificate.NotAfter)}; get a new one.");
+                throw new CertificateException(
+                    $"The certificate of {certificate.Subject} in {file} expired on "
+                        + $"{Show(certificate.NotAfter)}; get a new one.");
             }
 
             if (certificate.NotBefore.ToUniversalTime() > now)
             {
-                throw new CertificateException($"The certificate of {certificate.Subject} in {file} is valid from {Show(certificate.NotBefore)} on, and it is {Show(now)} now; check the clock, or use another certificate.");
+                throw new CertificateException(
+                    $"The certificate of {certificate.Subject} in {file} is valid from {Show(certificate.NotBefore)}, "
+                        + $"and it is {Show(now)} now; check the clock, or use another certificate.");
             }
         }
 
         X509Certificate2 own = context.TargetCertificate;
         if (!own.MatchesHostname(options.Advertise.IdnHost.Trim('[', ']')))
         {
-            throw new CertificateException($"The certificate {file} is not for {options.Advertise.IdnHost}, which is this node's address (--advertise, or its entry in --peers); every client would refuse it.");
+            throw new CertificateException(
+                $"The certificate {file} is not for {options.Advertise.IdnHost}, which is this node's address "
+                    + $"(--advertise, or its entry in --peers); every client would refuse it.");
         }
 
         if (own.Extensions.OfType<X509EnhancedKeyUsageExtension>().FirstOrDefault() is { } usage
             && !usage.EnhancedKeyUsages.Cast<Oid>().Any(allowed => allowed.Value is ServerUse or AnyUse))
         {
-            throw new CertificateException($"The certificate {file} may not be used by servers (extended key usage); every client would refuse it.");
+            throw new CertificateException(
+                $"The certificate {file} may not be used by servers (extended key usage); "
+                    + $"every client would refuse it.");
         }
     }
 
-    private static string Show(DateTime time) => time.ToUniversalTime().ToString("yyyy-MM-dd HH:mm 'UTC'", CultureInfo.InvariantCulture);
+    private static string Show(DateTime time) =>
+        time.ToUniversalTime().ToString("yyyy-MM-dd HH:mm 'UTC'", CultureInfo.InvariantCulture);
 
-    /// <summary>A certificate with its private key and the intermediate certificates that follow it in the file.</summary>
+    /// <summary>
+    /// Loads a certificate with its private key and the intermediate certificates that follow it in the file.
+    /// </summary>
     public static SslStreamCertificateContext LoadCertificate(string certificatePath, string keyPath)
     {
         try
@@ -83,12 +114,14 @@ internal static class NodeCertificates
             X509Certificate2 certificate = X509Certificate2.CreateFromPemFile(certificatePath, keyPath);
             if (!certificate.HasPrivateKey)
             {
-                throw new CertificateException($"{keyPath} holds no private key for the certificate {certificatePath}.");
+                throw new CertificateException(
+                    $"{keyPath} holds no private key for the certificate {certificatePath}.");
             }
 
             X509Certificate2Collection chain = [];
             chain.ImportFromPemFile(certificatePath);
-            foreach (X509Certificate2 own in chain.Where(other => other.RawDataMemory.Span.SequenceEqual(certificate.RawDataMemory.Span)).ToArray())
+            foreach (X509Certificate2 own in chain.Where(
+                other => other.RawDataMemory.Span.SequenceEqual(certificate.RawDataMemory.Span)).ToArray())
             {
                 chain.Remove(own);
             }
@@ -96,9 +129,13 @@ internal static class NodeCertificates
             // Offline: a start must not wait for a download of missing intermediate certificates.
             return SslStreamCertificateContext.Create(certificate, chain, offline: true);
         }
-        catch (Exception error) when (error is CryptographicException or ArgumentException or IOException or UnauthorizedAccessException)
+        catch (Exception error) when (
+            error is CryptographicException or ArgumentException or IOException or UnauthorizedAccessException)
         {
-            throw new CertificateException($"Cannot use the certificate {certificatePath} with the key {keyPath} (PEM, key without a password): {OneLine.Of(error.Message)}", error);
+            throw new CertificateException(
+                $"Cannot use the certificate {certificatePath} with the key {keyPath} (PEM, key without a password): "
+                    + $"{OneLine.Of(error.Message)}",
+                error);
         }
     }
 
@@ -108,14 +145,18 @@ internal static class NodeCertificates
         {
             X509Certificate2Collection roots = [];
             roots.ImportFromPemFile(path);
-            X509Certificate2 last = roots.MaxBy(root => root.NotAfter) ?? throw new CertificateException($"{path} holds no PEM certificate.");
+            X509Certificate2 last = roots.MaxBy(root => root.NotAfter)
+                ?? throw new CertificateException($"{path} holds no PEM certificate.");
             return last.NotAfter.ToUniversalTime() > now
                 ? roots
-                : throw new CertificateException($"Every authority in {path} has ended, the last one, {last.Subject}, on {Show(last.NotAfter)}; this node would refuse all others. Get a new one.");
+                : throw new CertificateException(
+                    $"Every authority in {path} has expired, the last one, {last.Subject}, on {Show(last.NotAfter)}; "
+                        + $"this node would refuse all others. Get a new one.");
         }
         catch (Exception error) when (error is CryptographicException or IOException or UnauthorizedAccessException)
         {
-            throw new CertificateException($"Cannot read the trusted authorities {path}: {OneLine.Of(error.Message)}", error);
+            throw new CertificateException(
+                $"Cannot read the trusted authorities {path}: {OneLine.Of(error.Message)}", error);
         }
     }
 }

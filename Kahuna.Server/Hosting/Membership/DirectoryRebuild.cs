@@ -5,18 +5,23 @@ using Kahuna.Server.Storage;
 namespace Kahuna.Server.Hosting.Membership;
 
 /// <summary>
-/// <c>--rebuild</c>: gives up log and state of a node that the others restore (docs/adr/0009-who-may-vote.md). Reads neither, so that damage does not
-/// matter. Used by one thread, before the node starts.
+/// <c>--rebuild</c>: drops log and state of a node so that the others restore it (docs/adr/0009-who-may-vote.md). Reads
+/// neither, so that damage does not matter. Used by one thread, before the node starts.
 /// </summary>
 internal static class DirectoryRebuild
 {
-    /// <summary>Asks, drops, and leaves a directory that is rejoining. <paramref name="terminal"/>: where the answer is read; null without somebody who could answer.</summary>
-    /// <exception cref="DataDirectoryException">Nothing was dropped, or not everything; the message says which, in one line.</exception>
+    /// <summary>
+    /// Asks for confirmation, drops the content, and leaves a rejoining directory. The answer is read from
+    /// <paramref name="terminal"/>; null if nobody can answer.
+    /// </summary>
+    /// <exception cref="DataDirectoryException">Nothing or not everything was dropped; the message says which, in one
+    /// line.</exception>
     public static void Run(NodeOptions options, TextReader? terminal, TextWriter output)
     {
         if (options.IsStandalone)
         {
-            throw new DataDirectoryException("Nothing was dropped: this node is a cluster of its own, so there is no other node that it could come back from.");
+            throw new DataDirectoryException(
+                "Nothing was dropped: a standalone node has no other node to restore its data from.");
         }
 
         using IDisposable held = DataDirectoryIdentity.Hold(options.DataDirectory);
@@ -32,19 +37,24 @@ internal static class DirectoryRebuild
                 Dropping = true,
             };
 
-            // First the mark: a directory that is half dropped must know that it is, and a new id keeps the old content out for good.
+            // First the mark: a half-dropped directory must be recognizable, and the new id keeps old content out.
             rejoining.Write(options.DataDirectory);
             DirectoryContent.Drop(options.DataDirectory);
             (rejoining with { Dropping = false }).Write(options.DataDirectory);
-            output.WriteLine($"Dropped. Node {options.NodeId} starts empty and does not vote until the other nodes have restored it.");
+            output.WriteLine(
+                $"Dropped. Node {options.NodeId} starts empty and does not vote until the "
+                    + $"other nodes have restored it.");
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
         {
-            throw new DataDirectoryException($"The rebuild of {options.DataDirectory} failed: {OneLine.Of(error.Message)} Start the node with --rebuild again when the cause is gone.", error);
+            throw new DataDirectoryException(
+                $"The rebuild of {options.DataDirectory} failed: {OneLine.Of(error.Message)} Start the node with "
+                    + $"--rebuild again when the cause is gone.",
+                error);
         }
     }
 
-    /// <summary>What the directory was, if that can be read. A directory of another node is none that may be dropped.</summary>
+    /// <summary>Reads the old identity if possible. Refuses the directory of another node.</summary>
     private static DataDirectoryIdentity? ReadOld(NodeOptions options, TextWriter output)
     {
         DataDirectoryIdentity? old;
@@ -70,7 +80,7 @@ internal static class DirectoryRebuild
             Rebuild of node {options.NodeId} of cluster '{options.ClusterId}' in {options.DataDirectory}. This drops
               its log    {log,15:N0} bytes
               its state  {state,15:N0} bytes
-            and the node comes back from the other nodes. Go on only when the majority of them is intact: what they lost, too, is lost then.
+            and the other nodes restore it. Continue only if a majority of them is intact: data that they have lost too is lost.
             """));
         if (options.RebuildConfirmed)
         {
@@ -79,10 +89,12 @@ internal static class DirectoryRebuild
 
         if (terminal is null)
         {
-            throw new DataDirectoryException($"Nothing was dropped: there is no terminal to ask on. Add {OptionSetting.Yes.Flag} to go on without the question.");
+            throw new DataDirectoryException(
+                $"Nothing was dropped: there is no terminal for the confirmation. Add "
+                    + $"{OptionSetting.Yes.Flag} to confirm.");
         }
 
-        output.Write("Type the node id to go on: ");
+        output.Write("Type the node id to continue: ");
         output.Flush();
         if (terminal.ReadLine()?.Trim() != options.NodeId.ToString())
         {
@@ -91,8 +103,9 @@ internal static class DirectoryRebuild
     }
 
     /// <summary>
-    /// What this node knows of others is needed by them and stays. But only a directory that voted has met them all: the record of one that did not, which may be
-    /// a wiped one, is no proof that something never was, and a damaged record is none at all.
+    /// Keeps the record of the other nodes' directories, which they rely on. Only a directory that has voted has met
+    /// all of them: the record of one that has not, which may have been wiped, proves nothing about nodes that are
+    /// missing in it. Nor does a damaged record.
     /// </summary>
     private static void KeepMembers(NodeOptions options, DataDirectoryIdentity? old)
     {

@@ -1,22 +1,25 @@
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting.Membership;
 
-/// <summary>Tells the loops, and who asks for readiness, what becomes known of directories: this node's may vote, another node's was replaced. Owned by the node; any thread.</summary>
-internal sealed class VotingRights(KnownMembers members, LoopSet loops, ClusterView view)
+/// <summary>
+/// Informs loops and readiness of changes in the registry: this node's directory may vote, or another node's was
+/// replaced. Owned by the node; any thread.
+/// </summary>
+internal sealed class VotingRights(MemberRegistry members, LoopSet loops, ClusterView view)
 {
-    /// <summary>Begins to listen.</summary>
+    /// <summary>Subscribes to the registry.</summary>
     public void Begin()
     {
         view.SetVoting(members.Voting == VotingState.Yes);
-        members.Proven += Allow;
+        members.Confirmed += Allow;
         members.MemberReplaced += Forget;
     }
 
-    /// <summary>A rebuilt node votes again when all its partitions are restored. True when it does from now on.</summary>
+    /// <summary>Lets a rebuilt node vote once all its partitions are restored. True when it does from now on.</summary>
     /// <exception cref="IOException">It could not be recorded; the node does not vote yet.</exception>
     public bool TryRejoin()
     {

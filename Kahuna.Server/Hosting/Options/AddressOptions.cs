@@ -4,21 +4,30 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Reads the options that hold addresses and checks them against each other. Used once by one thread.</summary>
-/// <param name="values">The options that were given.</param>
-/// <param name="errors">Gets the errors.</param>
-/// <param name="isComplete">Whether all that was given could be read. Where not, no option is missed: it may be among the rest.</param>
-internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors, bool isComplete)
+/// <summary>Parses the options with addresses and checks them against each other. Used once by one thread.</summary>
+/// <param name="values">The given options.</param>
+/// <param name="errors">Receives the errors.</param>
+/// <param name="isComplete">Whether everything given could be read. If not, missing options are not reported, because
+/// they may be among the rest.</param>
+internal sealed class AddressOptions(
+    IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors, bool isComplete)
 {
     /// <summary>
-    /// The addresses of <c>--listen</c>. Without it, where <paramref name="own"/>, the address that others are told, can be reached: on the same loopback
-    /// address, else on all interfaces, and on its port at any rate.
+    /// The addresses of <c>--listen</c>. Without it, the port of <paramref name="own"/>, the announced address: on that
+    /// address if it is loopback, else on all interfaces.
     /// </summary>
     public IReadOnlyList<Uri> ReadListen(Uri? own)
     {
         if (!values.TryGetValue(OptionSetting.Listen, out GivenValue value))
         {
-            return [own is null ? NodeOptions.ListenDefault : own.IsLoopback ? own : new UriBuilder(own) { Host = "[::]" }.Uri];
+            return
+            [
+                own is null
+                    ? NodeOptions.ListenDefault
+                    : own.IsLoopback
+                    ? own
+                    : new UriBuilder(own) { Host = "[::]" }.Uri,
+            ];
         }
 
         List<Uri> addresses = [];
@@ -51,15 +60,20 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
         foreach (string text in value.Text.Split(',', StringSplitOptions.TrimEntries))
         {
             int equals = text.IndexOf('=', StringComparison.Ordinal);
-            if (equals < 1 || !ushort.TryParse(text.AsSpan(0, equals), NumberStyles.None, CultureInfo.InvariantCulture, out ushort id) || id == 0)
+            if (equals < 1
+                || !ushort.TryParse(
+                    text.AsSpan(0, equals), NumberStyles.None, CultureInfo.InvariantCulture, out ushort id)
+                || id == 0)
             {
-                errors.Add($"{value.Origin}: '{OneLine.Of(text)}' is no node; write each as id=url, like 2=https://host:8082, with ids from 1 to {ushort.MaxValue}.");
+                errors.Add($"{value.Origin}: '{OneLine.Of(text)}' is not a node; write each as id=url, like 2=https://host:8082, with ids from 1 to {ushort.MaxValue}.");
             }
             else if (ReadAddress(value.Origin, text[(equals + 1)..]) is Uri address)
             {
                 if (IsAnyAddress(address))
                 {
-                    errors.Add($"{value.Origin}: node {id} at {Show(address)}: other nodes cannot connect to an address that stands for all interfaces.");
+                    errors.Add(
+                        $"{value.Origin}: node {id} at {Show(address)}: other nodes cannot connect to an address "
+                            + $"that stands for all interfaces.");
                 }
 
                 peers.Add(new PeerNode(new NodeId(id), address));
@@ -74,17 +88,29 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
         return [.. peers.OrderBy(peer => peer.Id)];
     }
 
-    /// <summary>The address that this node announces, by <c>--peers</c> or <c>--advertise</c>, as far as it can be read; null when it announces where it listens.</summary>
+    /// <summary>
+    /// The announced address, from <c>--peers</c> or <c>--advertise</c>, if it can be parsed; null if the node
+    /// announces its listen address.
+    /// </summary>
     public Uri? ReadAnnounced(NodeId self, IReadOnlyList<PeerNode> peers) =>
-        Own(self, peers) ?? (values.TryGetValue(OptionSetting.Advertise, out GivenValue value) && Uri.TryCreate(value.Text, UriKind.Absolute, out Uri? address) && address.Scheme == Uri.UriSchemeHttps ? address : null);
+        Own(self, peers)
+            ?? (
+                values.TryGetValue(OptionSetting.Advertise, out GivenValue value)
+                    && Uri.TryCreate(value.Text, UriKind.Absolute, out Uri? address)
+                    && address.Scheme == Uri.UriSchemeHttps
+                    ? address
+                    : null);
 
     /// <summary>
-    /// Refuses a node that listens on loopback addresses only and announces one that they do not serve: nobody could reach it. A name may stand for anything;
-    /// the node warns of it when it has started (<see cref="StartReport"/>).
+    /// Refuses a node that listens only on loopback addresses but announces another one, because it would be
+    /// unreachable. A host name may resolve to anything, so the started node only warns of it
+    /// (<see cref="StartReport"/>).
     /// </summary>
     public void CheckReachable(IReadOnlyList<Uri> listen, Uri advertise)
     {
-        if (!values.TryGetValue(OptionSetting.Listen, out GivenValue value) || listen.Count == 0 || !listen.All(address => address.IsLoopback))
+        if (!values.TryGetValue(OptionSetting.Listen, out GivenValue value)
+            || listen.Count == 0
+            || !listen.All(address => address.IsLoopback))
         {
             return;
         }
@@ -93,7 +119,10 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
         {
             if (!listen.Any(address => address.Port == advertise.Port))
             {
-                errors.Add($"{value.Origin}: this node listens on {string.Join(", ", listen.Select(Show))} only, but announces {Show(advertise)}; leave {OptionSetting.Listen.Flag} out, or listen on port {advertise.Port}.");
+                errors.Add(
+                    $"{value.Origin}: this node listens on {string.Join(", ", listen.Select(Show))} only, but "
+                        + $"announces {Show(advertise)}; leave {OptionSetting.Listen.Flag} out, or "
+                        + $"listen on port {advertise.Port}.");
             }
         }
         else if (IPAddress.TryParse(advertise.IdnHost, out _) && !IsAnyAddress(advertise))
@@ -102,7 +131,8 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
         }
     }
 
-    private static Uri? Own(NodeId self, IReadOnlyList<PeerNode> peers) => peers.Where(peer => peer.Id == self).Select(peer => peer.Address).FirstOrDefault();
+    private static Uri? Own(NodeId self, IReadOnlyList<PeerNode> peers) =>
+        peers.Where(peer => peer.Id == self).Select(peer => peer.Address).FirstOrDefault();
 
     /// <summary>The address by which others reach this node.</summary>
     public Uri ReadAdvertise(NodeId self, IReadOnlyList<Uri> listen, IReadOnlyList<PeerNode> peers)
@@ -113,7 +143,9 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
             Uri address = own ?? (listen.Count > 0 ? listen[0] : NodeOptions.ListenDefault);
             if (isComplete && own is null && IsAnyAddress(address))
             {
-                errors.Add($"{OptionSetting.Advertise.Flag} is missing: {Show(address)} listens on all interfaces, so say by which address others reach this node.");
+                errors.Add(
+                    $"{OptionSetting.Advertise.Flag} is missing: {Show(address)} listens on all interfaces; name the "
+                        + $"address by which others reach this node.");
             }
 
             return address;
@@ -126,11 +158,13 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
 
         if (IsAnyAddress(advertise))
         {
-            errors.Add($"{value.Origin}: nobody can connect to {Show(advertise)}; name a host or one address.");
+            errors.Add($"{value.Origin}: clients cannot connect to {Show(advertise)}; name a host or one address.");
         }
         else if (own is not null && own != advertise)
         {
-            errors.Add($"{value.Origin} says {Show(advertise)}, but {values[OptionSetting.Peers].Origin} says {Show(own)} for node {self}; they must agree.");
+            errors.Add(
+                $"{value.Origin} says {Show(advertise)}, but {values[OptionSetting.Peers].Origin} says {Show(own)} "
+                    + $"for node {self}; they must agree.");
         }
 
         return advertise;
@@ -145,7 +179,9 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
 
         foreach (IGrouping<Uri, PeerNode> same in peers.GroupBy(peer => peer.Address).Where(group => group.Count() > 1))
         {
-            errors.Add($"{origin}: nodes {string.Join(" and ", same.Select(peer => peer.Id))} have the same address {Show(same.Key)}.");
+            errors.Add(
+                $"{origin}: nodes {string.Join(" and ", same.Select(peer => peer.Id))} have the "
+                    + $"same address {Show(same.Key)}.");
         }
 
         if (peers.Count is not (1 or 3 or 5))
@@ -160,7 +196,7 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
                 return;
             }
 
-            errors.Add($"{origin} needs {OptionSetting.NodeId.Flag}: which of the nodes is this one?");
+            errors.Add($"{origin} needs {OptionSetting.NodeId.Flag}, the id of this node.");
         }
         else if (!peers.Any(peer => peer.Id == self))
         {
@@ -172,7 +208,7 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
     {
         if (!Uri.TryCreate(text, UriKind.Absolute, out Uri? address) || string.IsNullOrEmpty(address.Host))
         {
-            errors.Add($"{origin}: '{OneLine.Of(text)}' is no address; write it as https://host:8082.");
+            errors.Add($"{origin}: '{OneLine.Of(text)}' is not an address; write it as https://host:8082.");
         }
         else if (address.Scheme != Uri.UriSchemeHttps)
         {
@@ -195,7 +231,8 @@ internal sealed class AddressOptions(IReadOnlyDictionary<OptionSetting, GivenVal
     }
 
     private static bool IsAnyAddress(Uri address) =>
-        IPAddress.TryParse(address.IdnHost, out IPAddress? ip) && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any));
+        IPAddress.TryParse(address.IdnHost, out IPAddress? ip)
+            && (ip.Equals(IPAddress.Any) || ip.Equals(IPAddress.IPv6Any));
 
     private static string Show(Uri address) => address.GetLeftPart(UriPartial.Authority);
 }

@@ -2,7 +2,9 @@ using System.Globalization;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Sizes as people write them: a number with an optional unit. KB, MB, GB and TB count in thousands; KiB, MiB, GiB and TiB in 1,024s. Pure.</summary>
+/// <summary>
+/// Parses sizes: a number with an optional unit. KB, MB, GB and TB are decimal; KiB, MiB, GiB and TiB are binary. Pure.
+/// </summary>
 internal static class ByteSize
 {
     private static readonly (string Unit, long Factor)[] s_units =
@@ -12,12 +14,15 @@ internal static class ByteSize
         ("B", 1), ("", 1),
     ];
 
-    /// <summary>Reads a size of one byte or more. False when the text is none or the number is out of range.</summary>
+    /// <summary>
+    /// Parses a size of at least one byte. False if the text is malformed or the number is out of range.
+    /// </summary>
     public static bool TryParse(string text, out long bytes)
     {
         bytes = 0;
         string upper = text.Trim().ToUpperInvariant();
-        (string unit, long factor) = s_units.First(candidate => upper.EndsWith(candidate.Unit, StringComparison.Ordinal));
+        (string unit, long factor) = s_units.First(
+            candidate => upper.EndsWith(candidate.Unit, StringComparison.Ordinal));
         string number = upper[..^unit.Length].TrimEnd();
         if (!decimal.TryParse(number, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out decimal count)
             || count <= 0

@@ -4,11 +4,18 @@ using System.CommandLine.Parsing;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Reads the options of the command line and writes the help text. Values are texts here; <see cref="NodeOptionsValidation"/> reads them. Used by one thread.</summary>
+/// <summary>
+/// Reads the options of the command line and writes the help text. Values stay text;
+/// <see cref="NodeOptionsValidation"/> parses them. Used by one thread.
+/// </summary>
 internal sealed class CommandLineSource
 {
-    private readonly Command _command = new("kahuna-server", "A node of the Kahuna coordination service. Without options: a standalone node on https://127.0.0.1:8082.\n\n"
-        + "Every option with a value may also be given in the environment (KAHUNA_NODE_ID for --node-id) or in the JSON file of --config (\"nodeId\"). The command line goes before the environment, which goes before the file.");
+    private readonly Command _command = new(
+        "kahuna-server",
+        "A node of the Kahuna coordination service. Without options: a standalone node on https://127.0.0.1:8082.\n\n"
+        + "Every option with a value may also be set in the environment (KAHUNA_NODE_ID for "
+        + "--node-id) or in the JSON file "
+        + "of --config (\"nodeId\"). The command line overrides the environment, which overrides the file.");
 
     private readonly Dictionary<OptionSetting, Option<string[]>> _options = [];
     private readonly Dictionary<OptionSetting, Option<bool>> _switches = [];
@@ -19,8 +26,13 @@ internal sealed class CommandLineSource
     {
         foreach (OptionSetting setting in OptionSetting.All)
         {
-            // Missing and repeated values are allowed here and refused in Read, which gives better sentences.
-            Option<string[]> option = new(setting.Flag) { Description = setting.Description, HelpName = setting.ValueName, Arity = ArgumentArity.ZeroOrMore };
+            // Missing and repeated values are allowed here and refused in Read, which has better messages.
+            Option<string[]> option = new(setting.Flag)
+            {
+                Description = setting.Description,
+                HelpName = setting.ValueName,
+                Arity = ArgumentArity.ZeroOrMore,
+            };
             _options.Add(setting, option);
             _command.Options.Add(option);
         }
@@ -36,10 +48,10 @@ internal sealed class CommandLineSource
         _command.Options.Add(_version);
     }
 
-    /// <summary>Collects what the arguments give and what is wrong with them. True when help or version was asked for.</summary>
+    /// <summary>Collects the given options and the errors. True if help or version was requested.</summary>
     public bool Read(string[] args, Dictionary<OptionSetting, GivenValue> values, List<string> errors, out string? text)
     {
-        // No response files: "@name" is an ordinary text here.
+        // No response files: "@name" is ordinary text here.
         ParseResult result = _command.Parse(args, new ParserConfiguration { ResponseFileTokenReplacer = null });
         text = null;
         if (result.GetResult(_help) is not null)
@@ -82,19 +94,21 @@ internal sealed class CommandLineSource
     private static void AddUnmatched(IReadOnlyList<string> tokens, List<string> errors)
     {
         List<string> options = [.. tokens.Where(token => token.StartsWith('-'))];
+        IEnumerable<string> known = OptionSetting.All.Concat(OptionSetting.Switches).Select(setting => setting.Flag);
         foreach (string name in options.Select(option => OneLine.Of(option.Split('=')[0])))
         {
-            errors.Add($"Unknown option {name}{NearestName.Suggestion(name, OptionSetting.All.Concat(OptionSetting.Switches).Select(setting => setting.Flag))}");
+            errors.Add($"Unknown option {name}{NearestName.Suggestion(name, known)}");
         }
 
-        // Beside an unknown option a stray argument is most likely its value, and not worth a second line.
+        // After an unknown option, a stray argument is most likely its value and not worth a second line.
         if (options.Count == 0 && tokens.Count > 0)
         {
             errors.Add($"Unexpected argument '{OneLine.Of(tokens[0])}'; every value follows its option.");
         }
     }
 
-    private static void ReadOne(OptionSetting setting, OptionResult given, Dictionary<OptionSetting, GivenValue> values, List<string> errors)
+    private static void ReadOne(
+        OptionSetting setting, OptionResult given, Dictionary<OptionSetting, GivenValue> values, List<string> errors)
     {
         if (given.IdentifierTokenCount > 1)
         {

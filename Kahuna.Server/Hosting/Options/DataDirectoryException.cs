@@ -1,4 +1,4 @@
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>The data directory cannot be used by this node. The message is one line for the user.</summary>
+/// <summary>This node cannot use the data directory. The message is one line for the user.</summary>
 internal sealed class DataDirectoryException(string message, Exception? inner = null) : Exception(message, inner);

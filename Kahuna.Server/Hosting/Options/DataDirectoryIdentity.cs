@@ -3,7 +3,7 @@ using System.Globalization;
 using System.Security.Cryptography;
 using System.Text;
 using System.Text.Json;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Server.Storage.Disk;
@@ -12,42 +12,49 @@ using Kahuna.Server.Storage.RocksDb;
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
-/// What a data directory is: <c>node.json</c> with format version, cluster id, node id and number of partitions, which stay as the first start wrote
-/// them, with the voters, the ids that directory and log drew then, where its state lies, and whether it votes (docs/adr/0009-who-may-vote.md,
-/// docs/adr/0017-what-a-directory-is-bound-to.md). Immutable.
+/// The identity of a data directory, stored in <c>node.json</c>. The first start fixes format version, cluster id, node
+/// id, number of partitions, voters, and the ids of directory and log. The file also records the state store and
+/// whether the directory votes (docs/adr/0009-who-may-vote.md, docs/adr/0017-what-a-directory-is-bound-to.md).
+/// Immutable.
 /// </summary>
 internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, int Partitions, VoterSet Voters)
 {
     public const string FileName = "node.json";
 
-    /// <summary>The directory in which the state lies, in whichever store.</summary>
+    /// <summary>The directory of the state, for every store.</summary>
     public const string StateDirectoryName = "state";
 
     /// <summary>Version of the directory's layout.</summary>
     public const int Format = 2;
 
-    /// <summary>Random, not 0; tells this directory from every other one that the node ever had.</summary>
+    /// <summary>Random, not 0; distinguishes this directory from every other one of the node.</summary>
     public required ulong DirectoryId { get; init; }
 
-    /// <summary>Random, not 0; the id of the directory's log, drawn before the log is made. Not told to anybody: records of the log are sealed with it.</summary>
+    /// <summary>
+    /// Random, not 0; the id of the directory's log, chosen before the log is created. Kept secret: it seals the
+    /// records of the log.
+    /// </summary>
     public required ulong LogId { get; init; }
 
-    /// <summary>Whether the log was made, which is recorded before the first vote: from then on a directory without it has lost it.</summary>
+    /// <summary>
+    /// Whether the log was created. Recorded before the first vote: from then on, a missing log is a lost log.
+    /// </summary>
     public bool LogMade { get; init; }
 
-    /// <summary>Where the state lies; null: not decided yet. Never <see cref="StateStoreChoice.Auto"/>.</summary>
+    /// <summary>The state store; null: not decided yet. Never <see cref="StateStoreChoice.Auto"/>.</summary>
     public StateStoreChoice? StateStore { get; init; }
 
     public VotingState Voting { get; init; } = VotingState.Yes;
 
-    /// <summary>Whether a rebuild has begun to drop what lay here and did not say that it has ended.</summary>
+    /// <summary>Whether a rebuild has started to drop the content and has not recorded its end.</summary>
     public bool Dropping { get; init; }
 
     /// <summary>
-    /// Reads the directory's identity, or gives it one when it is new, checks the options against it, and ends a rebuild that was cut off.
-    /// <paramref name="warn"/> gets a line for the operator, if there is one.
+    /// Reads the identity of a directory, or creates it if the directory is new; checks the options against it, and
+    /// completes an interrupted rebuild. <paramref name="warn"/> receives a line for the operator, if there is one.
     /// </summary>
-    /// <exception cref="DataDirectoryException">The directory belongs to something else, is in use, or cannot be read or written; the message is one line.</exception>
+    /// <exception cref="DataDirectoryException">The directory belongs to something else, is in use, or cannot be read
+    /// or written; the message is one line.</exception>
     public static DataDirectoryIdentity Open(NodeOptions options, Action<ReportLine>? warn = null)
     {
         using IDisposable held = Hold(options.DataDirectory);
@@ -62,13 +69,14 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
 
             recorded?.Check(options);
             DataDirectoryIdentity identity = recorded ?? New(options);
-            StateStoreChoice store = StateStoreSelection.Choose(options, identity.StateStore, RocksDbLibrary.IsAvailable, out ReportLine? warning);
+            StateStoreChoice store = StateStoreSelection.Choose(
+                options, identity.StateStore, RocksDbLibrary.IsAvailable, out ReportLine? warning);
             if (identity.Dropping)
             {
                 DirectoryContent.Drop(options.DataDirectory);
             }
 
-            // Also when nothing is new: a process that was killed may have left what was read in the system's memory only.
+            // Synced even if nothing is new: a killed process may have left what was read in the system's cache only.
             identity = identity with { StateStore = store, Dropping = false };
             identity.Write(options.DataDirectory);
             if (warning is not null)
@@ -84,23 +92,27 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         }
     }
 
-    /// <summary>Records durably whether the directory votes. Only by who holds the directory.</summary>
-    /// <exception cref="IOException">It could not be written; what was recorded stands.</exception>
-    public static void WithVoting(string directory, VotingState voting) => (ReadHeld(directory) with { Voting = voting }).Write(directory);
+    /// <summary>Records durably whether the directory votes. The caller must hold the directory.</summary>
+    /// <exception cref="IOException">It could not be written; the old record stands.</exception>
+    public static void WithVoting(string directory, VotingState voting) =>
+        (ReadHeld(directory) with { Voting = voting }).Write(directory);
 
-    /// <summary>Records durably that the directory's log was made. Only by who holds the directory.</summary>
+    /// <summary>Records durably that the directory's log was created. The caller must hold the directory.</summary>
     /// <exception cref="IOException">It could not be written.</exception>
     public static void WithLogMade(string directory) => (ReadHeld(directory) with { LogMade = true }).Write(directory);
 
-    /// <summary>The identity of a directory that has none yet. A node that is a cluster of its own has nobody to ask, so it votes at once.</summary>
-    public static DataDirectoryIdentity New(NodeOptions options) => new(options.ClusterId, options.NodeId, options.Partitions, options.Voters)
-    {
-        DirectoryId = DrawId(),
-        LogId = DrawId(),
-        Voting = options.IsStandalone ? VotingState.Yes : VotingState.Unproven,
-    };
+    /// <summary>
+    /// The identity of a new directory. A standalone node votes at once, because there is no other node to ask.
+    /// </summary>
+    public static DataDirectoryIdentity New(NodeOptions options) =>
+        new(options.ClusterId, options.NodeId, options.Partitions, options.Voters)
+        {
+            DirectoryId = DrawId(),
+            LogId = DrawId(),
+            Voting = options.IsStandalone ? VotingState.Yes : VotingState.Unproven,
+        };
 
-    /// <summary>What the directory records; null without <c>node.json</c>.</summary>
+    /// <summary>Reads the record; null without <c>node.json</c>.</summary>
     /// <exception cref="DataDirectoryException">The file is damaged or of another format.</exception>
     public static DataDirectoryIdentity? TryRead(string directory)
     {
@@ -108,8 +120,8 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         return File.Exists(path) ? Parse(path, File.ReadAllBytes(path)) : null;
     }
 
-    /// <summary>Keeps every other process out of the directory, which is made when it is missing.</summary>
-    /// <exception cref="DataDirectoryException">It is in use, or no place for a directory.</exception>
+    /// <summary>Locks the directory against other processes; creates it if missing.</summary>
+    /// <exception cref="DataDirectoryException">It is in use, or cannot be a directory.</exception>
     public static IDisposable Hold(string directory)
     {
         try
@@ -126,9 +138,10 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         }
     }
 
-    public static DataDirectoryException Unusable(string directory, Exception error) => new($"Cannot use the data directory {directory}: {OneLine.Of(error.Message)}", error);
+    public static DataDirectoryException Unusable(string directory, Exception error) =>
+        new($"Cannot use the data directory {directory}: {OneLine.Of(error.Message)}", error);
 
-    /// <summary>Replaces the record durably: the old one or this one stands, whatever happens.</summary>
+    /// <summary>Replaces the record durably and atomically.</summary>
     public void Write(string directory)
     {
         StringBuilder text = new();
@@ -158,16 +171,23 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
     }
 
     private static DataDirectoryIdentity ReadHeld(string directory) =>
-        TryRead(directory) ?? throw new DataDirectoryException($"{Path.Combine(directory, FileName)} is gone; somebody removed it while the node was running.");
+        TryRead(directory)
+            ?? throw new DataDirectoryException(
+                $"{Path.Combine(directory, FileName)} is gone; somebody removed it while the node was running.");
 
-    /// <summary>The record is written before anything else of a directory, so a log without it is somebody else's, or the record was lost.</summary>
+    /// <summary>
+    /// Refuses a log without a record. The record is written first, so that it was lost or the log belongs to something
+    /// else.
+    /// </summary>
     private static void RefuseLogOfUnknown(string directory)
     {
         if (DirectoryContent.HasLog(directory))
         {
             throw new DataDirectoryException(
-                $"The data directory {directory} holds a log but no {FileName}: somebody removed the file, or the log is not this node's. Put the file back. "
-                + "If the majority of the other nodes is intact, you can also start this node with --rebuild; it then comes back from them.");
+                $"The data directory {directory} holds a log but no {FileName}: somebody removed the file, or the log "
+                    + $"is not this node's. Put the file back. "
+                + "If the majority of the other nodes is intact, you can also start this node with "
+                + "--rebuild; they then restore it.");
         }
     }
 
@@ -184,7 +204,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         return id;
     }
 
-    /// <summary>A process that is killed while it replaces one of the small files leaves its half-written one.</summary>
+    /// <summary>Removes half-written files of a process that was killed while it replaced one.</summary>
     private static void RemoveRemains(string directory)
     {
         foreach (string remains in Directory.EnumerateFiles(directory, "*.json.*.tmp"))
@@ -202,21 +222,26 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
             int format = JsonFields.Need(root, "format", static field => field.GetInt32());
             if (format != Format)
             {
-                throw new DataDirectoryException($"{path} has format {format}; this version understands format {Format} only.");
+                throw new DataDirectoryException(
+                    $"{path} has format {format}; this version understands format {Format} only.");
             }
 
             return new DataDirectoryIdentity(
                 JsonFields.Need(root, "clusterId", JsonFields.Text),
                 new NodeId(JsonFields.Need(root, "nodeId", static field => field.GetUInt16())),
                 JsonFields.Need(root, "partitions", static field => field.GetInt32()),
-                JsonFields.Need(root, "voters", static field => new VoterSet(field.EnumerateArray().Select(static id => new NodeId(id.GetUInt16())))))
+                JsonFields.Need(root, "voters", static field =>
+                    new VoterSet(field.EnumerateArray().Select(static id => new NodeId(id.GetUInt16())))))
             {
                 DirectoryId = JsonFields.Need(root, "directoryId", JsonFields.Id),
                 LogId = JsonFields.Need(root, "logId", JsonFields.Id),
                 LogMade = JsonFields.Need(root, "logMade", static field => field.GetBoolean()),
                 Voting = JsonFields.Need(root, "voting", ReadName<VotingState>),
-                StateStore = root.TryGetProperty("stateStore", out _) ? JsonFields.Need(root, "stateStore", ReadName<StateStoreChoice>) : null,
-                Dropping = root.TryGetProperty("dropping", out _) && JsonFields.Need(root, "dropping", static field => field.GetBoolean()),
+                StateStore = root.TryGetProperty("stateStore", out _)
+                    ? JsonFields.Need(root, "stateStore", ReadName<StateStoreChoice>)
+                    : null,
+                Dropping = root.TryGetProperty("dropping", out _)
+                    && JsonFields.Need(root, "dropping", static field => field.GetBoolean()),
             };
         }
         catch (JsonException error)
@@ -237,7 +262,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         string? text = element.GetString();
         foreach (T candidate in Enum.GetValues<T>())
         {
-            // A store that is recorded has been chosen.
+            // A recorded store is never Auto.
             if (NameOf(candidate) == text && !candidate.Equals(StateStoreChoice.Auto))
             {
                 return candidate;
@@ -256,7 +281,7 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         }
     }
 
-    /// <summary>Whether the directory was made for this node of this cluster, with these nodes.</summary>
+    /// <summary>Checks that the directory was created for this node of this cluster, with these nodes.</summary>
     /// <exception cref="DataDirectoryException">It was not.</exception>
     public void CheckOwner(NodeOptions options)
     {
@@ -273,11 +298,15 @@ internal sealed record DataDirectoryIdentity(string ClusterId, NodeId NodeId, in
         if (!Voters.Equals(options.Voters))
         {
             throw new DataDirectoryException(
-                $"The data directory {options.DataDirectory} was created for a cluster of the nodes {Voters}, but this node is started with {OptionSetting.Peers.Flag} for the nodes {options.Voters}; correct {OptionSetting.Peers.Flag}. "
+                $"The data directory {options.DataDirectory} was created for a cluster of the nodes {Voters}, but "
+                    + $"this node is started with {OptionSetting.Peers.Flag} for the nodes {options.Voters}; correct "
+                    + $"{OptionSetting.Peers.Flag}. "
                 + "A node's address may change; nodes cannot be added or removed.");
         }
     }
 
     private static DataDirectoryException Mismatch(NodeOptions options, string recorded, string asked) =>
-        new($"The data directory {options.DataDirectory} was created for {recorded}, but this node is started with {asked}; correct the option or use another directory.");
+        new(
+            $"The data directory {options.DataDirectory} was created for {recorded}, but this node is started with "
+                + $"{asked}; correct the option or use another directory.");
 }

@@ -8,14 +8,20 @@ internal static class EnvironmentSource
     /// <summary>Variables of the project's other programs and tests.</summary>
     private static readonly HashSet<string> s_others =
     [
-        "KAHUNA_DEV_CERT_DIR", "KAHUNA_CLUSTER_DIR", "KAHUNA_CLUSTER_PORTS", "KAHUNA_CLUSTER_TIMEOUT", "KAHUNA_ROOT", "KAHUNA_UPDATE_GOLDEN",
+        "KAHUNA_DEV_CERT_DIR",
+        "KAHUNA_CLUSTER_DIR",
+        "KAHUNA_CLUSTER_PORTS",
+        "KAHUNA_CLUSTER_TIMEOUT",
+        "KAHUNA_ROOT",
+        "KAHUNA_UPDATE_GOLDEN",
     ];
 
     /// <summary>
-    /// Kubernetes puts KAHUNA_SERVICE_… and KAHUNA_PORT… into the environment beside a service that is named "kahuna"; the other two are for
-    /// kahuna-bench and the tests.
+    /// Prefixes of foreign variables. Kubernetes sets KAHUNA_SERVICE_… and KAHUNA_PORT… next to a service named
+    /// "kahuna"; the other two belong to kahuna-bench and the tests.
     /// </summary>
-    private static readonly string[] s_otherPrefixes = ["KAHUNA_SERVICE_", "KAHUNA_PORT", "KAHUNA_BENCH_", "KAHUNA_TEST_"];
+    private static readonly string[] s_otherPrefixes =
+        ["KAHUNA_SERVICE_", "KAHUNA_PORT", "KAHUNA_BENCH_", "KAHUNA_TEST_"];
 
     public static void Read(IDictionary environment, Dictionary<OptionSetting, GivenValue> values, List<string> errors)
     {
@@ -32,9 +38,11 @@ internal static class EnvironmentSource
             {
                 values[known] = new GivenValue(text, name);
             }
-            else if (!s_others.Contains(name) && !s_otherPrefixes.Any(prefix => name.StartsWith(prefix, StringComparison.Ordinal)))
+            else if (!s_others.Contains(name)
+                && !s_otherPrefixes.Any(prefix => name.StartsWith(prefix, StringComparison.Ordinal)))
             {
-                errors.Add($"Unknown environment variable {OneLine.Of(name)}{NearestName.Suggestion(name, OptionSetting.All.Select(setting => setting.Variable))}");
+                string suggestion = NearestName.Suggestion(name, OptionSetting.All.Select(setting => setting.Variable));
+                errors.Add($"Unknown environment variable {OneLine.Of(name)}{suggestion}");
             }
         }
     }

@@ -1,11 +1,11 @@
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>What happens when ephemeral keys take up all the memory that they may.</summary>
+/// <summary>What happens at the memory limit of ephemeral keys.</summary>
 internal enum EphemeralPolicy
 {
-    /// <summary>Writes that may take up more are refused.</summary>
+    /// <summary>Refuses writes that may need more memory.</summary>
     Refuse,
 
-    /// <summary>Keys that were not used for long go.</summary>
+    /// <summary>Evicts keys that were not used recently.</summary>
     Evict,
 }

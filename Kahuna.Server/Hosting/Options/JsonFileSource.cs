@@ -3,8 +3,9 @@ using System.Text.Json;
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
-/// Reads the options of a JSON file: one object whose members are named as in <see cref="OptionSetting.Key"/>, in any case; <c>node-id</c> is
-/// understood too. Numbers may be bare, lists may be arrays, <c>peers</c> may be an object. Comments and trailing commas are allowed. Stateless.
+/// Reads the options of a JSON file: one object with the names of <see cref="OptionSetting.Key"/>, in any case, or
+/// spelled like <c>node-id</c>. Numbers may be unquoted, lists may be arrays, <c>peers</c> may be an object. Comments
+/// and trailing commas are allowed. Stateless.
 /// </summary>
 internal static class JsonFileSource
 {
@@ -22,7 +23,8 @@ internal static class JsonFileSource
             using JsonDocument document = JsonDocument.Parse(File.ReadAllBytes(path.Text), s_format);
             if (document.RootElement.ValueKind != JsonValueKind.Object)
             {
-                errors.Add($"{path.Text}: expected one JSON object with options, found {document.RootElement.ValueKind}.");
+                errors.Add(
+                    $"{path.Text}: expected one JSON object with options, found {document.RootElement.ValueKind}.");
                 return;
             }
 
@@ -41,14 +43,19 @@ internal static class JsonFileSource
         }
     }
 
-    private static void ReadProperty(string file, JsonProperty property, Dictionary<OptionSetting, GivenValue> values, List<string> errors)
+    private static void ReadProperty(
+        string file, JsonProperty property, Dictionary<OptionSetting, GivenValue> values, List<string> errors)
     {
         string plain = property.Name.Replace("-", string.Empty, StringComparison.Ordinal);
-        OptionSetting? setting = OptionSetting.All.FirstOrDefault(candidate => string.Equals(candidate.Key, plain, StringComparison.OrdinalIgnoreCase));
+        OptionSetting? setting = OptionSetting.All.FirstOrDefault(
+            candidate => string.Equals(candidate.Key, plain, StringComparison.OrdinalIgnoreCase));
         if (setting is null || setting == OptionSetting.Config)
         {
-            IEnumerable<string> names = OptionSetting.All.Where(candidate => candidate != OptionSetting.Config).Select(candidate => candidate.Key);
-            errors.Add($"{file}: unknown option \"{OneLine.Of(property.Name)}\"{NearestName.Suggestion(property.Name, names)}");
+            IEnumerable<string> names = OptionSetting.All.Where(candidate => candidate != OptionSetting.Config)
+                .Select(candidate => candidate.Key);
+            errors.Add(
+                $"{file}: unknown option "
+                    + $"\"{OneLine.Of(property.Name)}\"{NearestName.Suggestion(property.Name, names)}");
             return;
         }
 

@@ -1,11 +1,11 @@
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Where the leaders of the partitions belong.</summary>
+/// <summary>Where the leaders of the partitions should be.</summary>
 internal enum LeaderPlacement
 {
-    /// <summary>All on one node: the largest batches. The default.</summary>
+    /// <summary>All on one node, for the largest batches. The default.</summary>
     Together,
 
-    /// <summary>Distributed over the nodes: more machines at work.</summary>
+    /// <summary>Distributed over the nodes, to use more machines.</summary>
     Spread,
 }

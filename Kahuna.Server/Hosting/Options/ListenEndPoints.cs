@@ -3,30 +3,41 @@ using System.Net.Sockets;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Turns a <c>--listen</c> address into the end points to bind. Stateless; asks the resolver for names.</summary>
+/// <summary>Converts a <c>--listen</c> address to the end points to bind. Stateless; resolves names.</summary>
 internal static class ListenEndPoints
 {
     private static readonly IPAddress[] s_loopbacks = [IPAddress.Loopback, IPAddress.IPv6Loopback];
 
-    /// <summary>The end points of an address: itself for an IP address, the loopbacks that there are for localhost, what the resolver says for another name.</summary>
-    /// <exception cref="SocketException">The name is not known.</exception>
+    /// <summary>
+    /// The end points of an address: an IP address itself, the available loopback addresses for localhost, or what
+    /// another name resolves to.
+    /// </summary>
+    /// <exception cref="SocketException">The name cannot be resolved.</exception>
     public static IReadOnlyList<IPEndPoint> Of(Uri listen) => Of(listen, IsHere);
 
     /// <param name="listen">The address.</param>
-    /// <param name="isHere">Whether this machine has an address of its own.</param>
+    /// <param name="isHere">Whether this machine has an address.</param>
     public static IReadOnlyList<IPEndPoint> Of(Uri listen, Func<IPAddress, bool> isHere)
     {
         if (IPAddress.TryParse(listen.IdnHost, out IPAddress? address))
         {
-            // All interfaces means those that there are: a machine may have no IPv6.
-            return [new IPEndPoint(address.Equals(IPAddress.IPv6Any) && !Socket.OSSupportsIPv6 ? IPAddress.Any : address, listen.Port)];
+            // All interfaces of the available kinds: a machine may have no IPv6.
+            return
+            [
+                new IPEndPoint(
+                    address.Equals(IPAddress.IPv6Any) && !Socket.OSSupportsIPv6 ? IPAddress.Any : address, listen.Port),
+            ];
         }
 
         if (listen.IsLoopback)
         {
-            // A system that knows IPv6 need not have the address: in containers it is often switched off. With neither, binding says what is wrong.
+            // A system with IPv6 may still lack the loopback address; containers often disable it. With neither,
+            // binding reports the error.
             IPAddress[] here = [.. s_loopbacks.Where(isHere)];
-            return [.. (here.Length > 0 ? here : s_loopbacks).Select(loopback => new IPEndPoint(loopback, listen.Port))];
+            return
+            [
+                .. (here.Length > 0 ? here : s_loopbacks).Select(loopback => new IPEndPoint(loopback, listen.Port)),
+            ];
         }
 
         return [.. Dns.GetHostAddresses(listen.IdnHost).Select(found => new IPEndPoint(found, listen.Port))];

@@ -1,11 +1,11 @@
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>How log lines are written.</summary>
+/// <summary>The format of log lines.</summary>
 internal enum LogFormat
 {
-    /// <summary>One line of text for each event. The default.</summary>
+    /// <summary>One line of text per event. The default.</summary>
     Text,
 
-    /// <summary>One JSON object on a line for each event, with its fields.</summary>
+    /// <summary>One JSON object per event and line, with its fields.</summary>
     Json,
 }

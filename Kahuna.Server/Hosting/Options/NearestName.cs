@@ -1,13 +1,13 @@
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Finds the name that somebody probably meant. Pure.</summary>
+/// <summary>Suggests the name that a user probably meant. Pure.</summary>
 internal static class NearestName
 {
-    /// <summary>A sentence part to append to "unknown …": the nearest candidate, or nothing when none is near.</summary>
+    /// <summary>The end of a sentence "unknown …": the nearest candidate, if one is near enough.</summary>
     public static string Suggestion(string name, IEnumerable<string> candidates)
     {
         string? best = null;
-        // A third of the letters wrong is still recognisable; more is another word.
+        // Up to a third of the letters may be wrong; more is another word.
         int bestDistance = Math.Max(2, name.Length / 3) + 1;
         foreach (string candidate in candidates)
         {

@@ -3,8 +3,8 @@ using System.Collections;
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
-/// Reads a node's options from a JSON file, the environment and the command line, each going before the former, and checks them together.
-/// Reads files that the options name; changes nothing. Stateless.
+/// Reads a node's options from a JSON file, the environment and the command line, and checks them together. Each source
+/// overrides the one before. Reads files that the options name; changes nothing. Stateless.
 /// </summary>
 internal static class NodeOptionsParser
 {
@@ -20,7 +20,8 @@ internal static class NodeOptionsParser
         Dictionary<OptionSetting, GivenValue> values = [];
         Dictionary<OptionSetting, GivenValue> fromEnvironment = [];
         EnvironmentSource.Read(environment, fromEnvironment, errors);
-        if (fromArguments.TryGetValue(OptionSetting.Config, out GivenValue config) || fromEnvironment.TryGetValue(OptionSetting.Config, out config))
+        if (fromArguments.TryGetValue(OptionSetting.Config, out GivenValue config)
+            || fromEnvironment.TryGetValue(OptionSetting.Config, out config))
         {
             JsonFileSource.Read(config, values, errors);
         }
@@ -28,12 +29,16 @@ internal static class NodeOptionsParser
         Override(values, fromEnvironment);
         Override(values, fromArguments);
 
-        // All mistakes are told at once; but what a source that could not be read leaves out may be just what another option needs.
+        // All errors are reported at once. An unreadable source may hold what another option needs, so missing options
+        // are not reported then.
         NodeOptions options = new NodeOptionsValidation(values, errors, isComplete: errors.Count == 0).Read();
-        return errors.Count > 0 ? new NodeOptionsResult { Errors = errors } : new NodeOptionsResult { Options = options };
+        return errors.Count > 0
+            ? new NodeOptionsResult { Errors = errors }
+            : new NodeOptionsResult { Options = options };
     }
 
-    private static void Override(Dictionary<OptionSetting, GivenValue> values, Dictionary<OptionSetting, GivenValue> stronger)
+    private static void Override(
+        Dictionary<OptionSetting, GivenValue> values, Dictionary<OptionSetting, GivenValue> stronger)
     {
         foreach ((OptionSetting setting, GivenValue value) in stronger)
         {

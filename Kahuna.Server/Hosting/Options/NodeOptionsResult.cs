@@ -1,8 +1,8 @@
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
-/// What came of reading the options; exactly one of the three is there: options, errors (one line each; exit code 1), or a text that was
-/// asked for (help or version; exit code 0). Immutable.
+/// The result of reading the options. Exactly one is set: options, errors (one line each; exit code 1), or a requested
+/// text (help or version; exit code 0). Immutable.
 /// </summary>
 internal sealed record NodeOptionsResult
 {

@@ -1,39 +1,44 @@
 using System.Globalization;
-using Kahuna.Client.Wire;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Turns the texts of the options into <see cref="NodeOptions"/> and collects every error, one line each. Used once by one thread.</summary>
-/// <param name="values">The options that were given.</param>
-/// <param name="errors">Gets the errors.</param>
-/// <param name="isComplete">Whether all that was given could be read. Where not, no option is missed: it may be among the rest.</param>
-internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors, bool isComplete = true)
+/// <summary>
+/// Parses the texts of the options into <see cref="NodeOptions"/> and collects every error, one line each. Used once by
+/// one thread.
+/// </summary>
+/// <param name="values">The given options.</param>
+/// <param name="errors">Receives the errors.</param>
+/// <param name="isComplete">Whether everything given could be read. If not, missing options are not reported, because
+/// they may be among the rest.</param>
+internal sealed class NodeOptionsValidation(
+    IReadOnlyDictionary<OptionSetting, GivenValue> values, List<string> errors, bool isComplete = true)
 {
     /// <summary>The smallest log that holds a few segments.</summary>
     private const long LogLimitBytesMin = 1_000_000;
 
-    /// <summary>Less would be gone in the time that a node takes to restart.</summary>
+    /// <summary>Less would be overwritten while a node restarts.</summary>
     private const long LogKeepBytesMin = 16_000_000;
 
-    /// <summary>Less than what the tables of some partitions take up when they hold next to nothing is a mistake.</summary>
+    /// <summary>Less than the nearly empty tables of some partitions is a mistake.</summary>
     private const long EphemeralBytesMin = 16_000_000;
 
     /// <summary>Tables of a few partitions, and some data.</summary>
     private const long PersistentBytesMin = 64_000_000;
 
-    /// <summary>Less could never keep up with a cluster that is used at all.</summary>
+    /// <summary>Less could not keep up with any use of the cluster.</summary>
     private const long BackgroundRateMin = 1_000_000;
 
     private const int ClusterIdCharactersMax = 64;
 
-    /// <summary>Less than a member that has nothing waits would give data up before it is known who has it.</summary>
+    /// <summary>Less than the wait of a member without data would give data up before its owner is known.</summary>
     private static readonly TimeSpan s_ephemeralPatienceMin = TimeSpan.FromSeconds(10);
 
-    /// <summary>More means for ever, and can be said so.</summary>
+    /// <summary>A longer time means no limit, and has a word for that.</summary>
     private static readonly TimeSpan s_ephemeralPatienceMax = TimeSpan.FromDays(365);
 
-    /// <summary>What could be read; only of use when no error was added.</summary>
+    /// <summary>The parsed options; valid only without errors.</summary>
     public NodeOptions Read()
     {
         string clusterId = ReadClusterId();
@@ -53,7 +58,8 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             CheckTogether(peers);
         }
 
-        long logLimit = ReadSize(OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault);
+        long logLimit = ReadSize(
+            OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault);
         return new NodeOptions
         {
             NodeId = nodeId,
@@ -62,18 +68,21 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             Advertise = advertise,
             Peers = peers,
             DataDirectory = ReadDataDirectory(clusterId, nodeId),
-            Partitions = ReadNumber(OptionSetting.Partitions, 1, NodeOptions.PartitionsMax, NodeOptions.PartitionsDefault),
+            Partitions = ReadNumber(
+                OptionSetting.Partitions, 1, NodeOptions.PartitionsMax, NodeOptions.PartitionsDefault),
             PartitionsGiven = values.ContainsKey(OptionSetting.Partitions),
             LeaderPlacement = ReadName(OptionSetting.Leaders, LeaderPlacement.Together),
             StateStore = ReadName(OptionSetting.StateStore, StateStoreChoice.Auto),
             LogLimitBytes = logLimit,
             LogKeepBytes = ReadLogKeep(logLimit),
             PersistentBytesMax = ReadPersistentLimit(),
-            EphemeralBytesMax = ReadSize(OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),
+            EphemeralBytesMax = ReadSize(
+                OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),
             EphemeralPolicy = ReadName(OptionSetting.EphemeralPolicy, EphemeralPolicy.Refuse),
-            EphemeralPatience = ReadTime(OptionSetting.EphemeralPatience, s_ephemeralPatienceMin, s_ephemeralPatienceMax, NodeOptions.EphemeralPatienceDefault),
-            BackgroundBytesPerSecond = ReadSize(OptionSetting.BackgroundRate, BackgroundRateMin, long.MaxValue, NodeOptions.BackgroundBytesPerSecondDefault),
-            ValueBytesMax = (int)ReadSize(OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
+            EphemeralPatience = ReadEphemeralPatience(),
+            BackgroundBytesPerSecond = ReadBackgroundRate(),
+            ValueBytesMax = (int)ReadSize(
+                OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
             CertificatePath = ReadFile(OptionSetting.Certificate),
             CertificateKeyPath = ReadFile(OptionSetting.CertificateKey),
             TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
@@ -83,15 +92,30 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             TracePath = ReadTrace(),
             Rebuild = values.ContainsKey(OptionSetting.Rebuild),
             RebuildConfirmed = values.ContainsKey(OptionSetting.Yes),
-            ConfigPath = values.TryGetValue(OptionSetting.Config, out GivenValue config) ? Path.GetFullPath(config.Text) : null,
+            ConfigPath = values.TryGetValue(OptionSetting.Config, out GivenValue config)
+                ? Path.GetFullPath(config.Text)
+                : null,
         };
     }
 
-    /// <summary>The per-user directory for a node that was not told one; null when the user has none.</summary>
+    private TimeSpan ReadEphemeralPatience() => ReadTime(
+        OptionSetting.EphemeralPatience,
+        s_ephemeralPatienceMin,
+        s_ephemeralPatienceMax,
+        NodeOptions.EphemeralPatienceDefault);
+
+    private long ReadBackgroundRate() => ReadSize(
+        OptionSetting.BackgroundRate,
+        BackgroundRateMin,
+        long.MaxValue,
+        NodeOptions.BackgroundBytesPerSecondDefault);
+
+    /// <summary>The per-user default directory; null if the user has none.</summary>
     public static string? DefaultDataDirectory(string clusterId, NodeId nodeId)
     {
         // XDG_DATA_HOME or ~/.local/share on Linux; empty for a user without a home.
-        string user = Environment.GetFolderPath(Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify);
+        string user = Environment.GetFolderPath(
+            Environment.SpecialFolder.LocalApplicationData, Environment.SpecialFolderOption.DoNotVerify);
         return Path.IsPathRooted(user) ? Path.Combine(user, "kahuna", "data", $"{clusterId}-{nodeId}") : null;
     }
 
@@ -101,22 +125,27 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         Require(OptionSetting.CertificateKey, OptionSetting.Certificate);
         if (peers.Count > 1 && !values.ContainsKey(OptionSetting.ClusterSecretFile))
         {
-            errors.Add($"{Origin(OptionSetting.Peers)} with other nodes needs {OptionSetting.ClusterSecretFile.Flag}: a file with a secret that all nodes share.");
+            errors.Add(
+                $"{Origin(OptionSetting.Peers)} with other nodes needs {OptionSetting.ClusterSecretFile.Flag}: a file "
+                    + $"with a secret that all nodes share.");
         }
 
-        if (!values.ContainsKey(OptionSetting.Peers) && values.TryGetValue(OptionSetting.ClusterSecretFile, out GivenValue secret))
+        if (!values.ContainsKey(OptionSetting.Peers)
+            && values.TryGetValue(OptionSetting.ClusterSecretFile, out GivenValue secret))
         {
-            errors.Add($"{secret.Origin} needs {OptionSetting.Peers.Flag}; a standalone node has no peers to prove anything to.");
+            errors.Add($"{secret.Origin} needs {OptionSetting.Peers.Flag}; a standalone node has no peers.");
         }
 
         if (values.ContainsKey(OptionSetting.Rebuild) && peers.Count == 1)
         {
-            errors.Add($"{OptionSetting.Rebuild.Flag}: this node is a cluster of its own, so there is no other node that it could come back from. To begin with nothing, name another directory with {OptionSetting.Data.Flag}.");
+            errors.Add(
+                $"{OptionSetting.Rebuild.Flag}: a standalone node has no other node to restore its data from. To "
+                    + $"start empty, name another directory with {OptionSetting.Data.Flag}.");
         }
 
         if (values.ContainsKey(OptionSetting.Yes) && !values.ContainsKey(OptionSetting.Rebuild))
         {
-            errors.Add($"{OptionSetting.Yes.Flag} answers the question of {OptionSetting.Rebuild.Flag} and has no meaning without it.");
+            errors.Add($"{OptionSetting.Yes.Flag} confirms {OptionSetting.Rebuild.Flag} and needs it.");
         }
     }
 
@@ -135,9 +164,13 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             return NodeOptions.ClusterIdDefault;
         }
 
-        if (value.Text.Length > ClusterIdCharactersMax || value.Text[0] is '.' or '-' || !value.Text.All(character => char.IsAsciiLetterOrDigit(character) || character is '-' or '_' or '.'))
+        if (value.Text.Length > ClusterIdCharactersMax
+            || value.Text[0] is '.' or '-'
+            || !value.Text.All(character => char.IsAsciiLetterOrDigit(character) || character is '-' or '_' or '.'))
         {
-            errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no cluster id; use 1 to {ClusterIdCharactersMax} of a-z, A-Z, 0-9, '-', '_' and '.', and begin with a letter, a digit or '_'.");
+            errors.Add(
+                $"{value.Origin}: '{OneLine.Of(value.Text)}' is not a cluster id; use 1 to {ClusterIdCharactersMax} "
+                    + $"of a-z, A-Z, 0-9, '-', '_' and '.', and begin with a letter, a digit or '_'.");
         }
 
         return value.Text;
@@ -208,12 +241,14 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
             return otherwise;
         }
 
-        if (int.TryParse(value.Text, NumberStyles.None, CultureInfo.InvariantCulture, out int number) && number >= min && number <= max)
+        if (int.TryParse(value.Text, NumberStyles.None, CultureInfo.InvariantCulture, out int number)
+            && number >= min
+            && number <= max)
         {
             return number;
         }
 
-        errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no whole number from {min} to {max}.");
+        errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is not a whole number from {min} to {max}.");
         return otherwise;
     }
 
@@ -226,12 +261,14 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
 
         if (!ByteSize.TryParse(value.Text, out long bytes))
         {
-            errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no size; write it as 4096, 500KB, 64MiB or 16GB.");
+            errors.Add(
+                $"{value.Origin}: '{OneLine.Of(value.Text)}' is not a size; write it as 4096, 500KB, 64MiB or 16GB.");
         }
         else if (bytes < min || bytes > max)
         {
             string limits = max == long.MaxValue ? $"at least {min}" : $"from {min} to {max}";
-            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{value.Origin}: {bytes} bytes; it must be {limits} bytes."));
+            errors.Add(string.Create(
+                CultureInfo.InvariantCulture, $"{value.Origin}: {bytes} bytes; it must be {limits} bytes."));
         }
         else
         {
@@ -244,10 +281,16 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
     private long ReadPersistentLimit()
     {
         long machineBytes = GC.GetGCMemoryInfo().TotalAvailableMemoryBytes;
-        long limit = ReadSize(OptionSetting.PersistentLimit, PersistentBytesMin, long.MaxValue, NodeOptions.PersistentBytesDefault(machineBytes));
+        long limit = ReadSize(
+            OptionSetting.PersistentLimit,
+            PersistentBytesMin,
+            long.MaxValue,
+            NodeOptions.PersistentBytesDefault(machineBytes));
         if (values.TryGetValue(OptionSetting.PersistentLimit, out GivenValue given) && limit > machineBytes)
         {
-            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{given.Origin}: {limit} bytes; the machine, or the container, has {machineBytes} bytes of memory."));
+            errors.Add(string.Create(
+                CultureInfo.InvariantCulture,
+                $"{given.Origin}: {limit} bytes; the machine, or the container, has {machineBytes} bytes of memory."));
         }
 
         return limit;
@@ -262,11 +305,16 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
 
         if (!Duration.TryParse(value.Text, out TimeSpan time))
         {
-            errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is no time; write it as 90s, 10min, 1h, 7d or {Duration.Forever}.");
+            errors.Add(
+                $"{value.Origin}: '{OneLine.Of(value.Text)}' is not a time; write it as 90s, 10min, "
+                    + $"1h, 7d or {Duration.Forever}.");
         }
         else if (time < min || (time > max && time != TimeSpan.MaxValue))
         {
-            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{value.Origin}: {time.TotalSeconds} s; it must be from {min.TotalSeconds} s to {max.TotalDays} d, or {Duration.Forever}."));
+            errors.Add(string.Create(
+                CultureInfo.InvariantCulture,
+                $"{value.Origin}: {time.TotalSeconds} s; it must be from {min.TotalSeconds} s to "
+                    + $"{max.TotalDays} d, or {Duration.Forever}."));
         }
         else
         {
@@ -281,7 +329,10 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         long keep = ReadSize(OptionSetting.LogKeep, LogKeepBytesMin, long.MaxValue, NodeOptions.LogKeepBytesDefault);
         if (values.TryGetValue(OptionSetting.LogKeep, out GivenValue given) && keep >= logLimit)
         {
-            errors.Add(string.Create(CultureInfo.InvariantCulture, $"{given.Origin}: {keep} bytes; it must be less than {OptionSetting.LogLimit.Flag}, which is {logLimit} bytes."));
+            errors.Add(string.Create(
+                CultureInfo.InvariantCulture,
+                $"{given.Origin}: {keep} bytes; it must be less than "
+                    + $"{OptionSetting.LogLimit.Flag}, which is {logLimit} bytes."));
         }
 
         return keep;
@@ -304,9 +355,10 @@ internal sealed class NodeOptionsValidation(IReadOnlyDictionary<OptionSetting, G
         }
 
         string names = string.Join(", ", Enum.GetNames<T>().Select(name => name.ToLowerInvariant()));
-        errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is none of {names}.");
+        errors.Add($"{value.Origin}: '{OneLine.Of(value.Text)}' is not one of {names}.");
         return otherwise;
     }
 
-    private string Origin(OptionSetting setting) => values.TryGetValue(setting, out GivenValue value) ? value.Origin : setting.Flag;
+    private string Origin(OptionSetting setting) =>
+        values.TryGetValue(setting, out GivenValue value) ? value.Origin : setting.Flag;
 }

@@ -1,52 +1,174 @@
 namespace Kahuna.Server.Hosting.Options;
 
 /// <summary>
-/// One option under its three names: <c>--node-id</c>, <c>KAHUNA_NODE_ID</c> and <c>nodeId</c>. <see cref="All"/> is the one list from
-/// which the command line, the environment, the JSON file and the help text are read; <see cref="Switches"/> adds what the command line alone has. Immutable.
+/// One option under its three names: <c>--node-id</c>, <c>KAHUNA_NODE_ID</c> and <c>nodeId</c>. The command line, the
+/// environment, the JSON file and the help text are all built from the list <see cref="All"/>. <see cref="Switches"/>
+/// adds the options of the command line alone. Immutable.
 /// </summary>
 internal sealed record OptionSetting(string Name, string ValueName, string Description)
 {
     public const string EnvironmentPrefix = "KAHUNA_";
 
-    public static readonly OptionSetting NodeId = new("node-id", "number", "This node's id, 1 to 65535. Required with --peers. Default: 1.");
-    public static readonly OptionSetting Listen = new("listen", "url[,url]", "Addresses to listen on. Default: the port of the announced address, on all interfaces, or on loopback when that is announced; https://127.0.0.1:8082 without one.");
-    public static readonly OptionSetting Advertise = new("advertise", "url", "Address by which clients and other nodes reach this node. Default: its entry in --peers, else the first --listen.");
-    public static readonly OptionSetting Peers = new("peers", "id=url,…", "All nodes of the cluster, this one included: 1=https://a:8082,2=https://b:8082,3=https://c:8082.");
-    public static readonly OptionSetting Data = new("data", "directory", "Directory for everything this node keeps. Default: a directory of the user.");
-    public static readonly OptionSetting Partitions = new("partitions", "number", $"Number of partitions, fixed when the data directory is created. Default: what it records, else {NodeOptions.PartitionsDefault}.");
-    public static readonly OptionSetting Leaders = new("leaders", "together|spread", "All leaders on one node, or distributed over the nodes. Default: together.");
-    public static readonly OptionSetting LogLimit = new("log-limit", "size", "Size of the log above which writes are refused, as 500MB, 16GB or 16GiB. Default: 16GB.");
-    public static readonly OptionSetting LogKeep = new("log-keep", "size", "Log that is kept for nodes that lag behind; below it nothing is cut. Less than --log-limit. Default: 512MB.");
-    public static readonly OptionSetting PersistentLimit = new("persistent-limit", "size", "Memory that persistent data may take up on this node; above it, writes of more are refused. Default: half of the machine's, or of the container's.");
-    public static readonly OptionSetting EphemeralLimit = new("ephemeral-limit", "size", "Memory that ephemeral keys may take up on this node, their logs included; above it, writes of them are refused. Default: 1GB.");
-    public static readonly OptionSetting EphemeralPolicy = new("ephemeral-policy", "refuse|evict", "At --ephemeral-limit: refuse writes, or evict keys that were not used for long. The same on all nodes. Default: refuse.");
-    public static readonly OptionSetting EphemeralPatience = new("ephemeral-patience", "time", "How long ephemeral data of which a majority may still hold everything is kept while that majority is out of reach, as 90s, 10min, 1h or forever. Default: 10min.");
-    public static readonly OptionSetting BackgroundRate = new("background-rate", "size", "Bytes per second that storing states and sending snapshots may each write or send. Default: 12MB for each processor, from 24MB to 128MB.");
-    public static readonly OptionSetting StateStore = new("state-store", "auto|rocksdb|files", "Where the state lies on disk, fixed when the data directory is created. Default: auto, RocksDB when its library is found, else files.");
-    public static readonly OptionSetting MaxValueBytes = new("max-value-bytes", "size", "Largest value that a client may write, up to 16MiB. Default: 1MiB.");
-    public static readonly OptionSetting Certificate = new("certificate", "file", "PEM file with this node's certificate chain. Default: a development certificate.");
-    public static readonly OptionSetting CertificateKey = new("certificate-key", "file", "PEM file with the certificate's private key.");
-    public static readonly OptionSetting TrustedCa = new("trusted-ca", "file", "PEM file with the authorities trusted for other nodes. Default: the system's, or the development authority.");
-    public static readonly OptionSetting ClusterSecretFile = new("cluster-secret-file", "file", "File with the secret that nodes prove to each other. Required with --peers.");
-    public static readonly OptionSetting ClusterId = new("cluster-id", "name", "Name of the cluster; nodes of different clusters refuse each other. Default: kahuna.");
-    public static readonly OptionSetting LogLevel = new("log-level", "level", "trace, debug, information, warning, error, critical or none. Default: information.");
-    public static readonly OptionSetting LogFormat = new("log-format", "text|json", "How log lines are written: text, or one JSON object a line with the fields of the event. Default: text.");
-    public static readonly OptionSetting Trace = new("trace", "file", "File to which a line is added for each step of the consensus, for scripts/check-traces.sh. Default: none.");
-    public static readonly OptionSetting Config = new("config", "file", "JSON file with options; environment and command line go before it.");
+    public static readonly OptionSetting NodeId = new(
+        "node-id",
+        "number",
+        "Id of this node, 1 to 65535. Required with --peers. Default: 1.");
 
-    public static readonly OptionSetting Rebuild = new("rebuild", string.Empty, "Drop log and state of this node, after a question, and come back from the other nodes. On the command line only.");
-    public static readonly OptionSetting Yes = new("yes", string.Empty, "Answer the question of --rebuild with yes. On the command line only.");
+    public static readonly OptionSetting Listen = new(
+        "listen",
+        "url[,url]",
+        "Addresses to listen on. Default: the port of the announced address, on that address if it is loopback, "
+        + "else on all interfaces. Without an announced address: https://127.0.0.1:8082.");
+
+    public static readonly OptionSetting Advertise = new(
+        "advertise",
+        "url",
+        "Address by which clients and other nodes reach this node. "
+        + "Default: its entry in --peers, else the first --listen.");
+
+    public static readonly OptionSetting Peers = new(
+        "peers",
+        "id=url,…",
+        "All nodes of the cluster, this one included: 1=https://a:8082,2=https://b:8082,3=https://c:8082.");
+
+    public static readonly OptionSetting Data = new(
+        "data",
+        "directory",
+        "Directory for all data of this node. Default: a directory of the user.");
+
+    public static readonly OptionSetting Partitions = new(
+        "partitions",
+        "number",
+        "Number of partitions, fixed when the data directory is created. "
+        + $"Default: the directory's number, else {NodeOptions.PartitionsDefault}.");
+
+    public static readonly OptionSetting Leaders = new(
+        "leaders",
+        "together|spread",
+        "All leaders on one node, or distributed over the nodes. Default: together.");
+
+    public static readonly OptionSetting LogLimit = new(
+        "log-limit",
+        "size",
+        "Size of the log above which writes are refused, as 500MB, 16GB or 16GiB. Default: 16GB.");
+
+    public static readonly OptionSetting LogKeep = new(
+        "log-keep",
+        "size",
+        "Size of the log that is kept for lagging nodes; a smaller log is not cut. "
+        + "Must be less than --log-limit. Default: 512MB.");
+
+    public static readonly OptionSetting PersistentLimit = new(
+        "persistent-limit",
+        "size",
+        "Memory for persistent data on this node; above it, writes that add data are refused. "
+        + "Default: half of the memory of the machine or container.");
+
+    public static readonly OptionSetting EphemeralLimit = new(
+        "ephemeral-limit",
+        "size",
+        "Memory for ephemeral keys on this node, their logs included; "
+        + "above it, writes of ephemeral keys are refused. Default: 1GB.");
+
+    public static readonly OptionSetting EphemeralPolicy = new(
+        "ephemeral-policy",
+        "refuse|evict",
+        "At --ephemeral-limit: refuse writes, or evict keys that were not used recently. "
+        + "Must be the same on all nodes. Default: refuse.");
+
+    public static readonly OptionSetting EphemeralPatience = new(
+        "ephemeral-patience",
+        "time",
+        "How long to keep ephemeral data while a majority that may still hold all of it is out of reach, "
+        + "as 90s, 10min, 1h or forever. Default: 10min.");
+
+    public static readonly OptionSetting BackgroundRate = new(
+        "background-rate",
+        "size",
+        "Bytes per second for writing checkpoints and for sending snapshots, each. "
+        + "Default: 12MB per processor, from 24MB to 128MB.");
+
+    public static readonly OptionSetting StateStore = new(
+        "state-store",
+        "auto|rocksdb|files",
+        "Format of the stored state, fixed when the data directory is created. "
+        + "Default: auto, which is RocksDB if its library can be loaded, else files.");
+
+    public static readonly OptionSetting MaxValueBytes = new(
+        "max-value-bytes",
+        "size",
+        "Largest value that a client may write, up to 16MiB. Default: 1MiB.");
+
+    public static readonly OptionSetting Certificate = new(
+        "certificate",
+        "file",
+        "PEM file with the certificate chain of this node. Default: a development certificate.");
+
+    public static readonly OptionSetting CertificateKey = new(
+        "certificate-key",
+        "file",
+        "PEM file with the private key of the certificate.");
+
+    public static readonly OptionSetting TrustedCa = new(
+        "trusted-ca",
+        "file",
+        "PEM file with the authorities trusted for other nodes. "
+        + "Default: the system's, or the development authority.");
+
+    public static readonly OptionSetting ClusterSecretFile = new(
+        "cluster-secret-file",
+        "file",
+        "File with the secret that the nodes prove to each other. Required with --peers.");
+
+    public static readonly OptionSetting ClusterId = new(
+        "cluster-id",
+        "name",
+        "Name of the cluster; nodes of different clusters refuse each other. Default: kahuna.");
+
+    public static readonly OptionSetting LogLevel = new(
+        "log-level",
+        "level",
+        "trace, debug, information, warning, error, critical or none. Default: information.");
+
+    public static readonly OptionSetting LogFormat = new(
+        "log-format",
+        "text|json",
+        "Format of log lines: text, or one JSON object per line with the fields of the event. Default: text.");
+
+    public static readonly OptionSetting Trace = new(
+        "trace",
+        "file",
+        "File to which the node appends a line for each step of the consensus, for scripts/check-traces.sh. "
+        + "Default: none.");
+
+    public static readonly OptionSetting Config = new(
+        "config",
+        "file",
+        "JSON file with options; environment and command line override it.");
+
+
+    public static readonly OptionSetting Rebuild = new(
+        "rebuild",
+        string.Empty,
+        "Drop log and state of this node, after a confirmation, and restore them from the other nodes. "
+        + "Command line only.");
+
+    public static readonly OptionSetting Yes = new(
+        "yes",
+        string.Empty,
+        "Confirm --rebuild without a question. Command line only.");
 
     /// <summary>The options that take a value.</summary>
     public static readonly IReadOnlyList<OptionSetting> All =
     [
-        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit, EphemeralLimit, EphemeralPolicy, EphemeralPatience, BackgroundRate, MaxValueBytes,
+        NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
+        EphemeralLimit, EphemeralPolicy, EphemeralPatience, BackgroundRate, MaxValueBytes,
         Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, LogFormat, Trace, Config,
     ];
 
     /// <summary>
-    /// The options without a value, which exist on the command line only: what drops data must be said by somebody who is there, and must not stay behind in a
-    /// file.
+    /// The options without a value, which exist on the command line only. An option that drops data must come from a
+    /// person each time, and must not remain in a file.
     /// </summary>
     public static readonly IReadOnlyList<OptionSetting> Switches = [Rebuild, Yes];
 

@@ -2,7 +2,10 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>One node of the cluster as the options name it: its id and the address at which clients and the other nodes reach it. Immutable.</summary>
+/// <summary>
+/// One node of the cluster in the options: its id, and the address by which clients and other nodes reach it.
+/// Immutable.
+/// </summary>
 internal readonly record struct PeerNode(NodeId Id, Uri Address)
 {
     public override string ToString() => $"{Id}={Address.GetLeftPart(UriPartial.Authority)}";

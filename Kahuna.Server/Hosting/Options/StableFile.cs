@@ -5,18 +5,20 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Small files that are there whole or not at all, also after a loss of power. Stateless.</summary>
+/// <summary>
+/// Writes small files atomically and durably, so that a power loss leaves a whole file or none. Stateless.
+/// </summary>
 internal static class StableFile
 {
     private const UnixFileMode OwnerOnly = UnixFileMode.UserRead | UnixFileMode.UserWrite;
 
     private const UnixFileMode OwnerWritesAllRead = OwnerOnly | UnixFileMode.GroupRead | UnixFileMode.OtherRead;
 
-    /// <summary>Writes a file beside its place, syncs it, moves it there, and syncs the directory.</summary>
-    /// <param name="path">The place.</param>
+    /// <summary>Writes a temporary file, syncs it, renames it, and syncs the directory.</summary>
+    /// <param name="path">The final path.</param>
     /// <param name="content">The whole content.</param>
-    /// <param name="secret">Whether only the owner may read it, from its first moment on.</param>
-    /// <param name="replace">Whether a file that is there already is replaced; otherwise it is an error.</param>
+    /// <param name="secret">Whether only the owner may read it, from its creation on.</param>
+    /// <param name="replace">Whether to replace an existing file; otherwise one is an error.</param>
     public static void Write(string path, ReadOnlySpan<byte> content, bool secret = false, bool replace = true)
     {
         string temporary = $"{path}.{Environment.ProcessId}-{Guid.NewGuid():N}.tmp";
@@ -43,7 +45,7 @@ internal static class StableFile
         }
     }
 
-    /// <summary>Takes away other users' access to a file, where the system knows such a thing.</summary>
+    /// <summary>Removes other users' access to a file, on systems with such permissions.</summary>
     public static void KeepToOwner(string path)
     {
         if (!OperatingSystem.IsWindows() && File.GetUnixFileMode(path) != OwnerOnly)
@@ -59,12 +61,13 @@ internal static class StableFile
             return;
         }
 
-        // The class library opens no directories.
+        // The class library cannot open directories.
         int descriptor = PosixCalls.Open(directory, PosixCalls.ReadOnly, 0);
         using SafeFileHandle handle = new(descriptor, ownsHandle: true);
         if (descriptor < 0)
         {
-            throw new IOException($"Cannot open {directory}: {new Win32Exception(Marshal.GetLastPInvokeError()).Message}.");
+            throw new IOException(
+                $"Cannot open {directory}: {new Win32Exception(Marshal.GetLastPInvokeError()).Message}.");
         }
 
         Sync(handle, directory);
@@ -75,7 +78,8 @@ internal static class StableFile
         // The class library's own flush hides errors.
         if (OperatingSystem.IsWindows() ? !WindowsCalls.Sync(handle) : PosixCalls.Sync(handle) != 0)
         {
-            throw new IOException($"Cannot bring {path} to stable storage: {new Win32Exception(Marshal.GetLastPInvokeError()).Message}.");
+            throw new IOException(
+                $"Cannot bring {path} to stable storage: {new Win32Exception(Marshal.GetLastPInvokeError()).Message}.");
         }
     }
 }

@@ -1,14 +1,16 @@
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Where a node keeps its state on disk.</summary>
+/// <summary>The store of a node's state on disk.</summary>
 internal enum StateStoreChoice
 {
-    /// <summary>What the data directory records; for a new one RocksDB when its library is found, else files. The default.</summary>
+    /// <summary>
+    /// What the data directory records; for a new one, RocksDB if its library can be loaded, else files. The default.
+    /// </summary>
     Auto,
 
-    /// <summary>In a RocksDB database.</summary>
+    /// <summary>A RocksDB database.</summary>
     RocksDb,
 
-    /// <summary>In whole snapshot files.</summary>
+    /// <summary>Whole snapshot files.</summary>
     Files,
 }

@@ -2,16 +2,17 @@ using System.Diagnostics;
 using System.Globalization;
 using System.Security.Cryptography;
 using System.Text.Json;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Hosting.Options;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Server.Hosting.Tracing;
 
 /// <summary>
-/// Writes down what a node does, one JSON line per event (docs/simulation.md): what its partitions tell, and what passes its log and its links, which it stands
-/// before (<see cref="Around(ILogStore)"/>, <see cref="Around(IPeerTransport)"/>). Owned by the node; any thread.
+/// Writes a trace of the node, one JSON line per event (docs/simulation.md). Events come from its partitions and from
+/// decorators of its log and its links (<see cref="Around(ILogStore)"/>, <see cref="Around(IPeerTransport)"/>). Owned
+/// by the node; any thread.
 /// </summary>
 internal sealed class NodeTrace : IPartitionTrace, IDisposable
 {
@@ -25,27 +26,28 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
     {
         _file = file;
         _node = node;
-        _json = new Utf8JsonWriter(file.Gathered, new JsonWriterOptions { SkipValidation = true });
+        _json = new Utf8JsonWriter(file.Buffer, new JsonWriterOptions { SkipValidation = true });
     }
 
-    /// <summary>The trace cannot be written any more, so what the node does from now on would look wrong in it. Raised once.</summary>
+    /// <summary>The trace can no longer be written, so that later events would look wrong in it. Raised once.</summary>
     public event Action<Exception>? Failed
     {
         add => _file.Failed += value;
         remove => _file.Failed -= value;
     }
 
-    /// <exception cref="IOException">The file cannot be written; one clear sentence.</exception>
+    /// <summary>Opens the trace of a node.</summary>
+    /// <exception cref="IOException">The file cannot be written; the message is one line.</exception>
     public static NodeTrace Open(string path, NodeId node) => new(TraceFile.Open(path), node);
 
-    /// <summary>The trace is of the groups of persistent keys.</summary>
+    /// <summary>True for the groups of persistent keys, which the trace covers.</summary>
     public static bool Follows(GroupId group) => !group.IsMeta && !group.IsEphemeral && group != GroupId.Node;
 
     public ILogStore Around(ILogStore log) => new TracedLog(log, this);
 
     public IPeerTransport Around(IPeerTransport links) => new TracedTransport(links, this, _node);
 
-    /// <summary>The first line of a run.</summary>
+    /// <summary>Writes the first line of a run.</summary>
     public void Started(int voters, int groups, ulong directoryId)
     {
         lock (_gate)
@@ -61,7 +63,7 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
         Flush();
     }
 
-    // ---- What the partitions tell
+    // ---- Events of the partitions
 
     public void Recovered(GroupId group, in RecoveredGroup found, LogIndex commit)
     {
@@ -161,9 +163,9 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
         }
     }
 
-    // ---- What passes the log
+    // ---- Events of the log
 
-    /// <summary>Entries are handed to the log with this batch; what the log had from the first of them on is dropped.</summary>
+    /// <summary>Entries were appended with this batch; the log drops what it had from the first of them on.</summary>
     public void Appended(GroupId group, ulong batch, LogIndex first, ReadOnlySpan<byte> entries)
     {
         lock (_gate)
@@ -175,7 +177,7 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
         }
     }
 
-    /// <summary>With this batch the log begins anew after an entry.</summary>
+    /// <summary>With this batch the log starts over after an entry.</summary>
     public void LogRestarted(GroupId group, ulong batch, LogIndex index, Term term)
     {
         lock (_gate)
@@ -188,7 +190,7 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
         }
     }
 
-    /// <summary>A batch is on stable storage, and with it this much of the group.</summary>
+    /// <summary>A batch is on stable storage, and with it this tail of the group.</summary>
     public void Persisted(ulong batch, in GroupTail tail)
     {
         lock (_gate)
@@ -203,9 +205,9 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
         }
     }
 
-    // ---- What passes the links
+    // ---- Events of the links
 
-    /// <summary>A vote leaves this node: for itself, when it asks the others, or for another.</summary>
+    /// <summary>This node sends a vote: for itself when it requests votes, or for another node.</summary>
     public void Voted(GroupId group, Term term, NodeId candidate)
     {
         lock (_gate)
@@ -217,7 +219,7 @@ internal sealed class NodeTrace : IPartitionTrace, IDisposable
         }
     }
 
-    /// <summary>Writes what gathered. Lines that come later, from threads that still run, are dropped.</summary>
+    /// <summary>Writes the buffered lines. Later lines, from threads that still run, are dropped.</summary>
     public void Dispose()
     {
         Flush();

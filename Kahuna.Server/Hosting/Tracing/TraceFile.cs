@@ -4,57 +4,61 @@ using Kahuna.Server.Hosting.Options;
 namespace Kahuna.Server.Hosting.Tracing;
 
 /// <summary>
-/// A file of lines that is only added to. What is written is with the system and outlives the process; it is not synced. Owned by one
-/// <see cref="NodeTrace"/>; not thread-safe.
+/// An append-only file of lines. Written lines are with the operating system and outlive the process; the file is not
+/// synced. Owned by one <see cref="NodeTrace"/>; not thread-safe.
 /// </summary>
 internal sealed class TraceFile : IDisposable
 {
-    /// <summary>Nothing waits for longer than a turn anyway; this bounds the memory of a turn that is very large.</summary>
-    private const int GatheredBytesMax = 1 << 20;
+    /// <summary>Lines wait no longer than a turn; this bounds the memory of a very large turn.</summary>
+    private const int BufferBytesMax = 1 << 20;
 
     private readonly FileStream _file;
-    private readonly ArrayBufferWriter<byte> _gathered = new(64 * 1024);
+    private readonly ArrayBufferWriter<byte> _buffer = new(64 * 1024);
     private bool _closed;
 
     private TraceFile(FileStream file) => _file = file;
 
-    /// <summary>The disk refuses what is added, and nothing is written from now on. Raised once.</summary>
+    /// <summary>A write failed, and nothing is written from now on. Raised once.</summary>
     public event Action<Exception>? Failed;
 
-    /// <summary>What was added and not yet written.</summary>
-    public IBufferWriter<byte> Gathered => _gathered;
+    /// <summary>The buffer of lines that are not written yet.</summary>
+    public IBufferWriter<byte> Buffer => _buffer;
 
-    /// <summary>Opens the file for more lines, and makes it if there is none. A line that an earlier process could not finish is ended.</summary>
-    /// <exception cref="IOException">It cannot be written; one clear sentence.</exception>
+    /// <summary>
+    /// Opens or creates the file for appending. Terminates a line that an earlier process left incomplete.
+    /// </summary>
+    /// <exception cref="IOException">It cannot be written; the message is one line.</exception>
     public static TraceFile Open(string path)
     {
         try
         {
-            // Unbuffered: one write of ours is one of the system's. Readers may look at it meanwhile.
-            TraceFile opened = new(new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.Read, bufferSize: 0));
+            // Unbuffered: one write here is one system call. Readers may open the file meanwhile.
+            TraceFile opened = new(
+                new FileStream(path, FileMode.OpenOrCreate, FileAccess.ReadWrite, FileShare.Read, bufferSize: 0));
             opened.EndLastLine();
             return opened;
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
         {
-            throw new IOException($"{OptionSetting.Trace.Flag}: cannot write {path}: {OneLine.Of(error.Message)}", error);
+            throw new IOException(
+                $"{OptionSetting.Trace.Flag}: cannot write {path}: {OneLine.Of(error.Message)}", error);
         }
     }
 
-    /// <summary>The line that was added is complete.</summary>
+    /// <summary>Terminates the line in the buffer.</summary>
     public void EndLine()
     {
-        _gathered.Write("\n"u8);
-        if (_gathered.WrittenCount >= GatheredBytesMax)
+        _buffer.Write("\n"u8);
+        if (_buffer.WrittenCount >= BufferBytesMax)
         {
             Flush();
         }
     }
 
-    /// <summary>Hands what was added to the system, with one call.</summary>
+    /// <summary>Writes the buffer with one system call.</summary>
     public void Flush()
     {
-        if (_gathered.WrittenCount == 0)
+        if (_buffer.WrittenCount == 0)
         {
             return;
         }
@@ -63,17 +67,18 @@ internal sealed class TraceFile : IDisposable
         {
             if (!_closed)
             {
-                _file.Write(_gathered.WrittenSpan);
+                _file.Write(_buffer.WrittenSpan);
             }
         }
         catch (IOException error)
         {
             _closed = true;
-            Failed?.Invoke(new IOException($"The trace {_file.Name} cannot be written any more: {OneLine.Of(error.Message)}", error));
+            Failed?.Invoke(new IOException(
+                $"The trace {_file.Name} can no longer be written: {OneLine.Of(error.Message)}", error));
         }
         finally
         {
-            _gathered.ResetWrittenCount();
+            _buffer.ResetWrittenCount();
         }
     }
 
@@ -93,7 +98,7 @@ internal sealed class TraceFile : IDisposable
         _file.Seek(-1, SeekOrigin.End);
         if (_file.ReadByte() != '\n')
         {
-            _gathered.Write("\n"u8);
+            _buffer.Write("\n"u8);
         }
     }
 }

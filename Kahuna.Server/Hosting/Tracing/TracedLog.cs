@@ -1,16 +1,19 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting.Tracing;
 
-/// <summary>A node's log as its loops see it, with a trace of what they write. The log belongs to whoever opened it; any thread.</summary>
+/// <summary>
+/// Decorates a node's log and traces what the loops write. The inner log belongs to its opener; any thread.
+/// </summary>
 internal sealed class TracedLog(ILogStore log, NodeTrace trace) : ILogStore
 {
     public string? RefuseWrites => log.RefuseWrites;
 
     public RecoveredGroup Recovered(GroupId group) => log.Recovered(group);
 
-    public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit) => log.Replay(group, first, last, visit);
+    public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit) =>
+        log.Replay(group, first, last, visit);
 
     public ILogWriter OpenWriter(ILogSink sink)
     {

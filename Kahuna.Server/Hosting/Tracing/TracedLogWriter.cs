@@ -1,17 +1,18 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Hosting.Tracing;
 
 /// <summary>
-/// Stands between a loop and its log writer, both ways, and tells the trace what goes to the log and what the log says is on stable storage. The loop calls the
-/// writer's side, any thread the sink's.
+/// Decorates a loop's log writer and its sink, and traces appended and persisted entries. The loop calls the writer's
+/// side; any thread calls the sink's.
 /// </summary>
-/// <param name="trace">Gets the lines.</param>
+/// <param name="trace">Receives the events.</param>
 /// <param name="sink">The loop.</param>
-/// <param name="recovered">What the log holds of a group at the start.</param>
-internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<GroupId, RecoveredGroup> recovered) : ILogWriter, ILogSink
+/// <param name="recovered">The recovered log of a group.</param>
+internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<GroupId, RecoveredGroup> recovered)
+    : ILogWriter, ILogSink
 {
     private readonly Lock _gate = new();
     private readonly Dictionary<GroupId, GroupTail> _tails = [];
@@ -20,19 +21,35 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
     private ILogWriter _writer = null!;
     private ulong _batch = 1;
 
+    // What the loop writes; it is told to the trace and copied to the writer when it is whole.
+    private byte[] _room = [];
+    private (GroupId Group, LogIndex First, int Count, int Bytes) _begun;
+
     public int Pending => _writer.Pending;
 
     public void Attach(ILogWriter writer) => _writer = writer;
 
-    public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+    public Span<byte> BeginAppend(GroupId group, LogIndex first, int count, int bytes)
     {
+        _room = _room.Length >= bytes ? _room : new byte[bytes * 2];
+        _begun = (group, first, count, bytes);
+        return _room.AsSpan(0, bytes);
+    }
+
+    public void EndAppend()
+    {
+        (GroupId group, LogIndex first, int count, int bytes) = _begun;
+        ReadOnlySpan<byte> entries = _room.AsSpan(0, bytes);
         if (NodeTrace.Follows(group))
         {
             trace.Appended(group, _batch, first, entries);
         }
 
-        Touch(group, TailOf(group) with { Last = new LogIndex(first.Value + (ulong)count - 1), LastTerm = LastTermOf(entries) });
-        _writer.Append(group, first, count, entries);
+        Touch(
+            group,
+            TailOf(group) with { Last = new LogIndex(first.Value + (ulong)count - 1), LastTerm = LastTermOf(entries) });
+        entries.CopyTo(_writer.BeginAppend(group, first, count, bytes));
+        _writer.EndAppend();
     }
 
     public void Save(GroupId group, in HardState state)
@@ -54,7 +71,7 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
 
     public ulong Submit()
     {
-        // The log may say that the batch is on disk before this call returns.
+        // The log may report the batch as persisted before this call returns.
         lock (_gate)
         {
             ulong number = _writer.Submit();
@@ -69,7 +86,8 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
         }
     }
 
-    public void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax) => _writer.Fetch(group, follower, first, bytesMax);
+    public void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax) =>
+        _writer.Fetch(group, follower, first, bytesMax);
 
     void ILogSink.Persisted(ulong batch)
     {
@@ -88,7 +106,8 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
         sink.Persisted(batch);
     }
 
-    void ILogSink.Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries) => sink.Fetched(group, follower, first, entries);
+    void ILogSink.Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries) =>
+        sink.Fetched(group, follower, first, entries);
 
     void ILogSink.Failed(Exception error) => sink.Failed(error);
 
@@ -111,7 +130,11 @@ internal sealed class TracedLogWriter(NodeTrace trace, ILogSink sink, Func<Group
         }
 
         RecoveredGroup found = recovered(group);
-        return new GroupTail(group, found.LastIndex, found.Terms is { Count: > 0 } terms ? terms[^1].Term : found.StartTerm, found.HardState);
+        return new GroupTail(
+            group,
+            found.LastIndex,
+            found.Terms is { Count: > 0 } terms ? terms[^1].Term : found.StartTerm,
+            found.HardState);
     }
 
     private void Touch(GroupId group, in GroupTail tail)

@@ -1,18 +1,19 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Server.Hosting.Tracing;
 
-/// <summary>The links to the other nodes as the loops see them: what leaves is traced before it leaves. Any thread.</summary>
+/// <summary>Decorates the links to the other nodes and traces votes before they are sent. Any thread.</summary>
 internal sealed class TracedTransport(IPeerTransport links, NodeTrace trace, NodeId self) : IPeerTransport
 {
     private int _headerBytes;
 
     public ByteBuffer BeginFrame()
     {
-        // The same for every frame of a transport.
+        // Equal for all frames of a transport.
         ByteBuffer frame = links.BeginFrame();
         _headerBytes = frame.Length;
         return frame;

@@ -1,10 +1,13 @@
 using System.Buffers.Binary;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.State.Locks;
 
 /// <summary>
-/// The rows of all claims by their tokens, so that a fence is checked without walking the holders of its lock: linear hashing like <see cref="KeyTable"/>, under the same secret, since clients choose which of
-/// their claims stay. In memory only; rebuilt while a state is loaded. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// The rows of all claims by their tokens, so that a fence is checked without walking the holders of its lock: linear
+/// hashing like <see cref="KeyTable"/>, under the same secret, since clients choose which of their claims stay. In
+/// memory only; rebuilt while a state is loaded. Owned by one <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
 internal sealed class ClaimIndex(HashSecret secret)
 {
@@ -22,7 +25,7 @@ internal sealed class ClaimIndex(HashSecret secret)
     public long Bytes => _nodes.Bytes + _buckets.Bytes;
 
     /// <summary>The row of the claim that has the token; 0 when none has.</summary>
-    public int Find(long token)
+    public int Find(FencingToken token)
     {
         if (Count == 0)
         {
@@ -39,7 +42,7 @@ internal sealed class ClaimIndex(HashSecret secret)
     }
 
     /// <summary>Adds a claim whose token is not there.</summary>
-    public void Add(long token, int row)
+    public void Add(FencingToken token, int row)
     {
         if (_buckets.Count == 0)
         {
@@ -70,11 +73,12 @@ internal sealed class ClaimIndex(HashSecret secret)
     }
 
     /// <summary>Takes a claim out that is there.</summary>
-    public void Remove(long token)
+    public void Remove(FencingToken token)
     {
         ref int link = ref _buckets[BucketOf(HashOf(token))];
         while (_nodes[link].Token != token)
         {
+            InvariantException.Require(link != 0, "a claim that ends is in the index");
             link = ref _nodes[link].Next;
         }
 
@@ -85,10 +89,10 @@ internal sealed class ClaimIndex(HashSecret secret)
         Count--;
     }
 
-    private uint HashOf(long token)
+    private uint HashOf(FencingToken token)
     {
         Span<byte> bytes = stackalloc byte[sizeof(long)];
-        BinaryPrimitives.WriteInt64LittleEndian(bytes, token);
+        BinaryPrimitives.WriteInt64LittleEndian(bytes, token.Value);
         return (uint)SipHash13.Hash(bytes, in secret);
     }
 
@@ -98,7 +102,9 @@ internal sealed class ClaimIndex(HashSecret secret)
         return (int)(bucket < (uint)_buckets.Count ? bucket : hash & _mask);
     }
 
-    /// <summary>Adds one bucket and moves those claims to it that the next bit of the hash tells apart from their neighbours.</summary>
+    /// <summary>
+    /// Adds one bucket and moves those claims to it that the next bit of the hash tells apart from their neighbours.
+    /// </summary>
     private void Split()
     {
         int added = _buckets.Add();
@@ -125,7 +131,7 @@ internal sealed class ClaimIndex(HashSecret secret)
 
     private struct Node
     {
-        public long Token;
+        public FencingToken Token;
         public int Row;
         public int Next;
     }

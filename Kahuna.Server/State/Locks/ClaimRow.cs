@@ -1,28 +1,27 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.State.Locks;
 
 /// <summary>
-/// The value of a row that is a claim for a lock, in place: <c>i64 token, i64 end of the wait, i32 row of the lock, i32 row of the claim before, i32 of the one after, u32 lease in ms, u8 mode, u8 zero, note</c>.
-/// It holds the lock or waits for it as its row's flag says. Its name says whose it is: <c>0xFF C i32 row of the lock, owner</c>. Little endian.
+/// The value of a row that is a claim for a lock, in place: <c>i64 token, i64 end of the wait, i32 row of the lock, i32
+/// row of the claim before, i32 of the one after, u32 lease in ms, u8 mode, u8 zero, note</c>. It holds the lock or
+/// waits for it as its row's flag says. Its name says whose it is: <c>0xFF C i32 row of the lock, owner</c>. Little
+/// endian.
 /// </summary>
 internal readonly ref struct ClaimRow(Span<byte> value)
 {
-    public const int HeaderBytes = 34;
+    public const int HeaderBytes = SystemRowKind.ClaimHeaderBytes;
 
     /// <summary>Where the owner begins in the name.</summary>
-    public const int OwnerAt = 6;
+    public const int OwnerAt = SystemRowKind.ClaimOwnerAt;
 
     private readonly Span<byte> _value = value;
 
-    /// <summary>The token in the value of a claim's row.</summary>
-    public static long TokenIn(ReadOnlySpan<byte> value) => BinaryPrimitives.ReadInt64LittleEndian(value);
-
-    public long Token
+    public FencingToken Token
     {
-        get => BinaryPrimitives.ReadInt64LittleEndian(_value);
-        set => BinaryPrimitives.WriteInt64LittleEndian(_value, value);
+        get => new(BinaryPrimitives.ReadInt64LittleEndian(_value));
+        set => BinaryPrimitives.WriteInt64LittleEndian(_value, value.Value);
     }
 
     /// <summary>Cluster time at which it has waited long enough.</summary>

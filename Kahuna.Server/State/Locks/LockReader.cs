@@ -1,41 +1,53 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.State.Locks;
 
-/// <summary>Answers what is asked about locks (<see cref="Client.Wire.Outcomes.LockPicture"/>). Stateless; for the owner of the store.</summary>
+/// <summary>
+/// Answers what is asked about locks (<see cref="Wire.Outcomes.LockSnapshot"/>). Stateless; for the owner of the store.
+/// </summary>
 internal static class LockReader
 {
-    /// <summary>Locks that one page of a list looks at, and bytes after which it is full: bounded work per read.</summary>
+    /// <summary>
+    /// Locks that one page of a list looks at, and bytes after which it is full: bounded work per read.
+    /// </summary>
     private const int RowsPerPage = 8192;
     private const int BytesPerPage = 64 * 1024;
 
     /// <summary>Holders after which the picture of a lock is full.</summary>
     private const int HoldersPerPicture = 256;
 
-    /// <summary>Answers a read. False when it may be held back, because there is nothing to say yet; it is answered all the same.</summary>
+    /// <summary>
+    /// Answers a read. False when it may be held back, because there is nothing to say yet; it is answered all the
+    /// same.
+    /// </summary>
     public static bool Read(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
     {
         switch (command.Kind)
         {
             case CommandKind.LockAwait:
-                return Await(store, locks, in command, nowMs, outcome);
+                return Await(store, locks, new LockAwait(in command), nowMs, outcome);
             case CommandKind.LockList:
-                List(store, locks, in command, nowMs, outcome);
+                List(store, locks, new PageRequest(in command), nowMs, outcome);
                 return true;
+            case CommandKind.LockObserve:
+                Get(store, locks, command.Key, nowMs, outcome);
+                return locks.CurrentToken(command.Key) != new LockObserve(in command).KnownToken;
             default:
                 Get(store, locks, command.Key, nowMs, outcome);
-                return command.Kind == CommandKind.LockGet || locks.CurrentToken(command.Key) != command.ComparedRevision;
+                return true;
         }
     }
 
-    private static bool Await(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
+    private static bool Await(
+        KeyStore store, LockTable locks, scoped in LockAwait asked, long nowMs, ByteBuffer outcome)
     {
-        int row = locks.Rows.Find(command.Key);
-        int claim = row == 0 ? 0 : locks.Rows.FindClaim(row, command.Value);
-        if (claim == 0 || locks.Rows.ClaimAt(claim).Token != command.ComparedRevision)
+        int row = locks.Rows.Find(asked.Resource);
+        int claim = row == 0 ? 0 : locks.Rows.FindClaim(row, asked.Owner);
+        if (claim == 0 || locks.Rows.ClaimAt(claim).Token != asked.Token)
         {
             new Outcome(OutcomeStatus.NotFound).Write(outcome);
             return true;
@@ -44,7 +56,12 @@ internal static class LockReader
         bool isHeld = store.Keys[claim].IsHeld;
         Span<byte> now = stackalloc byte[sizeof(long)];
         BinaryPrimitives.WriteInt64LittleEndian(now, nowMs);
-        new Outcome(isHeld ? OutcomeStatus.Found : OutcomeStatus.Queued, command.ComparedRevision, isHeld ? store.DeadlineOf(in store.Keys[claim]) : nowMs) { HasValue = true, Value = now }.Write(outcome);
+        scoped Outcome answer = isHeld
+            ? LockOutcome.HeldUntil(asked.Token, store.DeadlineOf(in store.Keys[claim]))
+            : LockOutcome.Queued(asked.Token, nowMs);
+        answer.HasValue = true;
+        answer.Value = now;
+        answer.Write(outcome);
         return isHeld;
     }
 
@@ -59,20 +76,30 @@ internal static class LockReader
 
         ByteBuffer picture = ByteBuffer.Rent();
         Draw(store, locks, row, nowMs, picture);
-        new Outcome(OutcomeStatus.Found, locks.CurrentToken(name), nowMs) { HasValue = true, Value = picture.Written }.Write(outcome);
+        new Outcome(OutcomeStatus.Found, locks.CurrentToken(name).Value, nowMs)
+        {
+            HasValue = true,
+            Value = picture.Written,
+        }.Write(outcome);
         picture.Return();
     }
 
-    /// <summary>Locks whose names begin with a prefix, in no order, from a row on; the number of the outcome is the row at which to go on, 0 at the end.</summary>
-    private static void List(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
+    /// <summary>
+    /// Locks whose names begin with a prefix, in no order, from a row on; the number of the outcome is the row at which
+    /// to go on, 0 at the end.
+    /// </summary>
+    private static void List(
+        KeyStore store, LockTable locks, scoped in PageRequest asked, long nowMs, ByteBuffer outcome)
     {
         ByteBuffer page = ByteBuffer.Rent();
-        RowSet rows = store.System.Locks;
-        int row = rows.Next((int)Math.Clamp(command.AtRevision, 1, int.MaxValue));
-        for (int looked = 0; row != 0 && looked < RowsPerPage && page.Length < BytesPerPage; looked++, row = rows.Next(row + 1))
+        RowSet rows = store.System.Of(SystemRowKind.Lock);
+        int row = rows.Next((int)Math.Clamp(asked.Cursor, 1, int.MaxValue));
+        for (int looked = 0;
+            row != 0 && looked < RowsPerPage && page.Length < BytesPerPage;
+            looked++, row = rows.Next(row + 1))
         {
             ReadOnlySpan<byte> name = LockRows.NameIn(store.Keys.Key(in store.Keys[row]));
-            if (!name.StartsWith(command.Key))
+            if (!name.StartsWith(asked.Prefix))
             {
                 continue;
             }
@@ -82,7 +109,7 @@ internal static class LockReader
             Draw(store, locks, row, nowMs, page);
         }
 
-        new Outcome(OutcomeStatus.Found, 0, row) { HasValue = true, Value = page.Written }.Write(outcome);
+        PageOutcome.Of(page.Written, row).Write(outcome);
         page.Return();
     }
 
@@ -90,13 +117,19 @@ internal static class LockReader
     {
         LockRow at = locks.Rows.LockAt(row);
         int told = Math.Min(at.Holders, HoldersPerPicture);
-        LockPicture.WriteHeader(target, at.Permits, at.Waiters, at.Holders, told);
+        LockSnapshot.WriteHeader(target, at.Permits, at.Waiters, at.Holders, told);
         int claim = at.FirstHolder;
         for (int i = 0; i < told; i++)
         {
             ClaimRow held = locks.Rows.ClaimAt(claim);
             ref readonly KeyEntry entry = ref store.Keys[claim];
-            LockPicture.WriteHolder(target, held.Mode, held.Token, store.DeadlineOf(in entry) - nowMs, store.Keys.Key(in entry)[ClaimRow.OwnerAt..], held.Note);
+            LockSnapshot.WriteHolder(
+                target,
+                held.Mode,
+                held.Token.Value,
+                store.DeadlineOf(in entry) - nowMs,
+                store.Keys.Key(in entry)[ClaimRow.OwnerAt..],
+                held.Note);
             claim = held.After;
         }
     }

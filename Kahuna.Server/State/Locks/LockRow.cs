@@ -3,8 +3,9 @@ using System.Buffers.Binary;
 namespace Kahuna.Server.State.Locks;
 
 /// <summary>
-/// The value of a row that is a lock, in place: <c>i32 row of the first holder, i32 of the last, i32 of the first waiter, i32 of the last, u32 waiters, u32 holders, u16 permits</c> (0: no semaphore). Holders
-/// and waiters are in the order of their tokens. Little endian.
+/// The value of a row that is a lock, in place: <c>i32 row of the first holder, i32 of the last, i32 of the first
+/// waiter, i32 of the last, u32 waiters, u32 holders, u16 permits</c> (0: no semaphore). Holders and waiters are in the
+/// order of their tokens. Little endian.
 /// </summary>
 internal readonly ref struct LockRow(Span<byte> value)
 {

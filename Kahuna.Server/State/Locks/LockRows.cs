@@ -1,63 +1,105 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.State.Locks;
 
 /// <summary>
-/// The rows that locks are made of, and their lists: <c>0xFF L name</c> (<see cref="LockRow"/>) with those who hold it and those who wait (<see cref="ClaimRow"/>), each in the order of their tokens. The latest token of
-/// the partition is the row <c>0xFF T</c>. Knows no rules. Owned by one <see cref="LockTable"/>; not thread-safe.
+/// The rows that locks are made of, and their lists: <c>0xFF L name</c> (<see cref="LockRow"/>) with those who hold it
+/// and those who wait (<see cref="ClaimRow"/>), each in the order of their tokens. The latest token of the partition is
+/// the row <c>0xFF T</c>. Knows no rules. Owned by one <see cref="LockTable"/>; not thread-safe.
 /// </summary>
-internal sealed class LockRows(KeyStore store, StateLimits limits)
+internal sealed class LockRows
 {
-    private const byte Reserved = 0xFF;
-    private const int NamePrefix = 2;
-    private static readonly byte[] s_latestName = [Reserved, (byte)'T'];
+    private static readonly byte[] s_latestName = SystemRowKind.LatestToken.ToName();
+    private static readonly byte[] s_leasesBeforeName = SystemRowKind.LeasesBefore.ToName();
 
-    /// <summary>Claims that were granted or are gone, by token, and locks whose first holder is another, by <see cref="WatchKey"/>: noted while <see cref="IsWatched"/>, for the owner to take away.</summary>
+    private readonly KeyStore _store;
+    private readonly StateLimits _limits;
+
+    public LockRows(KeyStore store, StateLimits limits)
+    {
+        _store = store;
+        _limits = limits;
+        Claims = new ClaimIndex(limits.HashSecret);
+        int before = store.System.Find(s_leasesBeforeName);
+        LeasesBeforeMs =
+            before == 0 ? 0 : BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[before]));
+        for (int row = 1; row <= store.Keys.Count; row++)
+        {
+            if (store.Keys[row].IsClaim)
+            {
+                Claims.Add(ClaimAt(row).Token, row);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Until when leases of a state that was lost may go on, in cluster time; 0: there was none. The row <c>0xFF E</c>.
+    /// </summary>
+    public long LeasesBeforeMs { get; private set; }
+
+    /// <summary>All claims by token.</summary>
+    public ClaimIndex Claims { get; }
+
+    /// <summary>
+    /// Claims that were granted or are gone, by token, and locks whose first holder is another, by
+    /// <see cref="WatchKey"/>: noted while <see cref="IsWatched"/>, for the owner to take away.
+    /// </summary>
     public List<long> Changes { get; } = [];
 
     /// <summary>Somebody wants to know of changes.</summary>
     public bool IsWatched { get; set; }
 
+    public void SetLeasesBefore(long leasesBeforeMs)
+    {
+        Span<byte> value = stackalloc byte[sizeof(long)];
+        BinaryPrimitives.WriteInt64LittleEndian(value, leasesBeforeMs);
+        _store.System.Create(SystemRowKind.LeasesBefore, s_leasesBeforeName, value);
+        LeasesBeforeMs = leasesBeforeMs;
+    }
+
     /// <summary>What stands for a lock among <see cref="Changes"/>; locks may share it.</summary>
-    public long WatchKey(ReadOnlySpan<byte> name) => -1L - store.Keys.HashOf(name);
+    public long WatchKey(ReadOnlySpan<byte> name) => -1L - _store.Keys.HashOf(name);
 
     /// <summary>Row of the lock; 0 when there is none.</summary>
     public int Find(ReadOnlySpan<byte> key)
     {
-        Span<byte> name = stackalloc byte[NamePrefix + Client.Wire.Limits.KeyBytesMax];
+        Span<byte> name = stackalloc byte[SystemRowKind.PrefixBytes + Wire.Limits.KeyBytesMax];
         name = NameOf(key, name);
-        return store.Keys.Find(name, store.Keys.HashOf(name));
+        return _store.System.Find(name);
     }
 
     /// <summary>Row of the owner's claim; 0 when it has none.</summary>
     public int FindClaim(int row, ReadOnlySpan<byte> owner)
     {
-        Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Client.Wire.Limits.OwnerBytesMax];
+        Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Wire.Limits.OwnerBytesMax];
         name = ClaimNameOf(row, owner, name);
-        return store.Keys.Find(name, store.Keys.HashOf(name));
+        return _store.System.Find(name);
     }
 
-    public LockRow LockAt(int row) => new(store.Keys.Writable(in store.Keys[row]));
+    public LockRow LockAt(int row) => new(_store.Keys.Writable(in _store.Keys[row]));
 
-    public ClaimRow ClaimAt(int row) => new(store.Keys.Writable(in store.Keys[row]));
+    public ClaimRow ClaimAt(int row) => new(_store.Keys.Writable(in _store.Keys[row]));
 
     /// <summary>The name of a row that is a lock; empty for other rows.</summary>
-    public static ReadOnlySpan<byte> NameIn(ReadOnlySpan<byte> rowName) => rowName is [Reserved, (byte)'L', .. var name] ? name : default;
+    public static ReadOnlySpan<byte> NameIn(ReadOnlySpan<byte> rowName) =>
+        SystemRowKind.Of(rowName) == SystemRowKind.Lock ? rowName[SystemRowKind.PrefixBytes..] : default;
 
     public int CreateLock(ReadOnlySpan<byte> key, int permits)
     {
-        Span<byte> name = stackalloc byte[NamePrefix + Client.Wire.Limits.KeyBytesMax];
+        Span<byte> name = stackalloc byte[SystemRowKind.PrefixBytes + Wire.Limits.KeyBytesMax];
         Span<byte> value = stackalloc byte[LockRow.Bytes];
         value.Clear();
         LockRow made = new(value);
         made.Permits = permits;
-        return store.System.Create(NameOf(key, name), value, KeyEntryFlags.None);
+        return _store.System.Create(SystemRowKind.Lock, NameOf(key, name), value);
     }
 
-    public int CreateClaim(int row, scoped in LockForm form, long leaseMs, long waitEndMs)
+    public int CreateClaim(int row, scoped in LockBody form, long leaseMs, long waitEndMs)
     {
-        Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Client.Wire.Limits.OwnerBytesMax];
+        Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Wire.Limits.OwnerBytesMax];
         Span<byte> value = stackalloc byte[ClaimRow.HeaderBytes + form.Note.Length];
         value.Clear();
         ClaimRow made = new(value);
@@ -67,22 +109,24 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
         made.WaitEndMs = waitEndMs;
         made.Mode = form.Mode;
         form.Note.CopyTo(made.Note);
-        int claim = store.System.Create(ClaimNameOf(row, form.Owner, name), value, KeyEntryFlags.Claim);
-        store.Claims.Add(made.Token, claim);
+        int claim = _store.System.Create(SystemRowKind.Claim, ClaimNameOf(row, form.Owner, name), value);
+        Claims.Add(made.Token, claim);
         return claim;
     }
 
     /// <summary>Frees a claim that is in no list.</summary>
     public void FreeClaim(int claim)
     {
-        store.Claims.Remove(ClaimAt(claim).Token);
-        store.System.Free(claim);
+        InvariantException.Require(
+            _store.Keys[claim] is { IsClaim: true, ExpirySlot: 0 }, "a claim ends after it has left its list");
+        Claims.Remove(ClaimAt(claim).Token);
+        _store.System.Free(claim);
     }
 
     /// <summary>Adds a claim that is in no list to those that hold the lock.</summary>
     public void Hold(int row, int claim, long endMs)
     {
-        LockRow at = new(store.System.Open(row));
+        LockRow at = new(_store.System.Open(row));
         int last = at.LastHolder;
         at.LastHolder = claim;
         at.Holders++;
@@ -92,15 +136,15 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
             NoteFirst(row);
         }
 
-        store.System.Close(row);
+        _store.System.Close(row);
         Link(claim, last, isHeld: true);
-        store.System.SetTime(claim, endMs);
+        _store.System.SetTime(claim, endMs);
     }
 
     /// <summary>Adds a claim that is in no list to those that wait.</summary>
     public void Enqueue(int row, int claim, long timeMs)
     {
-        LockRow at = new(store.System.Open(row));
+        LockRow at = new(_store.System.Open(row));
         int last = at.LastWaiter;
         at.LastWaiter = claim;
         at.Waiters++;
@@ -109,18 +153,22 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
             at.FirstWaiter = claim;
         }
 
-        store.System.Close(row);
+        _store.System.Close(row);
         Link(claim, last, isHeld: false);
-        store.System.SetTime(claim, Math.Min(ClaimAt(claim).WaitEndMs, timeMs + limits.WaiterCheckMs));
+        _store.System.SetTime(claim, Math.Min(ClaimAt(claim).WaitEndMs, timeMs + _limits.WaiterCheckMs));
     }
 
     private void Link(int claim, int before, bool isHeld)
     {
-        ClaimRow own = new(store.System.Open(claim));
+        InvariantException.Require(
+            before == 0 || ClaimAt(before).Token < ClaimAt(claim).Token, "a list has the order of its tokens");
+        InvariantException.Require(
+            before == 0 || ClaimAt(before).After == 0, "a claim is added at the end of its list");
+        ClaimRow own = new(_store.System.Open(claim));
         own.Before = before;
         own.After = 0;
-        store.Keys[claim].Flags = KeyEntryFlags.System | KeyEntryFlags.Claim | (isHeld ? KeyEntryFlags.Held : KeyEntryFlags.None);
-        store.System.Close(claim);
+        _store.Keys[claim].Flags = SystemRowKind.Claim.Flags | (isHeld ? KeyEntryFlags.Held : KeyEntryFlags.None);
+        _store.System.Close(claim);
         SetAfter(before, claim);
     }
 
@@ -128,19 +176,24 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
     public void Unlink(int row, int claim)
     {
         (int before, int after) = (ClaimAt(claim).Before, ClaimAt(claim).After);
-        store.System.ClearTime(claim);
+        InvariantException.Require(before == 0 || ClaimAt(before).After == claim, "the claim before names this one");
+        InvariantException.Require(after == 0 || ClaimAt(after).Before == claim, "the claim after names this one");
+        InvariantException.Require(ClaimAt(claim).Lock == row, "a claim is in a list of its own lock");
+        _store.System.ClearTime(claim);
         SetAfter(before, after);
         if (after != 0)
         {
-            ClaimRow next = new(store.System.Open(after));
+            ClaimRow next = new(_store.System.Open(after));
             next.Before = before;
-            store.System.Close(after);
+            _store.System.Close(after);
         }
 
-        LockRow at = new(store.System.Open(row));
-        if (store.Keys[claim].IsHeld)
+        LockRow at = new(_store.System.Open(row));
+        if (_store.Keys[claim].IsHeld)
         {
             at.Holders--;
+            InvariantException.Require(
+                at.Holders >= 0 && (before != 0 || at.FirstHolder == claim), "holders are counted");
             at.LastHolder = after == 0 ? before : at.LastHolder;
             if (before == 0)
             {
@@ -151,30 +204,33 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
         else
         {
             at.Waiters--;
+            InvariantException.Require(
+                at.Waiters >= 0 && (before != 0 || at.FirstWaiter == claim), "claims that wait are counted");
             at.LastWaiter = after == 0 ? before : at.LastWaiter;
             at.FirstWaiter = before == 0 ? after : at.FirstWaiter;
         }
 
-        store.System.Close(row);
+        _store.System.Close(row);
     }
 
     private void SetAfter(int claim, int after)
     {
         if (claim != 0)
         {
-            ClaimRow own = new(store.System.Open(claim));
+            ClaimRow own = new(_store.System.Open(claim));
             own.After = after;
-            store.System.Close(claim);
+            _store.System.Close(claim);
         }
     }
 
-    public long TokenOfFirst(int row) => LockAt(row).FirstHolder is var first and not 0 ? ClaimAt(first).Token : 0;
+    public FencingToken TokenOfFirst(int row) =>
+        LockAt(row).FirstHolder is var first and not 0 ? ClaimAt(first).Token : FencingToken.None;
 
-    public void Note(long token)
+    public void Note(FencingToken token)
     {
         if (IsWatched)
         {
-            Changes.Add(token);
+            Changes.Add(token.Value);
         }
     }
 
@@ -182,41 +238,41 @@ internal sealed class LockRows(KeyStore store, StateLimits limits)
     {
         if (IsWatched)
         {
-            Changes.Add(WatchKey(NameIn(store.Keys.Key(in store.Keys[row]))));
+            Changes.Add(WatchKey(NameIn(_store.Keys.Key(in _store.Keys[row]))));
         }
     }
 
-    private long NextToken()
+    private FencingToken NextToken()
     {
-        int row = store.Keys.Find(s_latestName, store.Keys.HashOf(s_latestName));
+        int row = _store.System.Find(s_latestName);
         Span<byte> value = stackalloc byte[sizeof(long)];
-        long next = row == 0 ? limits.FirstRevision : BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[row])) + 1;
+        long next = row == 0
+            ? _limits.FirstRevision
+            : BinaryPrimitives.ReadInt64LittleEndian(_store.Keys.Value(in _store.Keys[row])) + 1;
         BinaryPrimitives.WriteInt64LittleEndian(value, next);
         if (row == 0)
         {
-            store.System.Create(s_latestName, value, KeyEntryFlags.None);
+            _store.System.Create(SystemRowKind.LatestToken, s_latestName, value);
         }
         else
         {
-            store.System.Rewrite(row, value);
+            _store.System.Rewrite(row, value);
         }
 
-        return next;
+        return new FencingToken(next);
     }
 
     private static Span<byte> NameOf(ReadOnlySpan<byte> key, Span<byte> scratch)
     {
-        scratch[0] = Reserved;
-        scratch[1] = (byte)'L';
-        key.CopyTo(scratch[NamePrefix..]);
-        return scratch[..(NamePrefix + key.Length)];
+        SystemRowKind.Lock.WritePrefix(scratch);
+        key.CopyTo(scratch[SystemRowKind.PrefixBytes..]);
+        return scratch[..(SystemRowKind.PrefixBytes + key.Length)];
     }
 
     private static Span<byte> ClaimNameOf(int row, ReadOnlySpan<byte> owner, Span<byte> scratch)
     {
-        scratch[0] = Reserved;
-        scratch[1] = (byte)'C';
-        BinaryPrimitives.WriteInt32LittleEndian(scratch[NamePrefix..], row);
+        SystemRowKind.Claim.WritePrefix(scratch);
+        BinaryPrimitives.WriteInt32LittleEndian(scratch[SystemRowKind.PrefixBytes..], row);
         owner.CopyTo(scratch[ClaimRow.OwnerAt..]);
         return scratch[..(ClaimRow.OwnerAt + owner.Length)];
     }

@@ -1,13 +1,14 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.State.Meta;
 
 /// <summary>
-/// One command of the meta group, as the value of a <see cref="Command"/> has it: <c>u16 node, u64 incarnation, u64 nonce, u32 group, u64 epoch, u64 number</c>, then the voters,
-/// <c>u16</c> each, little-endian. Which fields count depends on the kind; the others are zero.
+/// One command of the meta group, as the value of a <see cref="Command"/> has it: <c>u16 node, u64 incarnation, u64
+/// nonce, u32 group, u64 epoch, u64 number</c>, then the voters, <c>u16</c> each, little-endian. Which fields count
+/// depends on the kind; the others are zero.
 /// </summary>
 internal sealed record MetaCommand(CommandKind Kind)
 {
@@ -26,7 +27,10 @@ internal sealed record MetaCommand(CommandKind Kind)
 
     public ulong Epoch { get; init; }
 
-    /// <summary>Of a pledge; or the number of partitions that Configure records; or the lease in ms that RaiseCeiling makes room for.</summary>
+    /// <summary>
+    /// Of a pledge; or the number of partitions that Configure records; or the lease in ms that RaiseCeiling makes room
+    /// for.
+    /// </summary>
     public ulong Number { get; init; }
 
     /// <summary>Configure: the voters of every group.</summary>
@@ -47,7 +51,8 @@ internal sealed record MetaCommand(CommandKind Kind)
         NodeId[] voters = new NodeId[(value.Length - FixedBytes) / sizeof(ushort)];
         for (int i = 0; i < voters.Length; i++)
         {
-            voters[i] = new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(value[(FixedBytes + (i * sizeof(ushort)))..]));
+            voters[i] = new NodeId(
+                BinaryPrimitives.ReadUInt16LittleEndian(value[(FixedBytes + (i * sizeof(ushort)))..]));
         }
 
         return new MetaCommand(command.Kind)
@@ -77,6 +82,6 @@ internal sealed record MetaCommand(CommandKind Kind)
             BinaryPrimitives.WriteUInt16LittleEndian(value[(FixedBytes + (i * sizeof(ushort)))..], Voters[i].Value);
         }
 
-        new Command { Kind = Kind, Durability = CommandDurability.Persistent, Value = value }.Write(target);
+        new Command { Kind = Kind, Durability = Durability.Persistent, Value = value }.Write(target);
     }
 }

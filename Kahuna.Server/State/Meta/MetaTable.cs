@@ -1,25 +1,30 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Dispatch;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.State.Meta;
 
 /// <summary>
-/// The records of the meta group, in the rows of its store: the cluster's configuration, each node's newest start, each ephemeral group's epoch with the pledges that may close it. Every command
-/// may come twice, or late: what it asks for is then done already, or refused. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// The records of the meta group, in the rows of its store: the cluster's configuration, each node's newest start, each
+/// ephemeral group's epoch with the pledges that may close it. Every command may come twice, or late: what it asks for
+/// is then done already, or refused. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
 /// <remarks>
-/// Names begin with a byte that no key does. <c>0xFF c: u32 partitions, u16 each voter</c>; <c>0xFF n u16: u64 incarnation, u64 nonce</c>; <c>0xFF g u32: u64 epoch, i64 closed at, i64 ceiling, i64 ceiling before,
-/// then for each pledge u16 node, u64 taken, u64 released</c>.
+/// Names begin with a byte that no key does. <c>0xFF c: u32 partitions, u16 each voter</c>;
+/// <c>0xFF n u16: u64 incarnation, u64 nonce</c>; <c>0xFF g u32: u64 epoch, i64 closed at, i64 ceiling, i64 ceiling
+/// before, then for each pledge u16 node, u64 taken, u64 released</c>.
 /// </remarks>
-internal sealed class MetaTable(KeyStore store, StateLimits limits)
+internal sealed class MetaTable(KeyStore store, StateLimits limits) : CommandHandler
 {
-    private const byte Reserved = 0xFF;
     private const int GroupBytes = 32;
     private const int PledgeBytes = 18;
+    private const int NodeNameBytes = SystemRowKind.PrefixBytes + sizeof(ushort);
+    private const int GroupNameBytes = SystemRowKind.PrefixBytes + sizeof(uint);
 
-    /// <summary>Carries out one command at a cluster time.</summary>
-    public void Apply(scoped in Command command, long timeMs)
+    /// <inheritdoc/>
+    public override void Apply(scoped in Command command, long timeMs, KnownHash known, CommandAnswer answer)
     {
         MetaCommand? asked = MetaCommand.Read(in command);
         InvariantException.Require(asked is not null, "a command of the meta group decodes");
@@ -55,18 +60,23 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
             ref readonly KeyEntry entry = ref store.Keys[row];
             ReadOnlySpan<byte> name = store.Keys.Key(in entry);
             ReadOnlySpan<byte> value = store.Keys.Value(in entry);
-            switch (name[1])
+            SystemRowKind? kind = SystemRowKind.Of(name);
+            if (kind == SystemRowKind.Configuration)
             {
-                case (byte)'c':
-                    partitions = BinaryPrimitives.ReadInt32LittleEndian(value);
-                    voters = ReadVoters(value);
-                    break;
-                case (byte)'n':
-                    nodes[new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(name[2..]))] = ReadNode(value);
-                    break;
-                case (byte)'g':
-                    groups[new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(name[2..]))] = ReadGroup(value);
-                    break;
+                partitions = BinaryPrimitives.ReadInt32LittleEndian(value);
+                voters = ReadVoters(value);
+            }
+            else if (kind == SystemRowKind.Node)
+            {
+                nodes[new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(name[SystemRowKind.PrefixBytes..]))] =
+                    ReadNode(
+                    value);
+            }
+            else if (kind == SystemRowKind.Group)
+            {
+                groups[new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(name[SystemRowKind.PrefixBytes..]))] =
+                    ReadGroup(
+                    value);
             }
         }
 
@@ -75,7 +85,7 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
 
     private void Configure(MetaCommand asked)
     {
-        Span<byte> name = [Reserved, (byte)'c'];
+        byte[] name = SystemRowKind.Configuration.ToName();
         if (Find(name) != 0)
         {
             return;
@@ -85,7 +95,8 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         BinaryPrimitives.WriteInt32LittleEndian(value, (int)asked.Number);
         for (int i = 0; i < asked.Voters.Count; i++)
         {
-            BinaryPrimitives.WriteUInt16LittleEndian(value.AsSpan(sizeof(int) + (i * sizeof(ushort))), asked.Voters[i].Value);
+            BinaryPrimitives.WriteUInt16LittleEndian(
+                value.AsSpan(sizeof(int) + (i * sizeof(ushort))), asked.Voters[i].Value);
         }
 
         Put(name, value);
@@ -94,8 +105,7 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
     /// <summary>The higher number is the later start: an earlier one that comes late changes nothing.</summary>
     private void Register(MetaCommand asked)
     {
-        Span<byte> name = [Reserved, (byte)'n', 0, 0];
-        BinaryPrimitives.WriteUInt16LittleEndian(name[2..], asked.Node.Value);
+        Span<byte> name = NameOf(asked.Node, stackalloc byte[NodeNameBytes]);
         if (Find(name) is var row and not 0 && ReadNode(ValueOf(row)).Incarnation >= asked.Incarnation)
         {
             return;
@@ -111,7 +121,10 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
     {
         MetaGroup group = Group(asked.Group);
         MetaPledge known = group.PledgeOf(asked.Node);
-        if (!IsOfNewestStart(asked) || group.Epoch != asked.Epoch || asked.Number <= known.Taken || asked.Number <= known.Released)
+        if (!IsOfNewestStart(asked)
+            || group.Epoch != asked.Epoch
+            || asked.Number <= known.Taken
+            || asked.Number <= known.Released)
         {
             return;
         }
@@ -121,7 +134,8 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         NodeId[] voters = Voters();
         int active = pledges.Count(pledge => pledge.IsActive && voters.Contains(pledge.Node));
 
-        // Leases of an epoch before the one that is closed may still go on, too: it has granted nothing while they could.
+        // Leases of an epoch before the one that is closed may still go on, too: it has granted nothing while they
+        // could.
         long mayGoOnMs = Math.Max(group.CeilingMs, group.CeilingBeforeMs - (timeMs - group.ClosedMs));
         Put(asked.Group, voters.Length > 0 && active > voters.Length / 2
             ? new MetaGroup(group.Epoch + 1, timeMs, limits.LeaseCeilingMs, mayGoOnMs, [])
@@ -154,26 +168,25 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
 
     private bool IsOfNewestStart(MetaCommand asked)
     {
-        Span<byte> name = [Reserved, (byte)'n', 0, 0];
-        BinaryPrimitives.WriteUInt16LittleEndian(name[2..], asked.Node.Value);
+        Span<byte> name = NameOf(asked.Node, stackalloc byte[NodeNameBytes]);
         return Find(name) is var row and not 0 && ReadNode(ValueOf(row)).Incarnation == asked.Incarnation;
     }
 
-    private static List<MetaPledge> Without(MetaGroup group, NodeId node) => [.. group.Pledges.Where(pledge => pledge.Node != node)];
+    private static List<MetaPledge> Without(MetaGroup group, NodeId node) =>
+        [.. group.Pledges.Where(pledge => pledge.Node != node)];
 
-    private NodeId[] Voters() => Find([Reserved, (byte)'c']) is var row and not 0 ? ReadVoters(ValueOf(row)) : [];
+    private NodeId[] Voters() =>
+        Find(SystemRowKind.Configuration.ToName()) is var row and not 0 ? ReadVoters(ValueOf(row)) : [];
 
     private MetaGroup Group(GroupId id)
     {
-        Span<byte> name = [Reserved, (byte)'g', 0, 0, 0, 0];
-        BinaryPrimitives.WriteUInt32LittleEndian(name[2..], id.Value);
+        Span<byte> name = NameOf(id, stackalloc byte[GroupNameBytes]);
         return Find(name) is var row and not 0 ? ReadGroup(ValueOf(row)) : MetaGroup.First(limits.LeaseCeilingMs);
     }
 
     private void Put(GroupId id, MetaGroup group)
     {
-        Span<byte> name = [Reserved, (byte)'g', 0, 0, 0, 0];
-        BinaryPrimitives.WriteUInt32LittleEndian(name[2..], id.Value);
+        Span<byte> name = NameOf(id, stackalloc byte[GroupNameBytes]);
         byte[] value = new byte[GroupBytes + (group.Pledges.Count * PledgeBytes)];
         BinaryPrimitives.WriteUInt64LittleEndian(value, group.Epoch);
         BinaryPrimitives.WriteInt64LittleEndian(value.AsSpan(8), group.ClosedMs);
@@ -190,7 +203,21 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         Put(name, value);
     }
 
-    private int Find(ReadOnlySpan<byte> name) => store.Keys.Find(name, store.Keys.HashOf(name));
+    private int Find(ReadOnlySpan<byte> name) => store.System.Find(name);
+
+    private static Span<byte> NameOf(NodeId node, Span<byte> scratch)
+    {
+        SystemRowKind.Node.WritePrefix(scratch);
+        BinaryPrimitives.WriteUInt16LittleEndian(scratch[SystemRowKind.PrefixBytes..], node.Value);
+        return scratch;
+    }
+
+    private static Span<byte> NameOf(GroupId group, Span<byte> scratch)
+    {
+        SystemRowKind.Group.WritePrefix(scratch);
+        BinaryPrimitives.WriteUInt32LittleEndian(scratch[SystemRowKind.PrefixBytes..], group.Value);
+        return scratch;
+    }
 
     private ReadOnlySpan<byte> ValueOf(int row) => store.Keys.Value(in store.Keys[row]);
 
@@ -212,7 +239,8 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits)
         NodeId[] voters = new NodeId[(value.Length - sizeof(int)) / sizeof(ushort)];
         for (int i = 0; i < voters.Length; i++)
         {
-            voters[i] = new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(value[(sizeof(int) + (i * sizeof(ushort)))..]));
+            voters[i] = new NodeId(
+                BinaryPrimitives.ReadUInt16LittleEndian(value[(sizeof(int) + (i * sizeof(ushort)))..]));
         }
 
         return voters;

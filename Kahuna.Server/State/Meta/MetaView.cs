@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.State.Meta;
 
@@ -8,9 +9,10 @@ internal sealed class MetaView(
     IReadOnlyList<NodeId> voters,
     IReadOnlyDictionary<NodeId, MetaNode> nodes,
     IReadOnlyDictionary<GroupId, MetaGroup> groups,
-    long ceilingMs = MetaGroup.CeilingMsDefault)
+    long ceilingMs = StateLimits.LeaseCeilingMsDefault)
 {
-    public static MetaView Empty { get; } = new(0, [], new Dictionary<NodeId, MetaNode>(), new Dictionary<GroupId, MetaGroup>());
+    public static MetaView Empty { get; } = new(
+        0, [], new Dictionary<NodeId, MetaNode>(), new Dictionary<GroupId, MetaGroup>());
 
     /// <summary>Number of partitions; 0 before the cluster was configured.</summary>
     public int Partitions => partitions;
@@ -31,13 +33,12 @@ internal readonly record struct MetaNode(ulong Incarnation, ulong Nonce);
 /// <param name="Epoch">The epoch that is open, from 1 on.</param>
 /// <param name="ClosedMs">Cluster time of the meta group at which the epoch before it was closed.</param>
 /// <param name="CeilingMs">The longest lease that may be granted in this epoch.</param>
-/// <param name="CeilingBeforeMs">For how long leases of earlier epochs could still go on when it was opened; 0 in the first.</param>
+/// <param name="CeilingBeforeMs">For how long leases of earlier epochs could still go on when it was opened; 0 in the
+/// first.</param>
 /// <param name="Pledges">By node, in this epoch.</param>
-internal sealed record MetaGroup(ulong Epoch, long ClosedMs, long CeilingMs, long CeilingBeforeMs, IReadOnlyList<MetaPledge> Pledges)
+internal sealed record MetaGroup(
+    ulong Epoch, long ClosedMs, long CeilingMs, long CeilingBeforeMs, IReadOnlyList<MetaPledge> Pledges)
 {
-    /// <summary>Leases up to a minute need no raising of the ceiling.</summary>
-    public const long CeilingMsDefault = 60_000;
-
     /// <summary>The first epoch.</summary>
     public static MetaGroup First(long ceilingMs) => new(1, 0, ceilingMs, 0, []);
 

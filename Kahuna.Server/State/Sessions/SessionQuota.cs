@@ -1,6 +1,9 @@
 namespace Kahuna.Server.State.Sessions;
 
-/// <summary>How many sessions of one kind there are, and what they take up, against their own bounds. Owned by one <see cref="SessionTable"/>; not thread-safe.</summary>
+/// <summary>
+/// How many sessions of one kind there are, and what they take up, against their own bounds. Owned by one
+/// <see cref="SessionTable"/>; not thread-safe.
+/// </summary>
 /// <param name="countMax">Sessions that there may be.</param>
 /// <param name="bytesMax">Bytes that they may take up.</param>
 internal sealed class SessionQuota(int countMax, long bytesMax)
@@ -20,7 +23,9 @@ internal sealed class SessionQuota(int countMax, long bytesMax)
     /// <summary>Room runs out: those that are idle are to go earlier than usual.</summary>
     public bool IsCrowded => Count >= countMax / 4 * 3 || Bytes >= OutcomeBytesMax;
 
-    /// <summary>Bytes left for large windows and for values. A quarter of all is reserved for new sessions and small windows.</summary>
+    /// <summary>
+    /// Bytes left for large windows and for values. A quarter of all is reserved for new sessions and small windows.
+    /// </summary>
     public long OutcomeBytesLeft => OutcomeBytesMax - Bytes;
 
     private long OutcomeBytesMax => bytesMax / 4 * 3;

@@ -1,15 +1,17 @@
 using System.Buffers.Binary;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.State.Sessions;
 
-/// <summary>The rows that sessions are made of: <c>0xFF S u64 session</c> and <c>0xFF V u64 session u64 number</c>, a value that an outcome carries. Knows no rules. Owned by one <see cref="SessionTable"/>; not thread-safe.</summary>
+/// <summary>
+/// The rows that sessions are made of: <c>0xFF S u64 session</c> and <c>0xFF V u64 session u64 number</c>, a value that
+/// an outcome carries. Knows no rules. Owned by one <see cref="SessionTable"/>; not thread-safe.
+/// </summary>
 internal sealed class SessionRows(KeyStore store)
 {
-    private const byte Reserved = 0xFF;
-    private const byte Session = (byte)'S';
-    private const byte KeptValue = (byte)'V';
-    private const int ValueNameBytes = 18;
+    private const int ValueNameBytes = SystemRowKind.SessionNameBytes + sizeof(ulong);
 
     /// <summary>A session's row, its place among the others and its share of the hash table.</summary>
     private const int RowBytes = 48 + 16 + 6;
@@ -21,26 +23,27 @@ internal sealed class SessionRows(KeyStore store)
     public bool IsAny(int row)
     {
         ref readonly KeyEntry entry = ref store.Keys[row];
-        return entry.IsSession || ((entry.Flags & KeyEntryFlags.System) != 0 && entry.KeyLength == ValueNameBytes && store.Keys.Key(in entry)[1] == KeptValue);
+        return (entry.Flags & KeyEntryFlags.System) != 0
+            && SystemRowKind.Of(store.Keys.Key(in entry)) is { Owner: CommandTable.Sessions };
     }
 
     /// <summary>Row of a session; 0 when there is none.</summary>
     public int Find(ulong id)
     {
-        Span<byte> name = stackalloc byte[SessionTable.NameBytes];
+        Span<byte> name = stackalloc byte[SystemRowKind.SessionNameBytes];
         WriteName(name, id);
-        return store.Keys.Find(name, store.Keys.HashOf(name));
+        return store.System.Find(name);
     }
 
     /// <summary>Adds a session that remembers nothing.</summary>
     public int Create(ulong id, ulong low)
     {
-        Span<byte> name = stackalloc byte[SessionTable.NameBytes];
+        Span<byte> name = stackalloc byte[SystemRowKind.SessionNameBytes];
         WriteName(name, id);
         Span<byte> value = stackalloc byte[SessionWindow.HeaderBytes];
         value.Clear();
         new SessionWindow(value).Low = low;
-        return store.System.Create(name, value, KeyEntryFlags.Session);
+        return store.System.Create(SystemRowKind.Session, name, value);
     }
 
     /// <summary>Row of the value that a number's outcome carries; it must be there.</summary>
@@ -48,7 +51,7 @@ internal sealed class SessionRows(KeyStore store)
     {
         Span<byte> name = stackalloc byte[ValueNameBytes];
         WriteValueName(name, id, number);
-        int row = store.Keys.Find(name, store.Keys.HashOf(name));
+        int row = store.System.Find(name);
         InvariantException.Require(row != 0, "a remembered value is there");
         return row;
     }
@@ -58,21 +61,19 @@ internal sealed class SessionRows(KeyStore store)
     {
         Span<byte> name = stackalloc byte[ValueNameBytes];
         WriteValueName(name, id, number);
-        return store.System.Create(name, value, KeyEntryFlags.None);
+        return store.System.Create(SystemRowKind.KeptValue, name, value);
     }
 
     private static void WriteName(Span<byte> name, ulong id)
     {
-        name[0] = Reserved;
-        name[1] = Session;
-        BinaryPrimitives.WriteUInt64LittleEndian(name[2..], id);
+        SystemRowKind.Session.WritePrefix(name);
+        BinaryPrimitives.WriteUInt64LittleEndian(name[SystemRowKind.PrefixBytes..], id);
     }
 
     private static void WriteValueName(Span<byte> name, ulong id, ulong number)
     {
-        name[0] = Reserved;
-        name[1] = KeptValue;
-        BinaryPrimitives.WriteUInt64LittleEndian(name[2..], id);
-        BinaryPrimitives.WriteUInt64LittleEndian(name[10..], number);
+        SystemRowKind.KeptValue.WritePrefix(name);
+        BinaryPrimitives.WriteUInt64LittleEndian(name[SystemRowKind.PrefixBytes..], id);
+        BinaryPrimitives.WriteUInt64LittleEndian(name[SystemRowKind.SessionNameBytes..], number);
     }
 }

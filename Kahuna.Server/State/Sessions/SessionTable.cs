@@ -1,34 +1,44 @@
-using System.Buffers.Binary;
 using System.Numerics;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Dispatch;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.State.Sessions;
 
 /// <summary>
-/// The memory behind "at most once": for each client session the outcomes of its latest mutations, until the client confirms them. Part of the state: every node has the same, and it is
-/// stored and sent with the keys. Sessions are rows named <c>0xFF S u64</c>, values that outcomes carry are rows named <c>0xFF V u64 session u64 number</c>. Nothing is forgotten by
-/// itself: a leader proposes it (<see cref="Sweep(long, long, int)"/>), because only it knows whether it has stood still for longer than commands live. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// The memory behind "at most once": for each client session the outcomes of its latest mutations, until the client
+/// confirms them. Part of the state: every node has the same, and it is stored and sent with the keys. Sessions are
+/// rows named <c>0xFF S u64</c>, values that outcomes carry are rows named <c>0xFF V u64 session u64 number</c>.
+/// Nothing is forgotten by itself: a leader proposes it (<see cref="Sweep(long, long, int)"/>), because only it knows
+/// whether it has stood still for longer than commands live. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
-internal sealed class SessionTable
+internal sealed class SessionTable : CommandHandler, IOutcomeMemory
 {
-    /// <summary>Length of the name of a session's row.</summary>
-    public const int NameBytes = 10;
-
-    /// <summary>Outcomes and sessions that one sweep forgets: bounded work per command, about as much as 32 sets.</summary>
+    /// <summary>
+    /// Outcomes and sessions that one sweep forgets: bounded work per command, about as much as 32 sets.
+    /// </summary>
     private const int StepsPerSweep = 64;
 
-    /// <summary>Values of confirmed outcomes that one command frees, of its own session: far more than it can add.</summary>
+    /// <summary>
+    /// Values of confirmed outcomes that one command frees, of its own session: far more than it can add.
+    /// </summary>
     private const int ValuesPerCommand = 16;
 
-    /// <summary>Places of a window that every session may have: more calls than one caller has under way. Larger windows share what the reserve leaves.</summary>
+    /// <summary>
+    /// Places of a window that every session may have: more calls than one caller has under way. Larger windows share
+    /// what the reserve leaves.
+    /// </summary>
     private const int SmallRoom = 64;
 
     private readonly KeyStore _store;
     private readonly StateLimits _limits;
     private readonly SessionRows _rows;
+    private readonly ExpiryHeap _liveSessions;
+    private readonly ExpiryHeap _idleSessions;
+    private readonly ExpiryHeap _idempotencyKeys;
     private readonly SessionQuota _sessions;
     private readonly SessionQuota _keys;
     private ulong _id;
@@ -41,6 +51,9 @@ internal sealed class SessionTable
         _store = store;
         _limits = limits;
         _rows = new SessionRows(store);
+        _liveSessions = store.Heaps[RowHeap.LiveSessions];
+        _idleSessions = store.Heaps[RowHeap.IdleSessions];
+        _idempotencyKeys = store.Heaps[RowHeap.IdempotencyKeys];
         _sessions = new SessionQuota(limits.SessionsMax, limits.SessionBytesMax);
         _keys = new SessionQuota(limits.IdempotencyKeysMax, limits.IdempotencyKeyBytesMax);
         for (int row = 1; row <= store.Keys.Count; row++)
@@ -48,7 +61,7 @@ internal sealed class SessionTable
             if (_rows.IsAny(row))
             {
                 ref readonly KeyEntry entry = ref store.Keys[row];
-                SessionQuota quota = QuotaOf(IdOf(store.Keys.Key(in entry)));
+                SessionQuota quota = QuotaOf(SystemRowKind.SessionIn(store.Keys.Key(in entry)));
                 quota.Count += entry.IsSession ? 1 : 0;
                 quota.Bytes += _rows.BytesOf(row);
             }
@@ -71,7 +84,7 @@ internal sealed class SessionTable
     public long Forgotten { get; private set; }
 
     /// <summary>All of these at once.</summary>
-    public SessionFigures Figures => new(Count, Bytes, Repeats, Refusals, Forgotten);
+    public SessionMetrics Metrics => new(Count, Bytes, Repeats, Refusals, Forgotten);
 
     /// <summary>Room for sessions runs out: idle ones are to go earlier than usual.</summary>
     public bool IsCrowded => _sessions.IsCrowded;
@@ -79,27 +92,25 @@ internal sealed class SessionTable
     /// <summary>Room for idempotency keys runs out: idle ones are to go earlier than usual.</summary>
     public bool IsCrowdedWithKeys => _keys.IsCrowded;
 
-    /// <summary>The session whose row has this name.</summary>
-    public static ulong IdOf(ReadOnlySpan<byte> name) => BinaryPrimitives.ReadUInt64LittleEndian(name[2..]);
-
-    /// <summary>True for the row of an idempotency key, whose outcome stays as long as the session.</summary>
-    public static bool IsKey(ReadOnlySpan<byte> name) => IdempotencyKey.IsKey(IdOf(name));
-
-    /// <summary>A command that carries a session comes up. With <see cref="SessionStanding.New"/> its outcome is told to <see cref="Remember"/> before anything else happens here; with others <see cref="Answer"/> is what is left to do.</summary>
-    public SessionStanding Begin(scoped in Command command, long timeMs)
+    /// <summary>
+    /// A command that carries a session comes up. With <see cref="SessionAdmission.New"/> its outcome is told to
+    /// <see cref="Remember"/> before anything else happens here; with others <see cref="Answer"/> is what is left to
+    /// do.
+    /// </summary>
+    public SessionAdmission Begin(scoped in Command command, ulong session, long timeMs)
     {
         _number = command.Sequence;
         _check = CommandDigest.Of(in command);
-        if (command.SessionId != _id || _row == 0)
+        if (session != _id || _row == 0)
         {
-            _id = command.SessionId;
+            _id = session;
             _row = _rows.Find(_id);
         }
 
         bool isNew = _row == 0;
         if (isNew && !command.Has(CommandFlags.Opening))
         {
-            return SessionStanding.Unknown;
+            return SessionAdmission.Unknown;
         }
 
         ulong low = command.Sequence - command.Lag;
@@ -112,9 +123,11 @@ internal sealed class SessionTable
             Open(low, timeMs);
         }
 
-        SessionStanding standing = _row == 0 ? SessionStanding.Full : Admit(low, command.Has(CommandFlags.ReturnPrevious));
-        Refusals += standing == SessionStanding.Full ? 1 : 0;
-        return standing;
+        SessionAdmission admission = _row == 0
+            ? SessionAdmission.Full
+            : Admit(low, command.Has(CommandFlags.ReturnPrevious));
+        Refusals += admission == SessionAdmission.Full ? 1 : 0;
+        return admission;
     }
 
     /// <summary>Keeps the outcome of the command that has begun.</summary>
@@ -131,7 +144,9 @@ internal sealed class SessionTable
         ulong before = window.HeaderDigest(_id);
         if (window.TryTakeLeftAt(_number, out ulong left))
         {
-            window.KeptBytes -= ForgetValue(left);
+            uint freed = ForgetValue(left);
+            InvariantException.Require(window.KeptBytes >= freed, "the bytes of values are counted");
+            window.KeptBytes -= freed;
         }
 
         window.Write(_number, _check, in outcome);
@@ -140,21 +155,21 @@ internal sealed class SessionTable
     }
 
     /// <summary>Answers the command that has begun and is not carried out.</summary>
-    public void Answer(SessionStanding standing, ByteBuffer? outcome)
+    public void Answer(SessionAdmission admission, ByteBuffer? outcome)
     {
-        Repeats += standing == SessionStanding.Repeated ? 1 : 0;
+        Repeats += admission == SessionAdmission.Repeated ? 1 : 0;
         if (outcome is null)
         {
             return;
         }
 
-        if (standing != SessionStanding.Repeated)
+        if (admission != SessionAdmission.Repeated)
         {
-            new Outcome(standing switch
+            new Outcome(admission switch
             {
-                SessionStanding.Forgotten => OutcomeStatus.NumberForgotten,
-                SessionStanding.Reused => OutcomeStatus.NumberReused,
-                SessionStanding.Unknown => OutcomeStatus.SessionUnknown,
+                SessionAdmission.Forgotten => OutcomeStatus.NumberForgotten,
+                SessionAdmission.Reused => OutcomeStatus.NumberReused,
+                SessionAdmission.Unknown => OutcomeStatus.SessionUnknown,
                 _ => OutcomeStatus.SessionsFull,
             }).Write(outcome);
             return;
@@ -170,40 +185,47 @@ internal sealed class SessionTable
     }
 
     /// <summary>True when a <see cref="Sweep(long, long, int)"/> at this time has something to do.</summary>
-    public bool HasForgettable(long nowMs, long idleMs) => _store.LiveSessions.AnyPassed(nowMs - _limits.CommandLifeMs) || _store.IdleSessions.AnyPassed(nowMs - idleMs);
+    public bool HasForgettable(long nowMs, long idleMs) =>
+        _liveSessions.AnyPassed(nowMs - _limits.CommandLifeMs) || _idleSessions.AnyPassed(nowMs - idleMs);
 
     /// <summary>True when a <see cref="SweepKeys"/> at this time has something to do.</summary>
-    public bool HasForgettableKeys(long nowMs, long idleMs) => _store.IdempotencyKeys.AnyPassed(nowMs - idleMs);
+    public bool HasForgettableKeys(long nowMs, long idleMs) => _idempotencyKeys.AnyPassed(nowMs - idleMs);
 
     /// <summary>Carries out a leader's sweep: of idempotency keys with their flag, else of sessions.</summary>
-    public void Sweep(scoped in Command command, long timeMs)
+    public override void Apply(scoped in Command command, long timeMs, KnownHash known, CommandAnswer answer)
     {
-        if (command.Has(CommandFlags.Keyed))
+        Sweep sweep = new(in command);
+        if (sweep.IsOfIdempotencyKeys)
         {
-            SweepKeys(timeMs, command.Number, StepsPerSweep);
+            SweepKeys(timeMs, sweep.IdleMs, StepsPerSweep);
         }
         else
         {
-            Sweep(timeMs, command.Number, StepsPerSweep);
+            Sweep(timeMs, sweep.IdleMs, StepsPerSweep);
         }
     }
 
     /// <summary>
-    /// Forgets, the longest idle first: all outcomes of sessions that were idle for longer than a command lives, and those sessions themselves that were idle for <paramref name="idleMs"/>, which is no less than that.
-    /// Ends when it has done so many steps: a step is one outcome or one session. The number of sessions that are gone.
+    /// Forgets, the longest idle first: all outcomes of sessions that were idle for longer than a command lives, and
+    /// those sessions themselves that were idle for <paramref name="idleMs"/>, which is no less than that. Ends when it
+    /// has done so many steps: a step is one outcome or one session. The number of sessions that are gone.
     /// </summary>
     public int Sweep(long timeMs, long idleMs, int stepsMax)
     {
         int steps = 0;
         int row;
         _row = 0;
-        while (steps < stepsMax && _store.LiveSessions.AnyPassed(timeMs - _limits.CommandLifeMs))
+        while (steps < stepsMax && _liveSessions.AnyPassed(timeMs - _limits.CommandLifeMs))
         {
-            steps += ForgetOutcomes(_store.LiveSessions.First, stepsMax - steps);
+            steps += ForgetOutcomes(_liveSessions.First, stepsMax - steps);
         }
 
         int gone = 0;
-        for (; steps < stepsMax && (row = _store.IdleSessions.First) != 0 && _store.IdleSessions.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs)); steps++)
+        for (;
+            steps < stepsMax
+                && (row = _idleSessions.First) != 0
+                && _idleSessions.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs));
+            steps++)
         {
             Free(row);
             gone++;
@@ -213,14 +235,20 @@ internal sealed class SessionTable
         return gone;
     }
 
-    /// <summary>Forgets idempotency keys with their outcomes, the longest idle first, that were idle for <paramref name="idleMs"/>, which is no less than a command's life. Steps as for <see cref="Sweep(long, long, int)"/>.</summary>
+    /// <summary>
+    /// Forgets idempotency keys with their outcomes, the longest idle first, that were idle for
+    /// <paramref name="idleMs"/>, which is no less than a command's life. Steps as for
+    /// <see cref="Sweep(long, long, int)"/>.
+    /// </summary>
     public int SweepKeys(long timeMs, long idleMs, int stepsMax)
     {
         int steps = 0;
         int gone = 0;
         int row;
         _row = 0;
-        while (steps < stepsMax && (row = _store.IdempotencyKeys.First) != 0 && _store.IdempotencyKeys.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs)))
+        while (steps < stepsMax
+            && (row = _idempotencyKeys.First) != 0
+            && _idempotencyKeys.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs)))
         {
             if (_store.Keys[row].ValueLength > SessionWindow.HeaderBytes)
             {
@@ -239,7 +267,7 @@ internal sealed class SessionTable
     }
 
     /// <summary>Moves the low mark, makes room, and looks whether the number is there.</summary>
-    private SessionStanding Admit(ulong low, bool needsRoomForValue)
+    private SessionAdmission Admit(ulong low, bool needsRoomForValue)
     {
         SessionWindow window = new(_store.Keys.Writable(in _store.Keys[_row]));
         if (low > window.Low || window.Left > 0)
@@ -250,20 +278,20 @@ internal sealed class SessionTable
 
         if (_number < window.Low)
         {
-            return SessionStanding.Forgotten;
+            return SessionAdmission.Forgotten;
         }
 
         ulong ahead = _number - window.Low;
         if (ahead < (uint)window.Room && window.IsTaken(_number))
         {
-            return window.Check(_number) == _check ? SessionStanding.Repeated : SessionStanding.Reused;
+            return window.Check(_number) == _check ? SessionAdmission.Repeated : SessionAdmission.Reused;
         }
 
-        InvariantException.Require(ahead < Client.Wire.Limits.SessionWindow, "a session's window has a bound");
+        InvariantException.Require(ahead < Wire.Limits.SessionWindow, "a session's window has a bound");
         bool isTooSmall = ahead >= (uint)window.Room;
         if ((isTooSmall && !MayGrow(ahead)) || (needsRoomForValue && window.KeptBytes >= QuotaOf(_id).OutcomeBytesLeft))
         {
-            return SessionStanding.Full;
+            return SessionAdmission.Full;
         }
 
         if (isTooSmall)
@@ -271,10 +299,13 @@ internal sealed class SessionTable
             Grow(_row, (int)BitOperations.RoundUpToPowerOf2((uint)ahead + 1));
         }
 
-        return SessionStanding.New;
+        return SessionAdmission.New;
     }
 
-    /// <summary>A window may have the place that a number needs. Small ones may grow as long as sessions are taken at all, so that nobody's outcomes keep others out.</summary>
+    /// <summary>
+    /// A window may have the place that a number needs. Small ones may grow as long as sessions are taken at all, so
+    /// that nobody's outcomes keep others out.
+    /// </summary>
     private bool MayGrow(ulong ahead) => ahead < SmallRoom ? QuotaOf(_id).HasBytes : QuotaOf(_id).OutcomeBytesLeft > 0;
 
     private SessionQuota QuotaOf(ulong id) => IdempotencyKey.IsKey(id) ? _keys : _sessions;
@@ -292,14 +323,16 @@ internal sealed class SessionTable
 
     private void Free(int row)
     {
-        ulong id = IdOf(_store.Keys.Key(in _store.Keys[row]));
+        ulong id = SystemRowKind.SessionIn(_store.Keys.Key(in _store.Keys[row]));
         AddBytes(id, -_rows.BytesOf(row));
         QuotaOf(id).Count--;
+        InvariantException.Require(QuotaOf(id) is { Count: >= 0, Bytes: >= 0 }, "sessions and their bytes are counted");
         _store.System.Free(row);
     }
 
     /// <summary>
-    /// Every number below <paramref name="low"/> is confirmed: their outcomes go, and so many of their values. Those that are left go with the session's next commands, or with a sweep.
+    /// Every number below <paramref name="low"/> is confirmed: their outcomes go, and so many of their values. Those
+    /// that are left go with the session's next commands, or with a sweep.
     /// </summary>
     private void Confirm(ulong low, int valuesMax)
     {
@@ -309,7 +342,9 @@ internal sealed class SessionTable
         window.Low = low;
         while (valuesMax-- > 0 && window.TryTakeLeft(out ulong number))
         {
-            window.KeptBytes -= ForgetValue(number);
+            uint freed = ForgetValue(number);
+            InvariantException.Require(window.KeptBytes >= freed, "the bytes of values are counted");
+            window.KeptBytes -= freed;
         }
 
         _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before - gone));
@@ -345,14 +380,18 @@ internal sealed class SessionTable
         new SessionWindow(copy).MoveTo(new SessionWindow(value));
     }
 
-    /// <summary>Forgets the oldest outcomes of a session that has a window, and the window with the last of them. How many places it looked at and values it freed.</summary>
+    /// <summary>
+    /// Forgets the oldest outcomes of a session that has a window, and the window with the last of them. How many
+    /// places it looked at and values it freed.
+    /// </summary>
     private int ForgetOutcomes(int row, int placesMax)
     {
-        _id = IdOf(_store.Keys.Key(in _store.Keys[row]));
+        _id = SystemRowKind.SessionIn(_store.Keys.Key(in _store.Keys[row]));
         _row = row;
         SessionWindow window = new(_store.Keys.Writable(in _store.Keys[row]));
         int values = Math.Min(placesMax, window.Left);
-        ulong places = Math.Min((ulong)(placesMax - values), window.High + 1 > window.Low ? window.High + 1 - window.Low : 0);
+        ulong places = Math.Min(
+            (ulong)(placesMax - values), window.High + 1 > window.Low ? window.High + 1 - window.Low : 0);
         Confirm(window.Low + places, placesMax);
         window = new SessionWindow(_store.Keys.Writable(in _store.Keys[row]));
         if (window.Low > window.High && window.Left == 0)
@@ -364,7 +403,9 @@ internal sealed class SessionTable
         return Math.Max(1, values + (int)places);
     }
 
-    /// <summary>Gives the window another size, and the session its place among those with outcomes or without.</summary>
+    /// <summary>
+    /// Gives the window another size, and the session its place among those with outcomes or without.
+    /// </summary>
     private void Resize(int row, int bytes)
     {
         ref KeyEntry entry = ref _store.Keys[row];

@@ -1,7 +1,9 @@
 using System.Buffers.Binary;
 using System.Numerics;
 using System.Runtime.CompilerServices;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.State.Sessions;
 
@@ -15,7 +17,8 @@ namespace Kahuna.Server.State.Sessions;
 ///        22  u16  the place from which these are looked for
 ///        24  room × 24 bytes, where room is 0 or a power of two; number n stands at place n modulo room:
 ///              0  u8   status of its outcome (0: the number was not carried out here)
-///              1  u8   1: the outcome has a value, which has a row of its own; 2: that value is null; 4: there is no outcome here, and at offset 8 a confirmed number whose value is still to be freed
+///              1  u8   1: the outcome has a value, which has a row of its own; 2: that value is null;
+///                      4: there is no outcome here, and at offset 8 a confirmed number whose value is to be freed
 ///              2  u16  zero
 ///              4  u32  check of the command
 ///              8  i64  revision
@@ -26,9 +29,9 @@ namespace Kahuna.Server.State.Sessions;
 internal readonly ref struct SessionWindow(Span<byte> bytes)
 {
     /// <summary>Bytes before the first place, and of a session that remembers no outcome.</summary>
-    public const int HeaderBytes = 24;
+    public const int HeaderBytes = SystemRowKind.SessionHeaderBytes;
 
-    public const int PlaceBytes = 24;
+    public const int PlaceBytes = SystemRowKind.SessionPlaceBytes;
 
     private const int KeptOffset = 16;
     private const int LeftOffset = 20;
@@ -37,8 +40,6 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     private const byte FlagValue = 1;
     private const byte FlagNull = 2;
     private const byte FlagLeft = 4;
-    private const ulong Odd1 = 0x9E3779B185EBCA87;
-    private const ulong Odd2 = 0xC2B2AE3D27D4EB4F;
 
     private readonly Span<byte> _bytes = bytes;
 
@@ -85,7 +86,9 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     /// <summary>Bytes of a window with so much room.</summary>
     public static int BytesOf(int room) => HeaderBytes + (room * PlaceBytes);
 
-    /// <summary>True when the number was carried out and its outcome is still here. It must be within the room.</summary>
+    /// <summary>
+    /// True when the number was carried out and its outcome is still here. It must be within the room.
+    /// </summary>
     public bool IsTaken(ulong number) => Place(number)[0] != 0;
 
     /// <summary>The check of the command that had the number.</summary>
@@ -98,7 +101,10 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     public Outcome Read(ulong number)
     {
         ReadOnlySpan<byte> place = Place(number);
-        return new Outcome((OutcomeStatus)place[0], BinaryPrimitives.ReadInt64LittleEndian(place[8..]), BinaryPrimitives.ReadInt64LittleEndian(place[16..]))
+        return new Outcome(
+            (OutcomeStatus)place[0],
+            BinaryPrimitives.ReadInt64LittleEndian(place[8..]),
+            BinaryPrimitives.ReadInt64LittleEndian(place[16..]))
         {
             HasValue = (place[1] & FlagValue) != 0,
             ValueIsNull = (place[1] & FlagNull) != 0,
@@ -109,6 +115,7 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     public void Write(ulong number, uint check, scoped in Outcome outcome)
     {
         Span<byte> place = Place(number);
+        InvariantException.Require(place[0] == 0 && outcome.Status != 0, "an outcome is written to an empty place");
         place[0] = (byte)outcome.Status;
         place[1] = (byte)((outcome.HasValue ? FlagValue : 0) | (outcome.ValueIsNull ? FlagNull : 0));
         BinaryPrimitives.WriteUInt16LittleEndian(place[2..], 0);
@@ -118,8 +125,9 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     }
 
     /// <summary>
-    /// Forgets the outcomes of the numbers from <see cref="Low"/> up to <paramref name="end"/>, which is within the room; what they added to the digest. Their values are left: the number stays in the place until
-    /// somebody takes it.
+    /// Forgets the outcomes of the numbers from <see cref="Low"/> up to <paramref name="end"/>, which is within the
+    /// room; what they added to the digest. Their values are left: the number stays in the place until somebody takes
+    /// it.
     /// </summary>
     [MethodImpl(MethodImplOptions.AggressiveOptimization)]
     public ulong Forget(ulong id, ulong end)
@@ -128,7 +136,8 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         int left = 0;
         for (ulong number = Low; number < end;)
         {
-            // In one piece up to the end of the ring: a window of thousands of outcomes may be confirmed by one command.
+            // In one piece up to the end of the ring: a window of thousands of outcomes may be confirmed by one
+            // command.
             Span<byte> rest = Places[((int)(number & (uint)(Room - 1)) * PlaceBytes)..];
             for (; number < end && rest.Length > 0; number++, rest = rest[PlaceBytes..])
             {
@@ -138,7 +147,7 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
                     continue;
                 }
 
-                sum = unchecked(sum + PlaceDigest(id, number, place));
+                sum = unchecked(sum + WindowDigest.OfPlace(id, number, place));
                 bool hasValue = (place[1] & FlagValue) != 0;
                 place.Clear();
                 if (hasValue)
@@ -164,8 +173,10 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         }
 
         int next = Next;
+        int looked = 0;
         while ((Places[(next * PlaceBytes) + 1] & FlagLeft) == 0)
         {
+            InvariantException.Require(++looked < Room, "as many values are left as are counted");
             next = (next + 1) & (Room - 1);
         }
 
@@ -174,7 +185,9 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         return true;
     }
 
-    /// <summary>Takes the number whose value is left in the place of this one, which is about to be written; false when none is.</summary>
+    /// <summary>
+    /// Takes the number whose value is left in the place of this one, which is about to be written; false when none is.
+    /// </summary>
     public bool TryTakeLeftAt(ulong place, out ulong number)
     {
         bool isLeft = (Place(place)[1] & FlagLeft) != 0;
@@ -186,6 +199,8 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     /// <summary>Moves everything to a window with more room, which is all zeros.</summary>
     public void MoveTo(SessionWindow larger)
     {
+        InvariantException.Require(
+            larger.Room > Room && BitOperations.IsPow2(larger.Room), "a window grows to a power of two");
         larger.Low = Low;
         larger.High = High;
         larger.KeptBytes = KeptBytes;
@@ -199,52 +214,19 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
     }
 
     /// <summary>What the numbers at the front add to the digest of a session.</summary>
-    public ulong HeaderDigest(ulong id) => StateDigest.Mix(unchecked((((id * Odd1) + (Low * Odd2) + BitRotate(High)) * Odd1) + BinaryPrimitives.ReadUInt64LittleEndian(_bytes[KeptOffset..])));
+    public ulong HeaderDigest(ulong id) => WindowDigest.OfHeader(id, _bytes);
 
     /// <summary>What a number's outcome adds to it; 0 for an empty place.</summary>
-    public ulong PlaceDigest(ulong id, ulong number) => PlaceDigest(id, number, Place(number));
-
-    /// <summary>Digest of a whole session, computed anew: the sum of its parts.</summary>
-    public static ulong DigestOf(ReadOnlySpan<byte> name, ReadOnlySpan<byte> value)
-    {
-        byte[] copy = value.ToArray();
-        SessionWindow window = new(copy);
-        ulong id = SessionTable.IdOf(name);
-        ulong sum = window.HeaderDigest(id);
-        for (int i = 0; i < window.Room; i++)
-        {
-            ulong number = window.Low + (uint)i;
-            sum = unchecked(sum + window.PlaceDigest(id, number));
-        }
-
-        return sum;
-    }
-
-    /// <summary>True when a row with this name may have a value of so many bytes.</summary>
-    public static bool IsWellFormed(ReadOnlySpan<byte> name, int bytes) =>
-        name.Length == SessionTable.NameBytes && bytes >= HeaderBytes && (bytes - HeaderBytes) % PlaceBytes == 0
-        && ((bytes - HeaderBytes) / PlaceBytes is 0 || BitOperations.IsPow2((bytes - HeaderBytes) / PlaceBytes));
-
-    private static ulong PlaceDigest(ulong id, ulong number, ReadOnlySpan<byte> place)
-    {
-        if (place[0] == 0)
-        {
-            return 0;
-        }
-
-        ulong sum = unchecked((id + (number * Odd1)) ^ (BinaryPrimitives.ReadUInt64LittleEndian(place) * Odd2));
-        sum = unchecked((StateDigest.Mix(sum) + BinaryPrimitives.ReadUInt64LittleEndian(place[8..])) * Odd1);
-        return StateDigest.Mix(unchecked(sum ^ (BinaryPrimitives.ReadUInt64LittleEndian(place[16..]) * Odd2)));
-    }
-
-    private static ulong BitRotate(ulong value) => BitOperations.RotateLeft(value, 32);
+    public ulong PlaceDigest(ulong id, ulong number) => WindowDigest.OfPlace(id, number, Place(number));
 
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
-    private Span<byte> Place(ulong number) => _bytes.Slice(HeaderBytes + ((int)(number & (uint)(Room - 1)) * PlaceBytes), PlaceBytes);
+    private Span<byte> Place(ulong number) =>
+        _bytes.Slice(HeaderBytes + ((int)(number & (uint)(Room - 1)) * PlaceBytes), PlaceBytes);
 
     private ulong TakeLeft(Span<byte> place)
     {
         ulong number = BinaryPrimitives.ReadUInt64LittleEndian(place[NumberOffset..]);
+        InvariantException.Require(number < Low && Left > 0, "only values of confirmed numbers are left");
         place.Clear();
         Left--;
         return number;

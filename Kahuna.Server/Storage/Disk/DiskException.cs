@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace Kahuna.Server.Storage.Disk;
 
-/// <summary>The system refused a disk operation. Immutable.</summary>
+/// <summary>A disk operation failed. Immutable.</summary>
 internal sealed class DiskException : IOException
 {
     public const int InputOutputError = 5;
@@ -19,23 +19,30 @@ internal sealed class DiskException : IOException
         Reason = Describe(number);
     }
 
-    /// <summary>The disk, or the user's share of it, is full.</summary>
-    public bool IsNoSpace => OperatingSystem.IsWindows() ? Number is WindowsDiskFull or WindowsHandleDiskFull : Number == NoSpaceLeft || Number == PosixNumbers.Current.Quota;
+    /// <summary>The disk is full, or the user's quota is.</summary>
+    public bool IsNoSpace =>
+        OperatingSystem.IsWindows()
+            ? Number is WindowsDiskFull or WindowsHandleDiskFull
+            : Number == NoSpaceLeft || Number == PosixNumbers.Current.Quota;
 
-    /// <summary>The system's error number (errno, or that of Windows).</summary>
+    /// <summary>The system's error number: errno, or the Windows error code.</summary>
     public int Number { get; }
 
-    /// <summary>The error in words, with the number's name: "No space left on device (ENOSPC)".</summary>
+    /// <summary>The error's text and the name of its number: "No space left on device (ENOSPC)".</summary>
     public string Reason { get; }
 
-    /// <summary>What an exception of the class library says of the disk.</summary>
-    public static DiskException Of(string operation, string path, Exception error) => new(operation, path, error.HResult & 0xFFFF);
+    /// <summary>Converts an exception of the class library.</summary>
+    public static DiskException Of(string operation, string path, Exception error) =>
+        new(operation, path, error.HResult & 0xFFFF);
 
     private static string Describe(int number) => $"{Marshal.GetPInvokeErrorMessage(number)} ({Name(number)})";
 
-    /// <summary>Names of those numbers that disks bring about on Linux and macOS; others are shown as numbers.</summary>
-    private static string Name(int number) => OperatingSystem.IsWindows() ? "error " + number.ToString(CultureInfo.InvariantCulture) : number switch
+    /// <summary>
+    /// Names of the error numbers that disk operations return on Linux and macOS. Others are shown as numbers.
+    /// </summary>
+    private static string Name(int number) => number switch
     {
+        _ when OperatingSystem.IsWindows() => "error " + number.ToString(CultureInfo.InvariantCulture),
         1 => "EPERM",
         2 => "ENOENT",
         InputOutputError => "EIO",

@@ -5,7 +5,7 @@ using Microsoft.Win32.SafeHandles;
 namespace Kahuna.Server.Storage.Disk;
 
 /// <summary>
-/// The system calls of the log's disk on Linux and macOS, in the C library's shape. The class library is passed by because its flush hides the
+/// The system calls of the log's disk on Linux and macOS. The class library is not used because its flush hides the
 /// errors of fsync. Stateless.
 /// </summary>
 internal static unsafe partial class PosixCalls
@@ -24,18 +24,24 @@ internal static unsafe partial class PosixCalls
 
     public const int SeekEnd = 2;
 
-    public static int Open(string path, int flags, int mode) => OperatingSystem.IsMacOS() ? MacCalls.Open(path, flags, mode) : OpenFile(path, flags, mode);
+    public static int Open(string path, int flags, int mode) =>
+        OperatingSystem.IsMacOS() ? MacCalls.Open(path, flags, mode) : OpenFile(path, flags, mode);
 
-    /// <summary>Brings the file's bytes, and its length, to stable storage.</summary>
+    /// <summary>Brings the file's data and length to stable storage.</summary>
     public static int SyncData(SafeFileHandle file) => OperatingSystem.IsMacOS() ? SyncDrive(file) : SyncBytes(file);
 
-    /// <summary>Brings everything of the file, or the names in a directory, to stable storage.</summary>
+    /// <summary>Brings a file's data and metadata, or the names in a directory, to stable storage.</summary>
     public static int Sync(SafeFileHandle file) => OperatingSystem.IsMacOS() ? SyncDrive(file) : SyncAll(file);
 
-    /// <summary>File systems of other machines do not know the full sync; what they have is as good.</summary>
+    /// <summary>Network file systems do not support the full sync; their plain sync is as good.</summary>
     [SupportedOSPlatform("macos")]
     private static int SyncDrive(SafeFileHandle file) =>
-        MacCalls.FullySync(file) is var result && result != 0 && Marshal.GetLastPInvokeError() is var error && error == PosixNumbers.MacOS.NotSupported ? SyncAll(file) : result;
+        MacCalls.FullySync(file) is var result
+            && result != 0
+            && Marshal.GetLastPInvokeError() is var error
+            && error == PosixNumbers.MacOS.NotSupported
+            ? SyncAll(file)
+            : result;
 
     [LibraryImport("libc", EntryPoint = "open", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
     private static partial int OpenFile(string path, int flags, int mode);
@@ -70,7 +76,7 @@ internal static unsafe partial class PosixCalls
     [LibraryImport("libc", EntryPoint = "mkdir", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
     public static partial int MakeDirectory(string path, int mode);
 
-    /// <summary>Lets the calling thread give way to all others (on Linux, priorities are per thread).</summary>
+    /// <summary>Lowers the priority of the calling thread (on Linux, priorities are per thread).</summary>
     public static void LowerPriority() => _ = SetPriority(0, 0, 10);
 
     [LibraryImport("libc", EntryPoint = "setpriority")]

@@ -13,7 +13,9 @@ internal sealed class PosixDisk : IDisk
 
     private static readonly PosixNumbers s_numbers = PosixNumbers.Current;
 
-    /// <summary>1 s in steps: a process that is just ending, or a child that was just started from one, is gone by then.</summary>
+    /// <summary>
+    /// One second in steps: enough for a process that is just ending, or its just started child, to release the lock.
+    /// </summary>
     public const int LockTries = 51;
 
     public const int LockPauseMs = 20;
@@ -24,7 +26,7 @@ internal sealed class PosixDisk : IDisk
         string? parent = Path.GetDirectoryName(whole);
         if (Directory.Exists(whole))
         {
-            // A process that was killed right after it made the directory did not sync its name.
+            // A process killed right after it created the directory did not sync its name.
             SyncNameIn(parent);
             return;
         }
@@ -34,7 +36,9 @@ internal sealed class PosixDisk : IDisk
             CreateDirectory(parent);
         }
 
-        if (PosixCalls.MakeDirectory(whole, DirectoryRights) != 0 && Marshal.GetLastPInvokeError() is int error && error != PosixCalls.Exists)
+        if (PosixCalls.MakeDirectory(whole, DirectoryRights) != 0
+            && Marshal.GetLastPInvokeError() is int error
+            && error != PosixCalls.Exists)
         {
             throw new DiskException("creating directory", whole, error);
         }
@@ -144,7 +148,9 @@ internal sealed class PosixDisk : IDisk
         }
     }
 
-    /// <summary>Makes the name of a directory that was found sure. Who may not read the parent did not make the directory there.</summary>
+    /// <summary>
+    /// Syncs the name of an existing directory. A process that may not read the parent did not create the directory.
+    /// </summary>
     private void SyncNameIn(string? parent)
     {
         try
@@ -156,7 +162,7 @@ internal sealed class PosixDisk : IDisk
         }
         catch (DiskException error) when (error.Number == PosixCalls.NoAccess)
         {
-            // Whoever prepared the directory answers for its name.
+            // The process that created the directory has synced its name.
         }
     }
 
@@ -169,8 +175,8 @@ internal sealed class PosixDisk : IDisk
     }
 
     /// <summary>
-    /// A lock that is held. The lock belongs to the opened file, which a process that is just being started from this one shares until it runs its own program: closing the file here would leave the lock
-    /// in place for as long, so it is released first.
+    /// A held lock. It belongs to the open file, which a child process shares until it runs its own program. Closing
+    /// the file alone would keep the lock until then, so it is released first.
     /// </summary>
     private sealed class HeldLock(SafeFileHandle handle) : IDisposable
     {

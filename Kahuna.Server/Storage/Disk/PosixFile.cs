@@ -1,13 +1,16 @@
 using System.Buffers;
 using System.Runtime.InteropServices;
+using Kahuna.Server.Primitives;
 using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Storage.Disk;
 
-/// <summary>A file of <see cref="PosixDisk"/>. One writer at a time; reads from any thread.</summary>
+/// <summary>An open file of <see cref="PosixDisk"/>. One writer at a time; reads from any thread.</summary>
 internal sealed unsafe class PosixFile(string path, SafeFileHandle handle) : IDiskFile
 {
-    /// <summary>Parts of one system call; far below the system's 1,024, so that they fit the stack.</summary>
+    /// <summary>
+    /// Most parts of one system call: far below the system's limit of 1,024, so that they fit on the stack.
+    /// </summary>
     private const int PartsMax = 64;
 
     private readonly MemoryHandle[] _pins = new MemoryHandle[PartsMax];
@@ -19,7 +22,9 @@ internal sealed unsafe class PosixFile(string path, SafeFileHandle handle) : IDi
         get
         {
             long end = PosixCalls.Seek(handle, 0, PosixCalls.SeekEnd);
-            return end >= 0 ? end : throw new DiskException("reading the length of", path, Marshal.GetLastPInvokeError());
+            return end >= 0
+                ? end
+                : throw new DiskException("reading the length of", path, Marshal.GetLastPInvokeError());
         }
     }
 
@@ -66,7 +71,7 @@ internal sealed unsafe class PosixFile(string path, SafeFileHandle handle) : IDi
 
     public void SyncData()
     {
-        // Not even an interrupted sync is repeated: the first answer may have taken the pages' error with it.
+        // Do not repeat even an interrupted sync: the first call may have consumed the pages' error.
         if (PosixCalls.SyncData(handle) != 0)
         {
             throw new DiskException("syncing", path, Marshal.GetLastPInvokeError());
@@ -125,7 +130,7 @@ internal sealed unsafe class PosixFile(string path, SafeFileHandle handle) : IDi
             long written = Checked(PosixCalls.WriteVector(handle, vectors + first, count - first, offset + done));
             done += written;
 
-            // A short write is continued in the middle of the part where it ended.
+            // A short write continues in the middle of the part where it ended.
             while (first < count && written >= vectors[first].Length)
             {
                 written -= vectors[first].Length;
@@ -138,6 +143,8 @@ internal sealed unsafe class PosixFile(string path, SafeFileHandle handle) : IDi
                 vectors[first].Length -= (nint)written;
             }
         }
+
+        InvariantException.Require(first == count && done == total, "a write ends with its last part");
     }
 
     private long Checked(nint written)

@@ -4,7 +4,9 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Storage.Disk;
 
-/// <summary>The system calls of a disk on Windows whose errors the class library hides, or that it has not. Stateless.</summary>
+/// <summary>
+/// The system calls of a disk on Windows whose errors the class library hides, or that it lacks. Stateless.
+/// </summary>
 [SupportedOSPlatform("windows")]
 internal static partial class WindowsCalls
 {
@@ -29,10 +31,11 @@ internal static partial class WindowsCalls
 
     public static bool Rename(string from, string to) => MoveFile(from, to, ReplaceExisting | WriteThrough);
 
-    /// <summary>A handle through which the names in a directory can be synced.</summary>
-    public static SafeFileHandle OpenDirectory(string path) => CreateFile(path, GenericWrite, ShareAll, 0, OpenExisting, BackupSemantics, 0);
+    /// <summary>A handle with which the names in a directory can be synced.</summary>
+    public static SafeFileHandle OpenDirectory(string path) =>
+        CreateFile(path, GenericWrite, ShareAll, 0, OpenExisting, BackupSemantics, 0);
 
-    /// <summary>Locks the first byte; false when somebody has it.</summary>
+    /// <summary>Locks the first byte. False when it is locked already.</summary>
     public static unsafe bool TryLock(SafeFileHandle file)
     {
         NativeOverlapped first = default;
@@ -40,13 +43,17 @@ internal static partial class WindowsCalls
     }
 
     [return: MarshalAs(UnmanagedType.Bool)]
-    [LibraryImport("kernel32", EntryPoint = "MoveFileExW", SetLastError = true, StringMarshalling = StringMarshalling.Utf16)]
+    [LibraryImport(
+        "kernel32", EntryPoint = "MoveFileExW", SetLastError = true, StringMarshalling = StringMarshalling.Utf16)]
     private static partial bool MoveFile(string from, string to, uint flags);
 
-    [LibraryImport("kernel32", EntryPoint = "CreateFileW", SetLastError = true, StringMarshalling = StringMarshalling.Utf16)]
-    private static partial SafeFileHandle CreateFile(string path, uint access, uint share, nint security, uint disposition, uint attributes, nint template);
+    [LibraryImport(
+        "kernel32", EntryPoint = "CreateFileW", SetLastError = true, StringMarshalling = StringMarshalling.Utf16)]
+    private static partial SafeFileHandle CreateFile(
+        string path, uint access, uint share, nint security, uint disposition, uint attributes, nint template);
 
     [return: MarshalAs(UnmanagedType.Bool)]
     [LibraryImport("kernel32", EntryPoint = "LockFileEx", SetLastError = true)]
-    private static unsafe partial bool LockFile(SafeFileHandle file, uint flags, uint reserved, uint low, uint high, NativeOverlapped* at);
+    private static unsafe partial bool LockFile(
+        SafeFileHandle file, uint flags, uint reserved, uint low, uint high, NativeOverlapped* at);
 }

@@ -4,7 +4,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Storage.Disk;
 
-/// <summary>The real disk on Windows, for nodes of developers. Stateless; any thread.</summary>
+/// <summary>The local disk on Windows, for developers' nodes. Stateless; any thread.</summary>
 [SupportedOSPlatform("windows")]
 internal sealed class WindowsDisk : IDisk
 {
@@ -25,7 +25,8 @@ internal sealed class WindowsDisk : IDisk
         }
     }
 
-    public IReadOnlyList<string> List(string directory) => [.. Directory.EnumerateFiles(directory).Select(static path => Path.GetFileName(path))];
+    public IReadOnlyList<string> List(string directory) =>
+        [.. Directory.EnumerateFiles(directory).Select(static path => Path.GetFileName(path))];
 
     public IDiskFile Open(string path, DiskFileMode mode) =>
         new WindowsFile(path, OpenHandle(path, mode == DiskFileMode.Empty ? FileMode.Create : FileMode.Open));
@@ -85,7 +86,8 @@ internal sealed class WindowsDisk : IDisk
     private static SafeFileHandle OpenHandle(string path, FileMode mode)
     {
         SafeFileHandle? opened = null;
-        Tried("opening", path, () => opened = File.OpenHandle(path, mode, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete));
+        Tried("opening", path, () =>
+            opened = File.OpenHandle(path, mode, FileAccess.ReadWrite, FileShare.ReadWrite | FileShare.Delete));
         return opened!;
     }
 

@@ -4,7 +4,10 @@ using Microsoft.Win32.SafeHandles;
 
 namespace Kahuna.Server.Storage.Disk;
 
-/// <summary>A file of <see cref="WindowsDisk"/>: the class library reads and writes, and the system itself syncs, because the library hides errors of that. One writer at a time; reads from any thread.</summary>
+/// <summary>
+/// An open file of <see cref="WindowsDisk"/>. The class library reads and writes; a system call syncs, because the
+/// library hides sync errors. One writer at a time; reads from any thread.
+/// </summary>
 internal sealed class WindowsFile(string path, SafeFileHandle handle) : IDiskFile
 {
     public string Path => path;
@@ -16,7 +19,8 @@ internal sealed class WindowsFile(string path, SafeFileHandle handle) : IDiskFil
         int done = 0;
         try
         {
-            while (done < target.Length && RandomAccess.Read(handle, target[done..], offset + done) is var count and > 0)
+            while (done < target.Length
+                && RandomAccess.Read(handle, target[done..], offset + done) is var count and > 0)
             {
                 done += count;
             }

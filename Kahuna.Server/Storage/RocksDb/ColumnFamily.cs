@@ -1,6 +1,8 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>A column family of an open database: keys and files of its own, which go with it when it is dropped. Owned by the database.</summary>
+/// <summary>
+/// A column family of an open database, with its own keys and files. Dropping it removes them. Owned by the database.
+/// </summary>
 internal sealed class ColumnFamily : NativeHandle
 {
     private readonly RocksDatabase _database;

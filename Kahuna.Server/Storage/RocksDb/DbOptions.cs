@@ -1,23 +1,32 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>How a database is opened. Fill it in before <see cref="RocksDatabase.Open"/>; not thread-safe.</summary>
+/// <summary>Compression types of rocksdb/c.h.</summary>
+internal enum Compression
+{
+    No = 0,
+    Snappy = 1,
+    Lz4 = 4,
+    Zstd = 7,
+}
+
+/// <summary>Options of a database. Set before <see cref="RocksDatabase.Open"/>; not thread-safe.</summary>
 internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
 {
-    /// <summary>An empty directory becomes a database.</summary>
+    /// <summary>Creates a database in an empty directory.</summary>
     public DbOptions SetCreateIfMissing(bool value = true)
     {
         RocksDbNative.SetCreateIfMissing(this, Byte(value));
         return this;
     }
 
-    /// <summary>Damage that is found stops the database instead of being passed by.</summary>
+    /// <summary>Damage stops the database instead of being skipped.</summary>
     public DbOptions SetParanoidChecks(bool value = true)
     {
         RocksDbNative.SetParanoidChecks(this, Byte(value));
         return this;
     }
 
-    /// <summary>Bytes that are gathered in memory before a file is written.</summary>
+    /// <summary>Bytes of a memtable before it is written to a file.</summary>
     public DbOptions SetWriteBufferSize(long bytes)
     {
         RocksDbNative.SetWriteBufferSize(this, (nuint)bytes);
@@ -37,42 +46,47 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>RocksDB's own diary (the file LOG, not its write-ahead log): 0 debug to 4 fatal, 5 only the options.</summary>
+    /// <summary>
+    /// Level of RocksDB's info log (the file LOG, not its write-ahead log): 0 debug to 4 fatal, 5 only the options.
+    /// </summary>
     public DbOptions SetInfoLogLevel(int level)
     {
         RocksDbNative.SetInfoLogLevel(this, level);
         return this;
     }
 
-    /// <summary>Files of the diary that are kept; each opening begins one.</summary>
+    /// <summary>Info log files to keep; each opening begins one.</summary>
     public DbOptions SetInfoLogFiles(int count)
     {
         RocksDbNative.SetKeepLogFileNum(this, (nuint)count);
         return this;
     }
 
-    /// <summary>Files are written out in pieces of this size, so that a sync at their end has little left to do.</summary>
+    /// <summary>Files are written out in pieces of this size, so that the final sync has little left to do.</summary>
     public DbOptions SetBytesPerSync(long bytes)
     {
         RocksDbNative.SetBytesPerSync(this, (ulong)bytes);
         return this;
     }
 
-    /// <summary>Bytes that the manifest reserves where there is room, so that it can note what changes on a full disk, too.</summary>
+    /// <summary>Bytes that the manifest preallocates, so that it can record changes on a full disk, too.</summary>
     public DbOptions SetManifestReserve(long bytes)
     {
         RocksDbNative.SetManifestPreallocationSize(this, (nuint)bytes);
         return this;
     }
 
-    /// <summary>All reads go past the system's page cache. The file system must be able to.</summary>
+    /// <summary>All reads bypass the page cache. The file system must support it.</summary>
     public DbOptions SetUseDirectReads(bool value = true)
     {
         RocksDbNative.SetUseDirectReads(this, Byte(value));
         return this;
     }
 
-    /// <summary>Bytes of a block, the unit that is read and has a checksum, bytes of blocks kept in memory, and the version of the files' format.</summary>
+    /// <summary>
+    /// Bytes of a block (the unit of reading and of checksums), bytes of cached blocks, and the version of the file
+    /// format.
+    /// </summary>
     public DbOptions SetBlocks(int bytes, long cacheBytes, int format)
     {
         nint cache = RocksDbNative.CreateLruCache((nuint)cacheBytes);
@@ -86,14 +100,14 @@ internal sealed class DbOptions() : NativeHandle(RocksDbNative.CreateOptions())
         return this;
     }
 
-    /// <summary>Files are merged only when that is asked for.</summary>
+    /// <summary>Files are compacted only on request.</summary>
     public DbOptions SetDisableAutoCompactions(bool value = true)
     {
         RocksDbNative.SetDisableAutoCompactions(this, Byte(value));
         return this;
     }
 
-    /// <summary>Files at level 0 from which on is compacted, and from which on writes are slowed down, and refused.</summary>
+    /// <summary>Numbers of level-0 files at which to compact, to slow writes down, and to stop them.</summary>
     public DbOptions SetLevel0Triggers(int compact, int slowDown, int stop)
     {
         RocksDbNative.SetLevel0CompactionTrigger(this, compact);

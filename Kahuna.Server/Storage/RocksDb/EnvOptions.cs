@@ -1,6 +1,6 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>How files outside the database are written; RocksDB's defaults. Not thread-safe.</summary>
+/// <summary>Options for files outside the database: RocksDB's defaults. Not thread-safe.</summary>
 internal sealed class EnvOptions() : NativeHandle(RocksDbNative.CreateEnvOptions())
 {
     protected override bool ReleaseHandle()

@@ -1,9 +1,11 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>How files are taken into a database. Not thread-safe while it is filled in.</summary>
+/// <summary>Options for ingesting files. Set before use; not thread-safe.</summary>
 internal sealed class IngestExternalFileOptions() : NativeHandle(RocksDbNative.CreateIngestOptions())
 {
-    /// <summary>Files are linked into the database's directory and lose their old name, instead of being copied.</summary>
+    /// <summary>
+    /// Files are linked into the database's directory and lose their old names, instead of being copied.
+    /// </summary>
     public IngestExternalFileOptions SetMoveFiles(bool value)
     {
         RocksDbNative.SetMoveFiles(this, value ? (byte)1 : (byte)0);

@@ -1,7 +1,8 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
 /// <summary>
-/// Walks a column family in the order of its keys, as it was when the iterator was made: the files it had then stay until the iterator ends. Keeps the database open. Not thread-safe.
+/// Walks a column family in key order, as it was when the iterator was created; its files stay until the iterator is
+/// disposed. Keeps the database open. Not thread-safe.
 /// </summary>
 internal sealed unsafe class Iterator : NativeHandle
 {
@@ -15,7 +16,7 @@ internal sealed unsafe class Iterator : NativeHandle
         database.DangerousAddRef(ref held);
     }
 
-    /// <summary>The key here; good until the iterator moves.</summary>
+    /// <summary>The current key, valid until the iterator moves.</summary>
     public ReadOnlySpan<byte> Key
     {
         get
@@ -25,7 +26,7 @@ internal sealed unsafe class Iterator : NativeHandle
         }
     }
 
-    /// <summary>The value here; good until the iterator moves.</summary>
+    /// <summary>The current value, valid until the iterator moves.</summary>
     public ReadOnlySpan<byte> Value
     {
         get
@@ -41,7 +42,7 @@ internal sealed unsafe class Iterator : NativeHandle
         return this;
     }
 
-    /// <summary>To the first key that is not below this one.</summary>
+    /// <summary>Moves to the first key at or above this one.</summary>
     public Iterator Seek(ReadOnlySpan<byte> key)
     {
         fixed (byte* start = key)
@@ -58,8 +59,8 @@ internal sealed unsafe class Iterator : NativeHandle
         return this;
     }
 
-    /// <summary>True at a key, false behind the last one.</summary>
-    /// <exception cref="RocksDbException">It is not the end: something could not be read.</exception>
+    /// <summary>True at a key, false after the last one.</summary>
+    /// <exception cref="RocksDbException">This is not the end: a read failed.</exception>
     public bool Valid()
     {
         if (RocksDbNative.IsValid(this) != 0)

@@ -2,7 +2,7 @@ using System.Runtime.InteropServices;
 
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>An object of RocksDB that is destroyed once, when nobody uses it any more.</summary>
+/// <summary>Handle of a RocksDB object, which is destroyed once, after its last use. Any thread.</summary>
 internal abstract class NativeHandle : SafeHandle
 {
     protected NativeHandle(nint created)

@@ -1,6 +1,6 @@
 namespace Kahuna.Server.Storage.RocksDb;
 
-/// <summary>How is read. Not thread-safe while it is filled in.</summary>
+/// <summary>Options of reads. Set before use; not thread-safe.</summary>
 internal sealed class ReadOptions() : NativeHandle(RocksDbNative.CreateReadOptions())
 {
     public ReadOptions SetVerifyChecksums(bool value)
@@ -9,7 +9,7 @@ internal sealed class ReadOptions() : NativeHandle(RocksDbNative.CreateReadOptio
         return this;
     }
 
-    /// <summary>Whether what is read stays in the block cache; not for reading everything once.</summary>
+    /// <summary>Whether blocks stay in the block cache; pointless for one scan.</summary>
     public ReadOptions SetFillCache(bool value)
     {
         RocksDbNative.SetFillCache(this, value ? (byte)1 : (byte)0);

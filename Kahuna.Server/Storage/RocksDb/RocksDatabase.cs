@@ -3,9 +3,10 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Server.Storage.RocksDb;
 
 /// <summary>
-/// An open database: a thin cover of RocksDB's C interface with the method names of RocksDbSharp. Every error is a <see cref="RocksDbException"/> with RocksDB's text.
-/// It is changed by taking in files only, so it needs neither RocksDB's log nor its tables in memory. Any thread; <see cref="SafeHandle.Dispose()"/> waits for
-/// nothing, but iterators keep the database open until they end.
+/// An open database: a thin wrapper of RocksDB's C interface with the method names of RocksDbSharp. Every error is a
+/// <see cref="RocksDbException"/> with RocksDB's text. It changes only by ingesting files, so it needs neither
+/// RocksDB's log nor memtables. Any thread. <see cref="SafeHandle.Dispose()"/> does not wait; iterators keep the
+/// database open until they end.
 /// </summary>
 internal sealed unsafe class RocksDatabase : NativeHandle
 {
@@ -22,12 +23,16 @@ internal sealed unsafe class RocksDatabase : NativeHandle
     public IReadOnlyCollection<ColumnFamily> ColumnFamilies => _families.Values;
 
     /// <summary>Opens the database in a directory, with all its column families.</summary>
-    /// <exception cref="RocksDbException">It cannot be opened: locked by another process, damaged, or there is no room.</exception>
-    /// <exception cref="DllNotFoundException">There is no library (<see cref="RocksDbLibrary.IsAvailable"/>).</exception>
+    /// <exception cref="RocksDbException">It cannot be opened: locked by another process, damaged, or the disk is
+    /// full.</exception>
+    /// <exception cref="DllNotFoundException">There is no library
+    /// (<see cref="RocksDbLibrary.IsAvailable"/>).</exception>
     public static RocksDatabase Open(DbOptions options, string path)
     {
         RemoveEmptyLogs(path);
-        string[] names = File.Exists(Path.Combine(path, "CURRENT")) ? ListColumnFamilies(options, path) : [DefaultFamily];
+        string[] names = File.Exists(Path.Combine(path, "CURRENT"))
+            ? ListColumnFamilies(options, path)
+            : [DefaultFamily];
         nint[] families = new nint[names.Length];
         nint[] familyOptions = new nint[names.Length];
         Array.Fill(familyOptions, options.DangerousGetHandle());
@@ -36,7 +41,8 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         {
             fixed (nint* familyList = families, optionList = familyOptions)
             {
-                opened = RocksDbNative.OpenColumnFamilies(options, path, count, (nint*)list, optionList, familyList, out nint error);
+                opened = RocksDbNative.OpenColumnFamilies(
+                    options, path, count, (nint*)list, optionList, familyList, out nint error);
                 RocksDbException.ThrowIf(error);
             }
         });
@@ -73,7 +79,9 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         return family;
     }
 
-    /// <summary>Drops a column family with everything in it, on stable storage when it returns. Iterators that walk it go on.</summary>
+    /// <summary>
+    /// Drops a column family with everything in it, on stable storage when it returns. Open iterators on it stay valid.
+    /// </summary>
     public void DropColumnFamily(ColumnFamily family)
     {
         RocksDbNative.DropColumnFamily(this, family, out nint error);
@@ -84,7 +92,8 @@ internal sealed unsafe class RocksDatabase : NativeHandle
     }
 
     /// <summary>
-    /// The files of a family that was dropped under an iterator stay when that ends, until something makes RocksDB look for files of no use. This does. What it cannot remove goes at the next opening.
+    /// Makes RocksDB remove obsolete files: those of a family that was dropped under an iterator stay when the iterator
+    /// ends. The next opening removes the rest.
     /// </summary>
     public void RemoveUnusedFiles()
     {
@@ -102,16 +111,17 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         }
         catch (RocksDbException)
         {
-            // Nothing that is stored depends on it.
+            // No stored data depends on it.
         }
     }
 
-    /// <summary>The value of a key; null when there is none.</summary>
+    /// <summary>The value of a key; null if there is none.</summary>
     public byte[]? Get(ReadOnlySpan<byte> key, ReadOptions options, ColumnFamily? family = null)
     {
         fixed (byte* start = key)
         {
-            nint slice = RocksDbNative.GetPinned(this, options, family ?? Default, start, (nuint)key.Length, out nint error);
+            nint slice = RocksDbNative.GetPinned(
+                this, options, family ?? Default, start, (nuint)key.Length, out nint error);
             RocksDbException.ThrowIf(error);
             if (slice == 0)
             {
@@ -125,16 +135,23 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         }
     }
 
-    /// <summary>Takes in files, all or none, and returns when they are on stable storage. Of a key that several have, the last file's value counts.</summary>
-    public void IngestExternalFiles(IReadOnlyList<string> files, IngestExternalFileOptions options, ColumnFamily? family = null) => WithTexts(files, (list, count) =>
-    {
-        RocksDbNative.IngestExternalFile(this, family ?? Default, (nint*)list, (nuint)count, options, out nint error);
-        RocksDbException.ThrowIf(error);
-    });
+    /// <summary>
+    /// Ingests files, all or none, and returns when they are on stable storage. For a key in several files, the last
+    /// file wins.
+    /// </summary>
+    public void IngestExternalFiles(
+        IReadOnlyList<string> files, IngestExternalFileOptions options, ColumnFamily? family = null) =>
+        WithTexts(files, (list, count) =>
+        {
+            ColumnFamily target = family ?? Default;
+            RocksDbNative.IngestExternalFile(this, target, (nint*)list, (nuint)count, options, out nint error);
+            RocksDbException.ThrowIf(error);
+        });
 
-    public Iterator NewIterator(ReadOptions options, ColumnFamily? family = null) => new(this, family ?? Default, options);
+    public Iterator NewIterator(ReadOptions options, ColumnFamily? family = null) =>
+        new(this, family ?? Default, options);
 
-    /// <summary>A property such as "rocksdb.total-sst-files-size"; null when RocksDB does not know it.</summary>
+    /// <summary>A property such as "rocksdb.total-sst-files-size"; null if unknown.</summary>
     public string? GetProperty(string name, ColumnFamily? family = null)
     {
         nint text = RocksDbNative.PropertyValue(this, family ?? Default, name);
@@ -150,7 +167,7 @@ internal sealed unsafe class RocksDatabase : NativeHandle
 
     private ColumnFamily Default => _families[DefaultFamily];
 
-    /// <summary>Calls with the texts as a list of C strings.</summary>
+    /// <summary>Calls with the texts as an array of C strings.</summary>
     private static void WithTexts(IReadOnlyList<string> texts, Action<nint, int> call)
     {
         nint[] copies = new nint[texts.Count];
@@ -175,7 +192,10 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         }
     }
 
-    /// <summary>Each opening begins a log and removes those before it only at the next flush, which never comes here: a file would be left behind each time.</summary>
+    /// <summary>
+    /// Removes empty logs. Each opening begins a log and removes earlier ones only at the next flush, which never
+    /// happens here.
+    /// </summary>
     private static void RemoveEmptyLogs(string path)
     {
         try
@@ -190,7 +210,7 @@ internal sealed unsafe class RocksDatabase : NativeHandle
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
         {
-            // There is no such directory yet, or opening it will say what is wrong with it.
+            // There is no such directory yet, or opening it reports the error.
         }
     }
 

@@ -4,8 +4,9 @@ using System.Runtime.InteropServices;
 namespace Kahuna.Server.Storage.RocksDb;
 
 /// <summary>
-/// RocksDB's C interface (rocksdb/c.h of 11.12), the part that is used (docs/adr/0024-rocksdb-from-its-package.md). Numbers and bytes go over as they are; ownership is the safe handles' business.
-/// Where a call can fail it takes an error text, which the caller frees (<see cref="RocksDbException.ThrowIf"/>). Stateless.
+/// The used part of RocksDB's C interface (rocksdb/c.h of 11.12; docs/adr/0024-rocksdb-from-its-package.md). Safe
+/// handles own the native objects. A call that can fail returns an error text, which the caller frees
+/// (<see cref="RocksDbException.ThrowIf"/>). Stateless.
 /// </summary>
 internal static unsafe partial class RocksDbNative
 {
@@ -23,7 +24,8 @@ internal static unsafe partial class RocksDbNative
     public static partial void DestroyColumnFamilyList(nint* names, nuint count);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_open_column_families", StringMarshalling = StringMarshalling.Utf8)]
-    public static partial nint OpenColumnFamilies(SafeHandle options, string path, int count, nint* names, nint* familyOptions, nint* families, out nint error);
+    public static partial nint OpenColumnFamilies(
+        SafeHandle options, string path, int count, nint* names, nint* familyOptions, nint* families, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_create_column_family", StringMarshalling = StringMarshalling.Utf8)]
     public static partial nint CreateColumnFamily(SafeHandle database, SafeHandle options, string name, out nint error);
@@ -44,10 +46,12 @@ internal static unsafe partial class RocksDbNative
     public static partial void Close(nint database);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_ingest_external_file_cf")]
-    public static partial void IngestExternalFile(SafeHandle database, SafeHandle family, nint* files, nuint count, SafeHandle options, out nint error);
+    public static partial void IngestExternalFile(
+        SafeHandle database, SafeHandle family, nint* files, nuint count, SafeHandle options, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_get_pinned_cf")]
-    public static partial nint GetPinned(SafeHandle database, SafeHandle options, SafeHandle family, byte* key, nuint keyLength, out nint error);
+    public static partial nint GetPinned(
+        SafeHandle database, SafeHandle options, SafeHandle family, byte* key, nuint keyLength, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_pinnableslice_value")]
     public static partial byte* PinnedValue(nint slice, out nuint length);
@@ -168,7 +172,8 @@ internal static unsafe partial class RocksDbNative
     public static partial void OpenSstFile(SafeHandle writer, string path, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_put")]
-    public static partial void PutInSstFile(SafeHandle writer, byte* key, nuint keyLength, byte* value, nuint valueLength, out nint error);
+    public static partial void PutInSstFile(
+        SafeHandle writer, byte* key, nuint keyLength, byte* value, nuint valueLength, out nint error);
 
     [LibraryImport(Library, EntryPoint = "rocksdb_sstfilewriter_finish")]
     public static partial void FinishSstFile(SafeHandle writer, out nint error);

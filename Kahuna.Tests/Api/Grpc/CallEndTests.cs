@@ -1,15 +1,17 @@
 using Google.Protobuf;
 using Grpc.Core;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc.Protos;
 using Kahuna.Tests.Transport;
+using Kahuna.Wire.Protos;
 using CallOptions = Grpc.Core.CallOptions;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>How calls end: deadlines, cancellation, failures, limits, the server's stop; and what travels beside the messages.</summary>
+/// <summary>
+/// How calls end: deadlines, cancellation, failures, limits, the server's stop; and what travels beside the messages.
+/// </summary>
 public sealed class CallEndTests
 {
     private const string Get = "/kahuna.v1.KeyValues/GetKeyValue";
@@ -44,7 +46,8 @@ public sealed class CallEndTests
         using HttpMessageInvoker http = RawHttp.Invoker();
         using HttpRequestMessage request = RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0]);
         request.Headers.Add("grpc-timeout", "100m");
-        using HttpResponseMessage response = await http.SendAsync(request, CancellationToken.None).WaitAsync(s_patience);
+        using HttpResponseMessage response = await http.SendAsync(request, CancellationToken.None)
+            .WaitAsync(s_patience);
         Assert.Equal("4", await RawHttp.StatusAsync(response));
         release.SetResult();
     }
@@ -58,13 +61,17 @@ public sealed class CallEndTests
         {
             Assert.NotNull(call.TimeLeft());
             Interlocked.Increment(ref begun);
-            using CancellationTokenRegistration registration = call.CancellationToken.Register(() => cancelled.TrySetResult());
+            using CancellationTokenRegistration registration = call.CancellationToken.Register(
+                () => cancelled.TrySetResult());
             await Task.Delay(Timeout.Infinite, call.CancellationToken);
             return new GetKeyValueResponse();
         });
 
-        // A deadline that passes before the call has reached the handler shows nothing, so each is longer than the one before.
-        for (TimeSpan deadline = TimeSpan.FromMilliseconds(100); Volatile.Read(ref begun) == 0 && deadline < s_patience; deadline *= 3)
+        // A deadline that passes before the call has reached the handler shows nothing, so each is longer than the one
+        // before.
+        for (TimeSpan deadline = TimeSpan.FromMilliseconds(100);
+            Volatile.Read(ref begun) == 0 && deadline < s_patience;
+            deadline *= 3)
         {
             RpcException failure = await FailureOf(Call(host, TestCalls.Within(deadline)));
             Assert.Equal(StatusCode.DeadlineExceeded, failure.StatusCode);
@@ -79,15 +86,22 @@ public sealed class CallEndTests
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
         RpcException failure = await Assert.ThrowsAsync<RpcException>(async () =>
         {
-            await foreach (DescribeClusterResponse _ in host.Channel.ServerStreamingAsync(Watch, new DescribeClusterRequest(), DescribeClusterResponse.Parser, TestCalls.Within(TimeSpan.FromMilliseconds(200))))
+            await foreach (DescribeClusterResponse _ in host.Channel.ServerStreamingAsync(
+                Watch,
+                new DescribeClusterRequest(),
+                DescribeClusterResponse.Parser,
+                TestCalls.Within(TimeSpan.FromMilliseconds(200))))
             {
             }
         });
         Assert.Equal(StatusCode.DeadlineExceeded, failure.StatusCode);
 
-        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> echo = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser, TestCalls.Within(TimeSpan.FromMilliseconds(200)));
+        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> echo =
+            host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(
+                Echo, EchoMessage.Parser, TestCalls.Within(TimeSpan.FromMilliseconds(200)));
         await echo.RequestStream.WriteAsync(new EchoMessage { DelayMs = 50_000 });
-        Assert.Equal(StatusCode.DeadlineExceeded, (await Assert.ThrowsAsync<RpcException>(() => echo.ReadAsync())).StatusCode);
+        Assert.Equal(
+            StatusCode.DeadlineExceeded, (await Assert.ThrowsAsync<RpcException>(() => echo.ReadAsync())).StatusCode);
     }
 
     [Fact]
@@ -124,7 +138,8 @@ public sealed class CallEndTests
     {
         await using GrpcTestHost host = await HostOf(async (_, call) =>
         {
-            await call.WriteResponseHeadersAsync(new Metadata { { "x-head", call.RequestHeaders.GetValue("x-text")! } });
+            await call.WriteResponseHeadersAsync(
+                new Metadata { { "x-head", call.RequestHeaders.GetValue("x-text")! } });
             foreach (Metadata.Entry entry in call.RequestHeaders.GetAll("x-blob-bin"))
             {
                 call.ResponseTrailers.Add("x-tail-bin", entry.ValueBytes);
@@ -134,7 +149,8 @@ public sealed class CallEndTests
         });
         byte[] blob = [0, 1, 254, 255];
         Metadata headers = new() { { "X-Text", "one" }, { "x-blob-bin", blob } };
-        using AsyncUnaryCall<GetKeyValueResponse> call = host.Channel.Unary(Get, new GetKeyValueRequest(), GetKeyValueResponse.Parser, new CallOptions(headers));
+        using AsyncUnaryCall<GetKeyValueResponse> call = host.Channel.Unary(
+            Get, new GetKeyValueRequest(), GetKeyValueResponse.Parser, new CallOptions(headers));
         Assert.Equal("one", (await call.ResponseHeadersAsync).GetValue("x-head"));
         await call;
         Assert.Equal([blob], call.GetTrailers().GetAll("x-tail-bin").Select(entry => entry.ValueBytes));
@@ -146,10 +162,12 @@ public sealed class CallEndTests
         await using GrpcTestHost host = await HostOf((_, call) =>
         {
             call.ResponseTrailers.Add("a", "1");
-            throw new RpcException(new Status(StatusCode.FailedPrecondition, "Schlüssel «κ» 100 %"), new Metadata { { "b", "2" } });
+            throw new RpcException(
+                new Status(StatusCode.FailedPrecondition, "Schlüssel «κ» 100 %"), new Metadata { { "b", "2" } });
         });
         RpcException failure = await FailureOf(Call(host));
-        Assert.Equal((StatusCode.FailedPrecondition, "Schlüssel «κ» 100 %"), (failure.StatusCode, failure.Status.Detail));
+        Assert.Equal(
+            (StatusCode.FailedPrecondition, "Schlüssel «κ» 100 %"), (failure.StatusCode, failure.Status.Detail));
         Assert.Equal("1", failure.Trailers.GetValue("a"));
         Assert.Equal("2", failure.Trailers.GetValue("b"));
     }
@@ -157,8 +175,11 @@ public sealed class CallEndTests
     [Fact]
     public async Task A_status_after_messages_ends_the_stream()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(ClusterReflection.Descriptor.Services[0], service => service
-            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", async (_, replies, call) =>
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(
+            ClusterReflection.Descriptor.Services[0],
+            service => service
+            .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(
+                "WatchCluster", async (_, replies, call) =>
             {
                 await call.WriteResponseHeadersAsync(TestCalls.Gzip);
                 for (uint i = 0; i < 3; i++)
@@ -171,7 +192,8 @@ public sealed class CallEndTests
         List<uint> seen = [];
         RpcException failure = await Assert.ThrowsAsync<RpcException>(async () =>
         {
-            await foreach (DescribeClusterResponse reply in host.Channel.ServerStreamingAsync(Watch, new DescribeClusterRequest(), DescribeClusterResponse.Parser))
+            await foreach (DescribeClusterResponse reply in host.Channel.ServerStreamingAsync(
+                Watch, new DescribeClusterRequest(), DescribeClusterResponse.Parser))
             {
                 seen.Add(reply.NodeId);
             }
@@ -183,14 +205,22 @@ public sealed class CallEndTests
     [Fact]
     public async Task Messages_over_a_limit_are_refused()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { MessageBytesMax = 1000 });
-        SetKeyValueRequest large = new() { Key = "a", Value = new Value { Data = ByteString.CopyFrom(new byte[2000]) }, Durability = Durability.Persistent };
-        RpcException refused = await FailureOf(host.Channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", large, SetKeyValueResponse.Parser));
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new CallLimits { MessageBytesMax = 1000 });
+        SetKeyValueRequest large = new()
+        {
+            Key = "a",
+            Value = new Value { Data = ByteString.CopyFrom(new byte[2000]) },
+            Durability = Server.Api.Protos.Durability.Persistent,
+        };
+        RpcException refused = await FailureOf(
+            host.Channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", large, SetKeyValueResponse.Parser));
         Assert.Equal(StatusCode.ResourceExhausted, refused.StatusCode);
         Assert.Contains("1000", refused.Status.Detail, StringComparison.Ordinal);
 
         // Compressed, the same message is small on the wire and still too large.
-        refused = await FailureOf(host.Channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", large, SetKeyValueResponse.Parser, new CallOptions(TestCalls.Gzip)));
+        refused = await FailureOf(host.Channel.UnaryAsync(
+            "/kahuna.v1.KeyValues/SetKeyValue", large, SetKeyValueResponse.Parser, new CallOptions(TestCalls.Gzip)));
         Assert.Equal(StatusCode.ResourceExhausted, refused.StatusCode);
     }
 
@@ -198,13 +228,22 @@ public sealed class CallEndTests
     public async Task Unbound_methods_and_unknown_services_are_unimplemented()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        foreach (string path in (string[])["/kahuna.v1.KeyValues/DeleteKeyValue", "/kahuna.v1.KeyValues/Nothing", "/no.such.Service/Method"])
+        string[] paths =
+        [
+            "/kahuna.v1.KeyValues/DeleteKeyValue",
+            "/kahuna.v1.KeyValues/Nothing",
+            "/no.such.Service/Method",
+        ];
+        foreach (string path in paths)
         {
-            RpcException failure = await FailureOf(host.Channel.UnaryAsync(path, new GetKeyValueRequest(), GetKeyValueResponse.Parser));
+            RpcException failure = await FailureOf(
+                host.Channel.UnaryAsync(path, new GetKeyValueRequest(), GetKeyValueResponse.Parser));
             Assert.Equal(StatusCode.Unimplemented, failure.StatusCode);
         }
 
-        Assert.Equal(RawCall.Unimplemented, (await RawCall.RefusalAsync(RawCall.OpenAsync(host.Address, "/no.such.Service/Method"))).Code);
+        Assert.Equal(
+            RawCall.Unimplemented,
+            (await RawCall.RefusalAsync(RawCall.OpenAsync(host.Address, "/no.such.Service/Method"))).Code);
     }
 
     [Fact]
@@ -214,7 +253,8 @@ public sealed class CallEndTests
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { Stop = stop.Token });
         RpcException failure = await Assert.ThrowsAsync<RpcException>(async () =>
         {
-            await foreach (DescribeClusterResponse _ in host.Channel.ServerStreamingAsync(Watch, new DescribeClusterRequest(), DescribeClusterResponse.Parser))
+            await foreach (DescribeClusterResponse _ in host.Channel.ServerStreamingAsync(
+                Watch, new DescribeClusterRequest(), DescribeClusterResponse.Parser))
             {
                 stop.Cancel();
             }
@@ -226,7 +266,8 @@ public sealed class CallEndTests
     public async Task A_writer_is_stopped_and_the_reader_learns_the_servers_reason()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> echo = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
+        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> echo =
+            host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
         await Assert.ThrowsAsync<RpcException>(async () =>
         {
             for (int i = 0; i < 1_000_000; i++)
@@ -241,12 +282,15 @@ public sealed class CallEndTests
     public async Task Disposing_a_raw_stream_cancels_the_handler()
     {
         TaskCompletionSource<Exception?> ended = new();
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(ClusterReflection.Descriptor.Services[0], service => service
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(
+            ClusterReflection.Descriptor.Services[0],
+            service => service
             .RawDuplex("Exchange", async (stream, call) =>
             {
                 try
                 {
-                    // A reader may see the reset as the end of its input, so the handler waits for nothing but its token.
+                    // A reader may see the reset as the end of its input, so the handler waits for nothing but its
+                    // token.
                     await stream.FlushHeadersAsync();
                     await Task.Delay(Timeout.Infinite, call.CancellationToken);
                     ended.SetResult(null);
@@ -262,16 +306,22 @@ public sealed class CallEndTests
         Assert.IsAssignableFrom<OperationCanceledException>(await ended.Task.WaitAsync(s_patience));
     }
 
-    /// <summary>The web server tells the handler of a stream that its client has reset, now and then before it cancels the call's token.</summary>
+    /// <summary>
+    /// The web server tells the handler of a stream that its client has reset, now and then before it cancels the
+    /// call's token.
+    /// </summary>
     [Fact]
     public async Task A_stream_that_was_reset_is_no_failure_of_the_server()
     {
         LogRecorder log = new();
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(
             server => server.AddService(ClusterReflection.Descriptor.Services[0], service => service
-                .RawDuplex("Exchange", static (_, _) => Task.FromException(new IOException("The client reset the request stream.")))),
+                .RawDuplex("Exchange", static (_, _) =>
+                    Task.FromException(new IOException("The client reset the request stream.")))),
             log: log);
-        Assert.Equal(RawCall.Cancelled, (await RawCall.RefusalAsync(RawCall.OpenAsync(host.Address, "/kahuna.v1.Cluster/Exchange"))).Code);
+        Assert.Equal(
+            RawCall.Cancelled,
+            (await RawCall.RefusalAsync(RawCall.OpenAsync(host.Address, "/kahuna.v1.Cluster/Exchange"))).Code);
         Assert.Equal(1, log.Count("was lost"));
         Assert.Single(log.Lines);
     }
@@ -279,10 +329,13 @@ public sealed class CallEndTests
     [Fact]
     public async Task Opening_a_raw_stream_can_be_cancelled()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(ClusterReflection.Descriptor.Services[0], service => service
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(server => server.AddService(
+            ClusterReflection.Descriptor.Services[0],
+            service => service
             .RawDuplex("Exchange", static (_, call) => Task.Delay(Timeout.Infinite, call.CancellationToken))));
         using CancellationTokenSource cancel = new(TimeSpan.FromMilliseconds(100));
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => RawCall.OpenAsync(host.Address, "/kahuna.v1.Cluster/Exchange", cancel.Token));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(
+            () => RawCall.OpenAsync(host.Address, "/kahuna.v1.Cluster/Exchange", cancel.Token));
     }
 
     [Fact]
@@ -291,13 +344,15 @@ public sealed class CallEndTests
         TaskCompletionSource<Exception> ended = new();
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(
             server => server.AddService(ClusterReflection.Descriptor.Services[0], service => service
-                .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", async (_, replies, _) =>
+                .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(
+                    "WatchCluster", async (_, replies, _) =>
                 {
                     try
                     {
                         while (true)
                         {
-                            await replies.WriteAsync(new DescribeClusterResponse { ClusterId = new string('x', 100_000) });
+                            await replies.WriteAsync(
+                                new DescribeClusterResponse { ClusterId = new string('x', 100_000) });
                         }
                     }
                     catch (Exception e)
@@ -313,12 +368,15 @@ public sealed class CallEndTests
         await ended.Task.WaitAsync(s_patience);
     }
 
-    private static Task<GrpcTestHost> HostOf(Func<GetKeyValueRequest, ServerCallContext, Task<GetKeyValueResponse>> handler) =>
-        GrpcTestHost.StartAsync(server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service.Unary("GetKeyValue", handler)));
+    private static Task<GrpcTestHost> HostOf(
+        Func<GetKeyValueRequest, ServerCallContext, Task<GetKeyValueResponse>> handler) =>
+        GrpcTestHost.StartAsync(server => server.AddService(
+            KeyValuesReflection.Descriptor.Services[0], service => service.Unary("GetKeyValue", handler)));
 
     private static Task<GetKeyValueResponse> Call(GrpcTestHost host, CallOptions options = default) =>
         host.Channel.UnaryAsync(Get, new GetKeyValueRequest(), GetKeyValueResponse.Parser, options);
 
-    private static Task<RpcException> FailureOf(Task call) => Assert.ThrowsAsync<RpcException>(() => call).WaitAsync(s_patience);
+    private static Task<RpcException> FailureOf(Task call) =>
+        Assert.ThrowsAsync<RpcException>(() => call).WaitAsync(s_patience);
 
 }

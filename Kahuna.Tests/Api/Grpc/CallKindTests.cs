@@ -2,9 +2,9 @@ using System.Buffers.Binary;
 using Google.Protobuf;
 using Grpc.Core;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Api.Grpc.Protos;
+using Kahuna.Wire.Protos;
 using CallOptions = Grpc.Core.CallOptions;
 
 namespace Kahuna.Tests.Api.Grpc;
@@ -21,11 +21,20 @@ public sealed class CallKindTests
     public async Task A_unary_call_carries_its_messages(bool tls)
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(tls: tls);
-        SetKeyValueRequest set = new() { Key = "a", Value = new Value { Data = ByteString.CopyFromUtf8("x") }, Durability = Durability.Persistent };
+        SetKeyValueRequest set =
+            new()
+            {
+                Key = "a",
+                Value = new Value { Data = ByteString.CopyFromUtf8("x") },
+                Durability = Server.Api.Protos.Durability.Persistent,
+            };
         SetKeyValueResponse stored = await host.Channel.UnaryAsync(Set, set, SetKeyValueResponse.Parser);
         Assert.True(stored.Set);
 
-        GetKeyValueResponse read = await host.Channel.UnaryAsync(Get, new GetKeyValueRequest { Key = "a", Durability = Durability.Persistent }, GetKeyValueResponse.Parser);
+        GetKeyValueResponse read = await host.Channel.UnaryAsync(
+            Get,
+            new GetKeyValueRequest { Key = "a", Durability = Server.Api.Protos.Durability.Persistent },
+            GetKeyValueResponse.Parser);
         Assert.Equal("x", read.Value.Data.ToStringUtf8());
         Assert.Equal(stored.Revision, read.Revision);
     }
@@ -39,8 +48,21 @@ public sealed class CallKindTests
         byte[] value = new byte[3 << 20];
         new Random(1).NextBytes(value);
         CallOptions options = new(gzip ? TestCalls.Gzip : null);
-        await host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = "a", Value = new Value { Data = ByteString.CopyFrom(value) }, Durability = Durability.Persistent }, SetKeyValueResponse.Parser, options);
-        GetKeyValueResponse read = await host.Channel.UnaryAsync(Get, new GetKeyValueRequest { Key = "a", Durability = Durability.Persistent }, GetKeyValueResponse.Parser, options);
+        await host.Channel.UnaryAsync(
+            Set,
+            new SetKeyValueRequest
+            {
+                Key = "a",
+                Value = new Value { Data = ByteString.CopyFrom(value) },
+                Durability = Server.Api.Protos.Durability.Persistent,
+            },
+            SetKeyValueResponse.Parser,
+            options);
+        GetKeyValueResponse read = await host.Channel.UnaryAsync(
+            Get,
+            new GetKeyValueRequest { Key = "a", Durability = Server.Api.Protos.Durability.Persistent },
+            GetKeyValueResponse.Parser,
+            options);
         Assert.Equal(value, read.Value.Data.ToByteArray());
     }
 
@@ -48,7 +70,8 @@ public sealed class CallKindTests
     public async Task A_status_of_the_handler_arrives_with_its_trailers()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        RpcException failure = await Assert.ThrowsAsync<RpcException>(() => host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = "a" }, SetKeyValueResponse.Parser));
+        RpcException failure = await Assert.ThrowsAsync<RpcException>(
+            () => host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = "a" }, SetKeyValueResponse.Parser));
         Assert.Equal(StatusCode.InvalidArgument, failure.StatusCode);
         Assert.Equal("durability is unset; give PERSISTENT or EPHEMERAL.", failure.Status.Detail);
         Assert.Equal("did-not-happen", failure.Trailers.GetValue("kahuna-outcome"));
@@ -58,7 +81,8 @@ public sealed class CallKindTests
     public async Task A_client_stream_is_counted()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using AsyncClientStreamingCall<EchoMessage, SinkResponse> call = host.Channel.ClientStreaming<EchoMessage, SinkResponse>("/kahuna.test.Streams/Sink", SinkResponse.Parser);
+        using AsyncClientStreamingCall<EchoMessage, SinkResponse> call =
+            host.Channel.ClientStreaming<EchoMessage, SinkResponse>("/kahuna.test.Streams/Sink", SinkResponse.Parser);
         for (int i = 0; i < 100; i++)
         {
             await call.RequestStream.WriteAsync(new EchoMessage { Payload = ByteString.CopyFrom(new byte[i]) });
@@ -75,7 +99,8 @@ public sealed class CallKindTests
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
         int seen = 0;
-        await foreach (DescribeClusterResponse reply in host.Channel.ServerStreamingAsync("/kahuna.v1.Cluster/WatchCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser))
+        await foreach (DescribeClusterResponse reply in host.Channel.ServerStreamingAsync(
+            "/kahuna.v1.Cluster/WatchCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser))
         {
             Assert.Equal("test", reply.ClusterId);
             seen++;
@@ -89,7 +114,8 @@ public sealed class CallKindTests
     public async Task A_duplex_stream_answers_while_it_is_written()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> call = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>("/kahuna.test.Streams/Echo", EchoMessage.Parser);
+        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> call =
+            host.Channel.DuplexStreaming<EchoMessage, EchoMessage>("/kahuna.test.Streams/Echo", EchoMessage.Parser);
         for (int i = 0; i < 50; i++)
         {
             await call.RequestStream.WriteAsync(new EchoMessage { Payload = ByteString.CopyFromUtf8($"m{i}") });
@@ -126,11 +152,23 @@ public sealed class CallKindTests
     public async Task Many_calls_share_a_channel()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        await Parallel.ForEachAsync(Enumerable.Range(0, 400), new ParallelOptions { MaxDegreeOfParallelism = 200 }, async (i, _) =>
+        ParallelOptions parallel = new() { MaxDegreeOfParallelism = 200 };
+        await Parallel.ForEachAsync(Enumerable.Range(0, 400), parallel, async (i, _) =>
         {
             string key = $"k{i}";
-            await host.Channel.UnaryAsync(Set, new SetKeyValueRequest { Key = key, Value = new Value { Data = ByteString.CopyFromUtf8(key) }, Durability = Durability.Persistent }, SetKeyValueResponse.Parser);
-            GetKeyValueResponse read = await host.Channel.UnaryAsync(Get, new GetKeyValueRequest { Key = key, Durability = Durability.Persistent }, GetKeyValueResponse.Parser);
+            await host.Channel.UnaryAsync(
+                Set,
+                new SetKeyValueRequest
+                {
+                    Key = key,
+                    Value = new Value { Data = ByteString.CopyFromUtf8(key) },
+                    Durability = Server.Api.Protos.Durability.Persistent,
+                },
+                SetKeyValueResponse.Parser);
+            GetKeyValueResponse read = await host.Channel.UnaryAsync(
+                Get,
+                new GetKeyValueRequest { Key = key, Durability = Server.Api.Protos.Durability.Persistent },
+                GetKeyValueResponse.Parser);
             Assert.Equal(key, read.Value.Data.ToStringUtf8());
         });
     }

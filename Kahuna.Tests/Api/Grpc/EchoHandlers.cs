@@ -9,13 +9,15 @@ internal static class EchoHandlers
     private const uint DelayMsMax = 60_000;
 
     /// <summary>Answers each message with the same bytes, in order, after the delay that it asks for.</summary>
-    public static async Task EchoAsync(IAsyncStreamReader<EchoMessage> requests, IServerStreamWriter<EchoMessage> replies, ServerCallContext call)
+    public static async Task EchoAsync(
+        IAsyncStreamReader<EchoMessage> requests, IServerStreamWriter<EchoMessage> replies, ServerCallContext call)
     {
         await foreach (EchoMessage message in requests.ReadAllAsync())
         {
             if (message.DelayMs > DelayMsMax)
             {
-                throw new RpcException(new Status(StatusCode.InvalidArgument, $"delay_ms is {message.DelayMs}; at most {DelayMsMax} is allowed."));
+                throw new RpcException(new Status(
+                    StatusCode.InvalidArgument, $"delay_ms is {message.DelayMs}; at most {DelayMsMax} is allowed."));
             }
 
             if (message.DelayMs > 0)

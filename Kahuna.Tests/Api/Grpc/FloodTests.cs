@@ -14,7 +14,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>More streams than a connection has room for: some wait or are refused, and the endpoint lives on. Floods of the server itself: Cluster/ServerFloodTests.</summary>
+/// <summary>
+/// More streams than a connection has room for: some wait or are refused, and the endpoint lives on. Floods of the
+/// server itself: Cluster/ServerFloodTests.
+/// </summary>
 public sealed class FloodTests
 {
     private const string Echo = "/kahuna.test.Streams/Echo";
@@ -25,10 +28,14 @@ public sealed class FloodTests
     [Fact]
     public async Task Streams_past_the_limit_of_a_connection_wait_for_their_turn()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { StreamsPerConnectionMax = int.MaxValue });
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new CallLimits { StreamsPerConnectionMax = int.MaxValue });
         using GrpcChannel channel = TestChannels.To(host.Address);
         AsyncDuplexStreamingCall<EchoMessage, EchoMessage>[] calls =
-            [.. Enumerable.Range(0, KestrelLimits.StreamsPerConnectionMax + 500).Select(_ => channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser))];
+            [
+                .. Enumerable.Range(0, KestrelLimits.StreamsPerConnectionMax + 500)
+                    .Select(_ => channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser)),
+            ];
         await FloodClient.DescribeAsync(host.Channel);
         await Task.WhenAll(calls.Select(async call =>
         {
@@ -59,25 +66,26 @@ public sealed class FloodTests
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
         const int Streams = 50_000;
         int reset = await FloodClient.ResetStreamsUntilCutAsync(host.Address, Echo, Streams).WaitAsync(s_patience);
-        Assert.InRange(reset, ConnectionShare.Resets.Burst, Streams - 1);
+        Assert.InRange(reset, ConnectionQuota.Resets.Burst, Streams - 1);
         await FloodClient.DescribeAsync(host.Channel);
     }
 
     [Fact]
     public async Task A_call_that_was_reset_before_its_turn_is_not_begun()
     {
-        ConnectionShare share = new(new DefaultConnectionContext());
+        ConnectionQuota share = new(new DefaultConnectionContext());
         DefaultHttpContext http = new() { RequestAborted = new CancellationToken(canceled: true) };
         http.Features.Set(share);
-        CallGuard guard = new(new ServiceCollection().BuildServiceProvider(), new CallLimits(), [], NullLogger.Instance);
-        for (int i = 0; i < ConnectionShare.Resets.Burst; i++)
+        CallGuard guard = new(
+            new ServiceCollection().BuildServiceProvider(), new CallLimits(), [], NullLogger.Instance);
+        for (int i = 0; i < ConnectionQuota.Resets.Burst; i++)
         {
             await guard.HandleAsync(http, static _ => throw new InvalidOperationException("It was begun."));
         }
 
         Assert.Empty(http.Response.Headers);
         Assert.Equal(StatusCodes.Status200OK, http.Response.StatusCode);
-        Assert.False(Enumerable.Range(0, ConnectionShare.Resets.Burst).All(_ => share.TryReset()));
+        Assert.False(Enumerable.Range(0, ConnectionQuota.Resets.Burst).All(_ => share.TryReset()));
     }
 
     [Fact]
@@ -94,7 +102,8 @@ public sealed class FloodTests
         LogRecorder kept = new() { Level = LogLevel.Warning };
         using ThrottledLoggers throttled = new(kept, new SteppedTime());
         using Tap loggers = new(throttled, said);
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(log: loggers.CreateLogger("Kahuna.Grpc"), loggers: loggers);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            log: loggers.CreateLogger("Kahuna.Grpc"), loggers: loggers);
         for (int floods = 0; floods < 10 || said.Lines.Count < 10 * HandfulOfLines; floods++)
         {
             // Whether a connection's flood is too much for the server is a matter of moments; of many it is for some.
@@ -137,7 +146,12 @@ public sealed class FloodTests
 
         public bool IsEnabled(LogLevel logLevel) => inner.IsEnabled(logLevel);
 
-        public void Log<TState>(LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+        public void Log<TState>(
+            LogLevel logLevel,
+            EventId eventId,
+            TState state,
+            Exception? exception,
+            Func<TState, Exception?, string> formatter)
         {
             said.Log(logLevel, eventId, state, exception, formatter);
             inner.Log(logLevel, eventId, state, exception, formatter);

@@ -19,7 +19,10 @@ using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>The product's endpoint, with its limits and its listener, on a free loopback port. Owned by one test, which disposes it.</summary>
+/// <summary>
+/// The product's endpoint, with its limits and its listener, on a free loopback port. Owned by one test, which disposes
+/// it.
+/// </summary>
 internal sealed class GrpcTestHost : IAsyncDisposable
 {
     private readonly WebApplication _app;
@@ -29,7 +32,8 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     {
         _app = app;
         _links = links;
-        Address = new Uri(app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
+        Address = new Uri(
+            app.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
         Channel = TestChannels.To(Address);
     }
 
@@ -38,7 +42,10 @@ internal sealed class GrpcTestHost : IAsyncDisposable
     /// <summary>A channel to this host, disposed with it.</summary>
     public GrpcChannel Channel { get; }
 
-    /// <summary>Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory. <paramref name="loggers"/> gets what the HTTP server says.</summary>
+    /// <summary>
+    /// Starts a host. Without <paramref name="services"/> it serves the kahuna.v1 services with handlers in memory.
+    /// <paramref name="loggers"/> gets what the HTTP server says.
+    /// </summary>
     public static async Task<GrpcTestHost> StartAsync(
         Action<TestServices>? services = null,
         CallLimits? options = null,
@@ -101,7 +108,17 @@ internal sealed class GrpcTestHost : IAsyncDisposable
 
     /// <summary>Links of a cluster of one: they take no connection, and their listener is the product's.</summary>
     private static PeerLinks NoPeers(TlsSource certificate) => new(
-        new PeerLinksOptions { Self = new NodeId(1), ClusterId = "test", Partitions = 1, Secret = ReadOnlyMemory<byte>.Empty, Peers = [], Directory = new FixedDirectory(1), Tls = certificate, FatalErrors = RethrownErrors.Shared },
+        new PeerLinksOptions
+        {
+            Self = new NodeId(1),
+            ClusterId = "test",
+            Partitions = 1,
+            Secret = ReadOnlyMemory<byte>.Empty,
+            Peers = [],
+            Directory = new FixedDirectory(1),
+            Tls = certificate,
+            FatalErrors = RethrownErrors.Shared,
+        },
         new FrameRecorder(),
         NullLoggerFactory.Instance);
 }

@@ -2,8 +2,8 @@ using Google.Protobuf;
 using Grpc.Core;
 using Grpc.Net.Client;
 using Grpc.Net.Client.Web;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
@@ -19,11 +19,21 @@ public sealed class GrpcWebTests(ThreeNodes nodes)
     public async Task Unary_calls_and_streams_of_replies_are_served(GrpcWebMode mode, string version)
     {
         using GrpcChannel channel = ChannelTo(mode, version);
-        SetKeyValueRequest set = new() { Key = $"web/{mode}-{version}", Durability = Durability.Persistent, Value = new Value { Data = ByteString.CopyFrom(new byte[100_000]) } };
-        Assert.True((await channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", set, SetKeyValueResponse.Parser)).Set);
+        SetKeyValueRequest set =
+            new()
+            {
+                Key = $"web/{mode}-{version}",
+                Durability = Server.Api.Protos.Durability.Persistent,
+                Value = new Value { Data = ByteString.CopyFrom(new byte[100_000]) },
+            };
+        Assert.True(
+            (await channel.UnaryAsync("/kahuna.v1.KeyValues/SetKeyValue", set, SetKeyValueResponse.Parser)).Set);
         GetKeyValueRequest get = new() { Key = set.Key, Durability = set.Durability };
-        Assert.Equal(set.Value, (await channel.UnaryAsync("/kahuna.v1.KeyValues/GetKeyValue", get, GetKeyValueResponse.Parser)).Value);
-        await foreach (DescribeClusterResponse description in channel.ServerStreamingAsync("/kahuna.v1.Cluster/WatchCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser))
+        Assert.Equal(
+            set.Value,
+            (await channel.UnaryAsync("/kahuna.v1.KeyValues/GetKeyValue", get, GetKeyValueResponse.Parser)).Value);
+        await foreach (DescribeClusterResponse description in channel.ServerStreamingAsync(
+            "/kahuna.v1.Cluster/WatchCluster", new DescribeClusterRequest(), DescribeClusterResponse.Parser))
         {
             Assert.Equal(3, description.Nodes.Count);
             break;
@@ -36,14 +46,22 @@ public sealed class GrpcWebTests(ThreeNodes nodes)
     public async Task Errors_tell_their_outcome(GrpcWebMode mode)
     {
         using GrpcChannel channel = ChannelTo(mode, "1.1");
-        RpcException refused = await Assert.ThrowsAsync<RpcException>(() => channel.UnaryAsync("/kahuna.v1.KeyValues/GetKeyValue", new GetKeyValueRequest { Key = "a" }, GetKeyValueResponse.Parser));
-        Assert.Equal((StatusCode.InvalidArgument, "did-not-happen"), (refused.StatusCode, refused.Trailers.GetValue("kahuna-outcome")));
+        RpcException refused = await Assert.ThrowsAsync<RpcException>(() => channel.UnaryAsync(
+            "/kahuna.v1.KeyValues/GetKeyValue", new GetKeyValueRequest { Key = "a" }, GetKeyValueResponse.Parser));
+        Assert.Equal(
+            (StatusCode.InvalidArgument, "did-not-happen"),
+            (refused.StatusCode, refused.Trailers.GetValue("kahuna-outcome")));
     }
 
     private GrpcChannel ChannelTo(GrpcWebMode mode, string version)
     {
-        SocketsHttpHandler sockets = new() { SslOptions = new() { RemoteCertificateValidationCallback = static (_, _, _, _) => true } };
+        SocketsHttpHandler sockets = new()
+        {
+            SslOptions = new() { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+        };
         GrpcWebHandler web = new(mode, sockets);
-        return GrpcChannel.ForAddress(nodes.Cluster.Nodes[0].Options.Advertise, new GrpcChannelOptions { HttpHandler = web, HttpVersion = new Version(version), DisposeHttpClient = true });
+        return GrpcChannel.ForAddress(
+            nodes.Cluster.Nodes[0].Options.Advertise,
+            new GrpcChannelOptions { HttpHandler = web, HttpVersion = new Version(version), DisposeHttpClient = true });
     }
 }

@@ -1,12 +1,14 @@
 using Google.Protobuf;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Tests.Transport;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>A large reply of a unary call is counted until its caller has taken it, and not kept for a caller that does not.</summary>
+/// <summary>
+/// A large reply of a unary call is counted until its caller has taken it, and not kept for a caller that does not.
+/// </summary>
 public sealed class LargeReplyTests
 {
     private const int ValueBytes = 2 << 20;
@@ -19,7 +21,12 @@ public sealed class LargeReplyTests
         LogRecorder log = new();
         await using GrpcTestHost host = await StartAsync(room, log, TimeSpan.FromMilliseconds(100));
         using HttpMessageInvoker rude = RawHttp.Invoker();
-        using HttpResponseMessage response = await rude.SendAsync(RawHttp.Request(host.Address, Get, Message(new GetKeyValueRequest { Key = "big", Durability = Durability.Persistent })), CancellationToken.None);
+        using HttpResponseMessage response = await rude.SendAsync(
+            RawHttp.Request(
+                host.Address,
+                Get,
+                Message(new GetKeyValueRequest { Key = "big", Durability = Server.Api.Protos.Durability.Persistent })),
+            CancellationToken.None);
         await log.WaitFor("was lost");
         Assert.Equal(0, room.Used);
         await Assert.ThrowsAnyAsync<Exception>(() => response.Content.ReadAsByteArrayAsync());
@@ -30,17 +37,27 @@ public sealed class LargeReplyTests
     {
         ReplyRoom room = new();
         await using GrpcTestHost host = await StartAsync(room, new LogRecorder(), TimeSpan.FromMinutes(5));
-        GetKeyValueResponse answer = await host.Channel.UnaryAsync(Get, new GetKeyValueRequest { Key = "big", Durability = Durability.Persistent }, GetKeyValueResponse.Parser);
+        GetKeyValueResponse answer = await host.Channel.UnaryAsync(
+            Get,
+            new GetKeyValueRequest { Key = "big", Durability = Server.Api.Protos.Durability.Persistent },
+            GetKeyValueResponse.Parser);
         Assert.Equal(ValueBytes, answer.Value.Data.Length);
         Assert.Equal(0, room.Used);
     }
 
     private static async Task<GrpcTestHost> StartAsync(ReplyRoom room, LogRecorder log, TimeSpan patience)
     {
-        GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { MessageBytesMax = 2 * ValueBytes, Room = room, ReplyPatience = patience }, log: log);
+        GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new CallLimits { MessageBytesMax = 2 * ValueBytes, Room = room, ReplyTimeout = patience },
+            log: log);
         await host.Channel.UnaryAsync(
             "/kahuna.v1.KeyValues/SetKeyValue",
-            new SetKeyValueRequest { Key = "big", Durability = Durability.Persistent, Value = new Value { Data = ByteString.CopyFrom(new byte[ValueBytes]) } },
+            new SetKeyValueRequest
+            {
+                Key = "big",
+                Durability = Server.Api.Protos.Durability.Persistent,
+                Value = new Value { Data = ByteString.CopyFrom(new byte[ValueBytes]) },
+            },
             SetKeyValueResponse.Parser);
         return host;
     }

@@ -17,7 +17,8 @@ public sealed class ProtocolTextTests
     [InlineData("1M", 600_000_000)]
     [InlineData("1H", 36_000_000_000)]
     [InlineData("99999999H", 3_599_999_964_000_000_000)]
-    public void A_timeout_is_read_in_every_unit(string text, long ticks) => Assert.Equal(ticks, CallHeaders.Decode(text)?.Ticks);
+    public void A_timeout_is_read_in_every_unit(string text, long ticks) =>
+        Assert.Equal(ticks, CallHeaders.Decode(text)?.Ticks);
 
     [Theory]
     [InlineData("")]
@@ -37,7 +38,8 @@ public sealed class ProtocolTextTests
         for (int piece = 1; piece <= framed.Length; piece++)
         {
             ReadOnlySequence<byte> buffer = Pieces.Of(framed, piece);
-            Assert.True(MessageFraming.TryRead(ref buffer, 10, out bool compressed, out ReadOnlySequence<byte> message));
+            Assert.True(
+                MessageFraming.TryRead(ref buffer, 10, out bool compressed, out ReadOnlySequence<byte> message));
             Assert.False(compressed);
             Assert.Equal([1, 2, 3], message.ToArray());
             Assert.True(MessageFraming.TryRead(ref buffer, 10, out _, out message));
@@ -52,20 +54,29 @@ public sealed class ProtocolTextTests
     public void A_prefix_alone_tells_a_message_over_the_limit_or_none()
     {
         ReadOnlySequence<byte> large = new([0, 255, 255, 255, 255]);
-        Assert.Equal(StatusCode.ResourceExhausted, Assert.Throws<RpcException>(() => MessageFraming.TryRead(ref large, 1 << 20, out _, out _)).StatusCode);
+        Assert.Equal(
+            StatusCode.ResourceExhausted,
+            Assert.Throws<RpcException>(() => MessageFraming.TryRead(ref large, 1 << 20, out _, out _)).StatusCode);
         ReadOnlySequence<byte> garbage = new([71, 69, 84, 32, 47]);
-        Assert.Equal(StatusCode.Internal, Assert.Throws<RpcException>(() => MessageFraming.TryRead(ref garbage, 1 << 20, out _, out _)).StatusCode);
+        Assert.Equal(
+            StatusCode.Internal,
+            Assert.Throws<RpcException>(() => MessageFraming.TryRead(ref garbage, 1 << 20, out _, out _)).StatusCode);
     }
 
     [Fact]
-    public void A_packed_message_is_unpacked_behind_a_plain_prefix() => Assert.Equal([0, 0, 0, 0, 3, 1, 2, 3], MessageFraming.Unpack(Pack([1, 2, 3]), 3).ToArray());
+    public void A_packed_message_is_unpacked_behind_a_plain_prefix() =>
+        Assert.Equal([0, 0, 0, 0, 3, 1, 2, 3], MessageFraming.Unpack(Pack([1, 2, 3]), 3).ToArray());
 
     [Fact]
     public void A_small_message_that_unpacks_to_a_huge_one_is_refused()
     {
-        RpcException failure = Assert.Throws<RpcException>(() => MessageFraming.Unpack(Pack(new byte[64 << 20]), 1 << 20));
+        RpcException failure = Assert.Throws<RpcException>(
+            () => MessageFraming.Unpack(Pack(new byte[64 << 20]), 1 << 20));
         Assert.Equal(StatusCode.ResourceExhausted, failure.StatusCode);
-        Assert.Equal(StatusCode.Internal, Assert.Throws<RpcException>(() => MessageFraming.Unpack(new ReadOnlySequence<byte>([1, 2, 3]), 100)).StatusCode);
+        Assert.Equal(
+            StatusCode.Internal,
+            Assert.Throws<RpcException>(
+                () => MessageFraming.Unpack(new ReadOnlySequence<byte>([1, 2, 3]), 100)).StatusCode);
     }
 
     private static ReadOnlySequence<byte> Pack(byte[] plain)

@@ -3,7 +3,10 @@ using Kahuna.Client.Connection;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>A stream of bytes to one method of a server, opened by the SDK's own transport; whoever writes frames the messages. Owned by one test; one writer and one reader at a time.</summary>
+/// <summary>
+/// A stream of bytes to one method of a server, opened by the SDK's own transport; whoever writes frames the messages.
+/// Owned by one test; one writer and one reader at a time.
+/// </summary>
 internal sealed class RawCall : IDisposable
 {
     public const int OK = 0;
@@ -26,7 +29,10 @@ internal sealed class RawCall : IDisposable
     public static HttpMessageInvoker Connection() => new(new SocketsHttpHandler
     {
         InitialHttp2StreamWindowSize = 1 << 20,
-        SslOptions = new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+        SslOptions = new SslClientAuthenticationOptions
+        {
+            RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+        },
         UseProxy = false,
     });
 
@@ -40,11 +46,13 @@ internal sealed class RawCall : IDisposable
 
     /// <summary>Opens a stream on a given connection.</summary>
     /// <exception cref="StreamRefusedException">The server ended it at once.</exception>
-    public static Task<RawCall> OpenAsync(HttpMessageInvoker connection, Uri address, string path, CancellationToken ct = default) =>
+    public static Task<RawCall> OpenAsync(
+        HttpMessageInvoker connection, Uri address, string path, CancellationToken ct = default) =>
         OpenAsync(connection, address, path, owned: null, ct);
 
     /// <summary>Why a stream is refused, which it must be.</summary>
-    public static async Task<StreamStatus> RefusalAsync(Task<RawCall> opening) => (await Assert.ThrowsAsync<StreamRefusedException>(() => opening)).Status;
+    public static async Task<StreamStatus> RefusalAsync(Task<RawCall> opening) =>
+        (await Assert.ThrowsAsync<StreamRefusedException>(() => opening)).Status;
 
     /// <summary>Writes bytes, which leave at once. Waits while the server does not read.</summary>
     public Task WriteAsync(ReadOnlyMemory<byte> bytes) => _stream.WriteAsync(bytes).AsTask();
@@ -84,11 +92,13 @@ internal sealed class RawCall : IDisposable
         _owned?.Dispose();
     }
 
-    private static async Task<RawCall> OpenAsync(HttpMessageInvoker connection, Uri address, string path, HttpMessageInvoker? owned, CancellationToken ct)
+    private static async Task<RawCall> OpenAsync(
+        HttpMessageInvoker connection, Uri address, string path, HttpMessageInvoker? owned, CancellationToken ct)
     {
         try
         {
-            return new RawCall(await GrpcFrameStream.OpenAsync(connection, new Uri(address, path), header: null, ct), owned);
+            return new RawCall(
+                await GrpcFrameStream.OpenAsync(connection, new Uri(address, path), header: null, ct), owned);
         }
         catch
         {

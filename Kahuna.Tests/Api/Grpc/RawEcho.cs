@@ -16,7 +16,8 @@ internal static class RawEcho
         {
             ReadResult result = await stream.Input.ReadAsync(call.CancellationToken);
             ReadOnlySequence<byte> rest = result.Buffer;
-            while (RawStream.TryReadMessage(ref rest, CallLimits.MessageBytesDefault, out ReadOnlySequence<byte> message))
+            while (RawStream.TryReadMessage(
+                ref rest, CallLimits.MessageBytesDefault, out ReadOnlySequence<byte> message))
             {
                 Span<byte> prefix = stream.Output.GetSpan(MessageFraming.PrefixBytes);
                 prefix[0] = 0;

@@ -6,13 +6,20 @@ namespace Kahuna.Tests.Api.Grpc;
 /// <summary>Requests below the level of gRPC, to send what no gRPC client sends. Any thread.</summary>
 internal static class RawHttp
 {
-    public static HttpMessageInvoker Invoker() => new(new SocketsHttpHandler { SslOptions = TestCertificate.Trust, AllowAutoRedirect = false, UseProxy = false });
+    public static HttpMessageInvoker Invoker() =>
+        new(new SocketsHttpHandler { SslOptions = TestCertificate.Trust, AllowAutoRedirect = false, UseProxy = false });
 
     /// <summary>Takes any certificate.</summary>
     public static HttpMessageInvoker AnyServer() =>
-        new(new SocketsHttpHandler { SslOptions = new() { RemoteCertificateValidationCallback = static (_, _, _, _) => true }, AllowAutoRedirect = false, UseProxy = false });
+        new(new SocketsHttpHandler
+        {
+            SslOptions = new() { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+            AllowAutoRedirect = false,
+            UseProxy = false,
+        });
 
-    public static HttpRequestMessage Request(Uri address, string path, byte[] body, string contentType = "application/grpc")
+    public static HttpRequestMessage Request(
+        Uri address, string path, byte[] body, string contentType = "application/grpc")
     {
         HttpRequestMessage request = new(HttpMethod.Post, new Uri(address, path))
         {
@@ -34,6 +41,8 @@ internal static class RawHttp
         }
 
         await response.Content.ReadAsByteArrayAsync();
-        return response.TrailingHeaders.TryGetValues("grpc-status", out IEnumerable<string>? late) ? late.Single() : null;
+        return response.TrailingHeaders.TryGetValues("grpc-status", out IEnumerable<string>? late)
+            ? late.Single()
+            : null;
     }
 }

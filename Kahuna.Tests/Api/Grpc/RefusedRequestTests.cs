@@ -20,7 +20,8 @@ public sealed class RefusedRequestTests
     public async Task Another_content_type_is_415()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0], "application/json"));
+        using HttpResponseMessage response = await SendAsync(
+            RawHttp.Request(host.Address, Get, [0, 0, 0, 0, 0], "application/json"));
         Assert.Equal(HttpStatusCode.UnsupportedMediaType, response.StatusCode);
         Assert.Equal("13", await RawHttp.StatusAsync(response));
     }
@@ -34,7 +35,8 @@ public sealed class RefusedRequestTests
     public async Task Text_that_is_no_utf_8_is_refused_by_its_field(string field, byte[] message)
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 0, 0, 0, (byte)message.Length, .. message]));
+        using HttpResponseMessage response = await SendAsync(
+            RawHttp.Request(host.Address, Get, [0, 0, 0, 0, (byte)message.Length, .. message]));
         Assert.Equal("3", await RawHttp.StatusAsync(response));
         Assert.Equal($"{field} is not valid UTF-8; nothing was done.", Header(response, "grpc-message"));
         Assert.Equal("did-not-happen", Header(response, "kahuna-outcome"));
@@ -47,7 +49,8 @@ public sealed class RefusedRequestTests
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(
             server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
-                .Unary<GetKeyValueRequest, GetKeyValueResponse>("GetKeyValue", static (_, _) => throw new InvalidOperationException("planted"))));
+                .Unary<GetKeyValueRequest, GetKeyValueResponse>(
+                    "GetKeyValue", static (_, _) => throw new InvalidOperationException("planted"))));
         byte[] body = begun ? [0, 0, 0, 0, 0] : [0, 0, 0, 0, 9, 1];
         using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, body));
         Assert.Equal(outcome, Header(response, "kahuna-outcome"));
@@ -96,7 +99,8 @@ public sealed class RefusedRequestTests
     public async Task What_is_not_grpc_goes_on()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, "/healthz", [], "text/plain"));
+        using HttpResponseMessage response = await SendAsync(
+            RawHttp.Request(host.Address, "/healthz", [], "text/plain"));
         Assert.Equal("not grpc", await response.Content.ReadAsStringAsync());
     }
 
@@ -122,7 +126,8 @@ public sealed class RefusedRequestTests
     public async Task A_stream_cut_off_in_a_message_is_internal()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Sink, [0, 0, 0, 0, 0, 0, 0, 0, 0, 50, 1]));
+        using HttpResponseMessage response = await SendAsync(
+            RawHttp.Request(host.Address, Sink, [0, 0, 0, 0, 0, 0, 0, 0, 0, 50, 1]));
         Assert.Equal("13", await RawHttp.StatusAsync(response));
     }
 
@@ -130,7 +135,8 @@ public sealed class RefusedRequestTests
     public async Task A_length_over_the_limit_is_resource_exhausted_before_the_body_arrives()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        using HttpResponseMessage response = await SendAsync(RawHttp.Request(host.Address, Get, [0, 127, 255, 255, 255, 1]));
+        using HttpResponseMessage response = await SendAsync(
+            RawHttp.Request(host.Address, Get, [0, 127, 255, 255, 255, 1]));
         Assert.Equal("8", await RawHttp.StatusAsync(response));
     }
 
@@ -161,7 +167,7 @@ public sealed class RefusedRequestTests
     public async Task A_whole_message_is_answered_before_its_caller_says_that_nothing_follows()
     {
         await using GrpcTestHost host = await GrpcTestHost.StartAsync();
-        GetKeyValueRequest message = new() { Key = "a", Durability = Durability.Persistent };
+        GetKeyValueRequest message = new() { Key = "a", Durability = Server.Api.Protos.Durability.Persistent };
         using HttpRequestMessage request = RawHttp.Request(host.Address, Get, []);
         request.Content = new EndlessContent([0, 0, 0, 0, (byte)message.CalculateSize(), .. message.ToByteArray()]);
         request.Content.Headers.ContentType = new("application/grpc");
@@ -173,14 +179,16 @@ public sealed class RefusedRequestTests
     public async Task Half_a_message_ends_its_call_and_never_its_connection()
     {
         // The web server closes connections whose bodies are slow, after five seconds, if it is let.
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { RequestPatience = TimeSpan.FromSeconds(8) });
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new CallLimits { RequestTimeout = TimeSpan.FromSeconds(8) });
         using HttpMessageInvoker connection = RawHttp.Invoker();
         using RawCall stream = await RawCall.OpenAsync(connection, host.Address, "/kahuna.v1.Cluster/Exchange");
         await stream.WriteAsync(new byte[] { 0, 0, 0, 0, 1, 7 });
         using HttpRequestMessage half = RawHttp.Request(host.Address, Get, []);
         half.Content = new EndlessContent([0, 0, 0, 0, 9, 1]);
         half.Content.Headers.ContentType = new("application/grpc");
-        using HttpResponseMessage ended = await connection.SendAsync(half, CancellationToken.None).WaitAsync(s_patience);
+        using HttpResponseMessage ended = await connection.SendAsync(half, CancellationToken.None)
+            .WaitAsync(s_patience);
         Assert.Equal("4", await RawHttp.StatusAsync(ended));
         Assert.Equal("did-not-happen", Header(ended, "kahuna-outcome"));
         stream.CompleteRequests();
@@ -204,8 +212,10 @@ public sealed class RefusedRequestTests
     [Fact]
     public async Task A_request_that_never_ends_is_given_up()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { RequestPatience = TimeSpan.FromMilliseconds(200) });
-        using AsyncDuplexStreamingCall<EchoMessage, GetKeyValueResponse> stuck = host.Channel.DuplexStreaming<EchoMessage, GetKeyValueResponse>(Get, GetKeyValueResponse.Parser);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new CallLimits { RequestTimeout = TimeSpan.FromMilliseconds(200) });
+        using AsyncDuplexStreamingCall<EchoMessage, GetKeyValueResponse> stuck =
+            host.Channel.DuplexStreaming<EchoMessage, GetKeyValueResponse>(Get, GetKeyValueResponse.Parser);
         RpcException failure = await Assert.ThrowsAsync<RpcException>(() => stuck.ReadAsync()).WaitAsync(s_patience);
         Assert.Equal(StatusCode.DeadlineExceeded, failure.StatusCode);
     }

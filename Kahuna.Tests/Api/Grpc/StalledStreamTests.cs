@@ -1,10 +1,5 @@
 using Grpc.Core;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
@@ -13,12 +8,19 @@ using Kahuna.Server.Primitives;
 using Kahuna.Tests.Api.Grpc.Protos;
 using Kahuna.Tests.Partitions;
 using Kahuna.Tests.Transport;
-using Frame = Kahuna.Client.Wire.Frames.Frame;
-using WireFrame = Kahuna.Client.Wire.Protos.Frame;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Protos;
+using Frame = Kahuna.Wire.Frames.Frame;
+using WireFrame = Kahuna.Wire.Protos.Frame;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>Streams whose caller neither sends nor reads are cut; streams that only have nothing to say are not.</summary>
+/// <summary>
+/// Streams whose caller neither sends nor reads are cut; streams that only have nothing to say are not.
+/// </summary>
 public sealed class StalledStreamTests
 {
     private const string Exchange = "/kahuna.v1.Cluster/Exchange";
@@ -39,8 +41,12 @@ public sealed class StalledStreamTests
     [Fact]
     public async Task An_exchange_that_stops_inside_a_frame_is_ended_and_one_that_is_idle_is_not()
     {
-        // A busy machine may need longer than a short patience for its greeting; one that ends idle streams ends them after any.
-        Assert.True(await OnlyTheIdleLivesAsync(s_short) || await OnlyTheIdleLivesAsync(25 * s_short) || await OnlyTheIdleLivesAsync(300 * s_short));
+        // A busy machine may need longer than a short patience for its greeting; one that ends idle streams ends them
+        // after any.
+        Assert.True(
+            await OnlyTheIdleLivesAsync(s_short)
+                || await OnlyTheIdleLivesAsync(25 * s_short)
+                || await OnlyTheIdleLivesAsync(300 * s_short));
     }
 
     private static async Task<bool> OnlyTheIdleLivesAsync(TimeSpan patience)
@@ -58,7 +64,8 @@ public sealed class StalledStreamTests
             idle.CompleteRequests();
             return (await idle.StatusAsync().WaitAsync(LastNet.Span)).Code == RawCall.OK;
         }
-        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
+        catch (Exception cut) when (
+            cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
         {
             return false;
         }
@@ -77,7 +84,8 @@ public sealed class StalledStreamTests
                 await rude.WriteAsync(BadRequests(1_000)).WaitAsync(LastNet.Span);
             }
         }
-        catch (Exception cut) when (cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
+        catch (Exception cut) when (
+            cut is IOException or OperationCanceledException or HttpRequestException or ObjectDisposedException)
         {
             // Reset while it was still sending.
         }
@@ -91,14 +99,15 @@ public sealed class StalledStreamTests
         LogRecorder log = new();
         await using GrpcTestHost host = await GrpcTestHost.StartAsync(
             static server => server.AddService(ClusterReflection.Descriptor.Services[0], static service => service
-                .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>("WatchCluster", static async (_, replies, _) =>
+                .ServerStreaming<DescribeClusterRequest, DescribeClusterResponse>(
+                    "WatchCluster", static async (_, replies, _) =>
                 {
                     while (true)
                     {
                         await replies.WriteAsync(new DescribeClusterResponse { ClusterId = new string('x', 100_000) });
                     }
                 })),
-            new CallLimits { ReplyPatience = s_short },
+            new CallLimits { ReplyTimeout = s_short },
             log: log);
         using HttpMessageInvoker http = RawHttp.Invoker();
         using HttpRequestMessage request = RawHttp.Request(host.Address, Watch, [0, 0, 0, 0, 0]);
@@ -109,8 +118,10 @@ public sealed class StalledStreamTests
     [Fact]
     public async Task A_stream_of_messages_without_a_first_one_is_ended()
     {
-        await using GrpcTestHost host = await GrpcTestHost.StartAsync(options: new CallLimits { RequestPatience = s_short });
-        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> silent = host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
+        await using GrpcTestHost host = await GrpcTestHost.StartAsync(
+            options: new CallLimits { RequestTimeout = s_short });
+        using AsyncDuplexStreamingCall<EchoMessage, EchoMessage> silent =
+            host.Channel.DuplexStreaming<EchoMessage, EchoMessage>(Echo, EchoMessage.Parser);
         RpcException end = await Assert.ThrowsAsync<RpcException>(() => silent.ReadAsync()).WaitAsync(LastNet.Span);
         Assert.Equal(StatusCode.DeadlineExceeded, end.StatusCode);
     }
@@ -129,10 +140,14 @@ public sealed class StalledStreamTests
 
         StreamStatus refused = await RawCall.RefusalAsync(RawCall.OpenAsync(connection, host.Address, Exchange));
         Assert.Equal(RawCall.ResourceExhausted, refused.Code);
-        Assert.Equal("The connection has 3 open streams, its limit; this one was not opened. End others first, or use another connection.", refused.Message);
+        Assert.Equal(
+            "The connection has 3 open streams, its limit; this one was not opened. End others "
+                + "first, or use another connection.",
+            refused.Message);
 
         // Calls with an end are not counted, another connection has room of its own, and an ended stream makes room.
-        using HttpRequestMessage describe = RawHttp.Request(host.Address, "/kahuna.v1.Cluster/DescribeCluster", [0, 0, 0, 0, 0]);
+        using HttpRequestMessage describe = RawHttp.Request(
+            host.Address, "/kahuna.v1.Cluster/DescribeCluster", [0, 0, 0, 0, 0]);
         using HttpResponseMessage description = await connection.SendAsync(describe, CancellationToken.None);
         Assert.Equal("0", await RawHttp.StatusAsync(description));
         (await RawCall.OpenAsync(host.Address, Exchange)).Dispose();
@@ -163,18 +178,25 @@ public sealed class StalledStreamTests
     {
         StreamStatus end = await call.StatusAsync().WaitAsync(LastNet.Span);
         string seconds = patience.TotalSeconds.ToString("0.#", System.Globalization.CultureInfo.InvariantCulture);
-        Assert.Equal(new StreamStatus(RawCall.DeadlineExceeded, $"The request was not complete after {seconds} s."), end);
+        Assert.Equal(
+            new StreamStatus(RawCall.DeadlineExceeded, $"The request was not complete after {seconds} s."), end);
     }
 
-    /// <summary>The shipped exchange; no partition is needed for requests that the door refuses.</summary>
+    /// <summary>The shipped exchange; no partition is needed for requests that the admission refuses.</summary>
     private static Task<GrpcTestHost> ExchangeAsync(TimeSpan request, TimeSpan reply, LogRecorder? log = null)
     {
         ClusterView view = new(new ClusterIdentity("test", new NodeId(1), "1", 1, [(new NodeId(1), new Uri("https://127.0.0.1:1"))]), hasEphemeral: false);
         view.ReadCommitIndexFrom(static _ => 0);
-        ClusterService service = new(view, new RequestDoor(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20), new NodePass([]), default);
+        ClusterService service = new(
+            view,
+            new RequestAdmission(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20),
+            new NodeCredential([]),
+            default);
         return GrpcTestHost.StartAsync(
-            server => server.AddService(ClusterReflection.Descriptor.Services[0], methods => methods.Duplex<WireFrame, WireFrame>("Exchange", service.Exchange)),
-            new CallLimits { RequestPatience = request, ReplyPatience = reply },
+            server =>
+                server.AddService(ClusterReflection.Descriptor.Services[0], methods =>
+                    methods.Duplex<WireFrame, WireFrame>("Exchange", service.Exchange)),
+            new CallLimits { RequestTimeout = request, ReplyTimeout = reply },
             log: log);
     }
 
@@ -189,14 +211,15 @@ public sealed class StalledStreamTests
         return call;
     }
 
-    /// <summary>A frame of requests that the door refuses: their key is empty.</summary>
+    /// <summary>A frame of requests that the admission refuses: their key is empty.</summary>
     private static byte[] BadRequests(int count)
     {
         ByteBuffer frame = ByteBuffer.Rent();
         Frame.Begin(frame, FrameKind.Requests);
         for (uint i = 1; i <= count; i++)
         {
-            Frame.AppendRequest(frame, i, 0, new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent });
+            Frame.AppendRequest(
+                frame, i, 0, new Command { Kind = CommandKind.Get, Durability = Durability.Persistent });
         }
 
         Frame.End(frame, count);

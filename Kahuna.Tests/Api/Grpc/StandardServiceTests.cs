@@ -33,7 +33,8 @@ public sealed class StandardServiceTests(ThreeNodes nodes)
     [Fact]
     public async Task Health_of_an_unknown_service_is_not_found()
     {
-        RpcException unknown = await Assert.ThrowsAsync<RpcException>(() => CheckAsync(nodes.Leader, "no.such.Service"));
+        RpcException unknown = await Assert.ThrowsAsync<RpcException>(
+            () => CheckAsync(nodes.Leader, "no.such.Service"));
         Assert.Equal(StatusCode.NotFound, unknown.StatusCode);
         Assert.NotNull(unknown.Trailers.GetValue("kahuna-outcome"));
     }
@@ -50,7 +51,11 @@ public sealed class StandardServiceTests(ThreeNodes nodes)
         List<ServingStatus> seen = [];
         RpcException end = await Assert.ThrowsAsync<RpcException>(async () =>
         {
-            await foreach (HealthCheckResponse reply in host.Channel.ServerStreamingAsync("/grpc.health.v1.Health/Watch", new HealthCheckRequest { Service = "a" }, HealthCheckResponse.Parser, TestCalls.Within(s_patience)))
+            await foreach (HealthCheckResponse reply in host.Channel.ServerStreamingAsync(
+                "/grpc.health.v1.Health/Watch",
+                new HealthCheckRequest { Service = "a" },
+                HealthCheckResponse.Parser,
+                TestCalls.Within(s_patience)))
             {
                 seen.Add(reply.Status);
                 board.SetStatus("other", ServingStatus.Serving);
@@ -77,23 +82,38 @@ public sealed class StandardServiceTests(ThreeNodes nodes)
     {
         V1.ServerReflectionResponse services = await AskAsync(new V1.ServerReflectionRequest { ListServices = "" });
         Assert.Superset(
-            new HashSet<string> { "grpc.health.v1.Health", "kahuna.v1.Cluster", "kahuna.v1.KeyValues", "kahuna.v1.Locks", "kahuna.v1.Sequences" },
+            new HashSet<string>
+            {
+                "grpc.health.v1.Health",
+                "kahuna.v1.Cluster",
+                "kahuna.v1.KeyValues",
+                "kahuna.v1.Locks",
+                "kahuna.v1.Sequences",
+            },
             services.ListServicesResponse.Service.Select(service => service.Name).ToHashSet());
 
-        foreach (string symbol in (string[])["kahuna.v1.KeyValues", "kahuna.v1.KeyValues.SetKeyValue", "kahuna.v1.Conditions"])
+        string[] symbols = ["kahuna.v1.KeyValues", "kahuna.v1.KeyValues.SetKeyValue", "kahuna.v1.Conditions"];
+        foreach (string symbol in symbols)
         {
-            V1.ServerReflectionResponse file = await AskAsync(new V1.ServerReflectionRequest { FileContainingSymbol = symbol });
+            V1.ServerReflectionResponse file = await AskAsync(
+                new V1.ServerReflectionRequest { FileContainingSymbol = symbol });
             Assert.Contains("kahuna/v1/key_values.proto", Names(file.FileDescriptorResponse.FileDescriptorProto));
         }
 
-        V1.ServerReflectionResponse byName = await AskAsync(new V1.ServerReflectionRequest { FileByFilename = "kahuna/v1/cluster.proto" });
+        V1.ServerReflectionResponse byName = await AskAsync(
+            new V1.ServerReflectionRequest { FileByFilename = "kahuna/v1/cluster.proto" });
         Assert.Contains("kahuna/v1/cluster_messages.proto", Names(byName.FileDescriptorResponse.FileDescriptorProto));
     }
 
     [Fact]
     public async Task Reflection_says_what_is_not_there()
     {
-        foreach (V1.ServerReflectionRequest request in (V1.ServerReflectionRequest[])[new() { FileByFilename = "no.proto" }, new() { FileContainingSymbol = "no.Symbol" }])
+        V1.ServerReflectionRequest[] requests =
+        [
+            new() { FileByFilename = "no.proto" },
+            new() { FileContainingSymbol = "no.Symbol" },
+        ];
+        foreach (V1.ServerReflectionRequest request in requests)
         {
             Assert.Equal((int)StatusCode.NotFound, (await AskAsync(request)).ErrorResponse.ErrorCode);
         }
@@ -103,21 +123,30 @@ public sealed class StandardServiceTests(ThreeNodes nodes)
     public async Task Reflection_speaks_the_older_version_too()
     {
         using AsyncDuplexStreamingCall<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse> call =
-            nodes.Leader.DuplexStreaming<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse>("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", V1Alpha.ServerReflectionResponse.Parser);
-        await call.RequestStream.WriteAsync(new V1Alpha.ServerReflectionRequest { FileContainingSymbol = "kahuna.v1.Cluster" });
+            nodes.Leader.DuplexStreaming<V1Alpha.ServerReflectionRequest, V1Alpha.ServerReflectionResponse>(
+                "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+                V1Alpha.ServerReflectionResponse.Parser);
+        await call.RequestStream.WriteAsync(
+            new V1Alpha.ServerReflectionRequest { FileContainingSymbol = "kahuna.v1.Cluster" });
         V1Alpha.ServerReflectionResponse? response = await call.ReadAsync();
-        Assert.Contains(ClusterReflection.Descriptor.SerializedData, response!.FileDescriptorResponse.FileDescriptorProto);
+        Assert.Contains(
+            ClusterReflection.Descriptor.SerializedData, response!.FileDescriptorResponse.FileDescriptorProto);
     }
 
-    private static IEnumerable<string> Names(IEnumerable<Google.Protobuf.ByteString> files) => files.Select(file => FileDescriptorProto.Parser.ParseFrom(file).Name);
+    private static IEnumerable<string> Names(IEnumerable<Google.Protobuf.ByteString> files) =>
+        files.Select(file => FileDescriptorProto.Parser.ParseFrom(file).Name);
 
     private static async Task<ServingStatus> CheckAsync(GrpcChannel channel, string service) =>
-        (await channel.UnaryAsync("/grpc.health.v1.Health/Check", new HealthCheckRequest { Service = service }, HealthCheckResponse.Parser)).Status;
+        (await channel.UnaryAsync(
+            "/grpc.health.v1.Health/Check",
+            new HealthCheckRequest { Service = service },
+            HealthCheckResponse.Parser)).Status;
 
     private async Task<V1.ServerReflectionResponse> AskAsync(V1.ServerReflectionRequest request)
     {
         using AsyncDuplexStreamingCall<V1.ServerReflectionRequest, V1.ServerReflectionResponse> call =
-            nodes.Leader.DuplexStreaming<V1.ServerReflectionRequest, V1.ServerReflectionResponse>("/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", V1.ServerReflectionResponse.Parser);
+            nodes.Leader.DuplexStreaming<V1.ServerReflectionRequest, V1.ServerReflectionResponse>(
+                "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", V1.ServerReflectionResponse.Parser);
         await call.RequestStream.WriteAsync(request);
         return (await call.ReadAsync())!;
     }

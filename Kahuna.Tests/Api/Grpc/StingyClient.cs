@@ -5,8 +5,8 @@ using Google.Protobuf;
 namespace Kahuna.Tests.Api.Grpc;
 
 /// <summary>
-/// An HTTP/2 connection that makes unary calls and takes no reply: the window of its streams is zero, while it answers pings. It counts what the server says of its calls.
-/// Owned by one test; one sender, and its own reader.
+/// An HTTP/2 connection that makes unary calls and takes no reply: the window of its streams is zero, while it answers
+/// pings. It counts what the server says of its calls. Owned by one test; one sender, and its own reader.
 /// </summary>
 internal sealed class StingyClient : IAsyncDisposable
 {
@@ -42,10 +42,14 @@ internal sealed class StingyClient : IAsyncDisposable
     /// <summary>Calls whose status followed a reply.</summary>
     public int Replies => Volatile.Read(ref _replies);
 
-    /// <summary>Connects. With <paramref name="reads"/> false it has the largest windows instead, and reads nothing at all from the socket.</summary>
+    /// <summary>
+    /// Connects. With <paramref name="reads"/> false it has the largest windows instead, and reads nothing at all from
+    /// the socket.
+    /// </summary>
     public static async Task<StingyClient> ConnectAsync(Uri address, string path, bool reads = true)
     {
-        SslStream connection = await FloodClient.ConnectAsync(address) ?? throw new IOException($"{address} has refused the connection");
+        SslStream connection = await FloodClient.ConnectAsync(address)
+            ?? throw new IOException($"{address} has refused the connection");
         StingyClient client = new(connection, FloodClient.HeaderBlock(address.Authority, path));
         await client.SendAsync("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"u8.ToArray());
         await client.GrantAsync(reads ? 0 : int.MaxValue);
@@ -73,7 +77,11 @@ internal sealed class StingyClient : IAsyncDisposable
         byte[] body = [0, .. BigEndian(request.CalculateSize()), .. request.ToByteArray()];
         for (int i = 0; i < calls; i++, _stream += 2)
         {
-            await SendAsync([.. FloodClient.Frame(Headers, EndHeaders, _stream, _headers), .. FloodClient.Frame(Data, EndStream, _stream, body)]);
+            await SendAsync(
+                [
+                    .. FloodClient.Frame(Headers, EndHeaders, _stream, _headers),
+                    .. FloodClient.Frame(Data, EndStream, _stream, body),
+                ]);
         }
     }
 
@@ -114,7 +122,8 @@ internal sealed class StingyClient : IAsyncDisposable
             {
                 await _connection.ReadExactlyAsync(frame.AsMemory(0, 9));
                 int length = (frame[0] << 16) | (frame[1] << 8) | frame[2];
-                (byte type, byte flags, int stream) = (frame[3], frame[4], BinaryPrimitives.ReadInt32BigEndian(frame.AsSpan(5)));
+                (byte type, byte flags, int stream) =
+                    (frame[3], frame[4], BinaryPrimitives.ReadInt32BigEndian(frame.AsSpan(5)));
                 await _connection.ReadExactlyAsync(frame.AsMemory(0, length));
                 if (type == Ping && flags == 0)
                 {

@@ -16,7 +16,9 @@ internal static class TestCertificate
     public static SslClientAuthenticationOptions Trust => new()
     {
         RemoteCertificateValidationCallback = static (_, certificate, _, _) =>
-            certificate is not null && certificate.GetCertHashString(HashAlgorithmName.SHA256) == Instance.GetCertHashString(HashAlgorithmName.SHA256),
+            certificate is not null
+                && certificate.GetCertHashString(HashAlgorithmName.SHA256)
+                    == Instance.GetCertHashString(HashAlgorithmName.SHA256),
     };
 
     private static X509Certificate2 Make()
@@ -27,8 +29,10 @@ internal static class TestCertificate
         names.AddIpAddress(IPAddress.Loopback);
         names.AddDnsName("localhost");
         request.CertificateExtensions.Add(names.Build());
-        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
-        using X509Certificate2 made = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(
+            certificateAuthority: true, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
+        using X509Certificate2 made = request.CreateSelfSigned(
+            DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1));
         return X509CertificateLoader.LoadPkcs12(made.Export(X509ContentType.Pfx), null, X509KeyStorageFlags.Exportable);
     }
 }

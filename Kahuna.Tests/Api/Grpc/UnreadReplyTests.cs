@@ -1,11 +1,14 @@
 using Google.Protobuf;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Protos;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>Replies of up to 64 KiB that callers do not read are counted, bounded per connection and ended after a while, and they delay nobody else.</summary>
+/// <summary>
+/// Replies of up to 64 KiB that callers do not read are counted, bounded per connection and ended after a while, and
+/// they delay nobody else.
+/// </summary>
 public sealed class UnreadReplyTests
 {
     private const int Calls = 200;
@@ -13,7 +16,8 @@ public sealed class UnreadReplyTests
     private const string Get = "/kahuna.v1.KeyValues/GetKeyValue";
 
     private static readonly TimeSpan s_long = TimeSpan.FromMinutes(10);
-    private static readonly GetKeyValueRequest s_request = new() { Key = "big", Durability = Durability.Persistent };
+    private static readonly GetKeyValueRequest s_request =
+        new() { Key = "big", Durability = Server.Api.Protos.Durability.Persistent };
 
     [Fact]
     public async Task They_are_counted_until_their_connection_ends()
@@ -76,11 +80,13 @@ public sealed class UnreadReplyTests
     public async Task A_connection_of_which_nothing_is_read_is_closed()
     {
         ReplyRoom room = new();
-        await using GrpcTestHost host = await StartAsync(room, TimeSpan.FromMilliseconds(300), TimeSpan.FromMilliseconds(300));
+        await using GrpcTestHost host = await StartAsync(
+            room, TimeSpan.FromMilliseconds(300), TimeSpan.FromMilliseconds(300));
         await using StingyClient deaf = await StingyClient.ConnectAsync(host.Address, Get, reads: false);
         await Assert.ThrowsAnyAsync<IOException>(async () =>
         {
-            // More and more, until the buffers of both sockets are full: on a busy machine a reply may wait for the processor longer than this patience, and then it fills nothing.
+            // More and more, until the buffers of both sockets are full: on a busy machine a reply may wait for the
+            // processor longer than this patience, and then it fills nothing.
             using CancellationTokenSource limit = new(LastNet.Span);
             while (!limit.IsCancellationRequested)
             {
@@ -97,18 +103,24 @@ public sealed class UnreadReplyTests
     {
         ReplyRoom room = new();
         await using GrpcTestHost host = await StartAsync(room, s_long);
-        GetKeyValueResponse[] answers = await Task.WhenAll(Enumerable.Range(0, 2 * Calls).Select(_ => host.Channel.UnaryAsync(Get, s_request, GetKeyValueResponse.Parser)));
+        GetKeyValueResponse[] answers = await Task.WhenAll(Enumerable.Range(0, 2 * Calls).Select(
+            _ => host.Channel.UnaryAsync(Get, s_request, GetKeyValueResponse.Parser)));
         Assert.All(answers, static answer => Assert.Equal(ValueBytes, answer.Value.Data.Length));
         await UntilAsync(() => room.Used == 0);
     }
 
     private static async Task<GrpcTestHost> StartAsync(ReplyRoom room, TimeSpan patience, TimeSpan? reset = null)
     {
-        CallLimits options = new() { Room = room, ReplyPatience = patience, ResetPatience = reset ?? s_long };
+        CallLimits options = new() { Room = room, ReplyTimeout = patience, ResetTimeout = reset ?? s_long };
         GrpcTestHost host = await GrpcTestHost.StartAsync(options: options);
         await host.Channel.UnaryAsync(
             "/kahuna.v1.KeyValues/SetKeyValue",
-            new SetKeyValueRequest { Key = "big", Durability = Durability.Persistent, Value = new Value { Data = ByteString.CopyFrom(new byte[ValueBytes]) } },
+            new SetKeyValueRequest
+            {
+                Key = "big",
+                Durability = Server.Api.Protos.Durability.Persistent,
+                Value = new Value { Data = ByteString.CopyFrom(new byte[ValueBytes]) },
+            },
             SetKeyValueResponse.Parser);
         return host;
     }

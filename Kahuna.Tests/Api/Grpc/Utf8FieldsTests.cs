@@ -6,7 +6,9 @@ using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Api.Grpc;
 
-/// <summary>The check of texts finds in the bytes what the generated parsers find there, also where the bytes are no encoder's.</summary>
+/// <summary>
+/// The check of texts finds in the bytes what the generated parsers find there, also where the bytes are no encoder's.
+/// </summary>
 public sealed class Utf8FieldsTests
 {
     private const int Inputs = 100_000;
@@ -21,17 +23,22 @@ public sealed class Utf8FieldsTests
     public void Text_in_a_nested_message_is_found_however_it_is_encoded(string how, byte[] bytes)
     {
         Assert.Throws<InvalidProtocolBufferException>(() => SetKeyValueRequest.Parser.ParseFrom(bytes));
-        Assert.True(Utf8Fields.FirstInvalid(SetKeyValueRequest.Descriptor, new ReadOnlySequence<byte>(bytes), out _) == "fence.resource", how);
+        Assert.True(
+            Utf8Fields.FirstInvalid(SetKeyValueRequest.Descriptor, new ReadOnlySequence<byte>(bytes), out _)
+                == "fence.resource",
+            how);
     }
 
     [Fact]
     public void Bytes_that_cannot_be_followed_are_told_from_good_ones()
     {
-        byte[][] broken = [[0x0A, 2, (byte)'a'], [0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, (byte)'a'], [0xFF], [0x0D, 1], [0x0F]];
+        byte[][] broken =
+            [[0x0A, 2, (byte)'a'], [0x0A, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F, (byte)'a'], [0xFF], [0x0D, 1], [0x0F]];
         Assert.All(broken, static bytes =>
         {
             Assert.Throws<InvalidProtocolBufferException>(() => SetKeyValueRequest.Parser.ParseFrom(bytes));
-            Assert.Null(Utf8Fields.FirstInvalid(SetKeyValueRequest.Descriptor, new ReadOnlySequence<byte>(bytes), out bool isBroken));
+            Assert.Null(Utf8Fields.FirstInvalid(
+                SetKeyValueRequest.Descriptor, new ReadOnlySequence<byte>(bytes), out bool isBroken));
             Assert.True(isBroken);
         });
     }
@@ -50,20 +57,24 @@ public sealed class Utf8FieldsTests
             IMessage request = requests[random.Next(requests.Length)];
             byte[] bytes = Mutate(request, random);
             InvalidProtocolBufferException? refusal = Refusal(request.Descriptor, bytes);
-            string? field = Utf8Fields.FirstInvalid(request.Descriptor, new ReadOnlySequence<byte>(bytes), out bool isBroken);
+            string? field = Utf8Fields.FirstInvalid(
+                request.Descriptor, new ReadOnlySequence<byte>(bytes), out bool isBroken);
             if (refusal is null)
             {
                 parsed++;
-                Assert.True(field is null, $"{request.Descriptor.Name} is refused for {field}: {Convert.ToHexString(bytes)}");
+                Assert.True(
+                    field is null, $"{request.Descriptor.Name} is refused for {field}: {Convert.ToHexString(bytes)}");
             }
             else if (refusal.Message.Contains("UTF-8", StringComparison.Ordinal))
             {
                 refused++;
-                Assert.True(field is not null || isBroken, $"{request.Descriptor.Name} passes: {Convert.ToHexString(bytes)}");
+                Assert.True(
+                    field is not null || isBroken, $"{request.Descriptor.Name} passes: {Convert.ToHexString(bytes)}");
             }
         }
 
-        Assert.True(parsed > Inputs / 10 && refused > Inputs / 50, $"{parsed} parsed, {refused} refused for their text");
+        Assert.True(
+            parsed > Inputs / 10 && refused > Inputs / 50, $"{parsed} parsed, {refused} refused for their text");
     }
 
     [Fact]
@@ -76,7 +87,8 @@ public sealed class Utf8FieldsTests
             IMessage request = requests[random.Next(requests.Length)];
             byte[] bytes = Encode(request, random);
             Assert.Equal(request, request.Descriptor.Parser.ParseFrom(bytes));
-            Assert.Null(Utf8Fields.FirstInvalid(request.Descriptor, new ReadOnlySequence<byte>(bytes), out bool isBroken));
+            Assert.Null(
+                Utf8Fields.FirstInvalid(request.Descriptor, new ReadOnlySequence<byte>(bytes), out bool isBroken));
             Assert.False(isBroken);
         }
     }
@@ -84,10 +96,26 @@ public sealed class Utf8FieldsTests
     private static IEnumerable<IMessage> Requests()
     {
         Fence fence = new() { Resource = "jobs/lock", Token = 7 };
-        yield return new GetKeyValueRequest { Key = "jobs/a", Durability = Durability.Persistent };
-        yield return new SetKeyValueRequest { Key = "jobs/\u00E4", Durability = Durability.Ephemeral, Value = new Value { Data = ByteString.CopyFromUtf8("value") }, Fence = fence };
-        yield return new DeleteKeyValueRequest { Key = "jobs/a", Durability = Durability.Persistent, Fence = fence };
-        yield return new IncrementKeyValueRequest { Key = "jobs/\u20AC", Durability = Durability.Persistent, Fence = fence };
+        yield return new GetKeyValueRequest { Key = "jobs/a", Durability = Server.Api.Protos.Durability.Persistent };
+        yield return new SetKeyValueRequest
+        {
+            Key = "jobs/\u00E4",
+            Durability = Server.Api.Protos.Durability.Ephemeral,
+            Value = new Value { Data = ByteString.CopyFromUtf8("value") },
+            Fence = fence,
+        };
+        yield return new DeleteKeyValueRequest
+        {
+            Key = "jobs/a",
+            Durability = Server.Api.Protos.Durability.Persistent,
+            Fence = fence,
+        };
+        yield return new IncrementKeyValueRequest
+        {
+            Key = "jobs/\u20AC",
+            Durability = Server.Api.Protos.Durability.Persistent,
+            Fence = fence,
+        };
         yield return new CreateSequenceRequest { Name = "numbers" };
     }
 
@@ -110,7 +138,9 @@ public sealed class Utf8FieldsTests
                     bytes[at] = 0xFF;
                     break;
                 default:
-                    bytes = random.Next(2) == 0 ? [.. bytes[..at], (byte)random.Next(256), .. bytes[at..]] : [.. bytes, .. bytes[..at]];
+                    bytes = random.Next(2) == 0
+                        ? [.. bytes[..at], (byte)random.Next(256), .. bytes[at..]]
+                        : [.. bytes, .. bytes[..at]];
                     break;
             }
         }
@@ -118,7 +148,10 @@ public sealed class Utf8FieldsTests
         return bytes;
     }
 
-    /// <summary>The fields of a message in their order, with tags and lengths that may be longer than they need to be, and with bits that the parser drops.</summary>
+    /// <summary>
+    /// The fields of a message in their order, with tags and lengths that may be longer than they need to be, and with
+    /// bits that the parser drops.
+    /// </summary>
     private static byte[] Encode(IMessage message, Random random)
     {
         List<byte> bytes = [];

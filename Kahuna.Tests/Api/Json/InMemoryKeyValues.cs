@@ -9,7 +9,10 @@ using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Api.Json;
 
-/// <summary>The key/value service over a dictionary, bound as the product binds its own, so that JSON over HTTP reaches it. Any thread.</summary>
+/// <summary>
+/// The key/value service over a dictionary, bound as the product binds its own, so that JSON over HTTP reaches it. Any
+/// thread.
+/// </summary>
 internal sealed class InMemoryKeyValues : KeyValues.KeyValuesBase
 {
     private readonly ConcurrentDictionary<string, Value> _values = new();
@@ -38,6 +41,8 @@ internal sealed class InMemoryKeyValues : KeyValues.KeyValuesBase
             await before(context);
         }
 
-        return _values.TryGetValue(request.Key, out Value? value) ? new GetKeyValueResponse { Found = true, Value = value } : new GetKeyValueResponse();
+        return _values.TryGetValue(request.Key, out Value? value)
+            ? new GetKeyValueResponse { Found = true, Value = value }
+            : new GetKeyValueResponse();
     }
 }

@@ -1,12 +1,14 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection.Sessions;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Client.Sessions;
 
-/// <summary>How the client numbers its mutations, and what it does when an attempt leaves open what became of it.</summary>
+/// <summary>
+/// How the client numbers its mutations, and what it does when an attempt leaves open what became of it.
+/// </summary>
 public sealed class ClientSessionTests
 {
     [Fact]
@@ -86,7 +88,9 @@ public sealed class ClientSessionTests
     {
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync();
-        cluster[1].Answer = static request => request.Kind == CommandKind.Get ? FakeReply.Found("v") : FakeReply.Applied();
+        cluster[1].Answer = static request => request.Kind == CommandKind.Get
+            ? FakeReply.Found("v")
+            : FakeReply.Applied();
         await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.ForAsync(client.KeyValues.GetAsync("k"));
         await Wait.ForAsync(client.KeyValues.IncrementAsync("n"));
@@ -95,7 +99,11 @@ public sealed class ClientSessionTests
         Assert.Equal([1ul, 0, 2, 3], sent.Select(request => request.CallNumber.Sequence));
         Assert.Equal([(ushort)0, 0, 0, 0], sent.Select(request => request.CallNumber.Lag));
         Assert.Equal([true, false, false, false], sent.Select(request => request.IsOpening));
-        Assert.Single(sent.Where(request => request.CallNumber.Sequence > 0).Select(request => request.CallNumber.Session).Distinct());
+        Assert.Single(
+            sent
+                .Where(request => request.CallNumber.Sequence > 0)
+                .Select(request => request.CallNumber.Session)
+                .Distinct());
     }
 
     [Fact]
@@ -123,8 +131,10 @@ public sealed class ClientSessionTests
     {
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync();
-        cluster[1].Answer = request => request.Connection.Node.Received.Count < 3 ? new FakeReply(OutcomeStatus.Unknown) : new FakeReply(OutcomeStatus.Applied, 4);
-        Assert.Equal(4, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision);
+        cluster[1].Answer = request => request.Connection.Node.Received.Count < 3
+            ? new FakeReply(OutcomeStatus.Unknown)
+            : new FakeReply(OutcomeStatus.Applied, 4);
+        Assert.Equal(4, (await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Revision.Value);
         Assert.Equal(3, cluster[1].Received.Count);
         Assert.Single(cluster[1].Received.Select(request => request.CallNumber).Distinct());
     }
@@ -132,12 +142,21 @@ public sealed class ClientSessionTests
     [Fact]
     public async Task After_an_unknown_end_no_refusal_makes_it_certain()
     {
-        foreach (OutcomeStatus refusal in new[] { OutcomeStatus.LogFull, OutcomeStatus.MemoryFull, OutcomeStatus.SessionsFull, OutcomeStatus.SessionUnknown })
+        OutcomeStatus[] refusals =
+        [
+            OutcomeStatus.LogFull,
+            OutcomeStatus.MemoryFull,
+            OutcomeStatus.SessionsFull,
+            OutcomeStatus.SessionUnknown,
+        ];
+        foreach (OutcomeStatus refusal in refusals)
         {
             FakeCluster cluster = new();
             await using KahunaClient client = await cluster.ConnectedAsync();
-            cluster[1].Answer = request => new FakeReply(request.Connection.Node.Received.Count == 1 ? OutcomeStatus.Unknown : refusal);
-            KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => Wait.ForAsync(client.KeyValues.SetAsync("k", "v")));
+            cluster[1].Answer = request => new FakeReply(
+                request.Connection.Node.Received.Count == 1 ? OutcomeStatus.Unknown : refusal);
+            KahunaException failure = await Assert.ThrowsAsync<KahunaException>(
+                () => Wait.ForAsync(client.KeyValues.SetAsync("k", "v")));
             Assert.Equal(OperationOutcome.Unknown, failure.Outcome);
         }
     }
@@ -150,7 +169,9 @@ public sealed class ClientSessionTests
         cluster[1].Answer = static _ => FakeReply.Applied();
         await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         ulong first = cluster[1].Received.Last().CallNumber.Session;
-        cluster[1].Answer = request => request.CallNumber.Session == first ? new FakeReply(OutcomeStatus.SessionUnknown) : FakeReply.Applied();
+        cluster[1].Answer = request => request.CallNumber.Session == first
+            ? new FakeReply(OutcomeStatus.SessionUnknown)
+            : FakeReply.Applied();
         Assert.True((await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Applied);
         Assert.True((await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"))).Applied);
         FakeRequest[] sent = [.. cluster[1].Received];
@@ -204,12 +225,16 @@ public sealed class ClientSessionTests
         await moved;
 
         // What is still under way at the other node goes on here, if that takes long.
-        cluster[1].Answer = static request => request.Key is "k" or "own" ? FakeReply.Applied() : FakeReply.NotLeader(2);
+        cluster[1].Answer = static request => request.Key is "k" or "own"
+            ? FakeReply.Applied()
+            : FakeReply.NotLeader(2);
         cluster.Leaders = [(1, 3)];
         cluster[1].SendMap();
         await Wait.UntilAsync(async () => (await client.DescribeAsync()).Partitions[0].LeaderNodeId == 1);
         await Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
-        Assert.Equal((movedThere.CallNumber.Session, 3ul, (ushort)0), cluster[1].Received.Last(static request => request.Key == "k").CallNumber);
+        Assert.Equal(
+            (movedThere.CallNumber.Session, 3ul, (ushort)0),
+            cluster[1].Received.Last(static request => request.Key == "k").CallNumber);
         ownThere.Connection.Reply(ownThere, FakeReply.Applied());
         await own;
     }
@@ -251,13 +276,16 @@ public sealed class ClientSessionTests
         ManualTime time = new();
         FakeCluster cluster = new();
         await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(2));
-        cluster[1].Answer = static request => request.Key == "k" ? new FakeReply(OutcomeStatus.Unknown) : FakeReply.Applied();
+        cluster[1].Answer = static request => request.Key == "k"
+            ? new FakeReply(OutcomeStatus.Unknown)
+            : FakeReply.Applied();
         using CancellationTokenSource cancel = new();
         Task<SetResult> canceled = Wait.ForAsync(client.KeyValues.SetAsync("k", "v", null, cancel.Token));
         Task<SetResult> expired = Wait.ForAsync(client.KeyValues.SetAsync("k", "v"));
         await Wait.UntilAsync(() => cluster[1].Received.Count >= 2);
         cancel.Cancel();
-        Assert.Equal(OperationOutcome.Unknown, (await Assert.ThrowsAsync<KahunaCanceledException>(() => canceled)).Outcome);
+        Assert.Equal(
+            OperationOutcome.Unknown, (await Assert.ThrowsAsync<KahunaCanceledException>(() => canceled)).Outcome);
         await Wait.UntilAsync(time, () => expired.IsCompleted);
         KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => expired);
         Assert.Equal((KahunaErrorCode.DeadlineExceeded, OperationOutcome.Unknown), (failure.Code, failure.Outcome));

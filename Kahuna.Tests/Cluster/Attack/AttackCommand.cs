@@ -4,8 +4,8 @@ using Kahuna.Tests.Cluster.Soak;
 namespace Kahuna.Tests.Cluster.Attack;
 
 /// <summary>
-/// The commands <c>attack</c>, which scripts/attack.sh runs, and <c>attackers</c>, which it starts as a process of its own. Both return 0 when nothing is wrong, 1 when something is,
-/// and 2 for bad usage. Stateless; any thread.
+/// The commands <c>attack</c>, which scripts/attack.sh runs, and <c>attackers</c>, which it starts as a process of its
+/// own. Both return 0 when nothing is wrong, 1 when something is, and 2 for bad usage. Stateless; any thread.
 /// </summary>
 internal static class AttackCommand
 {
@@ -38,10 +38,15 @@ internal static class AttackCommand
             string value = i + 1 < arguments.Length ? arguments[i + 1] : "";
             string? wrong = arguments[i] switch
             {
-                "--minutes" => double.TryParse(value, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out minutes) && minutes is > 0 and <= 10_000
+                "--minutes" =>
+                    double.TryParse(value, NumberStyles.AllowDecimalPoint, CultureInfo.InvariantCulture, out minutes)
+                        && minutes is > 0 and <= 10_000
                     ? null
                     : "--minutes needs a number above 0, at most 10000",
-                "--only" => (kinds = value).Split(',').All(s_kinds.ContainsKey) ? null : $"--only needs kinds of attackers, separated by commas, of {string.Join(", ", s_kinds.Keys)}",
+                "--only" =>
+                    (kinds = value).Split(',').All(s_kinds.ContainsKey)
+                        ? null
+                        : $"--only needs kinds of attackers, separated by commas, of {string.Join(", ", s_kinds.Keys)}",
                 _ => $"unknown option {arguments[i]}",
             };
             if (wrong is not null)
@@ -54,24 +59,34 @@ internal static class AttackCommand
 
         try
         {
-            string done = new AttackRun(TimeSpan.FromMinutes(minutes), kinds, new WriterOutput(output)).RunAsync().GetAwaiter().GetResult();
+            string done = new AttackRun(TimeSpan.FromMinutes(minutes), kinds, new WriterOutput(output))
+                .RunAsync()
+                .GetAwaiter()
+                .GetResult();
             output.WriteLine($"clean: {done}");
             return 0;
         }
         catch (Exception wrong)
         {
             output.WriteLine();
-            output.WriteLine($"WRONG: {(wrong is SoakException or TimeoutException ? wrong.Message : wrong.ToString())}");
+            output.WriteLine(
+                $"WRONG: {(wrong is SoakException or TimeoutException ? wrong.Message : wrong.ToString())}");
             return 1;
         }
     }
 
-    /// <summary>Arguments: the nodes' addresses and the kinds of attackers, each separated by commas. Attacks until standard input ends, then says how often each did.</summary>
+    /// <summary>
+    /// Arguments: the nodes' addresses and the kinds of attackers, each separated by commas. Attacks until standard
+    /// input ends, then says how often each did.
+    /// </summary>
     public static int RunAttackers(string[] arguments, TextWriter output, TextWriter errors)
     {
-        if (arguments.Length != 2 || !arguments[0].Split(',').All(static text => Uri.TryCreate(text, UriKind.Absolute, out _)) || !arguments[1].Split(',').All(s_kinds.ContainsKey))
+        if (arguments.Length != 2
+            || !arguments[0].Split(',').All(static text => Uri.TryCreate(text, UriKind.Absolute, out _))
+            || !arguments[1].Split(',').All(s_kinds.ContainsKey))
         {
-            errors.WriteLine("attackers: needs the nodes' addresses and the kinds of attackers, each separated by commas");
+            errors.WriteLine(
+                "attackers: needs the nodes' addresses and the kinds of attackers, each separated by commas");
             return 2;
         }
 

@@ -1,10 +1,12 @@
 using System.Globalization;
 using Grpc.Core;
-using Kahuna.Client;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
-/// <summary>One kind of hostile client: rounds of an attack with a pause between them. What the cluster refuses or cuts is expected. Owned by one task.</summary>
+/// <summary>
+/// One kind of hostile client: rounds of an attack with a pause between them. What the cluster refuses or cuts is
+/// expected. Owned by one task.
+/// </summary>
 internal abstract class Attacker
 {
     public abstract string Name { get; }
@@ -15,7 +17,9 @@ internal abstract class Attacker
     /// <summary>Rounds that the cluster ended.</summary>
     public long Refused { get; private set; }
 
-    /// <summary>How often that happened without which the attack is none: what was sent has reached the code that it attacks.</summary>
+    /// <summary>
+    /// How often that happened without which the attack is none: what was sent has reached the code that it attacks.
+    /// </summary>
     public long Done { get; protected set; }
 
     /// <summary>Fewer than this of <see cref="Done"/> attack nothing.</summary>
@@ -33,7 +37,9 @@ internal abstract class Attacker
     /// <inheritdoc/>
     public override string ToString() => string.Create(
         CultureInfo.InvariantCulture,
-        $"{Name}: {Rounds:N0} rounds, {Refused:N0} more ended by the cluster, {Done:N0} {DoneWords}{(HasAttacked ? "" : $", which is no attack: at least one round and {DoneMin:N0} are needed")}");
+        $"{Name}: {Rounds:N0} rounds, {Refused:N0} more ended by the cluster, {Done:N0} "
+            + $"{DoneWords}"
+            + $"{(HasAttacked ? "" : $", which is no attack: at least one round and {DoneMin:N0} are needed")}");
 
     public async Task RunAsync(AttackTarget target, CancellationToken end)
     {
@@ -48,7 +54,14 @@ internal abstract class Attacker
             {
                 return;
             }
-            catch (Exception refusal) when (refusal is IOException or RpcException or RpcException or HttpRequestException or KahunaException or InvalidDataException or OperationCanceledException)
+            catch (Exception refusal) when (
+                refusal is IOException
+                    or RpcException
+                    or RpcException
+                    or HttpRequestException
+                    or KahunaException
+                    or InvalidDataException
+                    or OperationCanceledException)
             {
                 Refused++;
             }

@@ -23,12 +23,16 @@ internal sealed class BadTextAttacker : Attacker
     {
         using HttpMessageInvoker http = new(new SocketsHttpHandler
         {
-            SslOptions = new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+            SslOptions = new SslClientAuthenticationOptions
+            {
+                RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+            },
             UseProxy = false,
         });
         for (int i = 0; i < Calls; i++)
         {
-            using HttpRequestMessage request = RawHttp.Request(target.Nodes[i % target.Nodes.Count], "/kahuna.v1.KeyValues/SetKeyValue", Draw());
+            using HttpRequestMessage request = RawHttp.Request(
+                target.Nodes[i % target.Nodes.Count], "/kahuna.v1.KeyValues/SetKeyValue", Draw());
             using HttpResponseMessage response = await http.SendAsync(request, CancellationToken.None);
             string? status = await RawHttp.StatusAsync(response);
             if (status == "0")

@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Cluster.Attack;
 
-/// <summary>Frames that are none: random bytes, lengths beyond every limit, and messages of which the rest never comes.</summary>
+/// <summary>
+/// Frames that are none: random bytes, lengths beyond every limit, and messages of which the rest never comes.
+/// </summary>
 internal sealed class BrokenFramesAttacker : Attacker
 {
     private const int Streams = 20;

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -26,7 +26,7 @@ internal sealed class CollidingKeysAttacker : Attacker
             {
                 foreach (byte[] name in names)
                 {
-                    stream.Add(new Command { Kind = kind, Durability = CommandDurability.Persistent, Key = name });
+                    stream.Add(new Command { Kind = kind, Durability = Durability.Persistent, Key = name });
                 }
 
                 await stream.SendAsync();

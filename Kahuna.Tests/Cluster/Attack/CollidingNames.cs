@@ -4,8 +4,9 @@ using System.Numerics;
 namespace Kahuna.Tests.Cluster.Attack;
 
 /// <summary>
-/// ASCII names of 16 bytes whose XXH64 with seed 0 have the same lower 32 bits. The hash is a chain of steps that can each be undone, so that a second half is found for any first half and any
-/// hash (xxHash specification, Y. Collet). Stateless.
+/// ASCII names of 16 bytes whose XXH64 with seed 0 have the same lower 32 bits. The hash is a chain of steps that can
+/// each be undone, so that a second half is found for any first half and any hash (xxHash specification, Y. Collet).
+/// Stateless.
 /// </summary>
 internal static class CollidingNames
 {
@@ -25,7 +26,9 @@ internal static class CollidingNames
         List<byte[]> names = [];
         byte[] name = new byte[NameBytes];
         "collides"u8.CopyTo(name);
-        ulong first = unchecked((BitOperations.RotateLeft((P5 + NameBytes) ^ Round(BinaryPrimitives.ReadUInt64LittleEndian(name)), 27) * P1) + P4);
+        ulong first = unchecked(
+            (BitOperations.RotateLeft((P5 + NameBytes) ^ Round(BinaryPrimitives.ReadUInt64LittleEndian(name)), 27) * P1)
+                + P4);
         for (ulong upper = 1; names.Count < count; upper++)
         {
             ulong second = SecondHalf((upper << 32) | lower, first);

@@ -1,5 +1,5 @@
 using System.Text;
-using Kahuna.Client.Wire.Routing;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Cluster.Attack;
 

@@ -1,6 +1,6 @@
 using System.Buffers.Binary;
 using Kahuna.Client;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -23,21 +23,23 @@ internal sealed class CrowdAttacker : Attacker
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using KahunaClient client = KahunaClient.Connect(string.Join(',', target.Nodes), static options => options.Insecure = true);
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack-crowd"u8.ToArray()));
+        await using KahunaClient client = KahunaClient.Connect(
+            string.Join(',', target.Nodes), static options => options.Insecure = true);
+        await using RawStream stream = await AttackTarget.OpenAsync(
+            await target.LeaderAsync("attack-crowd"u8.ToArray()));
         await using (await client.Locks.AcquireAsync("attack-crowd", s_letIn, 2 * s_letIn))
         {
             byte[] owner = new byte[2 * sizeof(long)];
-            byte[] form = new byte[LockForm.HeaderBytes + owner.Length];
+            byte[] form = new byte[LockBody.HeaderBytes + owner.Length];
             for (int i = 1; i <= Readers; i++)
             {
                 Write(owner, ++_owner);
-                new LockForm { Mode = LockMode.Shared, Owner = owner }.Write(form);
+                new LockBody { Mode = LockMode.Shared, Owner = owner }.Write(form);
                 stream.Add(new Command
                 {
                     Kind = CommandKind.LockAcquire,
                     Flags = CommandFlags.Ttl | CommandFlags.Number,
-                    Durability = CommandDurability.Persistent,
+                    Durability = Durability.Persistent,
                     Key = "attack-crowd"u8,
                     Value = form,
                     TtlMs = 5_000,
@@ -53,7 +55,8 @@ internal sealed class CrowdAttacker : Attacker
 
         // They are let in by several commands, and keep the lock for five seconds.
         int most = 0;
-        for (long until = Environment.TickCount64 + (long)s_letIn.TotalMilliseconds; most < Readers && Environment.TickCount64 < until;)
+        long until = Environment.TickCount64 + (long)s_letIn.TotalMilliseconds;
+        while (most < Readers && Environment.TickCount64 < until)
         {
             int holders = (await client.Locks.GetAsync("attack-crowd", ct: CancellationToken.None))?.HolderCount ?? 0;
             if (holders < most)

@@ -1,5 +1,5 @@
 using System.Buffers.Binary;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -18,14 +18,24 @@ internal sealed class FencedWritesAttacker : Attacker
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack/lock"u8.ToArray()));
-        byte[] form = new byte[LockForm.HeaderBytes + sizeof(int)];
+        await using RawStream stream = await AttackTarget.OpenAsync(
+            await target.LeaderAsync("attack/lock"u8.ToArray()));
+        byte[] form = new byte[LockBody.HeaderBytes + sizeof(int)];
         for (int i = 1; i <= Holders; i++)
         {
             byte[] owner = new byte[sizeof(int)];
-            BinaryPrimitives.WriteInt32LittleEndian(owner, 0x21212121 + (i & 0x3F) + ((i >> 6 & 0x3F) << 8) + ((i >> 12 & 0x3F) << 16));
-            new LockForm { Mode = LockMode.Shared, Owner = owner }.Write(form);
-            stream.Add(new Command { Kind = CommandKind.LockAcquire, Flags = CommandFlags.Ttl, Durability = CommandDurability.Persistent, Key = "attack/lock"u8, Value = form, TtlMs = 20_000 });
+            BinaryPrimitives.WriteInt32LittleEndian(
+                owner, 0x21212121 + (i & 0x3F) + ((i >> 6 & 0x3F) << 8) + ((i >> 12 & 0x3F) << 16));
+            new LockBody { Mode = LockMode.Shared, Owner = owner }.Write(form);
+            stream.Add(new Command
+            {
+                Kind = CommandKind.LockAcquire,
+                Flags = CommandFlags.Ttl,
+                Durability = Durability.Persistent,
+                Key = "attack/lock"u8,
+                Value = form,
+                TtlMs = 20_000,
+            });
             if (i % InFrame == 0)
             {
                 await stream.SendAsync();
@@ -41,7 +51,7 @@ internal sealed class FencedWritesAttacker : Attacker
             {
                 Kind = CommandKind.Set,
                 Flags = CommandFlags.Fenced,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Key = "attack/key"u8,
                 FenceToken = 1,
                 FenceName = "attack/lock"u8,

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -20,14 +20,15 @@ internal sealed class KeyedCallsAttacker : Attacker
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack-keyed"u8.ToArray()));
+        await using RawStream stream = await AttackTarget.OpenAsync(
+            await target.LeaderAsync("attack-keyed"u8.ToArray()));
         for (int i = 1; i <= Calls; i++)
         {
             stream.Add(new Command
             {
                 Kind = CommandKind.Set,
                 Flags = CommandFlags.Session | CommandFlags.Opening,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Key = "attack-keyed"u8,
                 SessionId = IdempotencyKey.AsKey((ulong)_random.NextInt64()),
                 Sequence = 1,

@@ -6,7 +6,9 @@ using Kahuna.Client.Locks;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
-/// <summary>Callers that do what the system is for, at a moderate rate, and how long each call took. Owned by one run.</summary>
+/// <summary>
+/// Callers that do what the system is for, at a moderate rate, and how long each call took. Owned by one run.
+/// </summary>
 internal sealed class LegitimateLoad(KahunaClient client)
 {
     private const int Callers = 8;
@@ -33,9 +35,11 @@ internal sealed class LegitimateLoad(KahunaClient client)
     }
 
     /// <summary>
-    /// Sets two hundred thousand keys as fast as the cluster takes them, twice: afterwards the nodes hold what a cluster in use holds, and their buffers and caches have the size that ordinary work gives them.
+    /// Sets two hundred thousand keys as fast as the cluster takes them, twice: afterwards the nodes hold what a
+    /// cluster in use holds, and their buffers and caches have the size that ordinary work gives them.
     /// </summary>
-    public Task FillAsync() => Task.WhenAll(Enumerable.Range(0, FillingCallers).Select(caller => Task.Run(() => FillAsync(caller))));
+    public Task FillAsync() =>
+        Task.WhenAll(Enumerable.Range(0, FillingCallers).Select(caller => Task.Run(() => FillAsync(caller))));
 
     /// <summary>Runs until <paramref name="end"/>, and returns how long the calls took, in microseconds.</summary>
     public async Task<LatencyHistogram> MeasureAsync(CancellationToken end)
@@ -97,7 +101,8 @@ internal sealed class LegitimateLoad(KahunaClient client)
                 await client.KeyValues.IncrementAsync($"good/{caller}/count");
                 break;
             default:
-                await using (LockHandle handle = await client.Locks.AcquireAsync(key, TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30)))
+                await using (LockHandle handle = await client.Locks.AcquireAsync(
+                    key, TimeSpan.FromSeconds(15), TimeSpan.FromSeconds(30)))
                 {
                     await client.KeyValues.SetAsync(key, "locked", new SetOptions { Fence = handle.Fence });
                 }

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -29,7 +29,14 @@ internal sealed class ObserversAttacker : Attacker
                 streams.Add(stream);
                 for (int j = 0; j < Observers; j++)
                 {
-                    stream.Add(new Command { Kind = CommandKind.LockObserve, Flags = CommandFlags.Number, Durability = CommandDurability.Persistent, Key = "attack-free"u8, Number = HoldMs });
+                    stream.Add(new Command
+                    {
+                        Kind = CommandKind.LockObserve,
+                        Flags = CommandFlags.Number,
+                        Durability = Durability.Persistent,
+                        Key = "attack-free"u8,
+                        Number = HoldMs,
+                    });
                 }
 
                 await stream.SendAsync();

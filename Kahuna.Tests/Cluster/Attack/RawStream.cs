@@ -1,14 +1,17 @@
 using System.Buffers.Binary;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
-/// <summary>A stream that sends what it likes and reads when it likes. One writer and one reader at a time; owned by an attacker.</summary>
+/// <summary>
+/// A stream that sends what it likes and reads when it likes. One writer and one reader at a time; owned by an
+/// attacker.
+/// </summary>
 internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IAsyncDisposable
 {
     private readonly FrameReader _reader = new();
@@ -100,13 +103,17 @@ internal sealed class RawStream(IFrameChannel channel, IFrameStream stream) : IA
         }
     }
 
-    /// <summary>Counts what was done and what was refused. An attack whose commands are malformed attacks nothing.</summary>
+    /// <summary>
+    /// Counts what was done and what was refused. An attack whose commands are malformed attacks nothing.
+    /// </summary>
     private void Check(ReadOnlySpan<byte> replies, int count)
     {
         for (; count > 0; count--)
         {
             int length = BinaryPrimitives.ReadInt32LittleEndian(replies[sizeof(int)..]);
-            OutcomeStatus status = Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) ? outcome.Status : OutcomeStatus.Unset;
+            OutcomeStatus status = Outcome.TryRead(replies.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome)
+                ? outcome.Status
+                : OutcomeStatus.Unset;
             Refused += status is OutcomeStatus.Busy or OutcomeStatus.SessionsFull ? 1 : 0;
             if (status is OutcomeStatus.InvalidArgument or OutcomeStatus.Unimplemented or OutcomeStatus.NumberReused)
             {

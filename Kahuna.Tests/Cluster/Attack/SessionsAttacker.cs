@@ -1,8 +1,10 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
-/// <summary>Writes that begin a session each, so that the cluster must remember all of them and has no room for new clients.</summary>
+/// <summary>
+/// Writes that begin a session each, so that the cluster must remember all of them and has no room for new clients.
+/// </summary>
 internal sealed class SessionsAttacker : Attacker
 {
     private const int Calls = 20_000;
@@ -20,7 +22,8 @@ internal sealed class SessionsAttacker : Attacker
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack-sessions"u8.ToArray()));
+        await using RawStream stream = await AttackTarget.OpenAsync(
+            await target.LeaderAsync("attack-sessions"u8.ToArray()));
         await BeginAsync(stream, _random, Calls, end);
         Done += stream.Done;
     }
@@ -35,7 +38,7 @@ internal sealed class SessionsAttacker : Attacker
             {
                 Kind = CommandKind.Set,
                 Flags = CommandFlags.Session | CommandFlags.Opening,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Key = "attack-sessions"u8,
                 SessionId = IdempotencyKey.AsSession((ulong)random.NextInt64(1, long.MaxValue)),
                 Sequence = 1,

@@ -1,4 +1,4 @@
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -21,8 +21,15 @@ internal sealed class SlowReaderAttacker : Attacker
 
     protected override async Task RoundAsync(AttackTarget target, CancellationToken end)
     {
-        await using RawStream stream = await AttackTarget.OpenAsync(await target.LeaderAsync("attack-large"u8.ToArray()));
-        stream.Add(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = "attack-large"u8, Value = _value });
+        await using RawStream stream = await AttackTarget.OpenAsync(
+            await target.LeaderAsync("attack-large"u8.ToArray()));
+        stream.Add(new Command
+        {
+            Kind = CommandKind.Set,
+            Durability = Durability.Persistent,
+            Key = "attack-large"u8,
+            Value = _value,
+        });
         await stream.SendAsync();
         await stream.ReadAllAsync();
         Done += stream.Done;
@@ -36,14 +43,23 @@ internal sealed class SlowReaderAttacker : Attacker
     {
         for (int i = 0; i < Reads; i++)
         {
-            stream.Add(new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = "attack-large"u8 });
+            stream.Add(new Command
+            {
+                Kind = CommandKind.Get,
+                Durability = Durability.Persistent,
+                Key = "attack-large"u8,
+            });
             if (i % ReadsInFrame == ReadsInFrame - 1)
             {
                 try
                 {
                     await stream.SendAsync();
                 }
-                catch (Exception ended) when (ended is IOException or OperationCanceledException or ObjectDisposedException or HttpRequestException)
+                catch (Exception ended) when (
+                    ended is IOException
+                        or OperationCanceledException
+                        or ObjectDisposedException
+                        or HttpRequestException)
                 {
                     return;
                 }

@@ -20,7 +20,10 @@ internal sealed class WatchersAttacker : Attacker
     {
         using HttpMessageInvoker http = new(new SocketsHttpHandler
         {
-            SslOptions = new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = static (_, _, _, _) => true },
+            SslOptions = new SslClientAuthenticationOptions
+            {
+                RemoteCertificateValidationCallback = static (_, _, _, _) => true,
+            },
             UseProxy = false,
         });
         List<HttpResponseMessage> held = [];
@@ -30,7 +33,8 @@ internal sealed class WatchersAttacker : Attacker
             {
                 for (int i = 0; i < WatchersPerNode; i++)
                 {
-                    using HttpRequestMessage request = RawHttp.Request(node, "/kahuna.v1.Cluster/WatchCluster", [0, 0, 0, 0, 0]);
+                    using HttpRequestMessage request = RawHttp.Request(
+                        node, "/kahuna.v1.Cluster/WatchCluster", [0, 0, 0, 0, 0]);
                     HttpResponseMessage response = await http.SendAsync(request, CancellationToken.None);
                     held.Add(response);
 

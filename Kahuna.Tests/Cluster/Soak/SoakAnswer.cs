@@ -10,5 +10,6 @@ internal readonly record struct SoakAnswer(HistoryOutcome Outcome, OperationResu
 {
     public static SoakAnswer Ok(OperationResult result) => new(HistoryOutcome.Ok, result, null);
 
-    public static SoakAnswer Failed(string error, bool surely) => new(surely ? HistoryOutcome.Fail : HistoryOutcome.Unknown, OperationResult.Unconstrained, error);
+    public static SoakAnswer Failed(string error, bool surely) =>
+        new(surely ? HistoryOutcome.Fail : HistoryOutcome.Unknown, OperationResult.Unconstrained, error);
 }

@@ -3,7 +3,10 @@ using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>One process of the history: does one operation after the other and notes what came back. Owned by one <see cref="SoakLoad"/>.</summary>
+/// <summary>
+/// One process of the history: does one operation after the other and notes what came back. Owned by one
+/// <see cref="SoakLoad"/>.
+/// </summary>
 internal sealed class SoakCaller(int process, ISoakTarget target, SoakOptions options, SoakRecord record)
 {
     private const double Abandoned = 0.03;

@@ -6,14 +6,15 @@ using Kahuna.Tests.Linearizability;
 namespace Kahuna.Tests.Cluster.Soak;
 
 /// <summary>
-/// Checks the history of each key as soon as it is complete, on a thread of its own, and writes down what is asked for. Keys do not
-/// depend on each other, so nothing is kept of one that was found good. Any thread adds; owned by one run.
+/// Checks the history of each key as soon as it is complete, on a thread of its own, and writes down what is asked for.
+/// Keys do not depend on each other, so nothing is kept of one that was found good. Any thread adds; owned by one run.
 /// </summary>
 internal sealed class SoakChecker : IDisposable
 {
     /// <summary>
-    /// So much too early a key may expire (<see cref="CheckerOptions.TtlSlack"/>): whole milliseconds. All processes share the machine's monotonic clock, so nothing
-    /// drifts, and a node reads it after it has taken in what it stamps.
+    /// So much too early a key may expire (<see cref="CheckerOptions.TtlSlack"/>): whole milliseconds. All processes
+    /// share the machine's monotonic clock, so nothing drifts, and a node reads it after it has taken in what it
+    /// stamps.
     /// </summary>
     public static readonly TimeSpan TtlSlack = new CheckerOptions().TtlSlack;
 
@@ -23,11 +24,14 @@ internal sealed class SoakChecker : IDisposable
     /// <summary>Complete keys that may wait; more hold the callers back.</summary>
     private const int WaitingMax = 64;
 
-    /// <summary>To tell which operations contradict each other takes time; a few keys explain as much as many.</summary>
+    /// <summary>
+    /// To tell which operations contradict each other takes time; a few keys explain as much as many.
+    /// </summary>
     private const int ExplainedMax = 3;
 
     private readonly SoakOptions _options;
-    private readonly Channel<SoakKey> _waiting = Channel.CreateBounded<SoakKey>(new BoundedChannelOptions(WaitingMax) { SingleReader = true });
+    private readonly Channel<SoakKey> _waiting = Channel.CreateBounded<SoakKey>(
+        new BoundedChannelOptions(WaitingMax) { SingleReader = true });
     private readonly TaskCompletionSource _found = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly StringBuilder _findings = new();
@@ -74,7 +78,9 @@ internal sealed class SoakChecker : IDisposable
         await _ended.Task;
     }
 
-    /// <summary>Ends the thread, without the keys that still wait unless <see cref="FinishAsync"/> came before.</summary>
+    /// <summary>
+    /// Ends the thread, without the keys that still wait unless <see cref="FinishAsync"/> came before.
+    /// </summary>
     public void Dispose()
     {
         _waiting.Writer.TryComplete();
@@ -110,7 +116,9 @@ internal sealed class SoakChecker : IDisposable
     private void Check(SoakKey key)
     {
         TimeSpan explain = _violations < ExplainedMax ? new CheckerOptions().ExplainTimeMax : TimeSpan.Zero;
-        HistoryVerdict verdict = LinearizabilityChecker.Check(key.Operations, new CheckerOptions { TtlSlack = TtlSlack, StatesMax = StatesMax, ExplainTimeMax = explain });
+        HistoryVerdict verdict = LinearizabilityChecker.Check(
+            key.Operations,
+            new CheckerOptions { TtlSlack = TtlSlack, StatesMax = StatesMax, ExplainTimeMax = explain });
         Interlocked.Increment(ref _checked);
         if (verdict.Verdict == Verdict.NotLinearizable)
         {
@@ -145,5 +153,8 @@ internal sealed class SoakChecker : IDisposable
     }
 
     /// <summary>How the history that was written is checked once more.</summary>
-    public string Command => string.Create(CultureInfo.InvariantCulture, $"scripts/check-history.sh {_options.FindingsFile} --ttl-slack-ms {TtlSlack.TotalMilliseconds:0}");
+    public string Command =>
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"scripts/check-history.sh {_options.FindingsFile} --ttl-slack-ms {TtlSlack.TotalMilliseconds:0}");
 }

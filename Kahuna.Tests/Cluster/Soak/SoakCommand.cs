@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>The command soak, which scripts/soak.sh runs. Returns 0 when nothing is wrong, 1 when something is, and 2 for bad usage. Stateless; any thread.</summary>
+/// <summary>
+/// The command soak, which scripts/soak.sh runs. Returns 0 when nothing is wrong, 1 when something is, and 2 for bad
+/// usage. Stateless; any thread.
+/// </summary>
 internal static class SoakCommand
 {
     public static int Run(string[] arguments, TextWriter output, TextWriter errors)
@@ -21,7 +24,8 @@ internal static class SoakCommand
         catch (Exception wrong)
         {
             output.WriteLine();
-            output.WriteLine($"WRONG: {(wrong is SoakException or TimeoutException ? wrong.Message : wrong.ToString())}");
+            output.WriteLine(
+                $"WRONG: {(wrong is SoakException or TimeoutException ? wrong.Message : wrong.ToString())}");
             return 1;
         }
     }

@@ -13,7 +13,12 @@ internal sealed class SoakDraw(int process, SimRandom random)
 
     private static readonly OperationKind[] s_kinds =
     [
-        OperationKind.Set, OperationKind.Set, OperationKind.Set, OperationKind.Get, OperationKind.Get, OperationKind.Get,
+        OperationKind.Set,
+        OperationKind.Set,
+        OperationKind.Set,
+        OperationKind.Get,
+        OperationKind.Get,
+        OperationKind.Get,
         OperationKind.Exists, OperationKind.Delete, OperationKind.Extend, OperationKind.Increment,
     ];
 
@@ -33,7 +38,8 @@ internal sealed class SoakDraw(int process, SimRandom random)
 
         OperationArguments arguments = kind switch
         {
-            OperationKind.Set => new OperationArguments { Value = Value(), TtlMs = random.Chance(Ttls) ? random.Pick(s_ttlsMs) : null },
+            OperationKind.Set =>
+                new OperationArguments { Value = Value(), TtlMs = random.Chance(Ttls) ? random.Pick(s_ttlsMs) : null },
             OperationKind.Extend => new OperationArguments { TtlMs = random.Chance(0.2) ? 0 : random.Pick(s_ttlsMs) },
             OperationKind.Increment => new OperationArguments { By = random.Between(-3, 10) },
             _ => OperationArguments.None,
@@ -68,6 +74,8 @@ internal sealed class SoakDraw(int process, SimRandom random)
     private string? Value()
     {
         string padding = random.Chance(LongValues) ? new string('x', random.Next(3_000)) : "";
-        return random.Chance(NullValues) ? null : string.Create(CultureInfo.InvariantCulture, $"v{process}.{++_values}{padding}");
+        return random.Chance(NullValues)
+            ? null
+            : string.Create(CultureInfo.InvariantCulture, $"v{process}.{++_values}{padding}");
     }
 }

@@ -2,7 +2,10 @@ using Kahuna.Tests.Linearizability;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>One key and everything that was done to it. Guarded by the <see cref="SoakKeys"/> it is of, and no longer changed when that gave it away.</summary>
+/// <summary>
+/// One key and everything that was done to it. Guarded by the <see cref="SoakKeys"/> it is of, and no longer changed
+/// when that gave it away.
+/// </summary>
 internal sealed class SoakKey(string name, bool isCounter)
 {
     private readonly List<HistoryOperation> _operations = [];
@@ -22,7 +25,9 @@ internal sealed class SoakKey(string name, bool isCounter)
 
     public bool IsComplete => Begun == _operations.Count;
 
-    /// <summary>The operation with the newest answer that told a value and its revision: what conditions are made from.</summary>
+    /// <summary>
+    /// The operation with the newest answer that told a value and its revision: what conditions are made from.
+    /// </summary>
     public HistoryOperation? Latest { get; private set; }
 
     public void Begin() => Begun++;
@@ -30,7 +35,8 @@ internal sealed class SoakKey(string name, bool isCounter)
     public void End(HistoryOperation operation)
     {
         _operations.Add(operation);
-        bool tellsValue = operation.Result.HasValue || (operation.Kind == OperationKind.Set && operation.Result.Affirmed == true);
+        bool tellsValue = operation.Result.HasValue
+            || (operation.Kind == OperationKind.Set && operation.Result.Affirmed == true);
         if (operation.Outcome == HistoryOutcome.Ok && tellsValue)
         {
             Latest = operation;

@@ -4,8 +4,8 @@ using Kahuna.Tests.Simulation.Engine;
 namespace Kahuna.Tests.Cluster.Soak;
 
 /// <summary>
-/// The keys in use. One that was used often enough is retired for a new one, so that its history stays short enough to be checked.
-/// Any thread.
+/// The keys in use. One that was used often enough is retired for a new one, so that its history stays short enough to
+/// be checked. Any thread.
 /// </summary>
 internal sealed class SoakKeys
 {
@@ -19,7 +19,10 @@ internal sealed class SoakKeys
 
     public SoakKeys(int slots) => _slots = [.. Enumerable.Range(0, slots).Select(Make)];
 
-    /// <summary>A key for the next operation of a caller, which <see cref="Return"/> must follow; and its <see cref="SoakKey.Latest"/>.</summary>
+    /// <summary>
+    /// A key for the next operation of a caller, which <see cref="Return"/> must follow; and its
+    /// <see cref="SoakKey.Latest"/>.
+    /// </summary>
     public SoakKey Take(SimRandom random, out HistoryOperation? latest)
     {
         // The first of a hundred slots gets a fifth of all, and a slot in the middle one of two hundred.
@@ -40,7 +43,10 @@ internal sealed class SoakKeys
         }
     }
 
-    /// <summary>The operation has come back. True: it was the last one of its key, whose history is now complete and the caller's.</summary>
+    /// <summary>
+    /// The operation has come back. True: it was the last one of its key, whose history is now complete and the
+    /// caller's.
+    /// </summary>
     public bool Return(SoakKey key, HistoryOperation operation)
     {
         lock (_gate)

@@ -8,7 +8,8 @@ using Kahuna.Tests.Simulation.Engine;
 namespace Kahuna.Tests.Cluster.Soak;
 
 /// <summary>
-/// Callers that want locks of both levels and the values of one sequence, while everything else goes on. What they get is written down, and judged at the end as <c>kahuna-bench --verify</c> does. Owned by one run.
+/// Callers that want locks of both levels and the values of one sequence, while everything else goes on. What they get
+/// is written down, and judged at the end as <c>kahuna-bench --verify</c> does. Owned by one run.
 /// </summary>
 internal sealed class SoakLedgers : IAsyncDisposable
 {
@@ -47,7 +48,8 @@ internal sealed class SoakLedgers : IAsyncDisposable
         _running =
         [
             .. Enumerable.Range(0, LockCallers).Select(number => Task.Run(() => LockAsync(number, _locks.Open()))),
-            .. Enumerable.Range(0, SequenceCallers).Select(number => Task.Run(() => CountAsync(number, _values.Open()))),
+            .. Enumerable.Range(0, SequenceCallers)
+                .Select(number => Task.Run(() => CountAsync(number, _values.Open()))),
         ];
     }
 
@@ -104,7 +106,7 @@ internal sealed class SoakLedgers : IAsyncDisposable
             await Task.Delay(TimeSpan.FromMilliseconds(random.Exponential(HeldMs)), CancellationToken.None);
             long until = handle.Remaining > TimeSpan.Zero ? Stopwatch.GetTimestamp() : came;
             page.Begin();
-            page.Got(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token, start, came, until));
+            page.Got(new LockLedger.Entry($"{isEphemeral} {name}", handle.Token.Value, start, came, until));
             await handle.DisposeAsync();
         }
     }

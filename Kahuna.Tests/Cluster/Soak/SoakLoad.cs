@@ -2,10 +2,15 @@ using Kahuna.Client;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>The ways to the cluster and their callers: clients of the SDK, and for each node some that call this node whatever happens to it. Owned by one run.</summary>
+/// <summary>
+/// The ways to the cluster and their callers: clients of the SDK, and for each node some that call this node whatever
+/// happens to it. Owned by one run.
+/// </summary>
 internal sealed class SoakLoad : IAsyncDisposable
 {
-    /// <summary>Clients get them in turn. The shorter ones end writes with an unknown outcome whenever a node is stopped.</summary>
+    /// <summary>
+    /// Clients get them in turn. The shorter ones end writes with an unknown outcome whenever a node is stopped.
+    /// </summary>
     private static readonly int[] s_requestTimeoutsMs = [300, 1_000, 3_000, 10_000];
 
     private readonly List<ISoakTarget> _targets = [];
@@ -17,12 +22,14 @@ internal sealed class SoakLoad : IAsyncDisposable
     public SoakLoad(ProcessCluster cluster, SoakOptions options, SoakRecord record)
     {
         _clock = record.Clock;
-        _targets.AddRange(Enumerable.Range(0, options.Clients).Select(number => new SdkTarget(Connect(cluster, number))));
+        _targets.AddRange(
+            Enumerable.Range(0, options.Clients).Select(number => new SdkTarget(Connect(cluster, number))));
         _targets.AddRange(cluster.Nodes.Select(node => new NodeTarget(node, TrustedCaFile(cluster))));
         foreach (ISoakTarget target in _targets)
         {
             int callers = target is SdkTarget ? options.CallersPerClient : options.CallersPerNode;
-            _callers.AddRange(Enumerable.Range(_callers.Count, callers).Select(process => new SoakCaller(process, target, options, record)));
+            _callers.AddRange(Enumerable.Range(_callers.Count, callers).Select(
+                process => new SoakCaller(process, target, options, record)));
         }
 
         _running = [.. _callers.Select(caller => Task.Run(() => caller.RunAsync(_stop.Token)))];

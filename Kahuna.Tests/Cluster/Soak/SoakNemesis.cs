@@ -2,7 +2,10 @@ using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>Kills, stops and starts the processes of a cluster, as the seed says, and leaves all of them running. Owned by one run.</summary>
+/// <summary>
+/// Kills, stops and starts the processes of a cluster, as the seed says, and leaves all of them running. Owned by one
+/// run.
+/// </summary>
 internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, SoakTally tally)
 {
     private static readonly TimeSpan s_exitsWithin = LastNet.Span;
@@ -10,8 +13,8 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
     private readonly SimRandom _random = new SimRandom(options.Seed).Fork(1);
 
     /// <summary>
-    /// Faults until the duration is over or the token says so; then everything is healed. A run that is long enough for all kinds goes on until each has happened
-    /// once, however slow the machine is.
+    /// Faults until the duration is over or the token says so; then everything is healed. A run that is long enough for
+    /// all kinds goes on until each has happened once, however slow the machine is.
     /// </summary>
     public async Task RunAsync(CancellationToken end)
     {
@@ -78,7 +81,9 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
         }
     }
 
-    /// <summary>Half of them end before another node is elected, after the others the node wakes up in another term.</summary>
+    /// <summary>
+    /// Half of them end before another node is elected, after the others the node wakes up in another term.
+    /// </summary>
     private async Task PauseAsync(NodeProcess victim)
     {
         victim.Pause();
@@ -126,11 +131,17 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
     /// <summary>Otherwise the next fault may meet a node that is still catching up.</summary>
     private Task SometimesWaitReadyAsync() => _random.Chance(0.7) ? cluster.WaitReadyAsync() : Task.CompletedTask;
 
-    /// <summary>The node that leads most partitions as far as the nodes know at this moment; null when none says so.</summary>
+    /// <summary>
+    /// The node that leads most partitions as far as the nodes know at this moment; null when none says so.
+    /// </summary>
     private async Task<NodeProcess?> LeaderAsync()
     {
         NodeStatus?[] statuses = await Task.WhenAll(cluster.Nodes.Select(cluster.StatusAsync));
-        int[] led = [.. statuses.Select(static status => status?.Partitions.Count(static partition => partition.Role == "leader") ?? 0)];
+        int[] led =
+        [
+            .. statuses.Select(
+                static status => status?.Partitions.Count(static partition => partition.Role == "leader") ?? 0),
+        ];
         int most = Array.IndexOf(led, led.Max());
         return led[most] == 0 ? null : cluster.Nodes[most];
     }
@@ -146,5 +157,6 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
     private TimeSpan Quiet() => TimeSpan.FromMilliseconds(200 + Math.Min(4_000, _random.Exponential(1_500)));
 
     /// <summary>Short ones as often as long ones: evenly distributed on a logarithmic scale.</summary>
-    private TimeSpan Between(double leastMs, double mostMs) => TimeSpan.FromMilliseconds(leastMs * Math.Pow(mostMs / leastMs, _random.NextDouble()));
+    private TimeSpan Between(double leastMs, double mostMs) =>
+        TimeSpan.FromMilliseconds(leastMs * Math.Pow(mostMs / leastMs, _random.NextDouble()));
 }

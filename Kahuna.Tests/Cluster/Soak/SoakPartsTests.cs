@@ -5,7 +5,10 @@ using static Kahuna.Tests.Linearizability.Recorded;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>The parts of the soak that decide about its verdict: what is wrong is found and written down, keys stay short, a run that proved nothing says so.</summary>
+/// <summary>
+/// The parts of the soak that decide about its verdict: what is wrong is found and written down, keys stay short, a run
+/// that proved nothing says so.
+/// </summary>
 public sealed class SoakPartsTests : IDisposable
 {
     private readonly string _file = Path.GetTempFileName();
@@ -107,7 +110,9 @@ public sealed class SoakPartsTests : IDisposable
         }
 
         History history = History.Of(drawn);
-        Assert.Equal(HistoryFields.KeyKinds, history.Keys["soak/1"].Select(static operation => operation.Kind).Distinct().Order());
+        Assert.Equal(
+            HistoryFields.KeyKinds,
+            history.Keys["soak/1"].Select(static operation => operation.Kind).Distinct().Order());
         string[] values = [.. drawn.Select(static operation => operation.Arguments.Value).OfType<string>()];
         Assert.Equal(values.Length, values.Distinct().Count());
     }

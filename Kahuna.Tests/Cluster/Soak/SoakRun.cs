@@ -5,8 +5,8 @@ using Xunit.Abstractions;
 namespace Kahuna.Tests.Cluster.Soak;
 
 /// <summary>
-/// Three real processes with TLS and disks under load and faults, and whether everything that clients were answered makes sense: every history is
-/// linearizable, every caller comes back, all nodes end with the same state. Used once.
+/// Three real processes with TLS and disks under load and faults, and whether everything that clients were answered
+/// makes sense: every history is linearizable, every caller comes back, all nodes end with the same state. Used once.
 /// </summary>
 internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
 {
@@ -23,17 +23,28 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
     private string _digest = "";
     private string _ledgers = "";
 
-    /// <summary>Runs, and returns what was done. Throws <see cref="SoakException"/> with everything that is wrong.</summary>
+    /// <summary>
+    /// Runs, and returns what was done. Throws <see cref="SoakException"/> with everything that is wrong.
+    /// </summary>
     public async Task<string> RunAsync()
     {
         SimRandom random = new SimRandom(options.Seed).Fork(2);
         int partitions = random.Pick([1, 3]);
-        await using ProcessCluster cluster = new(output, 3, "--partitions", $"{partitions}", "--log-keep", "16MB", "--state-store", random.Pick(["auto", "files"]));
+        await using ProcessCluster cluster = new(
+            output,
+            3,
+            "--partitions",
+            $"{partitions}",
+            "--log-keep",
+            "16MB",
+            "--state-store",
+            random.Pick(["auto", "files"]));
         using SoakChecker checker = new(options);
         await cluster.RunAsync(async () =>
         {
             await cluster.StartAsync();
-            output.WriteLine($"seed {options.Seed}: {options.Duration.TotalSeconds:0} s of faults, {partitions} partitions");
+            output.WriteLine(
+                $"seed {options.Seed}: {options.Duration.TotalSeconds:0} s of faults, {partitions} partitions");
             await RunAsync(cluster, checker);
             WriteSummary(checker);
             RequireProof(checker);
@@ -44,7 +55,9 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         });
         return string.Create(
             CultureInfo.InvariantCulture,
-            $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable ({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most {_tally.Silence.TotalSeconds:0.0} s without an answer; {_ledgers}; digest {_digest} on all nodes");
+            $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable "
+                + $"({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most "
+                + $"{_tally.Silence.TotalSeconds:0.0} s without an answer; {_ledgers}; digest {_digest} on all nodes");
     }
 
     private async Task RunAsync(ProcessCluster cluster, SoakChecker checker)
@@ -72,7 +85,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         await RequireAsync(record.FinishAsync());
         if (checker.Violations > 0)
         {
-            _problems.Insert(0, $"not linearizable: {checker.Violations} of {checker.Checked} keys\n{checker.Findings}");
+            _problems.Insert(
+                0, $"not linearizable: {checker.Violations} of {checker.Checked} keys\n{checker.Findings}");
         }
     }
 
@@ -113,7 +127,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
 
             output.WriteLine(string.Create(
                 CultureInfo.InvariantCulture,
-                $"{record.Clock.Elapsed.TotalSeconds,6:0} s: {_tally.Outcomes}, {_tally.FaultCount:N0} faults, {checker.Checked:N0} keys checked, {checker.Violations} violations"));
+                $"{record.Clock.Elapsed.TotalSeconds,6:0} s: {_tally.Outcomes}, {_tally.FaultCount:N0} faults, "
+                    + $"{checker.Checked:N0} keys checked, {checker.Violations} violations"));
         }
     }
 
@@ -123,8 +138,13 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         output.WriteLine($"answered       {_tally.AnsweredKinds}");
         output.WriteLine($"errors         {_tally.Errors}");
         output.WriteLine($"faults         {_tally.Faults}");
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"silence        {_tally.Silence.TotalSeconds:0.0} s at most without an answer"));
-        output.WriteLine(string.Create(CultureInfo.InvariantCulture, $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable, {checker.Undecided} undecided"));
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"silence        {_tally.Silence.TotalSeconds:0.0} s at most without an answer"));
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable, "
+                + $"{checker.Undecided} undecided"));
         output.WriteLine($"ledgers        {_ledgers}");
         output.WriteLine($"digest         {_digest}");
         if (checker.WroteFile)
@@ -148,7 +168,9 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         }
     }
 
-    /// <summary>Everything that is wrong, and where to look; the nodes' whole logs are put beside the history.</summary>
+    /// <summary>
+    /// Everything that is wrong, and where to look; the nodes' whole logs are put beside the history.
+    /// </summary>
     private string Failure(ProcessCluster cluster, SoakChecker checker)
     {
         Directory.CreateDirectory(Path.GetDirectoryName(options.FindingsFile)!);
@@ -157,7 +179,11 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             File.Copy(node.LogFile, $"{options.FindingsFile}.node{node.Id}.log", overwrite: true);
         }
 
-        string history = checker.WroteFile ? $"\nhistory: {options.FindingsFile}\ncheck it again: {checker.Command}" : "";
-        return $"seed {options.Seed}: {_tally.Outcomes}, {_tally.FaultCount} faults ({_tally.Faults})\n{string.Join('\n', _problems)}{history}\nlogs of the nodes: {options.FindingsFile}.node*.log";
+        string history = checker.WroteFile
+            ? $"\nhistory: {options.FindingsFile}\ncheck it again: {checker.Command}"
+            : "";
+        return $"seed {options.Seed}: {_tally.Outcomes}, {_tally.FaultCount} faults "
+            + $"({_tally.Faults})\n{string.Join('\n', _problems)}{history}\nlogs of the nodes: "
+            + $"{options.FindingsFile}.node*.log";
     }
 }

@@ -3,7 +3,10 @@ using Kahuna.Tests.Linearizability;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
-/// <summary>Counts of a run: operations by outcome, kind and error, faults by kind, and the longest time without an answer. Any thread.</summary>
+/// <summary>
+/// Counts of a run: operations by outcome, kind and error, faults by kind, and the longest time without an answer. Any
+/// thread.
+/// </summary>
 internal sealed class SoakTally
 {
     /// <summary>A run of less cannot be told from one in which hardly anything worked.</summary>
@@ -23,11 +26,16 @@ internal sealed class SoakTally
 
     public long Operations => Count(HistoryOutcome.Ok) + Count(HistoryOutcome.Fail) + Count(HistoryOutcome.Unknown);
 
-    public string Outcomes => Text($"{Operations:N0} operations ({Count(HistoryOutcome.Ok):N0} ok, {Count(HistoryOutcome.Fail):N0} fail, {Count(HistoryOutcome.Unknown):N0} unknown)");
+    public string Outcomes =>
+        Text($"{Operations:N0} operations ({Count(HistoryOutcome.Ok):N0} ok, ")
+        + Text($"{Count(HistoryOutcome.Fail):N0} fail, {Count(HistoryOutcome.Unknown):N0} unknown)");
 
-    public string AnsweredKinds => Words(HistoryFields.KeyKinds.Select(kind => (kind.ToString(), Volatile.Read(ref _answeredKinds[(int)kind]))));
+    public string AnsweredKinds =>
+        Words(HistoryFields.KeyKinds.Select(kind => (kind.ToString(), Volatile.Read(ref _answeredKinds[(int)kind]))));
 
-    public string Faults => Text($"{Words(Enum.GetValues<SoakFault>().Select(fault => (fault.ToString(), Count(fault))))}; {_leaders:N0} of a leader");
+    public string Faults =>
+        Words(Enum.GetValues<SoakFault>().Select(fault => (fault.ToString(), Count(fault))))
+        + Text($"; {_leaders:N0} of a leader");
 
     public long FaultCount => Enum.GetValues<SoakFault>().Sum(Count);
 
@@ -81,10 +89,12 @@ internal sealed class SoakTally
     {
         if (Count(HistoryOutcome.Ok) < AnswersMin)
         {
-            yield return Text($"only {Count(HistoryOutcome.Ok):N0} operations were answered, and {AnswersMin:N0} are wanted");
+            yield return Text(
+                $"only {Count(HistoryOutcome.Ok):N0} operations were answered, and {AnswersMin:N0} are wanted");
         }
 
-        foreach (OperationKind kind in HistoryFields.KeyKinds.Where(kind => Volatile.Read(ref _answeredKinds[(int)kind]) == 0))
+        foreach (OperationKind kind in HistoryFields.KeyKinds.Where(
+            kind => Volatile.Read(ref _answeredKinds[(int)kind]) == 0))
         {
             yield return $"no {kind} was answered";
         }
@@ -105,7 +115,8 @@ internal sealed class SoakTally
         }
     }
 
-    private static string Words(IEnumerable<(string Name, long Count)> counts) => string.Join(", ", counts.Select(static row => Text($"{row.Name} {row.Count:N0}")));
+    private static string Words(IEnumerable<(string Name, long Count)> counts) =>
+        string.Join(", ", counts.Select(static row => Text($"{row.Name} {row.Count:N0}")));
 
     private static string Text(FormattableString text) => text.ToString(CultureInfo.InvariantCulture);
 }

@@ -8,5 +8,6 @@ internal sealed class WriterOutput(TextWriter target) : ITestOutputHelper
 {
     public void WriteLine(string message) => target.WriteLine(message);
 
-    public void WriteLine(string format, params object[] args) => target.WriteLine(string.Format(CultureInfo.InvariantCulture, format, args));
+    public void WriteLine(string format, params object[] args) =>
+        target.WriteLine(string.Format(CultureInfo.InvariantCulture, format, args));
 }

@@ -20,7 +20,7 @@ internal sealed class Directories : IDisposable
     public string PathOf(ushort id) => Path.Combine(_directory.Path, $"node-{id}");
 
     /// <summary>A start of the node: what its directory is, and what it knows.</summary>
-    public KnownMembers Start(ushort id) => KnownMembers.Open(Options(id), DataDirectoryIdentity.Open(Options(id)));
+    public MemberRegistry Start(ushort id) => MemberRegistry.Open(Options(id), DataDirectoryIdentity.Open(Options(id)));
 
     public DataDirectoryIdentity Recorded(ushort id) => DataDirectoryIdentity.TryRead(PathOf(id))!;
 
@@ -34,10 +34,12 @@ internal sealed class Directories : IDisposable
     }
 
     /// <summary>What the two sides of a handshake do with each other's directory.</summary>
-    public static void Shake(ushort a, KnownMembers first, ushort b, KnownMembers second)
+    public static void Shake(ushort a, MemberRegistry first, ushort b, MemberRegistry second)
     {
-        Kahuna.Server.Transport.PeerDirectoryAnswer toFirst = second.Meet(new NodeId(a), first.OwnDirectoryId, first.Rebuilt);
-        Kahuna.Server.Transport.PeerDirectoryAnswer toSecond = first.Meet(new NodeId(b), second.OwnDirectoryId, second.Rebuilt);
+        Kahuna.Server.Transport.PeerDirectoryAnswer toFirst = second.Meet(
+            new NodeId(a), first.OwnDirectoryId, first.Rebuilt);
+        Kahuna.Server.Transport.PeerDirectoryAnswer toSecond = first.Meet(
+            new NodeId(b), second.OwnDirectoryId, second.Rebuilt);
         first.Heard(new NodeId(b), toFirst);
         second.Heard(new NodeId(a), toSecond);
     }

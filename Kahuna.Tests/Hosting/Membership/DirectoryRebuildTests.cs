@@ -29,14 +29,17 @@ public sealed class DirectoryRebuildTests : IDisposable
         Assert.Contains($"Rebuild of node 2 of cluster 'kahuna' in {DataPath}", text, StringComparison.Ordinal);
         Assert.Contains(" 3,000 bytes", text, StringComparison.Ordinal);
         Assert.Contains(" 400 bytes", text, StringComparison.Ordinal);
-        Assert.Contains("Type the node id to go on: ", text, StringComparison.Ordinal);
+        Assert.Contains("Type the node id to continue: ", text, StringComparison.Ordinal);
         Assert.Empty(Directory.EnumerateFileSystemEntries(Path.Combine(DataPath, "log")));
         Assert.Empty(Directory.EnumerateFileSystemEntries(Path.Combine(DataPath, "state")));
         Assert.True(File.Exists(Path.Combine(DataPath, "foreign.txt")));
         DataDirectoryIdentity rebuilt = _directories.Recorded(2);
         Assert.NotEqual(old.DirectoryId, rebuilt.DirectoryId);
-        Assert.Equal((VotingState.Rejoining, false, 3, null), (rebuilt.Voting, rebuilt.Dropping, rebuilt.Partitions, rebuilt.StateStore));
-        Assert.Equal(PeerDirectoryAnswer.AnotherDirectory, _directories.Start(2).Meet(new NodeId(1), 12, rebuilt: false));
+        Assert.Equal(
+            (VotingState.Rejoining, false, 3, null),
+            (rebuilt.Voting, rebuilt.Dropping, rebuilt.Partitions, rebuilt.StateStore));
+        Assert.Equal(
+            PeerDirectoryAnswer.AnotherDirectory, _directories.Start(2).Meet(new NodeId(1), 12, rebuilt: false));
         Assert.Equal(PeerDirectoryAnswer.OnlyDirectory, _directories.Start(2).Meet(new NodeId(1), 11, rebuilt: false));
         using DataDirectory usable = DataDirectory.Open(new PosixDisk(), DataPath);
     }
@@ -44,7 +47,7 @@ public sealed class DirectoryRebuildTests : IDisposable
     [Theory]
     [InlineData("3\n", "Nothing was dropped: that was not the node id.")]
     [InlineData("", "Nothing was dropped: that was not the node id.")]
-    [InlineData(null, "Nothing was dropped: there is no terminal to ask on. Add --yes to go on without the question.")]
+    [InlineData(null, "Nothing was dropped: there is no terminal for the confirmation. Add --yes to confirm.")]
     public void Without_the_right_answer_nothing_is_dropped(string? answer, string expected)
     {
         DataDirectoryIdentity old = Fill(VotingState.Yes);
@@ -56,7 +59,8 @@ public sealed class DirectoryRebuildTests : IDisposable
     }
 
     [Fact]
-    public void With_yes_it_does_not_ask() => Assert.DoesNotContain("Type", _directories.Rebuild(2), StringComparison.Ordinal);
+    public void With_yes_it_does_not_ask() =>
+        Assert.DoesNotContain("Type", _directories.Rebuild(2), StringComparison.Ordinal);
 
     [Theory]
     [InlineData(true)]
@@ -116,7 +120,7 @@ public sealed class DirectoryRebuildTests : IDisposable
         Fill(VotingState.Unproven);
         _directories.Rebuild(2);
 
-        KnownMembers members = _directories.Start(2);
+        MemberRegistry members = _directories.Start(2);
         Assert.Equal(PeerDirectoryAnswer.Known, members.Meet(new NodeId(1), 11, rebuilt: false));
         Assert.Equal(PeerDirectoryAnswer.AnotherDirectory, members.Meet(new NodeId(1), 12, rebuilt: false));
     }
@@ -148,7 +152,7 @@ public sealed class DirectoryRebuildTests : IDisposable
     {
         NodeOptions alone = Options with { Peers = [new PeerNode(new NodeId(2), new Uri("https://node2:8082"))], RebuildConfirmed = true };
 
-        Assert.StartsWith("Nothing was dropped: this node is a cluster of its own", Refused(alone, null), StringComparison.Ordinal);
+        Assert.StartsWith("Nothing was dropped: a standalone node", Refused(alone, null), StringComparison.Ordinal);
         Assert.False(Directory.Exists(DataPath));
     }
 
@@ -168,7 +172,8 @@ public sealed class DirectoryRebuildTests : IDisposable
 
     private static string Refused(NodeOptions options, TextReader? terminal)
     {
-        string message = Assert.Throws<DataDirectoryException>(() => DirectoryRebuild.Run(options, terminal, new StringWriter())).Message;
+        string message = Assert.Throws<DataDirectoryException>(
+            () => DirectoryRebuild.Run(options, terminal, new StringWriter())).Message;
         Assert.DoesNotContain('\n', message);
         return message;
     }
@@ -177,7 +182,7 @@ public sealed class DirectoryRebuildTests : IDisposable
     private DataDirectoryIdentity Fill(VotingState voting)
     {
         DataDirectoryIdentity identity = DataDirectoryIdentity.Open(_directories.Options(2) with { Partitions = 3 });
-        KnownMembers.Open(_directories.Options(2), identity).Meet(new NodeId(1), 11, rebuilt: false);
+        MemberRegistry.Open(_directories.Options(2), identity).Meet(new NodeId(1), 11, rebuilt: false);
         DataDirectoryIdentity.WithVoting(DataPath, voting);
         Directory.CreateDirectory(Path.Combine(DataPath, "log"));
         Directory.CreateDirectory(Path.Combine(DataPath, "state", "inner"));

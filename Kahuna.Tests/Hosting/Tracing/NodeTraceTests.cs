@@ -1,14 +1,18 @@
 using System.Text.Json;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Hosting.Tracing;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Tests.Storage;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Hosting.Tracing;
 
-/// <summary>The file of a trace and its lines; that whole nodes write the right ones is shown by Cluster/TraceTests.</summary>
+/// <summary>
+/// The file of a trace and its lines; that whole nodes write the right ones is shown by Cluster/TraceTests.
+/// </summary>
 public sealed class NodeTraceTests : IDisposable
 {
     private static readonly GroupId s_group = new(2);
@@ -33,10 +37,14 @@ public sealed class NodeTraceTests : IDisposable
         Assert.Equal(["start", "acknowledged", "apply"], lines.Select(line => line.GetProperty("event").GetString()));
         Assert.All(lines, line => Assert.Equal(3, line.GetProperty("node").GetInt32()));
         Assert.Single(lines.Select(line => line.GetProperty("run").GetString()).Distinct());
-        Assert.Equal(lines.Select(line => line.GetProperty("t").GetInt64()).Order(), lines.Select(line => line.GetProperty("t").GetInt64()));
+        Assert.Equal(
+            lines.Select(line => line.GetProperty("t").GetInt64()).Order(),
+            lines.Select(line => line.GetProperty("t").GetInt64()));
         Assert.Equal("00000000000000ab", lines[0].GetProperty("directory").GetString());
         Assert.Equal(2, lines[1].GetProperty("group").GetInt32());
-        Assert.Equal(["0000000000000001", "0000000000000002"], lines[2].GetProperty("digests").EnumerateArray().Select(digest => digest.GetString()));
+        Assert.Equal(
+            ["0000000000000001", "0000000000000002"],
+            lines[2].GetProperty("digests").EnumerateArray().Select(digest => digest.GetString()));
     }
 
     [Fact]
@@ -62,7 +70,9 @@ public sealed class NodeTraceTests : IDisposable
         string[] lines = File.ReadAllLines(Trace);
         Assert.Equal("{\"t\":1,\"no", lines[0]);
         Assert.Equal(3, lines.Length);
-        Assert.NotEqual(JsonElement.Parse(lines[1]).GetProperty("run").GetString(), JsonElement.Parse(lines[2]).GetProperty("run").GetString());
+        Assert.NotEqual(
+            JsonElement.Parse(lines[1]).GetProperty("run").GetString(),
+            JsonElement.Parse(lines[2]).GetProperty("run").GetString());
     }
 
     [Fact]
@@ -86,7 +96,8 @@ public sealed class NodeTraceTests : IDisposable
         trace.Failed += error => failures.Add(error.Message);
         trace.Started(voters: 1, groups: 1, directoryId: 1);
         trace.Started(voters: 1, groups: 1, directoryId: 1);
-        Assert.StartsWith("The trace /dev/full cannot be written any more: ", Assert.Single(failures), StringComparison.Ordinal);
+        Assert.StartsWith(
+            "The trace /dev/full can no longer be written: ", Assert.Single(failures), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -97,7 +108,8 @@ public sealed class NodeTraceTests : IDisposable
         PlainWriter plain = new();
         using (NodeTrace trace = NodeTrace.Open(Trace, new NodeId(1)))
         {
-            TracedLogWriter traced = new(trace, plain, static _ => new RecoveredGroup(new HardState(new Term(1), new NodeId(2), default), [], default, default, default));
+            TracedLogWriter traced = new(trace, plain, static _ =>
+                new RecoveredGroup(new HardState(new Term(1), new NodeId(2), default), [], default, default, default));
             traced.Attach(plain);
             traced.Append(s_group, new LogIndex(1), 1, entries.Written);
             traced.Save(s_group, new HardState(new Term(2), new NodeId(1), default));
@@ -141,7 +153,9 @@ public sealed class NodeTraceTests : IDisposable
             Assert.True(links.TrySend(new NodeId(2), frame));
         }
 
-        Assert.Equal([(4, 1), (5, 2)], Lines().Select(line => (line.GetProperty("term").GetInt32(), line.GetProperty("candidate").GetInt32())));
+        Assert.Equal(
+            [(4, 1), (5, 2)],
+            Lines().Select(line => (line.GetProperty("term").GetInt32(), line.GetProperty("candidate").GetInt32())));
     }
 
     private JsonElement[] Lines() => [.. File.ReadAllLines(Trace).Select(static line => JsonElement.Parse(line))];
@@ -175,7 +189,9 @@ public sealed class NodeTraceTests : IDisposable
 
         public int Pending => 0;
 
-        public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+        public Span<byte> BeginAppend(GroupId group, LogIndex first, int count, int bytes) => new byte[bytes];
+
+        public void EndAppend()
         {
         }
 

@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
-/// <summary>Everything that happens in a run, in order: counted, hashed, the latest kept, and written out when somebody wants to read it. Not thread-safe.</summary>
+/// <summary>
+/// Everything that happens in a run, in order: counted, hashed, the latest kept, and written out when somebody wants to
+/// read it. Not thread-safe.
+/// </summary>
 internal sealed class EventLog(TextWriter? trace)
 {
     private const int Kept = 60;
@@ -37,8 +40,11 @@ internal sealed class EventLog(TextWriter? trace)
         trace?.WriteLine(entry.ToString());
     }
 
-    /// <summary>The latest events that tell what happened, of nodes and of callers, as sentences, the oldest first.</summary>
-    public IEnumerable<string> Story() => _ofNodes.Concat(_ofCallers).OrderBy(static entry => entry.Order).Select(static entry => entry.ToSentence());
+    /// <summary>
+    /// The latest events that tell what happened, of nodes and of callers, as sentences, the oldest first.
+    /// </summary>
+    public IEnumerable<string> Story() =>
+        _ofNodes.Concat(_ofCallers).OrderBy(static entry => entry.Order).Select(static entry => entry.ToSentence());
 
     private static void Keep(Queue<LoggedEvent> queue, LoggedEvent entry)
     {

@@ -4,14 +4,19 @@ using Kahuna.Tests.Simulation.Workload;
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>One event of a run: what a trace prints of it, and a sentence for a person. Immutable.</summary>
-internal readonly record struct LoggedEvent(long Order, long AtNs, long Step, SimEvent Kind, int Node, long A, long B, string? Words)
+internal readonly record struct LoggedEvent(
+    long Order, long AtNs, long Step, SimEvent Kind, int Node, long A, long B, string? Words)
 {
-    /// <summary>It tells what happens in the run. The others are traffic and work of nodes, thousands of them for each of these.</summary>
-    public static bool IsTold(SimEvent kind) => kind is not (SimEvent.Send or SimEvent.Deliver or SimEvent.Lose or SimEvent.Commit or SimEvent.Persisted
+    /// <summary>
+    /// It tells what happens in the run. The others are traffic and work of nodes, thousands of them for each of these.
+    /// </summary>
+    public static bool IsTold(SimEvent kind) =>
+        kind is not (SimEvent.Send or SimEvent.Deliver or SimEvent.Lose or SimEvent.Commit or SimEvent.Persisted
         or SimEvent.Fetch or SimEvent.KeeperStep or SimEvent.Reply or SimEvent.UnaryCall);
 
     /// <summary>It tells of calls and streams; the others that are told are of nodes and faults.</summary>
-    public static bool IsOfCallers(SimEvent kind) => kind is SimEvent.StreamOpen or SimEvent.StreamEnd or SimEvent.Call or SimEvent.Return;
+    public static bool IsOfCallers(SimEvent kind) =>
+        kind is SimEvent.StreamOpen or SimEvent.StreamEnd or SimEvent.Call or SimEvent.Return;
 
     /// <summary>A line of a trace: seconds, step, node, kind, two numbers and words.</summary>
     public override string ToString() => string.Create(
@@ -37,7 +42,8 @@ internal readonly record struct LoggedEvent(long Order, long AtNs, long Step, Si
         SimEvent.StreamOpen => $"client {A} opens a stream to node {Node}",
         SimEvent.StreamEnd => $"the stream of client {A} to node {Node} ends",
         SimEvent.Call => $"caller {A} calls {(CallKind)B} of {Words}",
-        SimEvent.Return => $"caller {A} is answered {(CallOutcome)(B >> 32)}{Revision((uint)B)}{(Words is null ? "" : ": " + Words)}",
+        SimEvent.Return =>
+            $"caller {A} is answered {(CallOutcome)(B >> 32)}{Revision((uint)B)}{(Words is null ? "" : ": " + Words)}",
         SimEvent.Fault => $"fault #{A} begins: {Words}",
         SimEvent.FaultEnd => $"fault #{A} ends",
         SimEvent.Heal => "everything is healed",
@@ -47,5 +53,6 @@ internal readonly record struct LoggedEvent(long Order, long AtNs, long Step, Si
         _ => $"{Kind} {Node} {A} {B} {Words}",
     };
 
-    private static string Revision(uint revision) => revision == 0 ? "" : string.Create(CultureInfo.InvariantCulture, $", revision {revision}");
+    private static string Revision(uint revision) =>
+        revision == 0 ? "" : string.Create(CultureInfo.InvariantCulture, $", revision {revision}");
 }

@@ -1,8 +1,9 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>
-/// Actions by the moment at which they are due, those of one moment in the order in which they came. A heap with four children per place, because a run takes one out for every one that it puts in, and there are
-/// millions of them. Owned by a <see cref="SimScheduler"/>.
+/// Actions by the moment at which they are due, those of one moment in the order in which they came. A heap with four
+/// children per place, because a run takes one out for every one that it puts in, and there are millions of them. Owned
+/// by a <see cref="SimScheduler"/>.
 /// </summary>
 internal sealed class MomentHeap
 {

@@ -1,7 +1,8 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>
-/// A machine's clocks and timers over the run's time. The monotonic one begins anywhere and may run fast or slow; the wall clock goes with it, and may also be set. Owned by one run.
+/// A machine's clocks and timers over the run's time. The monotonic one begins anywhere and may run fast or slow; the
+/// wall clock goes with it, and may also be set. Owned by one run.
 /// </summary>
 internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProvider
 {
@@ -12,7 +13,9 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
 
     public override long TimestampFrequency => 1_000_000_000;
 
-    /// <summary>Whose timers these are; told at each timer's creation. Null: timers run as they are due, and for ever.</summary>
+    /// <summary>
+    /// Whose timers these are; told at each timer's creation. Null: timers run as they are due, and for ever.
+    /// </summary>
     public Func<TimerOwner>? Owner { get; init; }
 
     /// <summary>How fast it runs.</summary>
@@ -77,7 +80,8 @@ internal sealed class SimClock(SimScheduler scheduler, long offsetNs) : TimeProv
             return ValueTask.CompletedTask;
         }
 
-        private void Arm(int version, TimeSpan due, TimeSpan period) => Scheduler.After(clock.ToRun(due.Ticks * 100), () =>
+        private void Arm(int version, TimeSpan due, TimeSpan period) =>
+            Scheduler.After(clock.ToRun(due.Ticks * 100), () =>
         {
             if (version != _version || _owner is { } owner && !owner.Lives())
             {

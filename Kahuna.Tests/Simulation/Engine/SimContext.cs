@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
-/// <summary>Where asynchronous code of a run goes on after each await: in the run's queue, in the order in which it became able to. Owned by one run.</summary>
+/// <summary>
+/// Where asynchronous code of a run goes on after each await: in the run's queue, in the order in which it became able
+/// to. Owned by one run.
+/// </summary>
 /// <param name="after">Puts an action into the run's queue, so many nanoseconds from now.</param>
 internal sealed class SimContext(Action<long, Action> after) : SynchronizationContext
 {
@@ -9,7 +12,8 @@ internal sealed class SimContext(Action<long, Action> after) : SynchronizationCo
 
     public override void Post(SendOrPostCallback d, object? state) => after(WakeNs, () => Run(() => d(state)));
 
-    public override void Send(SendOrPostCallback d, object? state) => throw new InvalidOperationException("Nobody waits for another thread in a run.");
+    public override void Send(SendOrPostCallback d, object? state) =>
+        throw new InvalidOperationException("Nobody waits for another thread in a run.");
 
     public override SynchronizationContext CreateCopy() => this;
 

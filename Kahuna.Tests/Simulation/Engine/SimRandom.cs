@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
-/// <summary>Random numbers from a seed, the same on every machine and runtime (SplitMix64). Each purpose has a generator of its own, so that one more draw here changes nothing there. Not thread-safe.</summary>
+/// <summary>
+/// Random numbers from a seed, the same on every machine and runtime (SplitMix64). Each purpose has a generator of its
+/// own, so that one more draw here changes nothing there. Not thread-safe.
+/// </summary>
 internal sealed class SimRandom(ulong seed)
 {
     private readonly ulong _seed = seed;

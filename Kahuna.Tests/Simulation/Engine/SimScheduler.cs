@@ -1,8 +1,8 @@
 namespace Kahuna.Tests.Simulation.Engine;
 
 /// <summary>
-/// The one clock and the one queue of a run: everything that happens is an action that was put here, and time jumps from one to the next. Owned by one thread; a
-/// call from another one ends the run, since something has escaped.
+/// The one clock and the one queue of a run: everything that happens is an action that was put here, and time jumps
+/// from one to the next. Owned by one thread; a call from another one ends the run, since something has escaped.
 /// </summary>
 internal sealed class SimScheduler(EventLog log)
 {
@@ -28,7 +28,10 @@ internal sealed class SimScheduler(EventLog log)
         _queue.Add(Math.Max(atNs, NowNs), action);
     }
 
-    /// <summary>Runs the next action that is due until then. False when there is none; time is then at <paramref name="untilNs"/>.</summary>
+    /// <summary>
+    /// Runs the next action that is due until then. False when there is none; time is then at
+    /// <paramref name="untilNs"/>.
+    /// </summary>
     public bool RunNext(long untilNs)
     {
         if (_queue.FirstNs is not { } atNs || atNs > untilNs)
@@ -44,7 +47,8 @@ internal sealed class SimScheduler(EventLog log)
         return true;
     }
 
-    public void Note(SimEvent kind, int node, long a = 0, long b = 0, string? words = null) => log.Add(NowNs, Step, kind, node, a, b, words);
+    public void Note(SimEvent kind, int node, long a = 0, long b = 0, string? words = null) =>
+        log.Add(NowNs, Step, kind, node, a, b, words);
 
     /// <summary>To be called by everything that shipped code reaches.</summary>
     public void CheckThread(string doing)

@@ -53,7 +53,8 @@ internal sealed class DiskFaults(Nemesis nemesis)
         {
             case FaultClass.SlowSync:
                 node.SyncFactor = 2 + random.Exponential(60);
-                nemesis.Target = string.Create(CultureInfo.InvariantCulture, $"of node {node.Id}, {node.SyncFactor:0} times as slow");
+                nemesis.Target = string.Create(
+                    CultureInfo.InvariantCulture, $"of node {node.Id}, {node.SyncFactor:0} times as slow");
                 return () => node.SyncFactor = 1;
             case FaultClass.DiskHang:
                 node.Hung.Set(true);
@@ -85,7 +86,9 @@ internal sealed class DiskFaults(Nemesis nemesis)
         int left = random.Next(5);
         _failing.Add(node.Id);
         nemesis.Target = $"of node {node.Id}, after {left} syncs";
-        node.DiskFault = (step, _) => step is DiskStep.SyncData or DiskStep.SyncDirectory && left-- <= 0 ? InputOutputError : 0;
+        node.DiskFault = (step, _) => step is DiskStep.SyncData or DiskStep.SyncDirectory && left-- <= 0
+            ? InputOutputError
+            : 0;
         return () => node.DiskFault = null;
     }
 
@@ -94,8 +97,11 @@ internal sealed class DiskFaults(Nemesis nemesis)
         // Half of the time while much is on its way to the disk, so that parts of it may be missing afterwards.
         int bytes = random.Chance(0.5) ? random.Pick([600, 600, 1_500, 4_000]) : 0;
         int left = bytes > 0 ? random.Next(2) : random.Next(60);
-        node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0 ? 0 : throw new SimCrashException(power: true);
-        bool Counts(DiskStep step, string path) => bytes == 0 ? step != DiskStep.Read : step == DiskStep.SyncData && node.Disk.Unsynced(path) >= bytes;
+        node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0
+            ? 0
+            : throw new SimCrashException(power: true);
+        bool Counts(DiskStep step, string path) =>
+            bytes == 0 ? step != DiskStep.Read : step == DiskStep.SyncData && node.Disk.Unsynced(path) >= bytes;
         return () =>
         {
             node.DiskFault = null;
@@ -103,7 +109,10 @@ internal sealed class DiskFaults(Nemesis nemesis)
         };
     }
 
-    /// <summary>The process is killed inside a disk operation, often while it makes a name stable, whenever that is; it starts again, and soon its power fails.</summary>
+    /// <summary>
+    /// The process is killed inside a disk operation, often while it makes a name stable, whenever that is; it starts
+    /// again, and soon its power fails.
+    /// </summary>
     private Action KillInside(SimNode node, SimRandom random)
     {
         string? naming = random.Pick([null, string.Empty, "/state", "/state", "/state"]);
@@ -113,7 +122,10 @@ internal sealed class DiskFaults(Nemesis nemesis)
         node.DiskFault = (step, path) => !Counts(step, path) || left-- > 0 ? 0 : throw End();
         return () => nemesis.StartLater(node, 0);
 
-        bool Counts(DiskStep step, string path) => naming is null ? step != DiskStep.Read : step == DiskStep.SyncDirectory && path.EndsWith(naming, StringComparison.Ordinal);
+        bool Counts(DiskStep step, string path) =>
+            naming is null
+                ? step != DiskStep.Read
+                : step == DiskStep.SyncDirectory && path.EndsWith(naming, StringComparison.Ordinal);
         SimCrashException End()
         {
             nemesis.StartLater(node, after);
@@ -156,7 +168,10 @@ internal sealed class DiskFaults(Nemesis nemesis)
         return end;
     }
 
-    /// <summary>The newest segments, or the whole log, are not there any more when the node starts again. It must not go on with what is left.</summary>
+    /// <summary>
+    /// The newest segments, or the whole log, are not there any more when the node starts again. It must not go on with
+    /// what is left.
+    /// </summary>
     private Action? LoseSegments(SimNode node, SimRandom random)
     {
         if (!nemesis.MayLose(node))

@@ -5,7 +5,9 @@ using Kahuna.Tests.Simulation.Nodes;
 
 namespace Kahuna.Tests.Simulation.Faults;
 
-/// <summary>Brings the faults of a run about, starts nodes again, and heals everything at the end. Owned by one run.</summary>
+/// <summary>
+/// Brings the faults of a run about, starts nodes again, and heals everything at the end. Owned by one run.
+/// </summary>
 internal sealed class Nemesis
 {
     /// <summary>The fastest that a clock runs, and one over the slowest.</summary>
@@ -43,7 +45,10 @@ internal sealed class Nemesis
 
     public int Crashes { get; private set; }
 
-    /// <summary>What the fault that is being brought about is done to, in words for the story; empty when the events after it say so themselves.</summary>
+    /// <summary>
+    /// What the fault that is being brought about is done to, in words for the story; empty when the events after it
+    /// say so themselves.
+    /// </summary>
     public string Target { get; set; } = "";
 
     private SimScheduler Scheduler => _cluster.Scheduler;
@@ -89,7 +94,9 @@ internal sealed class Nemesis
         }
     }
 
-    /// <summary>The log or the stored state of a node is dead, and its process ends: somebody starts it again.</summary>
+    /// <summary>
+    /// The log or the stored state of a node is dead, and its process ends: somebody starts it again.
+    /// </summary>
     public void StorageDied(SimNode node, Exception error)
     {
         if (!_disks.Explains(node))
@@ -118,9 +125,12 @@ internal sealed class Nemesis
         });
     }
 
-    /// <summary>Whether another node may lose its data now: those that are without must be a minority, with it.</summary>
+    /// <summary>
+    /// Whether another node may lose its data now: those that are without must be a minority, with it.
+    /// </summary>
     public bool MayLose(SimNode node) =>
-        _cluster.Nodes.Count(other => other != node && (other.IsRejoining || _disks.IsDamaged(other))) < _cluster.Config.Spare;
+        _cluster.Nodes.Count(
+            other => other != node && (other.IsRejoining || _disks.IsDamaged(other))) < _cluster.Config.Spare;
 
     private void Start(SimNode node)
     {
@@ -136,7 +146,8 @@ internal sealed class Nemesis
         }
         else if (!_disks.Explains(node) && refusal != SimCrashException.Text)
         {
-            _cluster.Rules.Break("a restart finds what was on stable storage", $"node {node.Id} does not start: {refusal}");
+            _cluster.Rules.Break(
+                "a restart finds what was on stable storage", $"node {node.Id} does not start: {refusal}");
         }
 
         StartLater(node, SecondNs);
@@ -153,14 +164,20 @@ internal sealed class Nemesis
             return;
         }
 
-        if (fault.Class == FaultClass.LeaderCut || (fault.Class is FaultClass.Partition or FaultClass.OneWayCut or FaultClass.Pause && random.Chance(0.5)))
+        if (fault.Class == FaultClass.LeaderCut
+            || (fault.Class is FaultClass.Partition or FaultClass.OneWayCut or FaultClass.Pause && random.Chance(0.5)))
         {
             _cluster.HurryUntilNs = Scheduler.NowNs + HurryNs;
         }
 
         _cluster.Availability.Disturbed(Scheduler.NowNs);
         Fired[(int)fault.Class]++;
-        Scheduler.Note(SimEvent.Fault, 0, fault.Number, (long)fault.Class, Target.Length == 0 ? fault.Class.ToString() : $"{fault.Class} {Target}");
+        Scheduler.Note(
+            SimEvent.Fault,
+            0,
+            fault.Number,
+            (long)fault.Class,
+            Target.Length == 0 ? fault.Class.ToString() : $"{fault.Class} {Target}");
         Scheduler.After(fault.LastsNs, () =>
         {
             if (!_healed)
@@ -177,13 +194,24 @@ internal sealed class Nemesis
         FaultClass.Power or FaultClass.Kill => CrashOne(Choose(random), kind == FaultClass.Power),
         FaultClass.Stop => Stop(Choose(random), random),
         FaultClass.Everybody => Crash([.. _cluster.Nodes], random),
-        FaultClass.MinimalQuorum => _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
+        FaultClass.MinimalQuorum =>
+            _cluster.Config.Spare == 0 ? null : Crash(Some(_cluster.Config.Spare, random), random),
         FaultClass.ElectionCrash => CrashInElection(random),
         FaultClass.ReplacedTail => _tails.Apply(random),
         FaultClass.Pause => Pause(Choose(random)),
-        FaultClass.ClockDrift => Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
+        FaultClass.ClockDrift =>
+            Drift(random.Pick(_cluster.Nodes), (1 / RateMax) + (random.NextDouble() * (RateMax - (1 / RateMax)))),
         FaultClass.ClockJump => Jump(Choose(random), random.Between(-20 * SecondNs, 20 * SecondNs)),
-        FaultClass.SlowSync or FaultClass.DiskHang or FaultClass.SyncError or FaultClass.FullDisk or FaultClass.FlippedBit or FaultClass.Wipe or FaultClass.WipeTwice or FaultClass.LostLog or FaultClass.CrashInDisk => _disks.Apply(kind, Choose(random), random),
+        FaultClass.SlowSync
+            or FaultClass.DiskHang
+            or FaultClass.SyncError
+            or FaultClass.FullDisk
+            or FaultClass.FlippedBit
+            or FaultClass.Wipe
+            or FaultClass.WipeTwice
+            or FaultClass.LostLog
+            or FaultClass.CrashInDisk =>
+            _disks.Apply(kind, Choose(random), random),
         _ => _network.Apply(kind, random),
     };
 
@@ -195,7 +223,9 @@ internal sealed class Nemesis
         return random.Chance(0.5) ? LeaderOf(group) ?? other : other;
     }
 
-    private SimNode? LeaderOf(int group) => _cluster.Nodes.FirstOrDefault(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(group).IsLeader);
+    private SimNode? LeaderOf(int group) =>
+        _cluster.Nodes.FirstOrDefault(
+            node => node is { IsUp: true, IsPaused: false } && node.Loops!.Group(group).IsLeader);
 
     private Action? CrashOne(SimNode node, bool power)
     {
@@ -228,7 +258,8 @@ internal sealed class Nemesis
         {
             if (!_healed)
             {
-                GracefulStop.Begin(node, patienceNs, _cluster.Config.TickMs * 1_000_000L, () => StartLater(node, goneNs));
+                GracefulStop.Begin(
+                    node, patienceNs, _cluster.Config.TickMs * 1_000_000L, () => StartLater(node, goneNs));
             }
         });
         return static () => { };
@@ -268,7 +299,7 @@ internal sealed class Nemesis
             return null;
         }
 
-        ulong term = leader.Loops!.Partition(group).Core.Term.Value;
+        ulong term = leader.Loops!.Group(group).Core.Term.Value;
         long after = random.Chance(0.5) ? 0 : random.Between(0L, SecondNs / 10);
         bool power = random.Chance(0.5);
         witness.Writes = (written, writtenTerm) =>

@@ -59,7 +59,8 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
     }
 
     /// <summary>Links as a list from node to node; a link that is cut both ways once.</summary>
-    private static string Links(List<(int From, int To)> links) => links.Count == 0 ? "of nothing that is not cut already" : "of " + string.Join(", ", links.Distinct()
+    private static string Links(List<(int From, int To)> links) =>
+        links.Count == 0 ? "of nothing that is not cut already" : "of " + string.Join(", ", links.Distinct()
         .Where(link => link.From < link.To || !links.Contains((link.To, link.From)))
         .Select(link => $"{link.From}{(links.Contains((link.To, link.From)) ? "-" : "->")}{link.To}"));
 
@@ -70,7 +71,8 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
     private SimNode Leader(SimRandom random)
     {
         int group = random.Next(cluster.Config.Layout.Slots);
-        return cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Partition(group).IsLeader) ?? random.Pick(cluster.Nodes);
+        return cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Group(group).IsLeader)
+            ?? random.Pick(cluster.Nodes);
     }
 
     /// <summary>A leader that hears nobody, is heard by nobody, or both.</summary>
@@ -121,7 +123,9 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
             for (int b = 1; b <= Count; b++)
             {
                 int apart = (place[a] - place[b] + Count) % Count;
-                bool cut = shape == 2 ? apart > 1 && apart < Count - 1 : a != bridge && b != bridge && Apart(side, a, b);
+                bool cut = shape == 2
+                    ? apart > 1 && apart < Count - 1
+                    : a != bridge && b != bridge && Apart(side, a, b);
                 if (cut)
                 {
                     cuts.Add((a, b));
@@ -147,7 +151,8 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
             }
         }
 
-        string clients = $"clients from nodes {string.Join(", ", cuts.Select(static cut => $"{cut.Client}-{cut.Node}"))}";
+        string clients =
+            $"clients from nodes {string.Join(", ", cuts.Select(static cut => $"{cut.Client}-{cut.Node}"))}";
         nemesis.Target += nemesis.Target.Length > 0 ? $"; {clients}" : $"of {clients}";
         return () =>
         {
@@ -178,8 +183,8 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
     }
 
     /// <summary>
-    /// Everything comes to a leader later and later, up to three election timeouts, so slowly that it goes on to lead; then the others do not hear it any more, and elect
-    /// another one while their old answers still reach it.
+    /// Everything comes to a leader later and later, up to three election timeouts, so slowly that it goes on to lead;
+    /// then the others do not hear it any more, and elect another one while their old answers still reach it.
     /// </summary>
     private Action DelayAnswers(SimRandom random)
     {
@@ -212,8 +217,8 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
     }
 
     /// <summary>
-    /// A leader is left with one follower, whose answers take so long that they arrive when the leader has lost its leadership, followed another node and perhaps leads
-    /// again; the follower knows of nothing since.
+    /// A leader is left with one follower, whose answers take so long that they arrive when the leader has lost its
+    /// leadership, followed another node and perhaps leads again; the follower knows of nothing since.
     /// </summary>
     private Action DelayAlly(SimRandom random)
     {

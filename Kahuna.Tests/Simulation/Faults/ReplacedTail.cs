@@ -1,18 +1,19 @@
 using System.Globalization;
 using System.Text;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.Cluster.Attack;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Faults;
 
 /// <summary>
-/// A leader that is cut off takes in much that never counts. The others write less, and cut their logs, so that it needs their state, whose last entry is another one in its own log; and it ends when
-/// that state is in place and its log is still what it was. Owned by one run.
+/// A leader that is cut off takes in much that never counts. The others write less, and cut their logs, so that it
+/// needs their state, whose last entry is another one in its own log; and it ends when that state is in place and its
+/// log is still what it was. Owned by one run.
 /// </summary>
 internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
 {
@@ -27,14 +28,21 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
     public Action? Apply(SimRandom random)
     {
         int group = random.Next(cluster.Config.Groups);
-        SimNode? leader = cluster.Nodes.FirstOrDefault(node => node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(group).IsLeader);
+        SimNode? leader = cluster.Nodes.FirstOrDefault(
+            node => node is { IsUp: true, IsPaused: false } && node.Loops!.Group(group).IsLeader);
         if (leader is null || cluster.Nodes.Count < 3)
         {
             return null;
         }
 
         nemesis.Target = $"of node {leader.Id} in partition {group}";
-        Tail tail = new(leader, leader.Life, group, leader.Loops!.Partition(group).Core.CommitIndex.Value, cluster.Scheduler.NowNs, random);
+        Tail tail = new(
+            leader,
+            leader.Life,
+            group,
+            leader.Loops!.Group(group).Core.CommitIndex.Value,
+            cluster.Scheduler.NowNs,
+            random);
         Cut(tail, cut: true);
         _context.Post(_ => _ = WriteAsync(tail), null);
         cluster.Scheduler.After(LookNs, () => Look(tail));
@@ -44,9 +52,16 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
     private void Look(Tail tail)
     {
         RaftCore? own = tail.Core;
-        RaftCore? next = cluster.Nodes.FirstOrDefault(node => node != tail.Node && node is { IsUp: true, IsPaused: false } && node.Loops!.Partition(tail.Group).IsLeader)?.Loops!.Partition(tail.Group).Core;
+        RaftCore? next = cluster.Nodes.FirstOrDefault(node =>
+            node != tail.Node
+                && node is { IsUp: true, IsPaused: false }
+                && node.Loops!.Group(tail.Group).IsLeader)?.Loops!
+            .Group(tail.Group).Core;
         bool isReplaced = own is not null && next is not null && next.LogStart.Value > tail.Committed;
-        bool isOver = own is null || cluster.Peers.IsHealed || cluster.Scheduler.NowNs > tail.BeganNs + GiveUpNs || (next is not null && next.CommitIndex > own.LastIndex);
+        bool isOver = own is null
+            || cluster.Peers.IsHealed
+            || cluster.Scheduler.NowNs > tail.BeganNs + GiveUpNs
+            || (next is not null && next.CommitIndex > own.LastIndex);
         if (!isReplaced && !isOver)
         {
             cluster.Scheduler.After(LookNs, () => Look(tail));
@@ -56,7 +71,11 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
         Cut(tail, cut: false);
         if (isReplaced && !isOver)
         {
-            tail.Node.Replaced = new ReplacedEnd(tail.Group, cluster.Scheduler.NowNs + ArmedNs, tail.Random.Chance(0.5), () => nemesis.StartLater(tail.Node, tail.Random.Between(0L, 500_000_000L)));
+            tail.Node.Replaced = new ReplacedEnd(
+                tail.Group,
+                cluster.Scheduler.NowNs + ArmedNs,
+                tail.Random.Chance(0.5),
+                () => nemesis.StartLater(tail.Node, tail.Random.Between(0L, 500_000_000L)));
         }
     }
 
@@ -69,7 +88,10 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
         }
     }
 
-    /// <summary>Writes one after the other, as fast as the leader takes them in as entries of their own, as long as it takes itself for the leader.</summary>
+    /// <summary>
+    /// Writes one after the other, as fast as the leader takes them in as entries of their own, as long as it takes
+    /// itself for the leader.
+    /// </summary>
     private async Task WriteAsync(Tail tail)
     {
         try
@@ -80,7 +102,13 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
             await stream.GreetAsync();
             for (int i = 0; i < Writes && tail.Core is { Role: RaftRole.Leader }; i++)
             {
-                stream.Add(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = key, Value = "never"u8 });
+                stream.Add(new Command
+                {
+                    Kind = CommandKind.Set,
+                    Durability = Durability.Persistent,
+                    Key = key,
+                    Value = "never"u8,
+                });
                 await stream.SendAsync();
                 await PauseAsync();
             }
@@ -118,6 +146,6 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
     private sealed record Tail(SimNode Node, int Life, int Group, ulong Committed, long BeganNs, SimRandom Random)
     {
         /// <summary>Null when the node has ended since.</summary>
-        public RaftCore? Core => Node.IsUp && Node.Life == Life ? Node.Loops!.Partition(Group).Core : null;
+        public RaftCore? Core => Node.IsUp && Node.Life == Life ? Node.Loops!.Group(Group).Core : null;
     }
 }

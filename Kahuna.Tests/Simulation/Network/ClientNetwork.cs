@@ -1,17 +1,21 @@
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Simulation.Network;
 
-/// <summary>Connections of clients to nodes: bytes arrive in order after a delay, or the connection ends. Owned by one run.</summary>
+/// <summary>
+/// Connections of clients to nodes: bytes arrive in order after a delay, or the connection ends. Owned by one run.
+/// </summary>
 internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, SimNode[] nodes, PeerNetwork peers)
 {
     /// <summary>A node is a client too, when it forwards; its number as such is this and its own.</summary>
     private const int FirstNode = 1_000;
 
-    /// <summary>How long what a client has sent survives its connection: less than anybody remembers a call for.</summary>
+    /// <summary>
+    /// How long what a client has sent survives its connection: less than anybody remembers a call for.
+    /// </summary>
     private const long LateNsMax = 2_000_000_000;
 
     private const long AskedAgainNs = 1_000_000_000;
@@ -28,7 +32,9 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     public SimConfig Config => config;
 
     public bool IsCut(int client, int node) =>
-        client > FirstNode ? peers.IsCut(client - FirstNode, node) || peers.IsCut(node, client - FirstNode) : _cut.Contains((client, node));
+        client > FirstNode
+            ? peers.IsCut(client - FirstNode, node) || peers.IsCut(node, client - FirstNode)
+            : _cut.Contains((client, node));
 
     /// <summary>Some client does not reach some node.</summary>
     public bool HasCuts => _cut.Count > 0;
@@ -55,7 +61,8 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     public long WindowsFilled { get; set; }
 
     /// <summary>What a client was answered breaks a rule.</summary>
-    public Action<string, string> Break { get; init; } = static (rule, words) => throw new InvalidOperationException($"{rule}: {words}");
+    public Action<string, string> Break { get; init; } = static (rule, words) => throw new InvalidOperationException(
+        $"{rule}: {words}");
 
     public void Heal()
     {
@@ -82,7 +89,8 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     public ulong NewSessionId() => IdempotencyKey.AsSession(_sessionIds.Next());
 
     /// <summary>
-    /// One request and one answer. The answer comes to <paramref name="answered"/>, or never: when the way there or back is cut, or the power of the node fails.
+    /// One request and one answer. The answer comes to <paramref name="answered"/>, or never: when the way there or
+    /// back is cut, or the power of the node fails.
     /// </summary>
     public void Call(int client, int nodeId, UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answered)
     {
@@ -148,7 +156,8 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
 
             if (network.IsCut(client, node.Id) || node.IsPaused)
             {
-                // Nobody answers. The client's system asks again after 1 s, 2 s, 4 s and so on (RFC 6298), until the caller's patience ends it.
+                // Nobody answers. The client's system asks again after 1 s, 2 s, 4 s and so on (RFC 6298), until the
+                // caller's patience ends it.
                 if (!opened.Task.IsCompleted)
                 {
                     network.Scheduler.After(againNs, () => Arrive(node, opened, 2 * againNs));

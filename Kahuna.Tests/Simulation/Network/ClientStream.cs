@@ -5,7 +5,8 @@ using Kahuna.Tests.Simulation.Nodes;
 namespace Kahuna.Tests.Simulation.Network;
 
 /// <summary>
-/// One connection between a client and a node, seen from the client; the node's end is its <see cref="ServerSession"/>. While the way is cut bytes wait, as TCP's do, until the side that hears nothing gives it up. Owned by one run.
+/// One connection between a client and a node, seen from the client; the node's end is its <see cref="ServerSession"/>.
+/// While the way is cut bytes wait, as TCP's do, until the side that hears nothing gives it up. Owned by one run.
 /// </summary>
 internal sealed class ClientStream : IFrameStream
 {
@@ -60,7 +61,9 @@ internal sealed class ClientStream : IFrameStream
         Scheduler.CheckThread("read from a node");
         if (_received.Count > 0)
         {
-            return _network.Config.Yields ? new ValueTask<int>(Later(() => CopyTo(buffer))) : new ValueTask<int>(CopyTo(buffer));
+            return _network.Config.Yields
+                ? new ValueTask<int>(Later(() => CopyTo(buffer)))
+                : new ValueTask<int>(CopyTo(buffer));
         }
 
         if (_ended)
@@ -100,7 +103,10 @@ internal sealed class ClientStream : IFrameStream
     /// <summary>By the session: the node ends the stream, or is gone.</summary>
     public void EndFromNode(string? reason) => Carry(_toClient, () => End(reason));
 
-    /// <summary>The connection is lost: what is on its way is lost with it, or what the client had sent still comes, when nobody expects it any more.</summary>
+    /// <summary>
+    /// The connection is lost: what is on its way is lost with it, or what the client had sent still comes, when nobody
+    /// expects it any more.
+    /// </summary>
     public void Reset()
     {
         if (_ended)

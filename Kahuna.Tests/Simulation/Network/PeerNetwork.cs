@@ -1,5 +1,5 @@
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Raft;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
@@ -7,8 +7,9 @@ using Kahuna.Tests.Simulation.Nodes;
 namespace Kahuna.Tests.Simulation.Network;
 
 /// <summary>
-/// The links between the nodes. A frame arrives after a delay, or never; with the faults of a seed also twice, or behind later ones, but never on a later link than
-/// the one it was sent on. A link that breaks is tried again as long as both ends live. Owned by one run.
+/// The links between the nodes. A frame arrives after a delay, or never; with the faults of a seed also twice, or
+/// behind later ones, but never on a later link than the one it was sent on. A link that breaks is tried again as long
+/// as both ends live. Owned by one run.
 /// </summary>
 internal sealed class PeerNetwork
 {
@@ -52,12 +53,17 @@ internal sealed class PeerNetwork
 
     public bool IsCut(int from, int to) => _links[from, to].Cut;
 
-    /// <summary>The state of the link from one node to another. After a clog it counts as clogged until the delayed frames have arrived, because later frames wait behind them.</summary>
+    /// <summary>
+    /// The state of the link from one node to another. After a clog it counts as clogged until the delayed frames have
+    /// arrived, because later frames wait behind them.
+    /// </summary>
     public LinkShape ShapeOf(int from, int to)
     {
         Link link = _links[from, to];
         long waitingNs = Math.Max(link.LastNs, link.UrgentLastNs) - _scheduler.NowNs;
-        long extraNs = link.ExtraNs == 0 && link.Up && waitingNs > LateDelays * _config.DelayNs ? waitingNs : link.ExtraNs;
+        long extraNs = link.ExtraNs == 0 && link.Up && waitingNs > LateDelays * _config.DelayNs
+            ? waitingNs
+            : link.ExtraNs;
         return new LinkShape(link.Cut, extraNs, link.Up, link.Epoch);
     }
 
@@ -139,7 +145,8 @@ internal sealed class PeerNetwork
 
         if (!_healed && _config.Duplication > 0 && HasForward(frame) && _random.Chance(ForwardsAgain))
         {
-            // What is said to the meta group is said again and again anyway; some of it comes when it has been taken back.
+            // What is said to the meta group is said again and again anyway; some of it comes when it has been taken
+            // back.
             Duplicated++;
             Deliver(from, to, link, frame, at + (long)_random.Exponential(ForwardedAgainNs));
         }
@@ -159,7 +166,10 @@ internal sealed class PeerNetwork
         }
     }
 
-    /// <summary>A node has gone. Its peers notice at once when its system closes the connections, and late when the power is off.</summary>
+    /// <summary>
+    /// A node has gone. Its peers notice at once when its system closes the connections, and late when the power is
+    /// off.
+    /// </summary>
     public void Leave(int node, bool silently)
     {
         for (int other = 1; other <= _nodes.Length; other++)
@@ -173,7 +183,10 @@ internal sealed class PeerNetwork
             own.Up = false;
             int epoch = own.Epoch;
             int peer = other;
-            _scheduler.After(silently ? _random.Between(100_000_000L, 3_000_000_000L) : _random.Between(100_000L, 3_000_000L), () =>
+            long afterNs = silently
+                ? _random.Between(100_000_000L, 3_000_000_000L)
+                : _random.Between(100_000L, 3_000_000L);
+            _scheduler.After(afterNs, () =>
             {
                 if (_links[peer, node].Epoch == epoch)
                 {

@@ -1,30 +1,33 @@
 using System.Buffers;
 using System.Buffers.Binary;
 using Google.Protobuf;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Tests.Simulation.Nodes;
-using Frame = Kahuna.Client.Wire.Frames.Frame;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Frame = Kahuna.Wire.Frames.Frame;
 
 namespace Kahuna.Tests.Simulation.Network;
 
 /// <summary>
-/// The node's end of a client's connection. It stands for the shipped ExchangeStream, which is bound to the web server's pipes: greets, tells the map, hands requests to
-/// the shipped door and sends replies back. Owned by one life of a node.
+/// The node's end of a client's connection. It stands for the shipped ExchangeStream, which is bound to the web
+/// server's pipes: greets, tells the map, hands requests to the shipped admission and sends replies back. Owned by one
+/// life of a node.
 /// </summary>
 internal sealed class ServerSession : ReplySink
 {
-    /// <summary>Bytes that are on their way or lie at a client that does not read: what the system's buffers of both ends hold.</summary>
+    /// <summary>
+    /// Bytes that are on their way or lie at a client that does not read: what the system's buffers of both ends hold.
+    /// </summary>
     private const int WindowBytes = 64 * 1024;
 
     private readonly ClientStream _stream;
     private readonly SimNode _node;
-    private readonly RequestDoor _door;
+    private readonly RequestAdmission _admission;
     private readonly IDisposable _watch;
     private readonly int _life;
     private readonly int _source;
@@ -36,15 +39,15 @@ internal sealed class ServerSession : ReplySink
     private bool _ended;
     private bool _mapDue;
 
-    public ServerSession(ClientStream stream, SimNode node, RequestDoor door, int loops)
-        : base(loops, door.Room)
+    public ServerSession(ClientStream stream, SimNode node, RequestAdmission admission, int loops)
+        : base(loops, admission.Room)
     {
         _stream = stream;
         _node = node;
-        _door = door;
+        _admission = admission;
         _life = node.Life;
         _source = node.NewSource();
-        _watch = door.Router.View.WatchRoutes(SendMap);
+        _watch = admission.Router.View.WatchRoutes(SendMap);
     }
 
     public override bool IsClosed => _ended;
@@ -69,7 +72,7 @@ internal sealed class ServerSession : ReplySink
             else
             {
                 NoteSets(message.ToArray());
-                if (_door.Accept(message, this) >= 0)
+                if (_admission.Accept(message, this) >= 0)
                 {
                     continue;
                 }
@@ -91,7 +94,9 @@ internal sealed class ServerSession : ReplySink
     /// <summary>The value that a request sets; null for one that sets none, and after the first question.</summary>
     public string? ValueOf(uint number) => _sets.Remove(number, out string? value) ? value : null;
 
-    /// <summary>The persistent lock that a request asks about its place in; null for others, and after the first question.</summary>
+    /// <summary>
+    /// The persistent lock that a request asks about its place in; null for others, and after the first question.
+    /// </summary>
     public string? LockOf(uint number) => _awaits.Remove(number, out string? name) ? name : null;
 
     /// <summary>The client is gone.</summary>
@@ -135,7 +140,8 @@ internal sealed class ServerSession : ReplySink
 
     private void NoteSets(ReadOnlySpan<byte> message)
     {
-        if (!Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload) || !Frame.TryReadHeader(payload, out _, out _, out int count))
+        if (!Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload)
+            || !Frame.TryReadHeader(payload, out _, out _, out int count))
         {
             return;
         }
@@ -146,10 +152,13 @@ internal sealed class ServerSession : ReplySink
             uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest[8..]);
             _awaits.Remove(number);
-            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command) && command is { Kind: CommandKind.Set or CommandKind.LockAwait, Durability: CommandDurability.Persistent })
+            if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command)
+                && command
+                    is { Kind: CommandKind.Set or CommandKind.LockAwait, Durability: Durability.Persistent })
             {
                 bool sets = command.Kind == CommandKind.Set;
-                (sets ? _sets : _awaits)[number] = System.Text.Encoding.UTF8.GetString(sets ? command.Value : command.Key);
+                (sets ? _sets : _awaits)[number] = System.Text.Encoding.UTF8.GetString(
+                    sets ? command.Value : command.Key);
             }
 
             rest = rest[(Frame.RequestHeaderBytes + length)..];
@@ -179,7 +188,7 @@ internal sealed class ServerSession : ReplySink
             _mapDue = false;
             ByteBuffer frame = ByteBuffer.Rent();
             Frame.Begin(frame, FrameKind.Map);
-            _door.Router.View.Describe().WriteTo((IBufferWriter<byte>)frame);
+            _admission.Router.View.Describe().WriteTo((IBufferWriter<byte>)frame);
             Frame.End(frame, 1);
             Send(frame);
         });

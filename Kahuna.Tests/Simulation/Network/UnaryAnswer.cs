@@ -13,12 +13,17 @@ internal readonly record struct UnaryAnswer(byte[]? Outcome, RpcException? Error
     /// <summary>No node has seen the call.</summary>
     public bool NeverSent { get; init; }
 
-    public static UnaryAnswer Refused { get; } = new(null, new RpcException(new Status(StatusCode.Unavailable, "connection refused"))) { NeverSent = true };
+    public static UnaryAnswer Refused { get; } =
+        new(null, new RpcException(new Status(StatusCode.Unavailable, "connection refused"))) { NeverSent = true };
 
-    public static UnaryAnswer Lost { get; } = new(null, new RpcException(new Status(StatusCode.Unavailable, "connection lost")));
+    public static UnaryAnswer Lost { get; } = new(
+        null, new RpcException(new Status(StatusCode.Unavailable, "connection lost")));
 
-    public static UnaryAnswer Late { get; } = new(null, new RpcException(new Status(StatusCode.DeadlineExceeded, "no answer in time")));
+    public static UnaryAnswer Late { get; } = new(
+        null, new RpcException(new Status(StatusCode.DeadlineExceeded, "no answer in time")));
 
     /// <summary>The operation surely did not happen.</summary>
-    public bool DidNotHappen => Error is { } error && (NeverSent || error.Trailers.GetValue(OutcomeErrors.OutcomeTrailer) == OutcomeErrors.DidNotHappen);
+    public bool DidNotHappen =>
+        Error is { } error
+            && (NeverSent || error.Trailers.GetValue(OutcomeErrors.OutcomeTrailer) == OutcomeErrors.DidNotHappen);
 }

@@ -1,37 +1,49 @@
 using Grpc.Core;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
 using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Simulation.Network;
 
-/// <summary>Unary calls at a node: the shipped calls and the shipped forwarder, which goes over the run's network. Owned by one life of a node.</summary>
+/// <summary>
+/// Unary calls at a node: the shipped calls and the shipped forwarder, which goes over the run's network. Owned by one
+/// life of a node.
+/// </summary>
 internal sealed class UnaryServer
 {
     private readonly SimNode _node;
     private readonly SimContext _context;
     private readonly ClientNetwork.ClientChannel _channel;
-    private readonly UnaryCalls _calls;
-    private readonly LockCalls _locks;
+    private readonly UnaryExecutor _calls;
+    private readonly LockExecutor _locks;
     private readonly CancellationTokenSource _stopping = new();
     private readonly HashSet<Action<UnaryAnswer>> _waiting = [];
 
-    public UnaryServer(SimNode node, RequestDoor door, ClientNetwork.ClientChannel channel, IReadOnlyList<Uri> nodes, Func<ulong> newSessionId)
+    public UnaryServer(
+        SimNode node,
+        RequestAdmission admission,
+        ClientNetwork.ClientChannel channel,
+        IReadOnlyList<Uri> nodes,
+        Func<ulong> newSessionId)
     {
         _node = node;
         int life = node.Life;
         _context = new SimContext((ns, action) => node.Scheduler.After(ns, () => node.Do(life, action)));
         _channel = channel;
-        Forwarder forwarder = new(nodes, null, _ => new ConnectionPorts(channel, node.Clock, _context, node.Id) { NewSessionId = newSessionId }, NullLoggerFactory.Instance);
-        _calls = new UnaryCalls(door, forwarder);
+        Forwarder forwarder = new(
+            nodes,
+            null,
+            _ => new ConnectionPorts(channel, node.Clock, _context, node.Id) { NewSessionId = newSessionId },
+            NullLoggerFactory.Instance);
+        _calls = new UnaryExecutor(admission, forwarder);
         StreamForwarding forwarding = new(_calls);
-        door.Forward = request => _context.Run(() => forwarding.Begin(request));
-        _locks = new LockCalls(_calls.ExecuteAsync, node.Clock);
+        admission.Forward = request => _context.Run(() => forwarding.Begin(request));
+        _locks = new LockExecutor(_calls.ExecuteAsync, node.Clock);
     }
 
     public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
@@ -43,7 +55,9 @@ internal sealed class UnaryServer
     /// <summary>The node stops: calls that wait for something end.</summary>
     public void EndWaits() => _context.Run(_stopping.Cancel);
 
-    /// <summary>The node is gone. A system that lives on closes its connections; when the power is off, nobody says anything.</summary>
+    /// <summary>
+    /// The node is gone. A system that lives on closes its connections; when the power is off, nobody says anything.
+    /// </summary>
     public void Die(bool power)
     {
         _channel.Die();
@@ -64,7 +78,9 @@ internal sealed class UnaryServer
         try
         {
             using CancellationTokenSource deadline = new(timeLeft, _node.Clock);
-            found = request.Command is { } command ? await ExecuteAsync(command, timeLeft, deadline.Token) : await AcquireAsync(request, timeLeft, deadline.Token);
+            found = request.Command is { } command
+                ? await ExecuteAsync(command, timeLeft, deadline.Token)
+                : await AcquireAsync(request, timeLeft, deadline.Token);
         }
         catch (RpcException error)
         {
@@ -93,12 +109,18 @@ internal sealed class UnaryServer
 
     private async Task<UnaryAnswer> AcquireAsync(UnaryRequest request, TimeSpan timeLeft, CancellationToken deadline)
     {
-        LockClaim claim = LockClaim.Of(request.Acquire!);
+        LockCommandBuilder claim = LockCommandBuilder.Of(request.Acquire!);
         byte[] command = Encode(claim, request.Session);
-        return new UnaryAnswer(null, null) { Acquired = await new LockAcquisition(_locks, claim, request.Session != 0, timeLeft, deadline, _stopping.Token).RunAsync(command) };
+        return new UnaryAnswer(null, null)
+        {
+            Acquired =
+                await new LockAcquisition(
+                    _locks, claim, request.Session != 0, timeLeft, deadline, _stopping.Token).RunAsync(
+                command),
+        };
     }
 
-    private static byte[] Encode(LockClaim claim, ulong session)
+    private static byte[] Encode(LockCommandBuilder claim, ulong session)
     {
         Command command = claim.Acquire(claim.WaitMs);
         if (session != 0)
@@ -108,6 +130,6 @@ internal sealed class UnaryServer
             command.Sequence = 1;
         }
 
-        return LockCalls.Encode(in command);
+        return LockExecutor.Encode(in command);
     }
 }

@@ -1,10 +1,11 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>
-/// Tells whether a node's groups may have changed since the rules looked at them: they change in turns, and with them what the log was told of them and what it has synced. Most steps
-/// of a run are neither. Owned by its node.
+/// Tells whether a node's groups may have changed since the rules looked at them: they change in turns, and with them
+/// what the log was told of them and what it has synced. Most steps of a run are neither. Owned by its node.
 /// </summary>
 internal sealed class ChangeWatch
 {
@@ -14,7 +15,7 @@ internal sealed class ChangeWatch
     private bool _isInTurn;
 
     /// <summary>Runs a turn.</summary>
-    public void Run(PartitionLoop loop)
+    public void Run(ITurns loop)
     {
         _isInTurn = true;
         try
@@ -27,7 +28,9 @@ internal sealed class ChangeWatch
         }
     }
 
-    /// <summary>Something may be new since it was asked before, or a turn is under way, in which everything may be.</summary>
+    /// <summary>
+    /// Something may be new since it was asked before, or a turn is under way, in which everything may be.
+    /// </summary>
     public bool IsNew(LoopSet loops, LogWitness log)
     {
         if (_isInTurn)

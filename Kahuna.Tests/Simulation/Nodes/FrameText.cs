@@ -1,5 +1,5 @@
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
@@ -19,7 +19,11 @@ internal static class FrameText
         List<string> messages = [];
         while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
         {
-            messages.Add($"{group} {message.Kind} t{message.Term} i{message.Index} lt{message.LogTerm} c{message.Commit} r{message.Round} h{message.Hint} n{message.EntryCount}{(message.Reject ? " reject" : "")}{(message.Transfer ? " uncounted" : "")}");
+            messages.Add(
+                $"{group} {message.Kind} t{message.Term} i{message.Index} lt{message.LogTerm} c{message.Commit} "
+                    + $"r{message.Round} h{message.Hint} "
+                    + $"n{message.EntryCount}{(message.Reject ? " reject" : "")}"
+                    + $"{(message.Transfer ? " uncounted" : "")}");
         }
 
         return string.Join(" | ", messages);

@@ -2,7 +2,10 @@ using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
-/// <summary>A node ends as the shipped host ends it when it is asked to: tells clients, hands leadership over, finishes what was accepted or gives it up, and is gone. Stateless.</summary>
+/// <summary>
+/// A node ends as the shipped host ends it when it is asked to: tells clients, hands leadership over, finishes what was
+/// accepted or gives it up, and is gone. Stateless.
+/// </summary>
 internal static class GracefulStop
 {
     /// <summary>How long the shipped host waits for what was accepted.</summary>

@@ -2,7 +2,10 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
-/// <summary>What one node's log has of a group, as the calls that it got say: entries, where they begin, hard state. Never cut. Not thread-safe.</summary>
+/// <summary>
+/// What one node's log has of a group, as the calls that it got say: entries, where they begin, hard state. Never cut.
+/// Not thread-safe.
+/// </summary>
 internal sealed class GroupImage
 {
     private readonly List<EntryId> _entries = [];

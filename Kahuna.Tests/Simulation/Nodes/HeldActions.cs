@@ -3,8 +3,9 @@ using Kahuna.Tests.Simulation.Engine;
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>
-/// What comes to a node while it is paused. Afterwards it goes on with it bit by bit, so that whole turns run in between: what came over one connection in its order, but
-/// any connection first, as a process reads from its sockets. Owned by one node.
+/// What comes to a node while it is paused. Afterwards it goes on with it bit by bit, so that whole turns run in
+/// between: what came over one connection in its order, but any connection first, as a process reads from its sockets.
+/// Owned by one node.
 /// </summary>
 internal sealed class HeldActions(SimNode node, SimRandom random, long meanNs)
 {

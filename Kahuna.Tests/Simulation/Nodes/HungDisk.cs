@@ -1,6 +1,9 @@
 namespace Kahuna.Tests.Simulation.Nodes;
 
-/// <summary>A disk whose operations do not end for a while, and do not fail either. What uses it waits, as a thread would inside a system call. Owned by one node.</summary>
+/// <summary>
+/// A disk whose operations do not end for a while, and do not fail either. What uses it waits, as a thread would inside
+/// a system call. Owned by one node.
+/// </summary>
 internal sealed class HungDisk(SimNode node)
 {
     private readonly List<(int Life, Action Action)> _waiting = [];

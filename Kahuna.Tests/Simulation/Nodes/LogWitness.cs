@@ -1,11 +1,11 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>
-/// What a node's log was told and what it said is on stable storage, over all lives of the node: the measure for what it finds after a restart, and for what the rules
-/// count as durable. Owned by its node.
+/// What a node's log was told and what it said is on stable storage, over all lives of the node: the measure for what
+/// it finds after a restart, and for what the rules count as durable. Owned by its node.
 /// </summary>
 internal sealed class LogWitness(GroupLayout layout)
 {
@@ -23,7 +23,8 @@ internal sealed class LogWitness(GroupLayout layout)
     public GroupImage Durable(int slot) => _durable[slot];
 
     /// <summary>Everything that a log can hold: all groups, and behind them what belongs to the node itself.</summary>
-    public static IEnumerable<GroupId> All(GroupLayout layout) => Enumerable.Range(0, layout.Slots).Select(layout.GroupOf).Append(GroupId.Node);
+    public static IEnumerable<GroupId> All(GroupLayout layout) =>
+        Enumerable.Range(0, layout.Slots).Select(layout.GroupOf).Append(GroupId.Node);
 
     public void Told(LogOperation operation)
     {
@@ -51,8 +52,8 @@ internal sealed class LogWitness(GroupLayout layout)
     }
 
     /// <summary>
-    /// After a restart: what was found must be what was durable, and of what was submitted after it the first part, of each loop. Returns what is wrong, or null; what was
-    /// found counts from now on.
+    /// After a restart: what was found must be what was durable, and of what was submitted after it the first part, of
+    /// each loop. Returns what is wrong, or null; what was found counts from now on.
     /// </summary>
     public string? Recovered(GroupImage[] found, int loops)
     {
@@ -76,7 +77,8 @@ internal sealed class LogWitness(GroupLayout layout)
     /// <summary>The disk is gone.</summary>
     public void Forget() => Recovered(Fresh(layout), 0);
 
-    private static GroupImage[] Fresh(GroupLayout layout) => [.. Enumerable.Range(0, layout.Slots + 1).Select(_ => new GroupImage())];
+    private static GroupImage[] Fresh(GroupLayout layout) =>
+        [.. Enumerable.Range(0, layout.Slots + 1).Select(_ => new GroupImage())];
 
     private int IndexOf(GroupId group) => group == GroupId.Node ? layout.Slots : layout.SlotOf(group);
 
@@ -104,7 +106,9 @@ internal sealed class LogWitness(GroupLayout layout)
             {
                 if (LoopOf(index, loops) == loop)
                 {
-                    wrong = images[index].Differs(found[index]) is { } difference ? $"{(index == layout.Slots ? "the node" : layout.GroupOf(index).Name)}: {difference}" : null;
+                    wrong = images[index].Differs(found[index]) is { } difference
+                        ? $"{(index == layout.Slots ? "the node" : layout.GroupOf(index).Name)}: {difference}"
+                        : null;
                 }
             }
 

@@ -1,19 +1,20 @@
 using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.Ephemeral;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Server.Storage;
-using Kahuna.Server.Storage.States;
+using Kahuna.Server.Storage.Checkpoints;
 using Kahuna.Tests.Partitions;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>The shipped parts of one life of a node, put together as the shipped host does it.</summary>
-internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore States, ClusterView View, RequestDoor Door)
+internal sealed record NodeParts(
+    LoopSet Loops, CheckpointService Keeper, IStateStore States, ClusterView View, RequestAdmission Admission)
 {
     public static SegmentedLogOptions LogSizes(SimConfig config) => new()
     {
@@ -32,17 +33,36 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         IStateStore states = config.WholeStates ? files : new MergingStateStore(files);
         NodeId self = new((ushort)node.Id);
         NodeId[] voters = [.. Enumerable.Range(1, config.Nodes).Select(static id => new NodeId((ushort)id))];
-        ClusterView view = new(new ClusterIdentity("sim", self, "1", config.Groups, [.. voters.Zip(Addresses(config))]), config.HasEphemeral);
+        ClusterView view = new(
+            new ClusterIdentity("sim", self, "1", config.Groups, [.. voters.Zip(Addresses(config))]),
+            config.HasEphemeral);
         view.Failed += (group, error) => Judge(node, group, error);
         view.StorageDead += node.Die;
-        StateKeeper keeper = new(Keeping(config, self, start), new KeeperPorts(states, log, node, node.Clock, node.Say), node.Die);
-        LoopOptions options = Options(config, self, voters, start) with { Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full };
-        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view) { States = states, Keeper = keeper, FatalErrors = RethrownErrors.Shared, Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve), Report = node.Say });
-        view.ReadCommitIndexFrom(partition => loops.Partition(partition).CommitIndex.Value);
-        return new NodeParts(loops, keeper, states, view, new RequestDoor(new Router(loops, view), 1 << 20) { Room = new ReplyRoom(config.ReplyRoomBytes) });
+        CheckpointService keeper = new(
+            Keeping(config, self, start), new CheckpointPorts(states, log, node, node.Clock, node.Say), node.Die);
+        LoopOptions options = Options(config, self, voters, start) with
+        {
+            Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full,
+        };
+        LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view)
+        {
+            States = states,
+            Checkpoints = keeper,
+            FatalErrors = RethrownErrors.Shared,
+            Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve),
+            Report = node.Say,
+        });
+        view.ReadCommitIndexFrom(partition => loops.Group(partition).CommitIndex.Value);
+        return new NodeParts(loops, keeper, states, view, new RequestAdmission(new Router(loops, view), 1 << 20)
+        {
+            Room = new ReplyRoom(config.ReplyRoomBytes),
+        });
     }
 
-    /// <summary>A group whose data cannot be used stops alone. Here the start counts as refused: what explains it is judged, and how the node comes back, as for other damage.</summary>
+    /// <summary>
+    /// A group whose data cannot be used stops alone. Here the start counts as refused: what explains it is judged, and
+    /// how the node comes back, as for other damage.
+    /// </summary>
     private static void Judge(SimNode node, GroupId group, Exception error)
     {
         if (error is GroupDamagedException)
@@ -53,7 +73,7 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         node.Break($"{group.Name} has failed: {error}");
     }
 
-    private static StateKeeperOptions Keeping(SimConfig config, NodeId self, ulong start) => new()
+    private static CheckpointOptions Keeping(SimConfig config, NodeId self, ulong start) => new()
     {
         Self = self,
         BytesPerSecond = config.BackgroundBytesPerSecond,
@@ -66,27 +86,30 @@ internal sealed record NodeParts(LoopSet Loops, StateKeeper Keeper, IStateStore 
         FirstTransfer = start,
     };
 
-    private static LoopOptions Options(SimConfig config, NodeId self, IReadOnlyList<NodeId> voters, ulong start) => new()
-    {
-        Self = self,
-        Voters = voters,
-        PreferredLeader = PreferredLeaders.For(!config.SpreadLeaders, voters),
-        Loops = config.Loops,
-        TickMs = config.TickMs,
-        ElectionTicks = config.ElectionTicks,
-        HeartbeatTicks = config.HeartbeatTicks,
-        RaftLimits = config.RaftLimits,
-        EntryBytesMax = config.EntryBytesMax,
-        LogBatchesInFlight = config.LogBatchesInFlight,
-        UncommittedBytesMax = config.UncommittedBytesMax,
-        StateLimits = config.AllStateLimits with { HashSecret = new HashSecret(start, ~start) },
-        FlushLogBytes = config.FlushLogBytes,
-        HasEphemeral = config.HasEphemeral,
-        StandstillMs = config.StandstillMs,
-        CheckIntervalMs = config.CheckIntervalMs,
-        EphemeralEntriesInFlight = config.EphemeralEntriesInFlight,
-        AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
-        PledgeTicks = config.Pledges.OtherMs == int.MaxValue ? int.MaxValue : config.Pledges.OtherMs / config.TickMs,
-        Seed = start,
-    };
+    private static LoopOptions Options(SimConfig config, NodeId self, IReadOnlyList<NodeId> voters, ulong start) =>
+        new()
+        {
+            Self = self,
+            Voters = voters,
+            PreferredLeader = PreferredLeaders.For(!config.SpreadLeaders, voters),
+            Loops = config.Loops,
+            TickMs = config.TickMs,
+            ElectionTicks = config.ElectionTicks,
+            HeartbeatTicks = config.HeartbeatTicks,
+            RaftLimits = config.RaftLimits,
+            EntryBytesMax = config.EntryBytesMax,
+            LogBatchesInFlight = config.LogBatchesInFlight,
+            UncommittedBytesMax = config.UncommittedBytesMax,
+            StateLimits = config.AllStateLimits with { HashSecret = new HashSecret(start, ~start) },
+            FlushLogBytes = config.FlushLogBytes,
+            HasEphemeral = config.HasEphemeral,
+            PauseMs = config.StandstillMs,
+            CheckIntervalMs = config.CheckIntervalMs,
+            EphemeralEntriesInFlight = config.EphemeralEntriesInFlight,
+            AmnesiacPledgeTicks = config.Pledges.AmnesiacMs / config.TickMs,
+            PledgeTicks = config.Pledges.OtherMs == int.MaxValue
+                ? int.MaxValue
+                : config.Pledges.OtherMs / config.TickMs,
+            Seed = start,
+        };
 }

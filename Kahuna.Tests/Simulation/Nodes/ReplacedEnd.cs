@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Simulation.Nodes;
 
-/// <summary>How a node ends when a state has been put in place whose last entry is another one in the node's own log.</summary>
+/// <summary>
+/// How a node ends when a state has been put in place whose last entry is another one in the node's own log.
+/// </summary>
 /// <param name="Group">The partition.</param>
 /// <param name="UntilNs">Not after that.</param>
 /// <param name="Power">Whether what was not synced is gone.</param>

@@ -1,4 +1,4 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Tests.Simulation.Engine;
@@ -6,8 +6,8 @@ using Kahuna.Tests.Simulation.Engine;
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>
-/// The shipped log of one life of a node: runs its steps as the three threads of the shipped shell would, each when the run's time says so, and tells the node's witness
-/// what it hears.
+/// The shipped log of one life of a node: runs its steps as the three threads of the shipped shell would, each when the
+/// run's time says so, and tells the node's witness what it hears.
 /// </summary>
 internal sealed class SimLog : ILogStore, ILogShell
 {
@@ -35,7 +35,8 @@ internal sealed class SimLog : ILogStore, ILogShell
 
     public RecoveredGroup Recovered(GroupId group) => _log.Recovered(group);
 
-    public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit) => _log.Replay(group, first, last, visit);
+    public void Replay(GroupId group, LogIndex first, LogIndex last, Action<LogIndex, ReadOnlyMemory<byte>> visit) =>
+        _log.Replay(group, first, last, visit);
 
     public ILogWriter OpenWriter(ILogSink sink)
     {
@@ -67,7 +68,8 @@ internal sealed class SimLog : ILogStore, ILogShell
             image.Restart(found.Start.Value);
             if (found.LastIndex > found.Start)
             {
-                _log.Replay(group, found.Start.Next(), found.LastIndex, (first, chunk) => image.Append(first.Value, SimLogWriter.Ids(chunk.Span)));
+                _log.Replay(group, found.Start.Next(), found.LastIndex, (first, chunk) =>
+                    image.Append(first.Value, SimLogWriter.Ids(chunk.Span)));
             }
         }
 

@@ -1,16 +1,23 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
-/// <summary>Stands between a loop and its shipped log writer, both ways, and tells the node's witness. Owned by one life of a node.</summary>
+/// <summary>
+/// Stands between a loop and its shipped log writer, both ways, and tells the node's witness. Owned by one life of a
+/// node.
+/// </summary>
 internal sealed class SimLogWriter(SimNode node, int loop, ILogSink sink) : ILogWriter, ILogSink
 {
     private ILogWriter _writer = null!;
     private List<LogOperation> _open = [];
+
+    // What the loop writes; it is copied to the shipped writer when it is known to be whole.
+    private byte[] _room = [];
+    private (GroupId Group, LogIndex First, int Count, int Bytes) _begun;
 
     public int Pending => _writer.Pending;
 
@@ -28,12 +35,22 @@ internal sealed class SimLogWriter(SimNode node, int loop, ILogSink sink) : ILog
         return ids;
     }
 
-    public void Append(GroupId group, LogIndex first, int count, ReadOnlySpan<byte> entries)
+    public Span<byte> BeginAppend(GroupId group, LogIndex first, int count, int bytes)
     {
+        _room = _room.Length >= bytes ? _room : new byte[bytes * 2];
+        _begun = (group, first, count, bytes);
+        return _room.AsSpan(0, bytes);
+    }
+
+    public void EndAppend()
+    {
+        (GroupId group, LogIndex first, int count, int bytes) = _begun;
+        ReadOnlySpan<byte> entries = _room.AsSpan(0, bytes);
         List<EntryId> ids = Ids(entries);
         node.Rules.Appended(node, group, first.Value, ids, entries);
         Tell(new LogOperation(group, LogOperationKind.Append) { First = first.Value, Entries = ids });
-        _writer.Append(group, first, count, entries);
+        entries.CopyTo(_writer.BeginAppend(group, first, count, bytes));
+        _writer.EndAppend();
         node.Writes?.Invoke(group, ids[^1].Term);
     }
 
@@ -61,7 +78,8 @@ internal sealed class SimLogWriter(SimNode node, int loop, ILogSink sink) : ILog
         return batch;
     }
 
-    public void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax) => _writer.Fetch(group, follower, first, bytesMax);
+    public void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax) =>
+        _writer.Fetch(group, follower, first, bytesMax);
 
     void ILogSink.Persisted(ulong batch)
     {
@@ -71,7 +89,8 @@ internal sealed class SimLogWriter(SimNode node, int loop, ILogSink sink) : ILog
         sink.Persisted(batch);
     }
 
-    void ILogSink.Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries) => sink.Fetched(group, follower, first, entries);
+    void ILogSink.Fetched(GroupId group, NodeId follower, LogIndex first, ByteBuffer entries) =>
+        sink.Fetched(group, follower, first, entries);
 
     void ILogSink.Failed(Exception error) => sink.Failed(error);
 

@@ -1,20 +1,22 @@
-using Kahuna.Client.Wire.Buffers;
 using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Loops;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Rules;
 using Kahuna.Tests.Storage;
+using Kahuna.Wire.Buffers;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>
-/// One node over all its lives: the shipped loops, log, state store and door, put together as the host does it, on a disk, a clock and links of the run. Everything that
-/// its code does runs through <see cref="Do"/>, which knows whether that life lasts and whether it is paused.
+/// One node over all its lives: the shipped loops, log, state store and admission, put together as the host does it, on
+/// a disk, a clock and links of the run. Everything that its code does runs through <see cref="Do"/>, which knows
+/// whether that life lasts and whether it is paused.
 /// </summary>
 internal sealed class SimNode : ITurnScheduler, IPeerTransport
 {
@@ -27,7 +29,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private readonly HashSet<ServerSession> _sessions = [];
     private readonly Dictionary<int, int> _directories = [];
     private int _logOf;
-    private RequestDoor? _door;
+    private RequestAdmission? _admission;
     private UnaryServer? _unary;
     private (int Life, bool Power) _dead;
     private int _sourcesTaken;
@@ -76,13 +78,12 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public LogWitness Witness { get; }
     public ChangeWatch Changes { get; } = new();
     public LoopSet? Loops { get; private set; }
-    public StateKeeper? Keeper { get; private set; }
+    public CheckpointService? Keeper { get; private set; }
     public ClusterView? View { get; private set; }
-
     public HungDisk Hung { get; }
 
     /// <summary>Bytes of answers that wait, and how many streams they may be for.</summary>
-    public (long Bytes, int Streams) Waiting => (_door?.Room.Used ?? 0, _sessions.Count);
+    public (long Bytes, int Streams) Waiting => (_admission?.Room.Used ?? 0, _sessions.Count);
 
     /// <summary>Multiplies the time that a sync takes.</summary>
     public double SyncFactor { get; set; } = 1;
@@ -93,7 +94,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     /// <summary>How the node ends when a state replaces what its log has; null: it does not.</summary>
     public ReplacedEnd? Replaced { get; set; }
 
-    /// <summary>Decides whether a disk operation fails: 0 or an error number; may throw <see cref="SimCrashException"/>.</summary>
+    /// <summary>
+    /// Decides whether a disk operation fails: 0 or an error number; may throw <see cref="SimCrashException"/>.
+    /// </summary>
     public Func<DiskStep, string, int>? DiskFault { get; set; }
 
     public long SyncNs() => (_config.SyncNs / 4) + (long)(_random.Exponential(_config.SyncNs) * SyncFactor);
@@ -120,7 +123,12 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             refusal = crash.Message;
             return false;
         }
-        catch (Exception error) when (error is IOException or LogDamagedException or LogFailedException or StorageException or StateWriteException)
+        catch (Exception error) when (
+            error is IOException
+                or LogDamagedException
+                or LogFailedException
+                or StorageException
+                or StateWriteException)
         {
             IsUp = false;
             Life++;
@@ -153,7 +161,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Loops = null;
         Keeper = null;
         View = null;
-        _door = null;
+        _admission = null;
         _unary?.Die(power);
         _unary = null;
         _held.Clear();
@@ -202,7 +210,10 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     // ---- What runs
 
-    /// <summary>Runs something of this life, now or after a pause; then it keeps its place among what comes from the same source only: 0 is the node itself.</summary>
+    /// <summary>
+    /// Runs something of this life, now or after a pause; then it keeps its place among what comes from the same source
+    /// only: 0 is the node itself.
+    /// </summary>
     public void Do(int life, Action action, int source = 0)
     {
         if (life != Life || !IsUp)
@@ -236,7 +247,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Scheduler.After(delayNs, () => Do(life, action));
     }
 
-    void ITurnScheduler.Schedule(PartitionLoop loop, bool mayRunHere)
+    void ITurnScheduler.Schedule(ITurns loop, bool mayRunInline)
     {
         Scheduler.CheckThread("scheduled a loop");
         After((long)_random.Exponential(_config.TurnNs), () => Changes.Run(loop));
@@ -297,7 +308,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         }
     }, from);
 
-    public void LinkChanged(int peer, bool up) => Do(Life, () => Loops!.LinkChanged(new NodeId((ushort)peer), up), peer);
+    public void LinkChanged(int peer, bool up) =>
+        Do(Life, () => Loops!.LinkChanged(new NodeId((ushort)peer), up), peer);
 
     /// <summary>A link begins: whoever lost its directory meanwhile is no longer who it was.</summary>
     public void Meet(SimNode peer)
@@ -321,13 +333,14 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     public ServerSession OpenSession(ClientStream stream)
     {
-        ServerSession session = new(stream, this, _door!, _config.Loops);
+        ServerSession session = new(stream, this, _admission!, _config.Loops);
         _sessions.Add(session);
         return session;
     }
 
     /// <summary>A unary call arrives.</summary>
-    public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer) => Do(Life, () => _unary!.Serve(request, timeLeft, answer), NewSource());
+    public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer) =>
+        Do(Life, () => _unary!.Serve(request, timeLeft, answer), NewSource());
 
     /// <summary>The node stops: unary calls that wait for something end.</summary>
     public void EndUnaryWaits() => _unary?.EndWaits();
@@ -355,7 +368,11 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     private void Build()
     {
         ulong start = _random.Next();
-        SegmentedLogOptions sizes = NodeParts.LogSizes(_config) with { LogId = ((ulong)Id << 32) | (uint)Directory, LogMade = _logOf == Directory };
+        SegmentedLogOptions sizes = NodeParts.LogSizes(_config) with
+        {
+            LogId = ((ulong)Id << 32) | (uint)Directory,
+            LogMade = _logOf == Directory,
+        };
         SimLog log = new(this, SegmentedLog.Open(DataPath, sizes, Disk, Say));
         _logOf = Directory;
         GroupImage[] found = log.Images(_config.Layout);
@@ -367,10 +384,17 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         NodeParts parts = NodeParts.Assemble(this, _cluster, log, start);
         Keeper = parts.Keeper;
         Loops = parts.Loops;
-        Keeper.Attach(new StoredWitness(this, Loops, parts.States), new KeeperSteps(this, Keeper, _random, _config.TurnNs).Wake);
+        Keeper.Attach(
+            new StoredWitness(this, Loops, parts.States),
+            new CheckpointSteps(this, Keeper, _random, _config.TurnNs).Wake);
         View = parts.View;
-        _door = parts.Door;
-        _unary = new UnaryServer(this, _door, _cluster.Clients.ChannelOfNode(Id), NodeParts.Addresses(_config), _cluster.Clients.NewSessionId);
+        _admission = parts.Admission;
+        _unary = new UnaryServer(
+            this,
+            _admission,
+            _cluster.Clients.ChannelOfNode(Id),
+            NodeParts.Addresses(_config),
+            _cluster.Clients.NewSessionId);
     }
 
     private void EndDisk(bool power) => (power ? () => Disk.Crash(_random.ToRandom()) : (Action)Disk.Kill)();

@@ -1,14 +1,16 @@
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
-/// <summary>Stands between the shipped keeper of states and the loops, and shows the rules what is said to be stored. Owned by one life of a node.</summary>
-internal sealed class StoredWitness(SimNode node, IStateLoops loops, IStateStore store) : IStateLoops
+/// <summary>
+/// Stands between the shipped keeper of states and the loops, and shows the rules what is said to be stored. Owned by
+/// one life of a node.
+/// </summary>
+internal sealed class StoredWitness(SimNode node, ICheckpointLoops loops, IStateStore store) : ICheckpointLoops
 {
-    public bool Post(StateCall call)
+    public bool Post(CheckpointRequest call)
     {
         if (call is StateStored stored)
         {
@@ -17,11 +19,16 @@ internal sealed class StoredWitness(SimNode node, IStateLoops loops, IStateStore
             node.Rules.Stored(node, stored, store);
             if (stored.Index > durable)
             {
-                node.Rules.Break("a stored state is not ahead of the node's own log", $"node {node.Id} has stored the state of group {call.Group} up to entry {stored.Index}, when its log was on stable storage up to {durable}");
+                node.Rules.Break(
+                    "a stored state is not ahead of the node's own log",
+                    $"node {node.Id} has stored the state of group {call.Group} up to entry {stored.Index}, when its "
+                        + $"log was on stable storage up to {durable}");
             }
         }
 
-        if (call is Install { State: not null } install && node.Replaced is { } end && install.Group == GroupId.Of(end.Group, isEphemeral: false))
+        if (call is Install { State: not null } install
+            && node.Replaced is { } end
+            && install.Group == GroupId.Of(end.Group, isEphemeral: false))
         {
             EndWhereReplaced(end, install.Mark);
         }
@@ -30,11 +37,14 @@ internal sealed class StoredWitness(SimNode node, IStateLoops loops, IStateStore
     }
 
     /// <summary>The state has its name, and the partition has not heard of it.</summary>
-    private void EndWhereReplaced(ReplacedEnd end, in StateMark mark)
+    private void EndWhereReplaced(ReplacedEnd end, in CheckpointMark mark)
     {
         node.Replaced = null;
-        RaftCore core = node.Loops!.Partition(end.Group).Core;
-        if (node.Scheduler.NowNs < end.UntilNs && core.LogStart < mark.Index && mark.Index <= core.LastIndex && core.TermOf(mark.Index) != mark.Term)
+        RaftCore core = node.Loops!.Group(end.Group).Core;
+        if (node.Scheduler.NowNs < end.UntilNs
+            && core.LogStart < mark.Index
+            && mark.Index <= core.LastIndex
+            && core.TermOf(mark.Index) != mark.Term)
         {
             end.Ended();
             throw new SimCrashException(end.Power);

@@ -1,4 +1,4 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Nodes;
@@ -6,22 +6,32 @@ using Kahuna.Tests.Simulation.Nodes;
 namespace Kahuna.Tests.Simulation.Rules;
 
 /// <summary>
-/// A majority whose nodes and links are whole serves, also while faults last elsewhere. Looked at every 100 ms: in each group some node leads, serves and can commit, unless something began or ended within
-/// <see cref="LimitNs"/>. Owned by one run.
+/// A majority whose nodes and links are whole serves, also while faults last elsewhere. Looked at every 100 ms: in each
+/// group some node leads, serves and can commit, unless something began or ended within <see cref="LimitNs"/>. Owned by
+/// one run.
 /// </summary>
 internal sealed class AvailabilityRules
 {
-    /// <summary>Entries that a member may be behind when all is whole, and the time that one after the other may take: in some seeds each needs a round trip.</summary>
+    /// <summary>
+    /// Entries that a member may be behind when all is whole, and the time that one after the other may take: in some
+    /// seeds each needs a round trip.
+    /// </summary>
     private const ulong EntriesBehindMax = 20;
     private const long CatchUpNs = 150_000_000;
 
-    /// <summary>A new leader serves within so long, with the election timeout that servers have unless told otherwise.</summary>
+    /// <summary>
+    /// A new leader serves within so long, with the election timeout that servers have unless told otherwise.
+    /// </summary>
     private const long ServiceNs = 3_000_000_000;
 
-    /// <summary>An election timeout has room for so many delays of one way. Where it has not, elections succeed by chance.</summary>
+    /// <summary>
+    /// An election timeout has room for so many delays of one way. Where it has not, elections succeed by chance.
+    /// </summary>
     private const int DelaysPerTimeout = 20;
 
-    /// <summary>Links over TCP lose nothing: with more losses than that, heartbeats are missed by chance again and again.</summary>
+    /// <summary>
+    /// Links over TCP lose nothing: with more losses than that, heartbeats are missed by chance again and again.
+    /// </summary>
     private const double LossMax = 0.03;
 
     private readonly SimConfig _config;
@@ -39,10 +49,12 @@ internal sealed class AvailabilityRules
     private readonly GroupView[] _groups;
     private long _changedNs;
 
-    // How late things arrive over the slowest link. A leader outside of the majority may be at its end, and answers as late.
+    // How late things arrive over the slowest link. A leader outside of the majority may be at its end, and answers as
+    // late.
     private long _slowestNs;
 
-    public AvailabilityRules(SimConfig config, IReadOnlyList<SimNode> nodes, PeerNetwork peers, Action<string, string> breaks)
+    public AvailabilityRules(
+        SimConfig config, IReadOnlyList<SimNode> nodes, PeerNetwork peers, Action<string, string> breaks)
     {
         _config = config;
         _nodes = nodes;
@@ -65,16 +77,22 @@ internal sealed class AvailabilityRules
     public long Judged { get; private set; }
 
     /// <summary>
-    /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws long ones. A follower waits for up to two until it asks for votes, and an election that
-    /// is split is repeated. Where two candidates can get half of the votes each, it may be split twice.
+    /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws
+    /// long ones. A follower waits for up to two until it asks for votes, and an election that is split is repeated.
+    /// Where two candidates can get half of the votes each, it may be split twice.
     /// </summary>
     public long LimitNs => LimitOf(_config);
 
-    /// <summary>An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is given up first, when those who remember have waited for it.</summary>
-    private long EphemeralLimitNs => (2 * LimitNs) + (((long)_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
+    /// <summary>
+    /// An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is
+    /// given up first, when those who remember have waited for it.
+    /// </summary>
+    private long EphemeralLimitNs =>
+        (2 * LimitNs) + (((long)_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
 
     /// <summary>The same, of a seed.</summary>
-    public static long LimitOf(SimConfig config) => Math.Max(ServiceNs, 4 * config.ElectionNs) * (config.Nodes % 2 == 0 ? 3 : 2) / 2;
+    public static long LimitOf(SimConfig config) =>
+        Math.Max(ServiceNs, 4 * config.ElectionNs) * (config.Nodes % 2 == 0 ? 3 : 2) / 2;
 
     /// <summary>Since when everything is whole, and every group is served.</summary>
     public long QuietSinceNs { get; private set; }
@@ -137,8 +155,13 @@ internal sealed class AvailabilityRules
         Judged++;
         if (nowNs - group.ServedNs > limitNs)
         {
-            string whole = string.Join(", ", _nodes.Where(node => (members & (1 << (node.Id - 1))) != 0).Select(static node => node.Id));
-            _breaks("a majority that is whole serves", $"{name.Name} was not served for {(nowNs - group.ServedNs) / 1_000_000} ms, though the nodes {whole} and what is between them are whole for {wholeNs / 1_000_000} ms; {limitNs / 1_000_000} ms are enough");
+            string whole = string.Join(
+                ", ", _nodes.Where(node => (members & (1 << (node.Id - 1))) != 0).Select(static node => node.Id));
+            _breaks(
+                "a majority that is whole serves",
+                $"{name.Name} was not served for {(nowNs - group.ServedNs) / 1_000_000} ms, though the nodes {whole} "
+                    + $"and what is between them are whole for {wholeNs / 1_000_000} ms; "
+                    + $"{limitNs / 1_000_000} ms are enough");
         }
     }
 
@@ -203,7 +226,9 @@ internal sealed class AvailabilityRules
         }
     }
 
-    /// <summary>At the last change, one of these members was far behind another one, or behind the newest commit.</summary>
+    /// <summary>
+    /// At the last change, one of these members was far behind another one, or behind the newest commit.
+    /// </summary>
     private bool WereBehind(GroupView group, int members)
     {
         ulong newest = group.Committed;
@@ -220,7 +245,10 @@ internal sealed class AvailabilityRules
         return oldest + _behindMax < newest;
     }
 
-    /// <summary>One of these members needs entries that the others have cut from their logs. It needs a snapshot, even if it is only a few entries behind.</summary>
+    /// <summary>
+    /// One of these members needs entries that the others have cut from their logs. It needs a snapshot, even if it is
+    /// only a few entries behind.
+    /// </summary>
     private bool NeedsSnapshot(int slot, int members)
     {
         ulong epoch = NewestEpoch(slot);
@@ -231,7 +259,7 @@ internal sealed class AvailabilityRules
             if ((members & (1 << i)) != 0)
             {
                 ulong last = LastOf(i, slot, epoch);
-                start = Math.Max(start, last == 0 ? 0 : _nodes[i].Loops!.Partition(slot).Core.LogStart.Value);
+                start = Math.Max(start, last == 0 ? 0 : _nodes[i].Loops!.Group(slot).Core.LogStart.Value);
                 oldest = Math.Min(oldest, last);
             }
         }
@@ -250,14 +278,21 @@ internal sealed class AvailabilityRules
         return epoch;
     }
 
-    private ulong LastOf(int node, int slot, ulong epoch) => At(node, slot).Epoch == epoch ? _nodes[node].Loops?.Partition(slot).Core.LastIndex.Value ?? 0 : 0;
+    private ulong LastOf(int node, int slot, ulong epoch) =>
+        At(node, slot).Epoch == epoch ? _nodes[node].Loops?.Group(slot).Core.LastIndex.Value ?? 0 : 0;
 
-    private (ulong Epoch, ulong Commit) At(int node, int slot) => _nodes[node].Loops?.Partition(slot) is { } partition ? At(partition) : default;
+    private (ulong Epoch, ulong Commit) At(int node, int slot) =>
+        _nodes[node].Loops?.Group(slot) is { } partition ? At(partition) : default;
 
-    /// <summary>How far a node's part of a group has come. The log of an ephemeral group begins anew with each epoch, and its indexes with it.</summary>
-    private static (ulong Epoch, ulong Commit) At(Partition partition) => (partition.Status.Epoch, partition.Core.CommitIndex.Value);
+    /// <summary>
+    /// How far a node's part of a group has come. The log of an ephemeral group begins anew with each epoch, and its
+    /// indexes with it.
+    /// </summary>
+    private static (ulong Epoch, ulong Commit) At(Group partition) =>
+        (partition.Status.Epoch, partition.Core.CommitIndex.Value);
 
-    private static (ulong Epoch, ulong Commit) Later((ulong Epoch, ulong Commit) a, (ulong Epoch, ulong Commit) b) => a.CompareTo(b) < 0 ? b : a;
+    private static (ulong Epoch, ulong Commit) Later((ulong Epoch, ulong Commit) a, (ulong Epoch, ulong Commit) b) =>
+        a.CompareTo(b) < 0 ? b : a;
 
     /// <summary>The majority that is whole for the longest time, and since when nothing has changed.</summary>
     private (long SinceNs, int Members) Majority()
@@ -294,12 +329,16 @@ internal sealed class AvailabilityRules
         return (Math.Max(sinceNs, _changedNs), members);
     }
 
-    /// <summary>A node leads, serves, and commits: it has committed something since the last look, or has nothing to commit and reaches a majority both ways.</summary>
+    /// <summary>
+    /// A node leads, serves, and commits: it has committed something since the last look, or has nothing to commit and
+    /// reaches a majority both ways.
+    /// </summary>
     private bool Serves(int slot, GroupView group)
     {
         for (int i = 0; i < _count; i++)
         {
-            if (!_shapes[i].IsRunning || _nodes[i].Loops?.Partition(slot) is not { IsLeader: true, Status.Serving: true } partition)
+            if (!_shapes[i].IsRunning
+                || _nodes[i].Loops?.Group(slot) is not { IsLeader: true, Status.Serving: true } partition)
             {
                 continue;
             }
@@ -321,7 +360,12 @@ internal sealed class AvailabilityRules
         int reached = 1;
         for (int other = 0; other < _count; other++)
         {
-            reached += other != leader && _shapes[other].IsRunning && _links[leader, other] is { IsCut: false, IsUp: true } && _links[other, leader] is { IsCut: false, IsUp: true } ? 1 : 0;
+            reached += other != leader
+                && _shapes[other].IsRunning
+                && _links[leader, other] is { IsCut: false, IsUp: true }
+                && _links[other, leader] is { IsCut: false, IsUp: true }
+                ? 1
+                : 0;
         }
 
         return reached > _count / 2;

@@ -5,23 +5,36 @@ using Kahuna.Tests.Simulation.Nodes;
 namespace Kahuna.Tests.Simulation.Rules;
 
 /// <summary>
-/// What the nodes of one group believe of disks and terms is so. A wrong belief breaks a promise of <see cref="GroupRules"/> only when more goes wrong at the same
-/// time, so it is looked for by itself. Owned by one run.
+/// What the nodes of one group believe of disks and terms is so. A wrong belief breaks a promise of
+/// <see cref="GroupRules"/> only when more goes wrong at the same time, so it is looked for by itself. Owned by one
+/// run.
 /// </summary>
 internal sealed class BeliefRules(int group, IReadOnlyList<SimNode> nodes, Action<string, string> breaks)
 {
-    /// <summary>So many messages of a later term, each with a turn before the next, may be dropped because too much waits.</summary>
+    /// <summary>
+    /// So many messages of a later term, each with a turn before the next, may be dropped because too much waits.
+    /// </summary>
     private const int DroppedMax = 4;
 
-    private readonly Believer[] _believers = [.. Enumerable.Range(0, nodes.Count + 1).Select(_ => new Believer(nodes.Count))];
+    private readonly Believer[] _believers =
+        [.. Enumerable.Range(0, nodes.Count + 1).Select(_ => new Believer(nodes.Count))];
 
     /// <summary>A node's process has ended.</summary>
     public void Ended(SimNode node) => _believers[node.Id] = new Believer(nodes.Count);
 
-    /// <summary>A message is about to be handed to a node, which has run so many turns. Kinds that may be answered without entering their term do not count.</summary>
+    /// <summary>
+    /// A message is about to be handed to a node, which has run so many turns. Kinds that may be answered without
+    /// entering their term do not count.
+    /// </summary>
     public void Hears(SimNode node, in RaftMessage message, RaftCore core, long turns)
     {
-        if (message.Term <= core.Term || message.Kind is not (RaftMessageKind.Append or RaftMessageKind.AppendReply or RaftMessageKind.Heartbeat or RaftMessageKind.HeartbeatReply))
+        if (message.Term <= core.Term
+            || message.Kind
+                is not (
+                    RaftMessageKind.Append
+                        or RaftMessageKind.AppendReply
+                        or RaftMessageKind.Heartbeat
+                        or RaftMessageKind.HeartbeatReply))
         {
             return;
         }
@@ -35,7 +48,10 @@ internal sealed class BeliefRules(int group, IReadOnlyList<SimNode> nodes, Actio
 
         if (turns != believer.HeardAtTurn && ++believer.Heard > DroppedMax)
         {
-            breaks("who hears of a later term enters it", $"node {node.Id} is {core.Role} in term {core.Term}, and has heard of a later one {believer.Heard} times, of {message.Term} at last");
+            breaks(
+                "who hears of a later term enters it",
+                $"node {node.Id} is {core.Role} in term {core.Term}, and has heard of a later one {believer.Heard} "
+                    + $"times, of {message.Term} at last");
         }
 
         believer.HeardAtTurn = turns;
@@ -46,9 +62,13 @@ internal sealed class BeliefRules(int group, IReadOnlyList<SimNode> nodes, Actio
     {
         GroupImage memory = node.Witness.Memory(group);
         ulong synced = core.DurableIndex.Value;
-        if (synced > memory.Start && (synced > memory.Last || !node.Witness.Durable(group).Holds(synced, memory[synced])))
+        if (synced > memory.Start
+            && (synced > memory.Last || !node.Witness.Durable(group).Holds(synced, memory[synced])))
         {
-            breaks("what counts as synced is on the disk", $"node {node.Id} counts its log as synced up to entry {synced}; the log ends at {memory.Last}, and on the disk at {node.Witness.Durable(group).Last}");
+            breaks(
+                "what counts as synced is on the disk",
+                $"node {node.Id} counts its log as synced up to entry {synced}; the log ends at {memory.Last}, and on "
+                    + $"the disk at {node.Witness.Durable(group).Last}");
         }
 
         if (core.Role == RaftRole.Leader)
@@ -72,7 +92,9 @@ internal sealed class BeliefRules(int group, IReadOnlyList<SimNode> nodes, Actio
 
         foreach (SimNode follower in nodes)
         {
-            if (follower != leader && core.MatchIndex(new NodeId((ushort)follower.Id)).Value is var match && match != believer.Matches[follower.Id])
+            if (follower != leader
+                && core.MatchIndex(new NodeId((ushort)follower.Id)).Value is var match
+                && match != believer.Matches[follower.Id])
             {
                 believer.Matches[follower.Id] = match;
                 CheckMatch(leader, core, follower, match);
@@ -84,28 +106,37 @@ internal sealed class BeliefRules(int group, IReadOnlyList<SimNode> nodes, Actio
     {
         foreach (SimNode leader in nodes)
         {
-            if (leader.Loops?.Partition(group).Core is { Role: RaftRole.Leader } leading && leading.Term == core.Term)
+            if (leader.Loops?.Group(group).Core is { Role: RaftRole.Leader } leading && leading.Term == core.Term)
             {
                 CheckMatch(leader, leading, follower, leading.MatchIndex(new NodeId((ushort)follower.Id)).Value);
             }
         }
     }
 
-    /// <summary>What a leader takes for synced on a follower, which has not entered a later term since, is there. A lost directory is another matter.</summary>
+    /// <summary>
+    /// What a leader takes for synced on a follower, which has not entered a later term since, is there. A lost
+    /// directory is another matter.
+    /// </summary>
     private void CheckMatch(SimNode leader, RaftCore core, SimNode follower, ulong match)
     {
         GroupImage memory = leader.Witness.Memory(group);
         GroupImage written = follower.Witness.Memory(group);
-        if (match <= memory.Start || written.HardState.Term > core.Term || follower.IsRejoining || follower.Directory != _believers[leader.Id].Directories[follower.Id])
+        if (match <= memory.Start
+            || written.HardState.Term > core.Term
+            || follower.IsRejoining
+            || follower.Directory != _believers[leader.Id].Directories[follower.Id])
         {
             return;
         }
 
-        if (match > memory.Last || !written.Holds(match, memory[match]) || !follower.Witness.Durable(group).Holds(match, memory[match]))
+        if (match > memory.Last
+            || !written.Holds(match, memory[match])
+            || !follower.Witness.Durable(group).Holds(match, memory[match]))
         {
             breaks(
                 "a leader counts what its followers have",
-                $"node {leader.Id}, leader in term {core.Term} with {memory.Last} entries, counts {match} on node {follower.Id}, which has {written.Last}, on its disk {follower.Witness.Durable(group).Last}");
+                $"node {leader.Id}, leader in term {core.Term} with {memory.Last} entries, counts {match} on node "
+                    + $"{follower.Id}, which has {written.Last}, on its disk {follower.Witness.Durable(group).Last}");
         }
     }
 

@@ -1,19 +1,23 @@
 using System.Buffers.Binary;
 using System.Text;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Frames;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.Ephemeral;
-using Kahuna.Server.Partitions.States;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Requests;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Meta;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Simulation.Rules;
 
-/// <summary>All rules that hold at every step of a run. They learn from what passes the ports of the shipped code, and throw <see cref="RuleBrokenException"/>. Owned by one run.</summary>
+/// <summary>
+/// All rules that hold at every step of a run. They learn from what passes the ports of the shipped code, and throw
+/// <see cref="RuleBrokenException"/>. Owned by one run.
+/// </summary>
 internal sealed class ClusterRules
 {
     /// <summary>To load all of them would take a quarter of a run's time.</summary>
@@ -51,7 +55,9 @@ internal sealed class ClusterRules
         }
     }
 
-    public int LeaderChanges => _groups.Sum(static group => group?.LeaderChanges ?? 0) + _volatiles.Sum(static group => group?.LeaderChanges ?? 0);
+    public int LeaderChanges =>
+        _groups.Sum(static group => group?.LeaderChanges ?? 0)
+            + _volatiles.Sum(static group => group?.LeaderChanges ?? 0);
 
     /// <summary>Epochs of ephemeral groups that were closed.</summary>
     public int ClosedEpochs => _volatiles.Sum(static group => group?.Closed ?? 0);
@@ -108,7 +114,7 @@ internal sealed class ClusterRules
 
         for (int i = 0; i < _groups.Length; i++)
         {
-            Partition partition = loops.Partition(i);
+            Group partition = loops.Group(i);
             _volatiles[i]?.Look(node, partition);
             _groups[i]?.Look(node, partition);
             _holders.Look(node, i, partition);
@@ -131,20 +137,28 @@ internal sealed class ClusterRules
         while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
         {
             int slot = _layout.SlotOf(group);
-            _beliefs[slot]?.Hears(node, message, loops.Partition(slot).Core, loops.Loops[_layout.LoopOf(slot, loops.Loops.Length)].Turns);
+            _beliefs[slot]?.Hears(
+                node, message, loops.Group(slot).Core, loops.Loops[_layout.LoopOf(slot, loops.Loops.Length)].Turns);
         }
     }
 
     /// <summary>Last entry of a group that is on the node's own disk, as its core knows.</summary>
-    public LogIndex DurableIndex(SimNode node, GroupId group) => node.Loops!.Partition(_layout.SlotOf(group)).Core.DurableIndex;
+    public LogIndex DurableIndex(SimNode node, GroupId group) =>
+        node.Loops!.Group(_layout.SlotOf(group)).Core.DurableIndex;
 
-    /// <summary>A node's state thread says that a state is stored, which is what the log is cut by: it is, up to that entry, and some are loaded, too.</summary>
+    /// <summary>
+    /// A node's state thread says that a state is stored, which is what the log is cut by: it is, up to that entry, and
+    /// some are loaded, too.
+    /// </summary>
     public void Stored(SimNode node, StateStored stored, IStateStore store)
     {
-        StateMark mark = store.Find(stored.Group) ?? default;
+        CheckpointMark mark = store.Find(stored.Group) ?? default;
         if (mark.Index < stored.Index)
         {
-            Break("what counts as stored is stored", $"node {node.Id} says that the state of group {stored.Group} is stored up to entry {stored.Index}; it is up to {mark.Index}");
+            Break(
+                "what counts as stored is stored",
+                $"node {node.Id} says that the state of group {stored.Group} is stored up to entry "
+                    + $"{stored.Index}; it is up to {mark.Index}");
         }
 
         if (stored.Index.Value % LoadedEvery != 0)
@@ -159,11 +173,15 @@ internal sealed class ClusterRules
         }
         catch (StorageException error)
         {
-            Break("what counts as stored is stored", $"node {node.Id} cannot load the state of group {stored.Group} up to entry {stored.Index}: {error.Message}");
+            Break(
+                "what counts as stored is stored",
+                $"node {node.Id} cannot load the state of group {stored.Group} up to entry "
+                    + $"{stored.Index}: {error.Message}");
         }
     }
 
-    public void Appended(SimNode node, GroupId group, ulong first, IReadOnlyList<EntryId> entries, ReadOnlySpan<byte> bytes)
+    public void Appended(
+        SimNode node, GroupId group, ulong first, IReadOnlyList<EntryId> entries, ReadOnlySpan<byte> bytes)
     {
         int number = _layout.SlotOf(group);
         _groups[number]!.Appended(node, first, entries);
@@ -186,7 +204,9 @@ internal sealed class ClusterRules
     {
         if (node.Disk.HasUnsynced("/data/log"))
         {
-            Break("an acknowledgement leaves after the sync", $"node {node.Id} is told of a sync while bytes are not synced");
+            Break(
+                "an acknowledgement leaves after the sync",
+                $"node {node.Id} is told of a sync while bytes are not synced");
         }
     }
 
@@ -198,7 +218,12 @@ internal sealed class ClusterRules
             return;
         }
 
-        while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out MessageStamp stamp, out ReadOnlySpan<byte> beside))
+        while (PeerFrame.TryRead(
+            ref frame,
+            out GroupId group,
+            out RaftMessage message,
+            out MessageStamp stamp,
+            out ReadOnlySpan<byte> beside))
         {
             message.To = to;
             int slot = _layout.SlotOf(group);
@@ -208,8 +233,8 @@ internal sealed class ClusterRules
                 continue;
             }
 
-            _groups[slot]?.Left(node, message, loops.Partition(slot).Core);
-            _volatiles[slot]?.Left(node, message, stamp, loops.Partition(slot));
+            _groups[slot]?.Left(node, message, loops.Group(slot).Core);
+            _volatiles[slot]?.Left(node, message, stamp, loops.Group(slot));
             if (message.Kind == RaftMessageKind.Append)
             {
                 _volatiles[slot]?.Carries(node, stamp, beside);
@@ -227,7 +252,8 @@ internal sealed class ClusterRules
         {
             uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest[4..]);
-            if (Outcome.TryRead(rest.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
+            if (Outcome.TryRead(rest.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome)
+                && outcome.Status == OutcomeStatus.Applied)
             {
                 if (session.ValueOf(number) is { } value)
                 {
@@ -236,7 +262,12 @@ internal sealed class ClusterRules
             }
             else if (outcome.Status == OutcomeStatus.Queued && session.LockOf(number) is { } name)
             {
-                _places.Told(node, _layout.SlotOf(Kahuna.Client.Wire.Routing.KeyRouting.Partition(Encoding.UTF8.GetBytes(name), _layout.Partitions), isEphemeral: false), outcome.Revision);
+                _places.Told(
+                    node,
+                    _layout.SlotOf(
+                        Kahuna.Wire.Routing.KeyRouting.Partition(Encoding.UTF8.GetBytes(name), _layout.Partitions),
+                        isEphemeral: false),
+                    outcome.Revision);
             }
 
             rest = rest[(Frame.ReplyHeaderBytes + length)..];
@@ -247,7 +278,10 @@ internal sealed class ClusterRules
     public void Answered(SimNode node, ReadOnlySpan<byte> command, ReadOnlySpan<byte> answer)
     {
         Look(node, between: false);
-        if (Command.TryRead(command, out Command asked) && asked is { Kind: CommandKind.Set, Durability: CommandDurability.Persistent } && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
+        if (Command.TryRead(command, out Command asked)
+            && asked is { Kind: CommandKind.Set, Durability: Durability.Persistent }
+            && Outcome.TryRead(answer, out Outcome outcome)
+            && outcome.Status == OutcomeStatus.Applied)
         {
             CheckAcknowledged(node, Encoding.UTF8.GetString(asked.Value));
         }
@@ -287,7 +321,8 @@ internal sealed class ClusterRules
 
     private void NoteMeta(SimNode node, ReadOnlySpan<byte> bytes)
     {
-        if (Command.TryRead(bytes, out Command command) && MetaCommand.Read(in command) is { Group.IsEphemeral: true } said)
+        if (Command.TryRead(bytes, out Command command)
+            && MetaCommand.Read(in command) is { Group.IsEphemeral: true } said)
         {
             _volatiles[_layout.SlotOf(said.Group)]!.Said(node, said);
         }
@@ -312,7 +347,10 @@ internal sealed class ClusterRules
 
         if (most <= _config.Nodes / 2)
         {
-            Break("an acknowledged write is on the disks of a majority", $"node {node.Id} acknowledges {value}, entries {string.Join(", ", places)}, durable on {most} of {_config.Nodes}");
+            Break(
+                "an acknowledged write is on the disks of a majority",
+                $"node {node.Id} acknowledges {value}, entries {string.Join(", ", places)}, durable "
+                    + $"on {most} of {_config.Nodes}");
         }
     }
 }

@@ -1,17 +1,17 @@
 using System.Buffers.Binary;
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Simulation.Rules;
 
 /// <summary>
-/// What the states of the nodes say of locks, whatever their callers believe and however their clocks run: who has a lock may have it together, and whoever gets it has a greater token than all who had it
-/// before. Owned by one run.
+/// What the states of the nodes say of locks, whatever their callers believe and however their clocks run: who has a
+/// lock may have it together, and whoever gets it has a greater token than all who had it before. Owned by one run.
 /// </summary>
 internal sealed class HolderRules(SimConfig config, Action<string, string> breaks)
 {
@@ -25,7 +25,7 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
     }
 
     /// <summary>After code of a node has run.</summary>
-    public void Look(SimNode node, int slot, Partition partition)
+    public void Look(SimNode node, int slot, Group partition)
     {
         Seen seen = _seen[((node.Id - 1) * config.Layout.Slots) + slot] ??= new Seen();
         if (seen.Applied == partition.Applied)
@@ -34,7 +34,7 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
         }
 
         seen.Applied = partition.Applied;
-        if (partition.State.Locks.Figures.Held == 0)
+        if (partition.State.Locks.Metrics.Held == 0)
         {
             return;
         }
@@ -47,7 +47,7 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
         {
             int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
             string name = Encoding.UTF8.GetString(rest.Slice(sizeof(ushort), length));
-            LockPicture.TryRead(rest[(sizeof(ushort) + length)..], out LockPicture picture);
+            LockSnapshot.TryRead(rest[(sizeof(ushort) + length)..], out LockSnapshot picture);
             Check(node, name, ref picture, seen);
             rest = picture.Rest;
         }
@@ -55,18 +55,22 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
         outcome.Return();
     }
 
-    private void Check(SimNode node, string name, ref LockPicture picture, Seen seen)
+    private void Check(SimNode node, string name, ref LockSnapshot picture, Seen seen)
     {
-        (long before, HashSet<long> had) = seen.Holders.TryGetValue(name, out (long Greatest, HashSet<long> Tokens) known) ? known : (0, []);
+        (long before, HashSet<long> had) =
+            seen.Holders.TryGetValue(name, out (long Greatest, HashSet<long> Tokens) known) ? known : (0, []);
         HashSet<long> has = [];
-        LockMode first = LockMode.Unset;
+        LockMode first = default;
         long token = 0;
         while (picture.TryNext())
         {
-            first = first == LockMode.Unset ? picture.Mode : first;
+            first = first == default(LockMode) ? picture.Mode : first;
             if (picture.Token <= token || (!had.Contains(picture.Token) && picture.Token <= before))
             {
-                breaks(Rule, $"node {node.Id}: \"{name}\" has a holder with token {picture.Token} behind {token}; {before} had it before");
+                breaks(
+                    Rule,
+                    $"node {node.Id}: \"{name}\" has a holder with token {picture.Token} behind "
+                        + $"{token}; {before} had it before");
             }
 
             token = picture.Token;
@@ -74,7 +78,10 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
             bool mayShare = first != LockMode.Exclusive && (first != LockMode.Permit || has.Count <= picture.Permits);
             if (picture.Mode != first || (has.Count > 1 && !mayShare))
             {
-                breaks(Rule, $"node {node.Id}: \"{name}\" has {picture.Holders} holders, the first of them {first}, and token {token} is {picture.Mode}");
+                breaks(
+                    Rule,
+                    $"node {node.Id}: \"{name}\" has {picture.Holders} holders, the first of them {first}, and "
+                        + $"token {token} is {picture.Mode}");
             }
         }
 

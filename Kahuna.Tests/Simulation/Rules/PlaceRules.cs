@@ -1,15 +1,17 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Locks;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Simulation.Rules;
 
 /// <summary>
-/// A claim keeps its place in the queue of its lock: until its wait is over, no leader gives it up that has not led for as long as a caller may be silent, or that has told the caller of its place in that time. Of
-/// persistent locks, whose sweeps are in the log. Owned by one run.
+/// A claim keeps its place in the queue of its lock: until its wait is over, no leader gives it up that has not led for
+/// as long as a caller may be silent, or that has told the caller of its place in that time. Of persistent locks, whose
+/// sweeps are in the log. Owned by one run.
 /// </summary>
 internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks)
 {
@@ -29,10 +31,11 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
     }
 
     /// <summary>After code of a node has run.</summary>
-    public void Look(SimNode node, int slot, Partition partition)
+    public void Look(SimNode node, int slot, Group partition)
     {
         RaftCore core = partition.Core;
-        if (core.Role == RaftRole.Leader && (!_leaders.TryGetValue((node.Id, slot), out Leadership? known) || known.Term != core.Term))
+        if (core.Role == RaftRole.Leader
+            && (!_leaders.TryGetValue((node.Id, slot), out Leadership? known) || known.Term != core.Term))
         {
             _leaders[(node.Id, slot)] = new Leadership(core.Term, NowMs(node));
         }
@@ -50,21 +53,26 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
     /// <summary>A node hands commands of one entry to its log.</summary>
     public void Appended(SimNode node, int slot, Term term, ReadOnlySpan<byte> payload)
     {
-        if (node.Loops?.Partition(slot) is not { } partition || partition.Core.Role != RaftRole.Leader || partition.Core.Term != term || !CommandEntry.TryReadHeader(payload, out long timeMs, out _, out ReadOnlySpan<byte> items))
+        if (node.Loops?.Group(slot) is not { } partition
+            || partition.Core.Role != RaftRole.Leader
+            || partition.Core.Term != term
+            || !CommandEntry.TryReadHeader(payload, out long timeMs, out _, out ReadOnlySpan<byte> items))
         {
             return;
         }
 
         while (CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes))
         {
-            if ((CommandKind)bytes[0] == CommandKind.LockSweep && Command.TryRead(bytes, out Command sweep) && sweep.Value.Length > 0)
+            if ((CommandKind)bytes[0] == CommandKind.LockSweep
+                && Command.TryRead(bytes, out Command sweep)
+                && sweep.Value.Length > 0)
             {
                 Check(node, slot, partition, sweep.Value, timeMs);
             }
         }
     }
 
-    private void Check(SimNode node, int slot, Partition partition, ReadOnlySpan<byte> decisions, long timeMs)
+    private void Check(SimNode node, int slot, Group partition, ReadOnlySpan<byte> decisions, long timeMs)
     {
         // A decision about a claim that is gone, or that was asked for again since, changes nothing.
         List<int> due = [];
@@ -72,20 +80,31 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
         for (; decisions.Length >= WaiterDecision.Bytes; decisions = decisions[WaiterDecision.Bytes..])
         {
             WaiterDecision decision = WaiterDecision.Read(decisions);
-            (long token, long waitEndMs) = due.Contains(decision.Row) ? partition.State.Locks.Waiter(decision.Row) : default;
+            (FencingToken token, long waitEndMs) = due.Contains(decision.Row)
+                ? partition.State.Locks.Waiter(decision.Row)
+                : default;
             if (decision.AgainMs != 0 || token != decision.Token || waitEndMs <= timeMs)
             {
                 continue;
             }
 
             long nowMs = NowMs(node);
-            if (!_leaders.TryGetValue((node.Id, slot), out Leadership? leadership) || leadership.Term != partition.Core.Term || nowMs - leadership.SinceMs < config.WaiterCheckMs - SlackMs)
+            if (!_leaders.TryGetValue((node.Id, slot), out Leadership? leadership)
+                || leadership.Term != partition.Core.Term
+                || nowMs - leadership.SinceMs < config.WaiterCheckMs - SlackMs)
             {
-                breaks(Rule, $"node {node.Id} gives claim {token} of group {slot} up, and leads for {nowMs - (leadership?.SinceMs ?? nowMs)} of {config.WaiterCheckMs} ms");
+                breaks(
+                    Rule,
+                    $"node {node.Id} gives claim {token} of group {slot} up, and leads for "
+                        + $"{nowMs - (leadership?.SinceMs ?? nowMs)} of {config.WaiterCheckMs} ms");
             }
-            else if (leadership.ToldMs.TryGetValue(token, out long toldMs) && nowMs - toldMs < config.WaiterCheckMs - SlackMs)
+            else if (leadership.ToldMs.TryGetValue(token.Value, out long toldMs)
+                && nowMs - toldMs < config.WaiterCheckMs - SlackMs)
             {
-                breaks(Rule, $"node {node.Id} gives claim {token} of group {slot} up, whose caller it has answered {nowMs - toldMs} of {config.WaiterCheckMs} ms ago");
+                breaks(
+                    Rule,
+                    $"node {node.Id} gives claim {token} of group {slot} up, whose caller it has answered "
+                        + $"{nowMs - toldMs} of {config.WaiterCheckMs} ms ago");
             }
         }
     }

@@ -1,19 +1,21 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Server.Partitions;
-using Kahuna.Server.Partitions.Ephemeral;
+using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Meta;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Simulation.Rules;
 
 /// <summary>
-/// The promises of one ephemeral group, over all nodes, lives and epochs. What a node has is in its memory, so that it is looked at there, and what it has acknowledged is
-/// remembered here when the node has forgotten it. Owned by one run.
+/// The promises of one ephemeral group, over all nodes, lives and epochs. What a node has is in its memory, so that it
+/// is looked at there, and what it has acknowledged is remembered here when the node has forgotten it. Owned by one
+/// run.
 /// </summary>
-internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<SimNode> nodes, Action<string, string> breaks)
+internal sealed class VolatileRules(
+    int slot, SimConfig config, IReadOnlyList<SimNode> nodes, Action<string, string> breaks)
 {
     private const ulong Unknown = 0;
 
@@ -36,7 +38,8 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
     public ulong Newest => (ulong)_epochs.Count;
 
     /// <summary>When the first node was in an epoch; the end of time when none was yet.</summary>
-    public long OpenedNs(ulong epoch) => epoch == 0 || epoch > Newest ? long.MaxValue : _epochs[(int)epoch - 1].OpenedNs;
+    public long OpenedNs(ulong epoch) =>
+        epoch == 0 || epoch > Newest ? long.MaxValue : _epochs[(int)epoch - 1].OpenedNs;
 
     public void Ended(SimNode node) => _seen[node.Id] = new Seen();
 
@@ -50,7 +53,7 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
     }
 
     /// <summary>A message leaves a node.</summary>
-    public void Left(SimNode node, in RaftMessage message, in MessageStamp stamp, Partition partition)
+    public void Left(SimNode node, in RaftMessage message, in MessageStamp stamp, Group partition)
     {
         RaftCore core = partition.Core;
         HardState stored = node.Witness.Durable(slot).HardState;
@@ -62,12 +65,19 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
         }
 
         ulong term = message.Term.Value;
-        Require(stored.Term.Value >= term, "a term is durable before it is used", $"node {node.Id} sends {message.Kind} of term {term}, and its disk says {stored.Term}");
         Require(
-            EphemeralLife.JoinedIn(stored) >= stamp.Epoch,
+            stored.Term.Value >= term,
+            "a term is durable before it is used",
+            $"node {node.Id} sends {message.Kind} of term {term}, and its disk says {stored.Term}");
+        Require(
+            EpochMembership.JoinedIn(stored) >= stamp.Epoch,
             "an epoch is joined durably before the first promise in it",
-            $"node {node.Id} sends {message.Kind} in epoch {stamp.Epoch}, and its disk says {EphemeralLife.JoinedIn(stored)}");
-        Require(stamp.Epoch == partition.Stamp.Epoch, "nobody promises in an epoch that it knows to be closed", $"node {node.Id} sends {message.Kind} in epoch {stamp.Epoch}, and is in {partition.Stamp.Epoch}");
+            $"node {node.Id} sends {message.Kind} in epoch {stamp.Epoch}, and its disk says "
+                + $"{EpochMembership.JoinedIn(stored)}");
+        Require(
+            stamp.Epoch == partition.Stamp.Epoch,
+            "nobody promises in an epoch that it knows to be closed",
+            $"node {node.Id} sends {message.Kind} in epoch {stamp.Epoch}, and is in {partition.Stamp.Epoch}");
         (ulong Epoch, ulong Number) pledged = _seen[node.Id].Pledged;
         Require(
             pledged.Epoch != stamp.Epoch || pledged.Number <= _released.GetValueOrDefault((node.Id, stamp.Epoch)),
@@ -93,12 +103,16 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
         }
     }
 
-    /// <summary>Entries leave a leader: each command that is for one epoch is in the log of that one, since in another it would be carried out twice.</summary>
+    /// <summary>
+    /// Entries leave a leader: each command that is for one epoch is in the log of that one, since in another it would
+    /// be carried out twice.
+    /// </summary>
     public void Carries(SimNode node, in MessageStamp stamp, ReadOnlySpan<byte> entries)
     {
         while (EntryCodec.TryRead(ref entries, out _, out EntryKind kind, out ReadOnlySpan<byte> payload))
         {
-            if (kind != EntryKind.Commands || !CommandEntry.TryReadHeader(payload, out _, out _, out ReadOnlySpan<byte> items))
+            if (kind != EntryKind.Commands
+                || !CommandEntry.TryReadHeader(payload, out _, out _, out ReadOnlySpan<byte> items))
             {
                 continue;
             }
@@ -106,7 +120,10 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
             while (CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> command))
             {
                 ushort wanted = Command.EpochOf(command);
-                Require(wanted == 0 || wanted == (ushort)stamp.Epoch, "a command is carried out in its epoch only", $"node {node.Id} has a command for epoch {wanted} in the log of epoch {stamp.Epoch}");
+                Require(
+                    wanted == 0 || wanted == (ushort)stamp.Epoch,
+                    "a command is carried out in its epoch only",
+                    $"node {node.Id} has a command for epoch {wanted} in the log of epoch {stamp.Epoch}");
             }
         }
     }
@@ -114,7 +131,9 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
     /// <summary>A node asks the meta group for something, or gives it to its log.</summary>
     public void Said(SimNode node, MetaCommand command)
     {
-        if (command.Kind == CommandKind.Pledge && command.Node.Value == node.Id && command.Incarnation == node.Loops?.Partition(slot).Stamp.Incarnation)
+        if (command.Kind == CommandKind.Pledge
+            && command.Node.Value == node.Id
+            && command.Incarnation == node.Loops?.Group(slot).Stamp.Incarnation)
         {
             _seen[node.Id].Pledged = (command.Epoch, command.Number);
         }
@@ -126,7 +145,7 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
     }
 
     /// <summary>After code of a node has run.</summary>
-    public void Look(SimNode node, Partition partition)
+    public void Look(SimNode node, Group partition)
     {
         ulong number = partition.Stamp.Epoch;
         if (number == 0)
@@ -139,13 +158,19 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
         Epoch epoch = EpochOf(number, node);
         if (seen.Epoch != number)
         {
-            Require(number > seen.Epoch, "an epoch never goes back", $"node {node.Id} is in epoch {number} after {seen.Epoch}");
+            Require(
+                number > seen.Epoch,
+                "an epoch never goes back",
+                $"node {node.Id} is in epoch {number} after {seen.Epoch}");
             seen.Begin(number);
         }
 
         if (core.Term.Value != seen.Term || core.Role != seen.Role)
         {
-            Require(core.Term.Value >= seen.Term, "a term never goes back", $"node {node.Id} is in term {core.Term} after {seen.Term}");
+            Require(
+                core.Term.Value >= seen.Term,
+                "a term never goes back",
+                $"node {node.Id} is in term {core.Term} after {seen.Term}");
             seen.Term = core.Term.Value;
             seen.Role = core.Role;
             if (core.Role == RaftRole.Leader)
@@ -156,14 +181,20 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
 
         if (core.CommitIndex.Value != seen.Commit)
         {
-            Require(core.CommitIndex.Value > seen.Commit, "a commit index never goes back", $"node {node.Id} says {core.CommitIndex} after {seen.Commit} in epoch {number}");
+            Require(
+                core.CommitIndex.Value > seen.Commit,
+                "a commit index never goes back",
+                $"node {node.Id} says {core.CommitIndex} after {seen.Commit} in epoch {number}");
             CheckCommit(node, epoch, core, seen.Commit);
             seen.Commit = core.CommitIndex.Value;
         }
 
         if (partition.Applied.Value != seen.Applied)
         {
-            Require(partition.Applied.Value > seen.Applied, "entries are applied once and in order", $"node {node.Id} has applied {partition.Applied} after {seen.Applied}");
+            Require(
+                partition.Applied.Value > seen.Applied,
+                "entries are applied once and in order",
+                $"node {node.Id} has applied {partition.Applied} after {seen.Applied}");
             seen.Applied = partition.Applied.Value;
             ulong digest = partition.State.Digest;
             Require(
@@ -192,8 +223,14 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
             return;
         }
 
-        int left = nodes.Count(node => node.Loops?.Partition(slot) is { } partition && partition.Stamp.Epoch == Newest && partition.MayPromise(partition.Stamp));
-        Require(left <= config.Nodes - (config.Nodes / 2) - 1, "an epoch is closed only when a majority keeps out of it", $"epoch {Newest} is closed while {left} of {config.Nodes} nodes take part in it");
+        int left = nodes.Count(node =>
+            node.Loops?.Group(slot) is { } partition
+                && partition.Stamp.Epoch == Newest
+                && partition.MayPromise(partition.Stamp));
+        Require(
+            left <= config.Nodes - (config.Nodes / 2) - 1,
+            "an epoch is closed only when a majority keeps out of it",
+            $"epoch {Newest} is closed while {left} of {config.Nodes} nodes take part in it");
     }
 
     private void CheckLeader(SimNode node, Epoch epoch, RaftCore core)
@@ -205,14 +242,18 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
             node.Scheduler.Note(SimEvent.Leader, node.Id, slot, (long)term, "ephemeral ");
         }
 
-        Require(isNew || epoch.Leaders[term] == node.Id, "one leader per term", $"nodes {epoch.Leaders[term]} and {node.Id} lead in term {term}");
+        Require(
+            isNew || epoch.Leaders[term] == node.Id,
+            "one leader per term",
+            $"nodes {epoch.Leaders[term]} and {node.Id} lead in term {term}");
         ulong committed = (ulong)epoch.Committed.Count;
         if (committed > 0 && epoch.Committed[^1] <= term)
         {
             Require(
                 Holds(core, committed, epoch.Committed[^1]),
                 "a leader has everything committed",
-                $"node {node.Id} leads in term {term} with {core.LastIndex} entries; committed are {committed}, the last in term {epoch.Committed[^1]}");
+                $"node {node.Id} leads in term {term} with {core.LastIndex} entries; committed are {committed}, the "
+                    + $"last in term {epoch.Committed[^1]}");
         }
     }
 
@@ -221,7 +262,10 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
         ulong commit = core.CommitIndex.Value;
         if (core.Role == RaftRole.Leader && commit > (ulong)epoch.Committed.Count)
         {
-            Require(core.TermOf(new LogIndex(commit)) == core.Term, "a leader counts only entries of its own term", $"node {node.Id} of term {core.Term} commits entry {commit}");
+            Require(
+                core.TermOf(new LogIndex(commit)) == core.Term,
+                "a leader counts only entries of its own term",
+                $"node {node.Id} of term {core.Term} commits entry {commit}");
         }
 
         for (ulong index = Math.Max(before + 1, core.LogStart.Value); index <= commit; index++)
@@ -230,7 +274,11 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
             while ((ulong)epoch.Committed.Count < index)
             {
                 // What was committed and let go within a turn lies between two that are known.
-                epoch.Committed.Add((ulong)epoch.Committed.Count + 1 == index || (epoch.Committed.Count > 0 && epoch.Committed[^1] == term) ? term : Unknown);
+                epoch.Committed.Add(
+                    (ulong)epoch.Committed.Count + 1 == index
+                        || (epoch.Committed.Count > 0 && epoch.Committed[^1] == term)
+                        ? term
+                        : Unknown);
             }
 
             if (index > 0 && epoch.Committed[(int)index - 1] == Unknown)
@@ -241,11 +289,15 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
             Require(
                 index == 0 || epoch.Committed[(int)index - 1] == term,
                 "a committed entry never changes",
-                $"node {node.Id} has committed entry {index} with term {term}; committed was one with term {(index == 0 ? 0 : epoch.Committed[(int)index - 1])}");
+                $"node {node.Id} has committed entry {index} with term {term}; committed was one with term "
+                    + $"{(index == 0 ? 0 : epoch.Committed[(int)index - 1])}");
         }
     }
 
-    /// <summary>A node that votes has everything committed that it ever acknowledged in this epoch, in this life or an earlier one.</summary>
+    /// <summary>
+    /// A node that votes has everything committed that it ever acknowledged in this epoch, in this life or an earlier
+    /// one.
+    /// </summary>
     private void CheckMemory(SimNode node, Epoch epoch, RaftCore core)
     {
         Seen seen = _seen[node.Id];
@@ -264,27 +316,35 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
                 Require(
                     Holds(core, (ulong)i + 1, acknowledged[i]),
                     "who votes has what it acknowledged",
-                    $"node {node.Id} votes in term {core.Term} with {core.LastIndex} entries; entry {i + 1} of term {acknowledged[i]} was acknowledged by it and is committed");
+                    $"node {node.Id} votes in term {core.Term} with {core.LastIndex} entries; entry {i + 1} of term "
+                        + $"{acknowledged[i]} was acknowledged by it and is committed");
                 return;
             }
         }
     }
 
     private static bool Holds(RaftCore core, ulong index, ulong term) =>
-        index < core.LogStart.Value || (index <= core.LastIndex.Value && core.TermOf(new LogIndex(index)).Value == term);
+        index < core.LogStart.Value
+            || (index <= core.LastIndex.Value && core.TermOf(new LogIndex(index)).Value == term);
 
-    /// <summary>The terms of the entries that a node has, up to the acknowledged one; below the start of its log everything is committed.</summary>
+    /// <summary>
+    /// The terms of the entries that a node has, up to the acknowledged one; below the start of its log everything is
+    /// committed.
+    /// </summary>
     private static void Remember(List<ulong> acknowledged, ulong through, RaftCore core, Epoch epoch)
     {
         ulong index = Math.Min(through, (ulong)acknowledged.Count);
-        for (; index > core.LogStart.Value && acknowledged[(int)index - 1] != core.TermOf(new LogIndex(index)).Value; index--)
+        for (;
+            index > core.LogStart.Value && acknowledged[(int)index - 1] != core.TermOf(new LogIndex(index)).Value;
+            index--)
         {
             acknowledged[(int)index - 1] = core.TermOf(new LogIndex(index)).Value;
         }
 
         for (index = (ulong)acknowledged.Count + 1; index <= through; index++)
         {
-            acknowledged.Add(index < core.LogStart.Value ? epoch.Committed[(int)index - 1] : core.TermOf(new LogIndex(index)).Value);
+            acknowledged.Add(
+                index < core.LogStart.Value ? epoch.Committed[(int)index - 1] : core.TermOf(new LogIndex(index)).Value);
         }
     }
 
@@ -298,7 +358,8 @@ internal sealed class VolatileRules(int slot, SimConfig config, IReadOnlyList<Si
 
     private sealed class Epoch(long openedNs, int nodes)
     {
-        private readonly List<ulong>[] _acknowledged = [.. Enumerable.Range(0, nodes + 1).Select(static _ => new List<ulong>())];
+        private readonly List<ulong>[] _acknowledged =
+            [.. Enumerable.Range(0, nodes + 1).Select(static _ => new List<ulong>())];
 
         public long OpenedNs => openedNs;
 

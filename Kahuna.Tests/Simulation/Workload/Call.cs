@@ -1,4 +1,3 @@
-using Kahuna.Client.Wire.Commands;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
@@ -41,7 +40,9 @@ internal sealed class Call
     /// <summary>Made by the SDK, which is to tell what was there before.</summary>
     public bool ReturnsPrevious { get; init; }
 
-    /// <summary>Of an increment: one that tells of an overflow, and of a value that is no number, without an error.</summary>
+    /// <summary>
+    /// Of an increment: one that tells of an overflow, and of a value that is no number, without an error.
+    /// </summary>
     public bool IsTry { get; init; }
 
     /// <summary>What was there before; 0 when nothing was, or nobody has told.</summary>
@@ -85,7 +86,9 @@ internal sealed class Call
     /// <summary>How a lock is wanted.</summary>
     public LockMode Mode { get; init; }
 
-    /// <summary>The caller has a name of its own as the owner of locks, so that a grant may be one that it had forgotten.</summary>
+    /// <summary>
+    /// The caller has a name of its own as the owner of locks, so that a grant may be one that it had forgotten.
+    /// </summary>
     public bool IsNamed { get; init; }
 
     /// <summary>Made under an idempotency key.</summary>

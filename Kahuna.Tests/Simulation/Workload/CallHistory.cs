@@ -39,12 +39,22 @@ internal static class CallHistory
         Result = call.Outcome == CallOutcome.Ok ? Result(call) : OperationResult.Unconstrained,
     };
 
-    /// <summary>The holdings of one lock. Who asks again under its name may be granted what it had asked for before: that is one holding, and nobody knows since when it was asked for.</summary>
+    /// <summary>
+    /// The holdings of one lock. Who asks again under its name may be granted what it had asked for before: that is one
+    /// holding, and nobody knows since when it was asked for.
+    /// </summary>
     public static List<HistoryOperation> OfLock(IEnumerable<Call> calls) =>
-        [.. calls.GroupBy(static call => (call.IsNamed ? call.Process : -1, call.Token, call.IsNamed ? 0 : call.CallNs)).Select(static same => Of(same.MinBy(static call => call.ReturnNs)!) with
+        [.. calls
+            .GroupBy(static call => (call.IsNamed ? call.Process : -1, call.Token, call.IsNamed ? 0 : call.CallNs))
+            .Select(static same => Of(same.MinBy(static call => call.ReturnNs)!) with
         {
             CallNs = same.First().IsNamed ? 0 : same.First().CallNs,
-            Result = new OperationResult { Affirmed = true, Token = same.Key.Token, UntilNs = same.Max(static call => call.UntilNs) is var until and < long.MaxValue ? until : null },
+            Result = new OperationResult
+            {
+                Affirmed = true,
+                Token = same.Key.Token,
+                UntilNs = same.Max(static call => call.UntilNs) is var until and < long.MaxValue ? until : null,
+            },
         })];
 
     private static OperationResult Result(Call call)
@@ -59,7 +69,9 @@ internal static class CallHistory
             return new OperationResult { Affirmed = true, First = call.First, Last = call.Last };
         }
 
-        string? value = call.Kind == CallKind.Increment ? call.Number?.ToString(CultureInfo.InvariantCulture) : call.FoundValue;
+        string? value = call.Kind == CallKind.Increment
+            ? call.Number?.ToString(CultureInfo.InvariantCulture)
+            : call.FoundValue;
         return new OperationResult
         {
             Affirmed = call.Done,

@@ -3,7 +3,10 @@ using Kahuna.Tests.Simulation.Rules;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>All operations of all callers of a run, and what can be said of them at once: nobody reads a revision older than one acknowledged before. Owned by one run.</summary>
+/// <summary>
+/// All operations of all callers of a run, and what can be said of them at once: nobody reads a revision older than one
+/// acknowledged before. Owned by one run.
+/// </summary>
 internal sealed class CallLog(Func<ClusterRules> rules)
 {
     private readonly List<Call> _calls = [];
@@ -50,7 +53,10 @@ internal sealed class CallLog(Func<ClusterRules> rules)
         {
             if (revision < floor)
             {
-                rules().Break("nobody reads what is older than acknowledged", $"{call.Kind} of {call.Name} by {call.Process} gives revision {revision}, and {floor} was acknowledged before it began");
+                rules().Break(
+                    "nobody reads what is older than acknowledged",
+                    $"{call.Kind} of {call.Name} by {call.Process} gives revision {revision}, and {floor} was "
+                        + $"acknowledged before it began");
             }
 
             if (revision > _acknowledged.GetValueOrDefault(call.Name))

@@ -1,11 +1,13 @@
 using Kahuna.Client;
 using Kahuna.Client.Elections;
 using Kahuna.Tests.Simulation.Engine;
-using LockMode = Kahuna.Client.Wire.Commands.LockMode;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>A caller that campaigns, leads for a while and writes as the leader, and now and then looks at who leads. Owned by one client of a run.</summary>
+/// <summary>
+/// A caller that campaigns, leads for a while and writes as the leader, and now and then looks at who leads. Owned by
+/// one client of a run.
+/// </summary>
 internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimClock clock, int process) : ILockUser
 {
     /// <summary>Key of the election.</summary>
@@ -48,9 +50,14 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
         Leadership? leadership = null;
         try
         {
-            leadership = await client.Elections.CampaignAsync(Election, $"candidate {process}", TimeSpan.FromMilliseconds(call.TtlMs!.Value), LevelOf(isEphemeral), patience.Token);
+            leadership = await client.Elections.CampaignAsync(
+                Election,
+                $"candidate {process}",
+                TimeSpan.FromMilliseconds(call.TtlMs!.Value),
+                LevelOf(isEphemeral),
+                patience.Token);
             call.Outcome = CallOutcome.Ok;
-            call.Token = leadership.Token;
+            call.Token = leadership.Token.Value;
         }
         catch (KahunaCanceledException error)
         {
@@ -72,14 +79,16 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
 
     private async Task LeadAsync(Call call, Leadership leadership)
     {
-        using CancellationTokenRegistration lost = leadership.LostToken.Register(() => call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs));
-        Saw(leadership.Token, call.IsEphemeral);
+        using CancellationTokenRegistration lost = leadership.LostToken.Register(
+            () => call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs));
+        Saw(leadership.Token.Value, call.IsEphemeral);
         long endNs = cluster.Scheduler.NowNs + (long)(_random.Exponential(2_000) * 1_000_000);
         while (cluster.Scheduler.NowNs < endNs && call.UntilNs == long.MaxValue)
         {
             if (_random.Chance(0.5))
             {
-                await _writes.WriteAsync(call, () => cluster.Scheduler.NowNs + (long)leadership.Remaining.TotalNanoseconds);
+                await _writes.WriteAsync(
+                    call, () => cluster.Scheduler.NowNs + (long)leadership.Remaining.TotalNanoseconds);
             }
 
             await PauseAsync(_random.Exponential(100));
@@ -105,9 +114,10 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
         using CancellationTokenSource patience = new(TimeSpan.FromMilliseconds(_random.Between(100, 5_000)), clock);
         try
         {
-            await foreach (LeaderDescription? leader in client.Elections.ObserveAsync(Election, LevelOf(isEphemeral), patience.Token))
+            await foreach (LeaderDescription? leader in client.Elections.ObserveAsync(
+                Election, LevelOf(isEphemeral), patience.Token))
             {
-                Saw(leader?.Token ?? 0, isEphemeral);
+                Saw(leader?.Token.Value ?? 0, isEphemeral);
             }
         }
         catch (Exception error) when (error is KahunaCanceledException or KahunaException)
@@ -122,7 +132,9 @@ internal sealed class Candidate(SimCluster cluster, KahunaClient client, SimCloc
         ref long newest = ref _newestSeen[isEphemeral ? 1 : 0];
         if (token != 0 && token < newest)
         {
-            cluster.Rules.Break("leaders are seen in their order", $"process {process} saw the leader with token {newest}, and later the one with token {token}");
+            cluster.Rules.Break(
+                "leaders are seen in their order",
+                $"process {process} saw the leader with token {newest}, and later the one with token {token}");
         }
 
         newest = Math.Max(newest, token);

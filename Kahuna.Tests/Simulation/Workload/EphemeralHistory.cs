@@ -1,13 +1,14 @@
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation.Rules;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>
-/// The calls for ephemeral keys as the checker takes them: each epoch begins empty, so that a key is another one in each. A revision says of which epoch an answer is; an answer without a
-/// revision counts where the times leave one epoch only, and a call whose end is unknown in every epoch that it can have happened in.
+/// The calls for ephemeral keys as the checker takes them: each epoch begins empty, so that a key is another one in
+/// each. A revision says of which epoch an answer is; an answer without a revision counts where the times leave one
+/// epoch only, and a call whose end is unknown in every epoch that it can have happened in.
 /// </summary>
 internal sealed class EphemeralHistory(ClusterRules rules, int groups)
 {
@@ -15,7 +16,8 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
 
     public IEnumerable<HistoryOperation> Of(Call call)
     {
-        VolatileRules group = rules.Ephemeral(KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(call.Key), groups));
+        VolatileRules group = rules.Ephemeral(
+            KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(call.Key), groups));
         if (call.Outcome is CallOutcome.Unknown or CallOutcome.Open)
         {
             for (ulong epoch = 1; epoch <= group.Newest; epoch++)
@@ -30,13 +32,18 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
         {
             ulong found = EpochOf(call, group);
 
-            // What was carried out in an epoch that was closed before its answer came is carried out again in the next: the number went with everything else.
+            // What was carried out in an epoch that was closed before its answer came is carried out again in the next:
+            // the number went with everything else.
             ulong last = found == 0 ? group.Newest : found - 1;
             for (ulong epoch = 1; epoch <= last && call.Kind is not (CallKind.Get or CallKind.Exists); epoch++)
             {
                 if (call.CallNs < group.OpenedNs(epoch + 1) && call.ReturnNs >= group.OpenedNs(epoch))
                 {
-                    yield return In(call, epoch) with { Outcome = HistoryOutcome.Unknown, Result = OperationResult.Unconstrained };
+                    yield return In(call, epoch) with
+                    {
+                        Outcome = HistoryOutcome.Unknown,
+                        Result = OperationResult.Unconstrained,
+                    };
                 }
             }
 
@@ -47,7 +54,10 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
 
             if (call.CallNs >= group.OpenedNs(found + 1))
             {
-                rules.Break("nothing happens in a closed epoch", $"{call.Kind} of {call.Key} by {call.Process} was answered in epoch {found}, and began after epoch {found + 1}");
+                rules.Break(
+                    "nothing happens in a closed epoch",
+                    $"{call.Kind} of {call.Key} by {call.Process} was answered in epoch {found}, and "
+                        + $"began after epoch {found + 1}");
             }
 
             yield return In(call, found);
@@ -89,9 +99,18 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
             Key = $"{call.Name} in epoch {epoch}",
             Arguments = operation.Arguments with
             {
-                OnlyIfRevision = call.OnlyIfRevision is not { } compared ? null : StateLimits.EpochOf(compared) == epoch ? compared - before : long.MaxValue,
+                OnlyIfRevision = call.OnlyIfRevision is not { } compared
+                    ? null
+                    : StateLimits.EpochOf(compared) == epoch
+                    ? compared - before
+                    : long.MaxValue,
             },
-            Result = operation.Result with { Revision = operation.Result.Revision is { } revision and > 0 ? revision - before : operation.Result.Revision },
+            Result = operation.Result with
+            {
+                Revision = operation.Result.Revision is { } revision and > 0
+                    ? revision - before
+                    : operation.Result.Revision,
+            },
         };
     }
 }

@@ -3,8 +3,9 @@ using System.Globalization;
 namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>
-/// What can be said of keys that may go at any moment: each revision is written once, and whoever reads it reads what was written. That no revision is older than one that was acknowledged before is checked as the
-/// answers come (<see cref="CallLog"/>). Stateless.
+/// What can be said of keys that may go at any moment: each revision is written once, and whoever reads it reads what
+/// was written. That no revision is older than one that was acknowledged before is checked as the answers come
+/// (<see cref="CallLog"/>). Stateless.
 /// </summary>
 internal static class EvictedHistory
 {
@@ -35,7 +36,8 @@ internal static class EvictedHistory
             {
                 read.Add(call);
             }
-            else if (call.Kind is CallKind.Set or CallKind.Increment or CallKind.Delete && !written.TryAdd((call.Key, revision), call))
+            else if (call.Kind is CallKind.Set or CallKind.Increment or CallKind.Delete
+                && !written.TryAdd((call.Key, revision), call))
             {
                 return $"{Describe(call)} and {Describe(written[(call.Key, revision)])} have written the same revision";
             }
@@ -43,7 +45,9 @@ internal static class EvictedHistory
 
         foreach (Call call in read)
         {
-            if (written.TryGetValue((call.Key, call.Revision!.Value), out Call? write) && Written(write) is var text && text != call.FoundValue)
+            if (written.TryGetValue((call.Key, call.Revision!.Value), out Call? write)
+                && Written(write) is var text
+                && text != call.FoundValue)
             {
                 return $"{Describe(call)} read \"{call.FoundValue}\" and {Describe(write)} wrote \"{text}\"";
             }
@@ -64,5 +68,6 @@ internal static class EvictedHistory
         _ => null,
     };
 
-    private static string Describe(Call call) => $"{call.Kind} of {call.Key} by {call.Process} at revision {call.Revision}";
+    private static string Describe(Call call) =>
+        $"{call.Kind} of {call.Key} by {call.Process} at revision {call.Revision}";
 }

@@ -3,10 +3,10 @@ using System.Text;
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Results;
-using Kahuna.Client.Wire.Routing;
-using Kahuna.Server.State;
+using Kahuna.Client.Outcomes;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
@@ -29,7 +29,10 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
         Call call = cluster.History.Begin(Draw(held), cluster.Scheduler);
         try
         {
-            await RunAsync(call, held.IsEphemeral ? Durability.Ephemeral : Durability.Persistent, new Fence(held.Key, held.Token));
+            await RunAsync(
+                call,
+                held.IsEphemeral ? Durability.Ephemeral : Durability.Persistent,
+                new Fence(held.Key, new FencingToken(held.Token)));
             call.Outcome = CallOutcome.Ok;
         }
         catch (KahunaException error)
@@ -47,16 +50,21 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
 
     private Call Draw(Call held)
     {
-        CallKind kind = _random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
+        CallKind kind = _random.Pick(
+            [CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
         string place = kind == CallKind.Increment ? "/count" : "/value";
         return new Call
         {
             Process = process,
-            Key = string.Create(CultureInfo.InvariantCulture, $"{held.Key.Replace("/lock", place, StringComparison.Ordinal)} {cluster.Scheduler.NowNs / KeyNs}"),
+            Key = string.Create(
+                CultureInfo.InvariantCulture,
+                $"{held.Key.Replace("/lock", place, StringComparison.Ordinal)} {cluster.Scheduler.NowNs / KeyNs}"),
             IsEphemeral = held.IsEphemeral,
             Kind = kind,
             CallNs = cluster.Scheduler.NowNs,
-            Value = kind == CallKind.Set ? string.Create(CultureInfo.InvariantCulture, $"v{cluster.History.NextValue()}") : null,
+            Value = kind == CallKind.Set
+                ? string.Create(CultureInfo.InvariantCulture, $"v{cluster.History.NextValue()}")
+                : null,
             TtlMs = kind == CallKind.Extend ? SimClient.TtlMsMax : null,
             By = kind == CallKind.Increment ? 1 : 0,
             Fence = held.Name,
@@ -69,20 +77,26 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
         switch (call.Kind)
         {
             case CallKind.Set:
-                SetResult set = await client.KeyValues.SetAsync(call.Key, call.Value, new SetOptions { Durability = durability, Fence = fence });
-                (call.Done, call.Revision) = (set.Applied, set.Revision);
+                SetResult set = await client.KeyValues.SetAsync(
+                    call.Key, call.Value, new SetOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision) = (set.Applied, set.Revision.Value);
                 break;
             case CallKind.Delete:
-                DeleteResult deleted = await client.KeyValues.DeleteAsync(call.Key, new DeleteOptions { Durability = durability, Fence = fence });
-                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision);
+                DeleteResult deleted = await client.KeyValues.DeleteAsync(
+                    call.Key, new DeleteOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision.Value);
                 break;
             case CallKind.Extend:
-                ExtendResult extended = await client.KeyValues.ExtendAsync(call.Key, TimeSpan.FromMilliseconds(call.TtlMs!.Value), new ExtendOptions { Durability = durability, Fence = fence });
-                (call.Done, call.Revision) = (extended.Extended, extended.Revision);
+                ExtendResult extended = await client.KeyValues.ExtendAsync(
+                    call.Key,
+                    TimeSpan.FromMilliseconds(call.TtlMs!.Value),
+                    new ExtendOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision) = (extended.Extended, extended.Revision.Value);
                 break;
             default:
-                IncrementResult sum = await client.KeyValues.IncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability, Fence = fence });
-                (call.Done, call.Revision, call.Number) = (true, sum.Revision, sum.Value);
+                IncrementResult sum = await client.KeyValues.IncrementAsync(
+                    call.Key, call.By, new IncrementOptions { Durability = durability, Fence = fence });
+                (call.Done, call.Revision, call.Number) = (true, sum.Revision.Value, sum.Value);
                 break;
         }
     }
@@ -91,10 +105,15 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
     public void EndedEarly(Call call, string what)
     {
         // An epoch that is lost takes its locks along, though nobody else has them before their leases are over.
-        bool isLost = call.IsEphemeral && StateLimits.EpochOf(call.Token) < cluster.Rules.Ephemeral(KeyRouting.Partition(Encoding.UTF8.GetBytes(call.Key), cluster.Config.Groups)).Newest;
+        bool isLost = call.IsEphemeral
+            && StateLimits.EpochOf(call.Token) < cluster.Rules.Ephemeral(
+                KeyRouting.Partition(Encoding.UTF8.GetBytes(call.Key), cluster.Config.Groups)).Newest;
         if (_isExact && !isLost)
         {
-            cluster.Rules.Break("no lease ends early", $"token {call.Token} of {call.Name} was {what} by {process}, and was not held any more, while its lease goes on");
+            cluster.Rules.Break(
+                "no lease ends early",
+                $"token {call.Token} of {call.Name} was {what} by {process}, and was not held any "
+                    + $"more, while its lease goes on");
         }
     }
 }

@@ -1,20 +1,23 @@
 using System.Globalization;
 using System.Text;
 using Kahuna.Client.Connection;
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Routing;
 using Kahuna.Server.Api;
 using Kahuna.Tests.Cluster.Attack;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Wire;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 using AcquireLockRequest = Kahuna.Server.Api.Protos.AcquireLockRequest;
 using WireDurability = Kahuna.Server.Api.Protos.Durability;
 using WireLockMode = Kahuna.Server.Api.Protos.LockMode;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>A client that takes as much of the cluster as it can get, in rounds, each at a node that leads. What it is answered is nobody's concern: that others are answered is. Owned by one run.</summary>
+/// <summary>
+/// A client that takes as much of the cluster as it can get, in rounds, each at a node that leads. What it is answered
+/// is nobody's concern: that others are answered is. Owned by one run.
+/// </summary>
 internal sealed class HostileClient(SimCluster cluster, int number, HostileKind kind)
 {
     private const int SlowStreams = 3;
@@ -93,7 +96,12 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
             RawStream stream = await OpenAsync(key);
             for (int read = 0; read < SlowReads; read++)
             {
-                stream.Add(new Command { Kind = CommandKind.Get, Durability = CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes(key) });
+                stream.Add(new Command
+                {
+                    Kind = CommandKind.Get,
+                    Durability = Durability.Persistent,
+                    Key = Encoding.UTF8.GetBytes(key),
+                });
             }
 
             await stream.SendAsync();
@@ -119,7 +127,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
                 stream.Add(new Command
                 {
                     Kind = CommandKind.Set,
-                    Durability = isEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent,
+                    Durability = isEphemeral ? Durability.Ephemeral : Durability.Persistent,
                     Flags = CommandFlags.Session | CommandFlags.Opening,
                     Key = Encoding.UTF8.GetBytes(key),
                     Value = "attack"u8,
@@ -139,7 +147,14 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         RawStream stream = await OpenAsync(key);
         for (int i = 0; i < ObserversAtOnce; i++)
         {
-            stream.Add(new Command { Kind = CommandKind.LockObserve, Flags = CommandFlags.Number, Durability = CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes(key), Number = ObserversMs });
+            stream.Add(new Command
+            {
+                Kind = CommandKind.LockObserve,
+                Flags = CommandFlags.Number,
+                Durability = Durability.Persistent,
+                Key = Encoding.UTF8.GetBytes(key),
+                Number = ObserversMs,
+            });
         }
 
         await stream.SendAsync();
@@ -175,7 +190,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
             stream.Add(new Command
             {
                 Kind = CommandKind.Set,
-                Durability = CommandDurability.Persistent,
+                Durability = Durability.Persistent,
                 Flags = CommandFlags.Session | CommandFlags.Opening,
                 Key = Encoding.UTF8.GetBytes(key),
                 Value = "attack"u8,
@@ -194,18 +209,28 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     private async Task CollideAsync()
     {
         int partition = _random.Next(cluster.Config.Groups);
-        byte[][] keys = [.. s_colliding.Where(key => KeyRouting.Partition(key, cluster.Config.Groups) == partition).Take(CollidingAtOnce)];
+        byte[][] keys =
+        [
+            .. s_colliding.Where(key => KeyRouting.Partition(key, cluster.Config.Groups) == partition)
+                .Take(CollidingAtOnce),
+        ];
         RawStream stream = await OpenAsync(Encoding.ASCII.GetString(keys[0]));
         foreach (byte[] key in keys)
         {
-            stream.Add(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = key, Value = "attack"u8 });
+            stream.Add(new Command
+            {
+                Kind = CommandKind.Set,
+                Durability = Durability.Persistent,
+                Key = key,
+                Value = "attack"u8,
+            });
         }
 
         await stream.SendAsync();
         await PauseAsync(_random.Between(0, 2_000));
         foreach (byte[] key in keys)
         {
-            stream.Add(new Command { Kind = CommandKind.Delete, Durability = CommandDurability.Persistent, Key = key });
+            stream.Add(new Command { Kind = CommandKind.Delete, Durability = Durability.Persistent, Key = key });
         }
 
         await stream.SendAsync();
@@ -215,7 +240,8 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     private async Task WriteLargeAsync()
     {
         string key = NewKey();
-        bool isEphemeral = cluster.Config is { HasEphemeral: true, EphemeralBytesMax: long.MaxValue } && _random.Chance(0.5);
+        bool isEphemeral = cluster.Config is { HasEphemeral: true, EphemeralBytesMax: long.MaxValue }
+            && _random.Chance(0.5);
         RawStream stream = await OpenAsync(key, isEphemeral);
         for (int i = 0; i < 4; i++)
         {
@@ -224,7 +250,12 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
             await PauseAsync(_random.Between(100, 500));
         }
 
-        stream.Add(new Command { Kind = CommandKind.Delete, Durability = isEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes(key) });
+        stream.Add(new Command
+        {
+            Kind = CommandKind.Delete,
+            Durability = isEphemeral ? Durability.Ephemeral : Durability.Persistent,
+            Key = Encoding.UTF8.GetBytes(key),
+        });
         await stream.SendAsync();
         await ReadForAsync(stream, 500);
     }
@@ -232,8 +263,10 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     /// <summary>A stream to the node that leads the key's group, as far as there is one.</summary>
     private async Task<RawStream> OpenAsync(string key, bool isEphemeral = false)
     {
-        int slot = cluster.Config.Layout.SlotOf(KeyRouting.Partition(Encoding.UTF8.GetBytes(key), cluster.Config.Groups), isEphemeral);
-        SimNode node = cluster.Nodes.FirstOrDefault(node => node.Loops?.Partition(slot).IsLeader == true) ?? _random.Pick(cluster.Nodes);
+        int slot = cluster.Config.Layout.SlotOf(
+            KeyRouting.Partition(Encoding.UTF8.GetBytes(key), cluster.Config.Groups), isEphemeral);
+        SimNode node = cluster.Nodes.FirstOrDefault(node => node.Loops?.Group(slot).IsLeader == true)
+            ?? _random.Pick(cluster.Nodes);
         IFrameChannel channel = cluster.Clients.Channel(cluster.Config.Clients + number);
         using CancellationTokenSource patience = new();
         cluster.Scheduler.After(1_000_000_000, () => Cancel(patience));
@@ -256,10 +289,25 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     }
 
     private static Command Claim(string key, string owner, WireLockMode mode) =>
-        LockClaim.Of(new AcquireLockRequest { Resource = key, Durability = WireDurability.Persistent, Owner = owner, LeaseMs = ClaimLeaseMs, Mode = mode, WaitMs = 4 * ClaimLeaseMs }).Acquire(4 * ClaimLeaseMs);
+        LockCommandBuilder.Of(new AcquireLockRequest
+        {
+            Resource = key,
+            Durability = WireDurability.Persistent,
+            Owner = owner,
+            LeaseMs = ClaimLeaseMs,
+            Mode = mode,
+            WaitMs = 4 * ClaimLeaseMs,
+        })
+            .Acquire(4 * ClaimLeaseMs);
 
     private static void Set(RawStream stream, string key, int bytes, bool isEphemeral) =>
-        stream.Add(new Command { Kind = CommandKind.Set, Durability = isEphemeral ? CommandDurability.Ephemeral : CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes(key), Value = new byte[bytes] });
+        stream.Add(new Command
+        {
+            Kind = CommandKind.Set,
+            Durability = isEphemeral ? Durability.Ephemeral : Durability.Persistent,
+            Key = Encoding.UTF8.GetBytes(key),
+            Value = new byte[bytes],
+        });
 
     /// <summary>Reads until everything is answered, or for so long.</summary>
     private Task ReadForAsync(RawStream stream, double ms)

@@ -2,7 +2,10 @@ using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>The keys of a run. A key that was used often enough is replaced by a new one, so that its history stays short enough to be checked. Owned by one run.</summary>
+/// <summary>
+/// The keys of a run. A key that was used often enough is replaced by a new one, so that its history stays short enough
+/// to be checked. Owned by one run.
+/// </summary>
 internal sealed class KeyRing(int slots)
 {
     private const int UsesMax = 250;

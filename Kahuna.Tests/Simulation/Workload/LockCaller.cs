@@ -1,11 +1,13 @@
 using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Tests.Simulation.Engine;
-using LockMode = Kahuna.Client.Wire.Commands.LockMode;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>A caller that asks for locks, holds them for a while, writes under their tokens, and gives them back or lets them go. Owned by one client of a run.</summary>
+/// <summary>
+/// A caller that asks for locks, holds them for a while, writes under their tokens, and gives them back or lets them
+/// go. Owned by one client of a run.
+/// </summary>
 internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int process) : ILockUser
 {
     /// <summary>How late an acquire may end after its wait and the request timeout.</summary>
@@ -14,7 +16,8 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
     /// <summary>Longer than it takes to lose an epoch and begin the next.</summary>
     private const int LongLeaseMs = 12_000;
 
-    private static readonly LockMode[] s_modes = [LockMode.Exclusive, LockMode.Exclusive, LockMode.Shared, LockMode.Permit];
+    private static readonly LockMode[] s_modes =
+        [LockMode.Exclusive, LockMode.Exclusive, LockMode.Shared, LockMode.Permit];
 
     /// <summary>Grants that their process has forgotten, and remembers when it is late.</summary>
     private readonly List<LockHandle> _forgotten = [];
@@ -64,7 +67,7 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
         LockOptions options = new()
         {
             Durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent,
-            Mode = call.Mode == LockMode.Shared ? Kahuna.Client.Locks.LockMode.Shared : Kahuna.Client.Locks.LockMode.Exclusive,
+            Mode = call.Mode == LockMode.Shared ? LockMode.Shared : LockMode.Exclusive,
             AutoRenew = renews,
             ReentrantOwner = call.IsNamed ? $"caller {process}" : null,
         };
@@ -74,10 +77,14 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
         try
         {
             handle = call.Permits == 0
-                ? call.By == 0 ? await client.Locks.TryAcquireAsync(call.Key, lease, options) : await client.Locks.AcquireAsync(call.Key, lease, wait, options)
-                : call.By == 0 ? await client.Semaphores.TryAcquireAsync(call.Key, call.Permits, lease, options) : await client.Semaphores.AcquireAsync(call.Key, call.Permits, lease, wait, options);
+                ? call.By == 0
+                    ? await client.Locks.TryAcquireAsync(call.Key, lease, options)
+                    : await client.Locks.AcquireAsync(call.Key, lease, wait, options)
+                : call.By == 0
+                    ? await client.Semaphores.TryAcquireAsync(call.Key, call.Permits, lease, options)
+                    : await client.Semaphores.AcquireAsync(call.Key, call.Permits, lease, wait, options);
             call.Outcome = handle is null ? CallOutcome.Fail : CallOutcome.Ok;
-            call.Token = handle?.Token ?? 0;
+            call.Token = handle?.Token.Value ?? 0;
         }
         catch (KahunaException error)
         {
@@ -85,10 +92,13 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
         }
 
-        long lateNs = cluster.Scheduler.NowNs - call.CallNs - (call.By * 1_000_000) - (cluster.Config.RequestTimeoutMs * 1_000_000L);
+        long lateNs =
+            cluster.Scheduler.NowNs - call.CallNs - (call.By * 1_000_000) - (
+                cluster.Config.RequestTimeoutMs * 1_000_000L);
         if (lateNs > LateNs)
         {
-            cluster.Rules.Break("a call ends at its deadline", $"acquire of {call.Name} by {process}: {lateNs / 1_000_000} ms later");
+            cluster.Rules.Break(
+                "a call ends at its deadline", $"acquire of {call.Name} by {process}: {lateNs / 1_000_000} ms later");
         }
 
         return handle;
@@ -96,8 +106,10 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
 
     private async Task HoldAsync(Call call, LockHandle handle, bool renews)
     {
-        using CancellationTokenRegistration lost = handle.LostToken.Register(() => call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs));
-        long endNs = cluster.Scheduler.NowNs + (long)(Math.Min(3, _random.Exponential(0.7)) * Math.Min(call.TtlMs!.Value, LongLeaseMs / 3) * 1_000_000);
+        using CancellationTokenRegistration lost = handle.LostToken.Register(
+            () => call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs));
+        long endNs = cluster.Scheduler.NowNs
+            + (long)(Math.Min(3, _random.Exponential(0.7)) * Math.Min(call.TtlMs!.Value, LongLeaseMs / 3) * 1_000_000);
         while (cluster.Scheduler.NowNs < endNs && call.UntilNs == long.MaxValue)
         {
             if (_random.Chance(0.5))
@@ -110,7 +122,11 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
                 await LookAsync(call, handle);
             }
 
-            if (_forgotten.FindIndex(late => late.Resource == handle.Resource && late.Durability == handle.Durability && late.Token != handle.Token) is var index and >= 0 && _random.Chance(0.3))
+            if (_forgotten.FindIndex(
+                late => late.Resource == handle.Resource
+                    && late.Durability == handle.Durability
+                    && late.Token != handle.Token) is var index and >= 0
+                && _random.Chance(0.3))
             {
                 LockHandle late = _forgotten[index];
                 _forgotten.RemoveAt(index);
@@ -168,10 +184,17 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             return;
         }
 
-        bool isHeld = call.UntilNs == long.MaxValue && handle.Remaining > TimeSpan.Zero && !call.IsEphemeral && !cluster.Config.Classes.Contains(FaultClass.ClockDrift);
-        if (isHeld && (found?.Holders.Any(holder => holder.Token == handle.Token) != true || !listed.Any(one => one.Resource == handle.Resource && one.Holders.Any(holder => holder.Token == handle.Token))))
+        bool isHeld = call.UntilNs == long.MaxValue
+            && handle.Remaining > TimeSpan.Zero
+            && !call.IsEphemeral
+            && !cluster.Config.Classes.Contains(FaultClass.ClockDrift);
+        if (isHeld
+            && (found?.Holders.Any(holder => holder.Token == handle.Token) != true || !listed.Any(
+                one => one.Resource == handle.Resource && one.Holders.Any(holder => holder.Token == handle.Token))))
         {
-            cluster.Rules.Break("whoever has a lock is told of", $"token {handle.Token} of {call.Name}, held by {process}: {found}, in a list of {listed.Count}");
+            cluster.Rules.Break(
+                "whoever has a lock is told of",
+                $"token {handle.Token} of {call.Name}, held by {process}: {found}, in a list of {listed.Count}");
         }
     }
 

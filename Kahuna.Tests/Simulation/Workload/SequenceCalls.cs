@@ -6,9 +6,10 @@ using Kahuna.Tests.Simulation.Engine;
 namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>
-/// What the callers of one client do with sequences. There are nine: two that have no end, one that ends soon and is sometimes given more, one of which blocks are taken, one that is deleted now and then and begins
-/// with values that show which incarnation they are of, one that begins again at its end, one that counts by more than one, one that counts down, and one that counts down and begins again. Owned by one
-/// <see cref="SimClient"/>.
+/// What the callers of one client do with sequences. There are nine: two that have no end, one that ends soon and is
+/// sometimes given more, one of which blocks are taken, one that is deleted now and then and begins with values that
+/// show which incarnation they are of, one that begins again at its end, one that counts by more than one, one that
+/// counts down, and one that counts down and begins again. Owned by one <see cref="SimClient"/>.
 /// </summary>
 internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
 {
@@ -77,7 +78,9 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
             By = isPlain ? random.Between(1, 3) : 1,
             Bound = name switch { Bounded => LargerBound, Cyclic or DownCyclic => CycleLength, _ => long.MaxValue },
             IsFast = name == Fast,
-            SequenceKey = isPlain && random.Chance(0.3) ? $"key {random.Next(3)} of {cluster.Scheduler.NowNs / KeyNs}" : null,
+            SequenceKey = isPlain && random.Chance(0.3)
+                ? $"key {random.Next(3)} of {cluster.Scheduler.NowNs / KeyNs}"
+                : null,
         };
     }
 
@@ -91,7 +94,11 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
                 return;
             }
 
-            SequenceRange range = await client.Sequences.ReserveAsync(call.Key, call.By, call.SequenceKey is null ? null : new SequenceOptions { IdempotencyKey = call.SequenceKey }, ct);
+            SequenceRange range = await client.Sequences.ReserveAsync(
+                call.Key,
+                call.By,
+                call.SequenceKey is null ? null : new SequenceOptions { IdempotencyKey = call.SequenceKey },
+                ct);
             (call.First, call.Last) = (range.First, range.Last);
         }
         catch (KahunaException missing) when (missing.Code == KahunaErrorCode.SequenceNotFound)
@@ -128,7 +135,9 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
         }
     }
 
-    /// <summary>A list holds every sequence that was there before it was asked for, each once and as it was created.</summary>
+    /// <summary>
+    /// A list holds every sequence that was there before it was asked for, each once and as it was created.
+    /// </summary>
     private async Task ListAsync()
     {
         string[] expected = [.. _created];
@@ -138,7 +147,9 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
             await foreach (SequenceDescription sequence in client.Sequences.ListAsync("sequence "))
             {
                 listed.Add(sequence.Name);
-                if (sequence.Increment != (sequence.Name switch { Wide => WideStep, Down => DownStep, DownCyclic => -1, _ => 1 }) || sequence.Cycle != (sequence.Name is Cyclic or DownCyclic))
+                long increment = sequence.Name switch { Wide => WideStep, Down => DownStep, DownCyclic => -1, _ => 1 };
+                if (sequence.Increment != increment
+                    || sequence.Cycle != (sequence.Name is Cyclic or DownCyclic))
                 {
                     cluster.Rules.Break(ListRule, $"{sequence}");
                 }

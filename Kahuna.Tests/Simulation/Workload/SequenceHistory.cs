@@ -14,7 +14,11 @@ internal static class SequenceHistory
         SequenceCalls.Wide => CheckSteps(name, calls, SequenceCalls.WideFirst, SequenceCalls.WideStep),
         SequenceCalls.Down => CheckSteps(name, calls, SequenceCalls.DownFirst, SequenceCalls.DownStep),
         _ => CheckOne(name, calls, calls[0].IsFast ? null : 1),
-    } ?? (calls.FirstOrDefault(static call => call.Last > call.Bound) is { } over ? $"{name} gave {over.First} to {over.Last}, and ends at {over.Bound}" : null);
+    }
+        ?? (
+            calls.FirstOrDefault(static call => call.Last > call.Bound) is { } over
+                ? $"{name} gave {over.First} to {over.Last}, and ends at {over.Bound}"
+                : null);
 
     private static string? CheckOne(string name, IEnumerable<Call> calls, long? first)
     {
@@ -25,14 +29,22 @@ internal static class SequenceHistory
     /// <summary>A sequence with steps other than 1 is one with steps of 1, when its values are counted.</summary>
     private static string? CheckSteps(string name, List<Call> calls, long first, long step)
     {
-        if (calls.FirstOrDefault(call => call.Outcome == CallOutcome.Ok && ((call.First - first) % step != 0 || (call.Last - first) % step != 0)) is { } odd)
+        if (calls.FirstOrDefault(
+            call => call.Outcome == CallOutcome.Ok
+                && ((call.First - first) % step != 0 || (call.Last - first) % step != 0)) is { } odd)
         {
             return $"{name} gave {odd.First} to {odd.Last}, and goes from {first} by {step}";
         }
 
-        KeyVerdict verdict = SequenceChecker.Check(name, [.. calls.Select(call => CallHistory.Of(call) is var operation && call.Outcome != CallOutcome.Ok ? operation : operation with
+        KeyVerdict verdict = SequenceChecker.Check(name, [.. calls.Select(
+            call => CallHistory.Of(call) is var operation && call.Outcome != CallOutcome.Ok ? operation : operation with
         {
-            Result = new OperationResult { Affirmed = true, First = ((call.First - first) / step) + 1, Last = ((call.Last - first) / step) + 1 },
+            Result = new OperationResult
+            {
+                Affirmed = true,
+                First = ((call.First - first) / step) + 1,
+                Last = ((call.Last - first) / step) + 1,
+            },
         })], 1);
         return verdict.Verdict == Verdict.Linearizable ? null : new HistoryVerdict([verdict]).Findings();
     }
@@ -41,7 +53,8 @@ internal static class SequenceHistory
     private static string? CheckIncarnations(string name, List<Call> calls)
     {
         List<Call> others = [.. calls.Where(static call => call.Outcome != CallOutcome.Ok)];
-        ILookup<long, Call> incarnations = calls.Where(static call => call.Outcome == CallOutcome.Ok).ToLookup(static call => call.First / SequenceCalls.Incarnation);
+        ILookup<long, Call> incarnations = calls.Where(static call => call.Outcome == CallOutcome.Ok)
+            .ToLookup(static call => call.First / SequenceCalls.Incarnation);
         foreach (IGrouping<long, Call> incarnation in incarnations)
         {
             if (CheckOne(name, incarnation.Concat(others), incarnation.Key * SequenceCalls.Incarnation) is { } wrong)
@@ -51,16 +64,23 @@ internal static class SequenceHistory
 
             long answered = incarnation.Min(static call => call.ReturnNs);
             long asked = incarnation.Max(static call => call.CallNs);
-            if (calls.FirstOrDefault(call => call.Outcome == CallOutcome.Ok && call.First / SequenceCalls.Incarnation != incarnation.Key && call.CallNs > answered && call.ReturnNs < asked) is { } between)
+            if (calls.FirstOrDefault(
+                call => call.Outcome == CallOutcome.Ok
+                    && call.First / SequenceCalls.Incarnation != incarnation.Key
+                    && call.CallNs > answered
+                    && call.ReturnNs < asked) is { } between)
             {
-                return $"{name} gave values from {incarnation.Key * SequenceCalls.Incarnation} on before and after a call that got {between.First}";
+                return $"{name} gave values from {incarnation.Key * SequenceCalls.Incarnation} on before and after a "
+                    + $"call that got {between.First}";
             }
         }
 
         return null;
     }
 
-    /// <summary>No value came more than once oftener than another, but for those that calls of unknown end may have taken.</summary>
+    /// <summary>
+    /// No value came more than once oftener than another, but for those that calls of unknown end may have taken.
+    /// </summary>
     private static string? CheckCycles(List<Call> calls, Func<long, long> placeOf)
     {
         long[] count = new long[SequenceCalls.CycleLength + 1];
@@ -81,7 +101,8 @@ internal static class SequenceHistory
             long missing = later - count[value];
             if (missing > excused || (value + 1 < count.Length && -missing > excused + 1))
             {
-                return $"value {value} came {count[value]} times, and the one after it {later} times; {excused} calls ended without an answer";
+                return $"value {value} came {count[value]} times, and the one after it {later} times; {excused} "
+                    + $"calls ended without an answer";
             }
         }
 

@@ -2,13 +2,16 @@ using System.Globalization;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
-using Kahuna.Client.Results;
+using Kahuna.Client.Outcomes;
 using Kahuna.Tests.Simulation.Engine;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>A process with the shipped client and some callers, each of which does one operation after the other and notes what came back. Owned by one run.</summary>
+/// <summary>
+/// A process with the shipped client and some callers, each of which does one operation after the other and notes what
+/// came back. Owned by one run.
+/// </summary>
 internal sealed class SimClient
 {
     /// <summary>The longest time to live that a caller asks for.</summary>
@@ -67,7 +70,10 @@ internal sealed class SimClient
             options.Endpoints.Add(new Uri($"https://n{((i + number) % _config.Nodes) + 1}:1"));
         }
 
-        ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919) { NewSessionId = cluster.Clients.NewSessionId };
+        ConnectionPorts ports = new(cluster.Clients.Channel(number), _clock, _context, number * 7919)
+        {
+            NewSessionId = cluster.Clients.NewSessionId,
+        };
         _client = new KahunaClient(options, ports, NullLoggerFactory.Instance);
         _sequences = new SequenceCalls(cluster, _client);
         _unary = new UnaryClient(cluster.Clients, number, _clock, options.RequestTimeout, _config.Nodes);
@@ -144,7 +150,8 @@ internal sealed class SimClient
         long atNs = scheduler.NowNs + 1_000_000 + (long)(pauseMs * 1_000_000);
         if (leased is not null)
         {
-            atNs = Math.Max(scheduler.NowNs, leased.CallNs + (leased.TtlMs!.Value * 1_000_000)) + random.Between(0, 2_000_000L * _config.TickMs);
+            atNs = Math.Max(scheduler.NowNs, leased.CallNs + (leased.TtlMs!.Value * 1_000_000))
+                + random.Between(0, 2_000_000L * _config.TickMs);
         }
 
         if (_config.Together)
@@ -161,7 +168,8 @@ internal sealed class SimClient
     {
         Call call = _cluster.History.Begin(Draw(process, random, leased), _cluster.Scheduler);
         using CancellationTokenSource? abandoned = random.Chance(_config.Abandoned)
-            ? new CancellationTokenSource(TimeSpan.FromMilliseconds(random.Exponential(_config.RequestTimeoutMs / 4.0)), _clock)
+            ? new CancellationTokenSource(
+                TimeSpan.FromMilliseconds(random.Exponential(_config.RequestTimeoutMs / 4.0)), _clock)
             : null;
         try
         {
@@ -170,9 +178,19 @@ internal sealed class SimClient
                 await _sequences.TakeAsync(call, abandoned?.Token ?? default);
                 call.Outcome = CallOutcome.Ok;
             }
-            else if (!call.ReturnsPrevious && random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
+            else if (!call.ReturnsPrevious
+                && random.Chance(IsHurried ? Math.Max(HurriedUnary, _config.Unary) : _config.Unary))
             {
-                await _unary.RunAsync(call, random.Between(1, _config.Nodes) is var node && IsHurried && _cluster.HurryTo is { } cutOff && random.Chance(HurriedTo) ? cutOff : node, random.Chance(NumberedUnary), abandoned?.Token ?? default);
+                await _unary.RunAsync(
+                    call,
+                    random.Between(1, _config.Nodes) is var node
+                        && IsHurried
+                        && _cluster.HurryTo is { } cutOff
+                        && random.Chance(HurriedTo)
+                        ? cutOff
+                        : node,
+                    random.Chance(NumberedUnary),
+                    abandoned?.Token ?? default);
             }
             else
             {
@@ -180,7 +198,9 @@ internal sealed class SimClient
                 call.Outcome = CallOutcome.Ok;
             }
         }
-        catch (KahunaException refused) when (refused.Code is KahunaErrorCode.NotAnInteger or KahunaErrorCode.Overflow && refused.Outcome == OperationOutcome.DidNotHappen)
+        catch (KahunaException refused) when (
+            refused.Code is KahunaErrorCode.NotAnInteger or KahunaErrorCode.Overflow
+                && refused.Outcome == OperationOutcome.DidNotHappen)
         {
             // An answer like any other: the key held no number that this could be added to.
             call.Outcome = CallOutcome.Ok;
@@ -215,43 +235,79 @@ internal sealed class SimClient
 
     private async Task RunAsync(Call call, CancellationToken ct)
     {
-        KeyValues store = _client.KeyValues;
+        KeyValueClient store = _client.KeyValues;
         TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
         Durability durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
-        KahunaValue? compared = call.OnlyIfNull ? KahunaValue.Null : call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
+        KahunaValue? compared = call.OnlyIfNull
+            ? KahunaValue.Null
+            : call.OnlyIfValue is { } text
+            ? (KahunaValue)text
+            : default(KahunaValue?);
         switch (call.Kind)
         {
             case CallKind.Set:
-                SetOptions options = new() { Durability = durability, OnlyIfAbsent = call.OnlyIfAbsent, OnlyIfPresent = call.OnlyIfPresent, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, Ttl = ttl, WithoutHistory = call.WithoutHistory, ReturnPrevious = call.ReturnsPrevious };
+                SetOptions options = new()
+                {
+                    Durability = durability,
+                    OnlyIfAbsent = call.OnlyIfAbsent,
+                    OnlyIfPresent = call.OnlyIfPresent,
+                    OnlyIfValue = compared,
+                    OnlyIfRevision = ToRevision(call.OnlyIfRevision),
+                    Ttl = ttl,
+                    WithoutHistory = call.WithoutHistory,
+                    ReturnPrevious = call.ReturnsPrevious,
+                };
                 SetResult set = await store.SetAsync(call.Key, call.Value, options, ct);
-                (call.Done, call.Revision) = (set.Applied, set.Revision);
-                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious ? (set.PreviousRevision, TextOf(set.Previous)) : default;
+                (call.Done, call.Revision) = (set.Applied, set.Revision.Value);
+                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious
+                    ? (set.PreviousRevision.Value, TextOf(set.Previous))
+                    : default;
                 break;
             case CallKind.Get:
-                GetResult got = await store.GetAsync(call.Key, new ReadOptions { Durability = durability, AtRevision = call.AtRevision }, ct);
-                (call.Done, call.Revision) = (got.Found, got.Revision);
+                GetResult got = await store.GetAsync(
+                    call.Key,
+                    new ReadOptions { Durability = durability, AtRevision = ToRevision(call.AtRevision) },
+                    ct);
+                (call.Done, call.Revision) = (got.Found, got.Revision.Value);
                 call.FoundValue = got.Found ? TextOf(got.Value) : null;
                 break;
             case CallKind.Exists:
-                ExistsResult exists = await store.ExistsAsync(call.Key, new ReadOptions { Durability = durability }, ct);
-                (call.Done, call.Revision) = (exists.Found, exists.Revision);
+                ExistsResult exists = await store.ExistsAsync(
+                    call.Key, new ReadOptions { Durability = durability }, ct);
+                (call.Done, call.Revision) = (exists.Found, exists.Revision.Value);
                 break;
             case CallKind.Delete:
-                DeleteResult deleted = await store.DeleteAsync(call.Key, new DeleteOptions { Durability = durability, OnlyIfValue = compared, OnlyIfRevision = call.OnlyIfRevision, WithoutHistory = call.WithoutHistory, ReturnPrevious = call.ReturnsPrevious }, ct);
-                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision);
-                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious ? (deleted.PreviousRevision, TextOf(deleted.Previous)) : default;
+                DeleteResult deleted = await store.DeleteAsync(
+                    call.Key,
+                    new DeleteOptions
+                    {
+                        Durability = durability,
+                        OnlyIfValue = compared,
+                        OnlyIfRevision = ToRevision(call.OnlyIfRevision),
+                        WithoutHistory = call.WithoutHistory,
+                        ReturnPrevious = call.ReturnsPrevious,
+                    },
+                    ct);
+                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision.Value);
+                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious
+                    ? (deleted.PreviousRevision.Value, TextOf(deleted.Previous))
+                    : default;
                 break;
             case CallKind.Extend:
-                ExtendResult extended = await store.ExtendAsync(call.Key, ttl!.Value, new ExtendOptions { Durability = durability }, ct);
-                (call.Done, call.Revision) = (extended.Extended, extended.Revision);
+                ExtendResult extended = await store.ExtendAsync(
+                    call.Key, ttl!.Value, new ExtendOptions { Durability = durability }, ct);
+                (call.Done, call.Revision) = (extended.Extended, extended.Revision.Value);
                 break;
             case CallKind.Increment when call.IsTry:
-                TryIncrementResult tried = await store.TryIncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
-                (call.Done, call.Revision, call.Number) = (tried.Applied, tried.Applied ? tried.Revision : null, tried.Value);
+                TryIncrementResult tried = await store.TryIncrementAsync(
+                    call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
+                (call.Done, call.Revision, call.Number) =
+                    (tried.Applied, tried.Applied ? tried.Revision.Value : null, tried.Value);
                 break;
             case CallKind.Increment:
-                IncrementResult incremented = await store.IncrementAsync(call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
-                (call.Done, call.Revision, call.Number) = (true, incremented.Revision, incremented.Value);
+                IncrementResult incremented = await store.IncrementAsync(
+                    call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
+                (call.Done, call.Revision, call.Number) = (true, incremented.Revision.Value, incremented.Value);
                 break;
         }
     }
@@ -265,7 +321,13 @@ internal sealed class SimClient
 
         string key = leased?.Key ?? _cluster.Keys.Take(random, IsHurried);
         bool isEphemeral = leased?.IsEphemeral ?? (_config.HasEphemeral && random.Chance(_config.Ephemeral));
-        CallKind kind = leased is not null && random.Chance(0.5) ? CallKind.Extend : random.Pick([CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists, CallKind.Delete, CallKind.Extend, CallKind.Increment]);
+        CallKind kind = leased is not null && random.Chance(0.5)
+            ? CallKind.Extend
+            : random.Pick(
+                [
+                    CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists,
+                    CallKind.Delete, CallKind.Extend, CallKind.Increment,
+                ]);
         bool isCounter = key[1] is '0' or '3';
         if (isCounter && kind is CallKind.Set or CallKind.Extend)
         {
@@ -277,7 +339,9 @@ internal sealed class SimClient
         string name = isEphemeral ? "ephemeral " + key : key;
         Call? seen = condition is 2 or 3 ? _cluster.History.LatestOf(name) : null;
         Rare rare = DrawRare(kind, name);
-        bool wasNull = seen is { Done: true, Outcome: CallOutcome.Ok } && seen.Kind is CallKind.Set or CallKind.Get && (seen.Value ?? seen.FoundValue) is null;
+        bool wasNull = seen is { Done: true, Outcome: CallOutcome.Ok }
+            && seen.Kind is CallKind.Set or CallKind.Get
+            && (seen.Value ?? seen.FoundValue) is null;
         return new Call
         {
             Process = process,
@@ -291,7 +355,9 @@ internal sealed class SimClient
             OnlyIfNull = condition == 2 && wasNull,
             OnlyIfValue = condition == 2 && !wasNull ? seen?.Value ?? seen?.FoundValue ?? "v0" : null,
             OnlyIfRevision = condition == 3 ? Math.Max(1, seen?.Revision ?? 1) : null,
-            TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls)) ? random.Pick([50, 500, 2_000, TtlMsMax]) : null,
+            TtlMs = kind == CallKind.Extend || (kind == CallKind.Set && random.Chance(_config.Ttls))
+                ? random.Pick([50, 500, 2_000, TtlMsMax])
+                : null,
             By = kind == CallKind.Increment ? rare.Huge ?? random.Between(-3, 10) : 0,
             AtRevision = rare.AtRevision,
             WithoutHistory = isWrite && rare.WithoutHistory,
@@ -300,13 +366,20 @@ internal sealed class SimClient
         };
     }
 
-    private string DrawValue(SimRandom random) =>
-        string.Create(CultureInfo.InvariantCulture, $"v{_cluster.History.NextValue()}{(random.Chance(IsHurried ? Math.Max(HurriedLarge, _config.LargeValues) : _config.LargeValues) ? new string('x', random.Next(3_000)) : "")}");
+    private string DrawValue(SimRandom random)
+    {
+        long value = _cluster.History.NextValue();
+        double large = IsHurried ? Math.Max(HurriedLarge, _config.LargeValues) : _config.LargeValues;
+        string rest = random.Chance(large) ? new string('x', random.Next(3_000)) : "";
+        return string.Create(CultureInfo.InvariantCulture, $"v{value}{rest}");
+    }
 
     /// <summary>What few calls ask for.</summary>
     private Rare DrawRare(CallKind kind, string name)
     {
-        long revision = kind == CallKind.Get && _rare.Chance(0.2) && _cluster.History.LatestOf(name) is { Revision: > 0 } latest
+        long revision = kind == CallKind.Get
+            && _rare.Chance(0.2)
+            && _cluster.History.LatestOf(name) is { Revision: > 0 } latest
             ? Math.Max(1, latest.Revision.Value - _rare.Next(4))
             : 0;
         return new Rare(
@@ -319,5 +392,8 @@ internal sealed class SimClient
     }
 
     /// <summary>What few calls ask for, of which each takes what its kind knows.</summary>
-    private readonly record struct Rare(long? AtRevision, bool IsNull, bool WithoutHistory, bool ReturnsPrevious, bool IsTry, long? Huge);
+    private readonly record struct Rare(
+        long? AtRevision, bool IsNull, bool WithoutHistory, bool ReturnsPrevious, bool IsTry, long? Huge);
+
+    private static Revision? ToRevision(long? number) => number is { } value ? new Revision(value) : null;
 }

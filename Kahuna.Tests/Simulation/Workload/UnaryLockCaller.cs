@@ -3,16 +3,20 @@ using Grpc.Core;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Locks;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Network;
-using LockMode = Kahuna.Client.Wire.Commands.LockMode;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
-/// <summary>A caller in any language, that asks for locks with unary calls, reckons its lease by itself, and writes under its tokens. Owned by one client of a run.</summary>
-internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, UnaryClient unary, SimClock clock, int process) : ILockUser
+/// <summary>
+/// A caller in any language, that asks for locks with unary calls, reckons its lease by itself, and writes under its
+/// tokens. Owned by one client of a run.
+/// </summary>
+internal sealed class UnaryLockCaller(
+    SimCluster cluster, KahunaClient client, UnaryClient unary, SimClock clock, int process)
+    : ILockUser
 {
     /// <summary>Pause between two attempts at a numbered call.</summary>
     private const int PauseMs = 20;
@@ -60,7 +64,9 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
         AcquireLockRequest request = new()
         {
             Resource = call.Key,
-            Durability = call.IsEphemeral ? Kahuna.Server.Api.Protos.Durability.Ephemeral : Kahuna.Server.Api.Protos.Durability.Persistent,
+            Durability = call.IsEphemeral
+                ? Kahuna.Server.Api.Protos.Durability.Ephemeral
+                : Kahuna.Server.Api.Protos.Durability.Persistent,
             Owner = owner,
             LeaseMs = call.TtlMs!.Value,
             Mode = (Kahuna.Server.Api.Protos.LockMode)call.Mode,
@@ -79,12 +85,16 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
         while (true)
         {
             long sent = _clock.Now;
-            UnaryAnswer answer = await unary.AttemptAsync(new UnaryRequest(null, request, session), node, whole - _clock.Span(sent - begun), default);
+            UnaryAnswer answer = await unary.AttemptAsync(
+                new UnaryRequest(null, request, session), node, whole - _clock.Span(sent - begun), default);
             if (answer.Acquired is { } acquired)
             {
-                call.Outcome = acquired.Granted ? CallOutcome.Ok : mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
+                call.Outcome =
+                    acquired.Granted ? CallOutcome.Ok : mayHaveHappened ? CallOutcome.Unknown : CallOutcome.Fail;
                 call.Token = acquired.Token;
-                long until = acquired.Granted ? LockHandle.UsableUntil(_clock, sent, TimeSpan.FromMilliseconds(acquired.LeaseMsFromCall)) : 0;
+                long until = acquired.Granted
+                    ? LockHandle.UsableUntil(_clock, sent, TimeSpan.FromMilliseconds(acquired.LeaseMsFromCall))
+                    : 0;
                 if (acquired.Granted && until <= _clock.Now)
                 {
                     // The answer was long on its way: nobody believes in it.
@@ -123,19 +133,27 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
                 await _writes.WriteAsync(call, () => SimNs(surely));
             }
 
-            if (_random.Chance(0.3) && until - _clock.Now is var left and > 0 && await ExtendAsync(call, owner, _clock.Span(left)) is { } extended)
+            if (_random.Chance(0.3)
+                && until - _clock.Now is var left and > 0
+                && await ExtendAsync(call, owner, _clock.Span(left)) is { } extended)
             {
                 until = Math.Max(until, extended);
             }
 
-            await PauseAsync(Math.Min(_clock.Ms(Math.Max(0, Math.Min(endAt, until) - _clock.Now)), _random.Exponential(100)));
+            await PauseAsync(
+                Math.Min(_clock.Ms(Math.Max(0, Math.Min(endAt, until) - _clock.Now)), _random.Exponential(100)));
         }
 
         call.UntilNs = Math.Min(call.UntilNs, SimNs(until));
         if (_random.Chance(0.8))
         {
             call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs);
-            await unary.AttemptAsync(new UnaryRequest(Server.Api.LockCalls.Encode(Claim(call, owner).Release(call.Token, onlyPlace: false))), _random.Between(1, cluster.Config.Nodes), _timeout, default);
+            await unary.AttemptAsync(
+                new UnaryRequest(
+                    Server.Api.LockExecutor.Encode(Claim(call, owner).Release(call.Token, onlyPlace: false))),
+                _random.Between(1, cluster.Config.Nodes),
+                _timeout,
+                default);
         }
         else
         {
@@ -144,18 +162,26 @@ internal sealed class UnaryLockCaller(SimCluster cluster, KahunaClient client, U
         }
     }
 
-    /// <summary>The moment until which the lock is relied on, when it was renewed; not later than the lock is surely held until the answer is here.</summary>
+    /// <summary>
+    /// The moment until which the lock is relied on, when it was renewed; not later than the lock is surely held until
+    /// the answer is here.
+    /// </summary>
     private async Task<long?> ExtendAsync(Call call, string owner, TimeSpan left)
     {
         long sent = _clock.Now;
         UnaryAnswer answer = await unary.AttemptAsync(
-            new UnaryRequest(Server.Api.LockCalls.Encode(Claim(call, owner).Extend(call.Token))), _random.Between(1, cluster.Config.Nodes), left < _timeout ? left : _timeout, default);
-        return answer.Outcome is [(byte)OutcomeStatus.Applied, ..] && _clock.Now < sent + _clock.Of(left) ? LockHandle.UsableUntil(_clock, sent, TimeSpan.FromMilliseconds(call.TtlMs!.Value)) : null;
+            new UnaryRequest(Server.Api.LockExecutor.Encode(Claim(call, owner).Extend(call.Token))), _random.Between(
+                1, cluster.Config.Nodes), left < _timeout ? left : _timeout, default);
+        return answer.Outcome is [(byte)OutcomeStatus.Applied, ..] && _clock.Now < sent + _clock.Of(left)
+            ? LockHandle.UsableUntil(_clock, sent, TimeSpan.FromMilliseconds(call.TtlMs!.Value))
+            : null;
     }
 
-    private static Server.Api.LockClaim Claim(Call call, string owner) => Server.Api.LockClaim.Of(
+    private static Server.Api.LockCommandBuilder Claim(Call call, string owner) => Server.Api.LockCommandBuilder.Of(
         call.Key,
-        call.IsEphemeral ? Kahuna.Server.Api.Protos.Durability.Ephemeral : Kahuna.Server.Api.Protos.Durability.Persistent,
+        call.IsEphemeral
+            ? Kahuna.Server.Api.Protos.Durability.Ephemeral
+            : Kahuna.Server.Api.Protos.Durability.Persistent,
         owner,
         call.TtlMs!.Value);
 

@@ -1,5 +1,5 @@
-using Kahuna.Server.State;
 using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Tests.State.Locks;
 
@@ -13,29 +13,29 @@ public sealed class ClaimIndexTests
         ClaimIndex index = new(new HashSecret(1, 2));
         Dictionary<long, int> model = [];
         List<long> tokens = [];
-        Assert.Equal(0, index.Find(1));
+        Assert.Equal(0, index.Find(new FencingToken(1)));
         for (int step = 1; step <= 50_000; step++)
         {
             if (random.Next(5) < 3 || tokens.Count == 0)
             {
-                index.Add(step, step + 7);
+                index.Add(new FencingToken(step), step + 7);
                 model.Add(step, step + 7);
                 tokens.Add(step);
             }
             else
             {
                 int at = random.Next(tokens.Count);
-                index.Remove(tokens[at]);
+                index.Remove(new FencingToken(tokens[at]));
                 model.Remove(tokens[at]);
                 tokens[at] = tokens[^1];
                 tokens.RemoveAt(tokens.Count - 1);
             }
 
             long any = random.Next(1, step + 2);
-            Assert.Equal(model.GetValueOrDefault(any), index.Find(any));
+            Assert.Equal(model.GetValueOrDefault(any), index.Find(new FencingToken(any)));
             Assert.Equal(model.Count, index.Count);
         }
 
-        Assert.All(model, entry => Assert.Equal(entry.Value, index.Find(entry.Key)));
+        Assert.All(model, entry => Assert.Equal(entry.Value, index.Find(new FencingToken(entry.Key))));
     }
 }

@@ -1,15 +1,28 @@
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.State.Locks;
 
 /// <summary>Commands about locks, as they arrive from a client.</summary>
 internal static class LockCommands
 {
-    public static byte[] Acquire(string name, string owner, long leaseMs = 1_000, long waitMs = 0, LockMode mode = LockMode.Exclusive, int permits = 0, string note = "")
+    public static byte[] Acquire(
+        string name,
+        string owner,
+        long leaseMs = 1_000,
+        long waitMs = 0,
+        LockMode mode = LockMode.Exclusive,
+        int permits = 0,
+        string note = "")
     {
-        LockForm form = new() { Mode = mode, Permits = permits, Owner = Encoding.UTF8.GetBytes(owner), Note = Encoding.UTF8.GetBytes(note) };
+        LockBody form = new()
+        {
+            Mode = mode,
+            Permits = permits,
+            Owner = Encoding.UTF8.GetBytes(owner),
+            Note = Encoding.UTF8.GetBytes(note),
+        };
         byte[] value = new byte[form.EncodedBytes];
         form.Write(value);
         return Encode(new Command
@@ -63,7 +76,7 @@ internal static class LockCommands
 
     public static byte[] Encode(Command command)
     {
-        command.Durability = CommandDurability.Persistent;
+        command.Durability = Durability.Persistent;
         if (command.Kind != CommandKind.LockSweep)
         {
             bool isGood = CommandCheck.IsGood(in command, 1024, out _, out string? sentence);
@@ -76,7 +89,7 @@ internal static class LockCommands
     /// <summary>A command's bytes, for those that clients do not send.</summary>
     public static byte[] EncodeUnchecked(Command command)
     {
-        command.Durability = CommandDurability.Persistent;
+        command.Durability = Durability.Persistent;
         ByteBuffer bytes = ByteBuffer.Rent();
         command.Write(bytes);
         byte[] encoded = bytes.Written.ToArray();

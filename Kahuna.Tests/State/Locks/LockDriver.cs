@@ -1,13 +1,16 @@
 using System.Text;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Locks;
 
-/// <summary>Drives the locks of one state machine, and one that follows it without answering; both must always be the same.</summary>
+/// <summary>
+/// Drives the locks of one state machine, and one that follows it without answering; both must always be the same.
+/// </summary>
 internal sealed class LockDriver(StateLimits? limits = null)
 {
     private readonly StateLimits _limits = limits ?? new StateLimits();
@@ -17,16 +20,26 @@ internal sealed class LockDriver(StateLimits? limits = null)
     public StateMachine Machine { get; private set; } = new(limits ?? new StateLimits());
 
     /// <summary>It has another secret, on which nothing may depend.</summary>
-    public StateMachine Follower { get; private set; } = new((limits ?? new StateLimits()) with { HashSecret = new HashSecret(3, 4) });
+    public StateMachine Follower { get; private set; } = new(
+        (limits ?? new StateLimits()) with { HashSecret = new HashSecret(3, 4) });
 
     public long Now { get; set; } = 1_000;
 
-    public Answer Acquire(string name, string owner, long leaseMs = 1_000, long waitMs = 0, LockMode mode = LockMode.Exclusive, int permits = 0, string note = "") =>
+    public Answer Acquire(
+        string name,
+        string owner,
+        long leaseMs = 1_000,
+        long waitMs = 0,
+        LockMode mode = LockMode.Exclusive,
+        int permits = 0,
+        string note = "") =>
         Do(LockCommands.Acquire(name, owner, leaseMs, waitMs, mode, permits, note));
 
-    public Answer Extend(string name, string owner, long token, long leaseMs) => Do(LockCommands.Extend(name, owner, token, leaseMs));
+    public Answer Extend(string name, string owner, long token, long leaseMs) =>
+        Do(LockCommands.Extend(name, owner, token, leaseMs));
 
-    public Answer Release(string name, string owner, long token, bool onlyPlace = false) => Do(LockCommands.Release(name, owner, token, onlyPlace));
+    public Answer Release(string name, string owner, long token, bool onlyPlace = false) =>
+        Do(LockCommands.Release(name, owner, token, onlyPlace));
 
     public Answer Await(string name, string owner, long token) => Do(LockCommands.Await(name, owner, token));
 
@@ -51,11 +64,17 @@ internal sealed class LockDriver(StateLimits? limits = null)
         ByteBuffer decisions = ByteBuffer.Rent();
         foreach (int row in rows)
         {
-            (long token, long endMs) = Machine.Locks.Waiter(row);
-            new WaiterDecision(row, token, endMs <= Now ? 0 : againMs?.Invoke(token) ?? 1_000).Write(decisions);
+            (FencingToken token, long endMs) = Machine.Locks.Waiter(row);
+            new WaiterDecision(row, token, endMs <= Now ? 0 : againMs?.Invoke(token.Value) ?? 1_000).Write(decisions);
         }
 
-        byte[] command = LockCommands.Encode(new Command { Kind = CommandKind.LockSweep, Flags = CommandFlags.Number, Number = countMax, Value = decisions.Written });
+        byte[] command = LockCommands.Encode(new Command
+        {
+            Kind = CommandKind.LockSweep,
+            Flags = CommandFlags.Number,
+            Number = countMax,
+            Value = decisions.Written,
+        });
         decisions.Return();
         return command;
     }
@@ -64,14 +83,22 @@ internal sealed class LockDriver(StateLimits? limits = null)
     public (List<(string Owner, long Token, long LeftMs)> Holders, int Waiters, int Permits)? Get(string name)
     {
         _outcome.Length = 0;
-        Machine.Read(new Command { Kind = CommandKind.LockGet, Durability = CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes(name) }, Now, _outcome);
+        Machine.Read(
+            new Command
+            {
+                Kind = CommandKind.LockGet,
+                Durability = Durability.Persistent,
+                Key = Encoding.UTF8.GetBytes(name),
+            },
+            Now,
+            _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
         if (outcome.Status == OutcomeStatus.NotFound)
         {
             return null;
         }
 
-        Assert.True(LockPicture.TryRead(outcome.Value, out LockPicture picture));
+        Assert.True(LockSnapshot.TryRead(outcome.Value, out LockSnapshot picture));
         List<(string, long, long)> holders = [];
         while (picture.TryNext())
         {
@@ -108,8 +135,8 @@ internal sealed class LockDriver(StateLimits? limits = null)
     {
         Assert.True(Command.TryRead(bytes, out Command read));
         _outcome.Length = 0;
-        Machine.BeginEntry(Now);
-        Follower.BeginEntry(Now);
+        Machine.BeginEntry(default, Now);
+        Follower.BeginEntry(default, Now);
         if (read.IsRead)
         {
             Machine.Read(in read, Now, _outcome);
@@ -123,10 +150,14 @@ internal sealed class LockDriver(StateLimits? limits = null)
         return _outcome.Written.ToArray();
     }
 
-    /// <summary>What a store has of the state: the latest record of each row, brought up to date with what has changed.</summary>
+    /// <summary>
+    /// What a store has of the state: the latest record of each row, brought up to date with what has changed.
+    /// </summary>
     private StateMachine Reload(StateMachine machine)
     {
-        Dictionary<uint, byte[]> stored = _stored.TryGetValue(machine, out Dictionary<uint, byte[]>? known) ? known : [];
+        Dictionary<uint, byte[]> stored = _stored.TryGetValue(machine, out Dictionary<uint, byte[]>? known)
+            ? known
+            : [];
         using StateView view = machine.ViewChanges();
         foreach (byte[] record in StateRecords.TakeAll(view))
         {
@@ -143,7 +174,7 @@ internal sealed class LockDriver(StateLimits? limits = null)
         _stored.Remove(machine);
         _stored[loaded] = stored;
         Assert.Equal(machine.Digest, loaded.Digest);
-        Assert.Equal(machine.Locks.Figures with { Expired = 0 }, loaded.Locks.Figures);
+        Assert.Equal(machine.Locks.Metrics with { Expired = 0 }, loaded.Locks.Metrics);
         return loaded;
     }
 }

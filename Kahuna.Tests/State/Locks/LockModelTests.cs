@@ -1,11 +1,13 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
 using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Locks;
 
-/// <summary>Random commands against a model that is a list per lock: the same answers, the same order, on every replica and after loads.</summary>
+/// <summary>
+/// Random commands against a model that is a list per lock: the same answers, the same order, on every replica and
+/// after loads.
+/// </summary>
 public sealed class LockModelTests
 {
     [Theory]
@@ -29,7 +31,11 @@ public sealed class LockModelTests
             switch (random.Next(10))
             {
                 case < 5:
-                    LockMode mode = name == "l3" ? LockMode.Permit : random.Next(name == "l2" ? 20 : 3) == 0 ? LockMode.Exclusive : LockMode.Shared;
+                    LockMode mode = name == "l3"
+                        ? LockMode.Permit
+                        : random.Next(name == "l2" ? 20 : 3) == 0
+                        ? LockMode.Exclusive
+                        : LockMode.Shared;
                     int permits = mode == LockMode.Permit ? random.Next(20) == 0 ? 3 : 2 : 0;
                     (int lease, int wait) = (random.Next(1, 300), random.Next(3) == 0 ? 0 : random.Next(1, 500));
                     if (name == "l2" && mode == LockMode.Exclusive)
@@ -47,12 +53,15 @@ public sealed class LockModelTests
                     break;
                 case < 7:
                     long token = random.Next(10) == 0 ? random.Next(1, 1_000) : known.TokenOf(owner);
-                    Assert.Equal(known.Release(owner, token, locks.Now), locks.Release(name, owner, Math.Max(1, token)).Status);
+                    Assert.Equal(
+                        known.Release(owner, token, locks.Now), locks.Release(name, owner, Math.Max(1, token)).Status);
                     break;
                 case < 8:
                     long held = known.TokenOf(owner);
                     int more = random.Next(1, 300);
-                    Assert.Equal(known.Extend(owner, held, more, locks.Now), locks.Extend(name, owner, Math.Max(1, held), more).Status);
+                    Assert.Equal(
+                        known.Extend(owner, held, more, locks.Now),
+                        locks.Extend(name, owner, Math.Max(1, held), more).Status);
                     break;
                 case 8 when random.Next(30) == 0:
                     locks.Reload();
@@ -84,9 +93,13 @@ public sealed class LockModelTests
         Assert.Contains(model.Values, each => each.LeftBehind > 0);
     }
 
-    private static void Compare((List<(string Owner, long Token, long LeftMs)> Holders, int Waiters, int Permits)? told, ModelLock known, long nowMs)
+    private static void Compare(
+        (List<(string Owner, long Token, long LeftMs)> Holders, int Waiters, int Permits)? told,
+        ModelLock known,
+        long nowMs)
     {
-        Assert.Equal(known.Holders.Select(claim => (claim.Owner, claim.Token, claim.EndMs - nowMs)), told?.Holders ?? []);
+        Assert.Equal(
+            known.Holders.Select(claim => (claim.Owner, claim.Token, claim.EndMs - nowMs)), told?.Holders ?? []);
         Assert.Equal(known.Waiters.Count, told?.Waiters ?? 0);
     }
 
@@ -114,7 +127,8 @@ public sealed class LockModelTests
 
         public long TokenOf(string owner) => Find(owner)?.Token ?? 0;
 
-        public void Acquire(Answer answer, string owner, int leaseMs, int waitMs, LockMode mode, int permits, long nowMs)
+        public void Acquire(
+            Answer answer, string owner, int leaseMs, int waitMs, LockMode mode, int permits, long nowMs)
         {
             bool isUsed = Holders.Count + Waiters.Count > 0;
             ModelClaim? own = Find(owner);
@@ -127,7 +141,8 @@ public sealed class LockModelTests
             if (own is not null && Holders.Contains(own))
             {
                 own.EndMs = Math.Max(own.EndMs, nowMs + leaseMs);
-                Assert.Equal((OutcomeStatus.Applied, own.Token, own.EndMs), (answer.Status, answer.Revision, answer.Number));
+                Assert.Equal(
+                    (OutcomeStatus.Applied, own.Token, own.EndMs), (answer.Status, answer.Revision, answer.Number));
                 return;
             }
 
@@ -142,7 +157,9 @@ public sealed class LockModelTests
 
             if (waitMs == 0)
             {
-                Assert.Equal((OutcomeStatus.ConditionFailed, Holders.FirstOrDefault()?.Token ?? 0), (answer.Status, answer.Revision));
+                Assert.Equal(
+                    (OutcomeStatus.ConditionFailed, Holders.FirstOrDefault()?.Token ?? 0),
+                    (answer.Status, answer.Revision));
                 return;
             }
 
@@ -211,8 +228,11 @@ public sealed class LockModelTests
         }
 
         private bool Admits(LockMode mode, int permits) =>
-            Holders.Count == 0 || (mode == Holders[0].Mode && (mode == LockMode.Shared || (mode == LockMode.Permit && Holders.Count < permits)));
+            Holders.Count == 0
+                || (mode == Holders[0].Mode
+                    && (mode == LockMode.Shared || (mode == LockMode.Permit && Holders.Count < permits)));
 
-        private ModelClaim? Find(string owner) => Holders.Find(claim => claim.Owner == owner) ?? Waiters.Find(claim => claim.Owner == owner);
+        private ModelClaim? Find(string owner) =>
+            Holders.Find(claim => claim.Owner == owner) ?? Waiters.Find(claim => claim.Owner == owner);
     }
 }

@@ -1,12 +1,14 @@
 using System.Globalization;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
 using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Locks;
 
-/// <summary>No command does unbounded work: what one command sets off goes on with the next ones, in the same order on every replica and after loads.</summary>
+/// <summary>
+/// No command does unbounded work: what one command sets off goes on with the next ones, in the same order on every
+/// replica and after loads.
+/// </summary>
 public sealed class LockSliceTests
 {
     private readonly LockDriver _locks = new();
@@ -24,7 +26,9 @@ public sealed class LockSliceTests
         // Who comes now stands behind them, and is not refused a place.
         long late = _locks.Acquire("l", "late", waitMs: 60_000, mode: LockMode.Shared).Revision;
         Assert.Equal(OutcomeStatus.ConditionFailed, _locks.Acquire("l", "hasty", mode: LockMode.Shared).Status);
-        for (int held = LockTable.GrantsPerCommand; held < Readers; held = Math.Min(Readers + 1, held + LockTable.StepsPerSweep))
+        for (int held = LockTable.GrantsPerCommand;
+            held < Readers;
+            held = Math.Min(Readers + 1, held + LockTable.StepsPerSweep))
         {
             _locks.Reload();
             Assert.True(_locks.Machine.Locks.HasGrants);
@@ -84,10 +88,10 @@ public sealed class LockSliceTests
 
         _locks.Now += 100;
         _locks.Sweep(LockTable.StepsPerSweep);
-        Assert.Equal(40 - LockTable.StepsPerSweep, _locks.Machine.Locks.Figures.Held);
+        Assert.Equal(40 - LockTable.StepsPerSweep, _locks.Machine.Locks.Metrics.Held);
         _locks.Sweep(LockTable.StepsPerSweep);
         _locks.Sweep(LockTable.StepsPerSweep);
-        Assert.Equal(0, _locks.Machine.Locks.Figures.Held);
+        Assert.Equal(0, _locks.Machine.Locks.Metrics.Held);
         _locks.Check();
     }
 
@@ -115,7 +119,11 @@ public sealed class LockSliceTests
     public void A_fence_holds_for_every_holder_of_its_lock_and_for_nobody_else()
     {
         const int Holders = 1_000;
-        long[] tokens = [.. Enumerable.Range(0, Holders).Select(i => _locks.Acquire("l", Owner(i), leaseMs: 60_000, mode: LockMode.Shared).Revision)];
+        long[] tokens =
+        [
+            .. Enumerable.Range(0, Holders)
+                .Select(i => _locks.Acquire("l", Owner(i), leaseMs: 60_000, mode: LockMode.Shared).Revision),
+        ];
         long waiting = _locks.Acquire("l", "writer", waitMs: 60_000).Revision;
         long elsewhere = _locks.Acquire("other", "writer", leaseMs: 60_000).Revision;
         for (int i = 0; i < Holders; i += 3)
@@ -126,12 +134,18 @@ public sealed class LockSliceTests
         _locks.Reload();
         for (int i = 0; i < Holders; i++)
         {
-            Assert.Equal(i % 3 == 0 ? OutcomeStatus.FenceFailed : OutcomeStatus.Applied, _locks.FencedSet("k", "v", "l", tokens[i]).Status);
+            Assert.Equal(
+                i % 3 == 0 ? OutcomeStatus.FenceFailed : OutcomeStatus.Applied,
+                _locks.FencedSet("k", "v", "l", tokens[i]).Status);
         }
 
         foreach (long token in new[] { waiting, elsewhere, 0, waiting + 1_000, long.MaxValue })
         {
-            Assert.Equal((OutcomeStatus.FenceFailed, tokens[1]), (_locks.FencedSet("k", "v", "l", Math.Max(1, token)).Status, _locks.FencedSet("k", "v", "l", Math.Max(1, token)).Revision));
+            Assert.Equal(
+                (OutcomeStatus.FenceFailed, tokens[1]),
+                (
+                    _locks.FencedSet("k", "v", "l", Math.Max(1, token)).Status,
+                    _locks.FencedSet("k", "v", "l", Math.Max(1, token)).Revision));
         }
 
         Assert.Equal(OutcomeStatus.Applied, _locks.FencedSet("k", "v", "other", elsewhere).Status);
@@ -142,11 +156,16 @@ public sealed class LockSliceTests
     private static string Owner(int i) => "owner " + i.ToString(CultureInfo.InvariantCulture);
 
     private long[] Queue(int count, LockMode mode, long waitMs = 60_000) =>
-        [.. Enumerable.Range(0, count).Select(i => _locks.Acquire("l", Owner(i), leaseMs: 60_000, waitMs: waitMs, mode: mode).Revision)];
+        [
+            .. Enumerable.Range(0, count)
+                .Select(i => _locks.Acquire("l", Owner(i), leaseMs: 60_000, waitMs: waitMs, mode: mode).Revision),
+        ];
 
-    private (int Held, int Waiting) Count() => (_locks.Machine.Locks.Figures.Held, _locks.Machine.Locks.Figures.Waiting);
+    private (int Held, int Waiting) Count() =>
+        (_locks.Machine.Locks.Metrics.Held, _locks.Machine.Locks.Metrics.Waiting);
 
     private long[] Tokens() => [.. _locks.Get("l")!.Value.Holders.Select(static holder => holder.Token)];
 
-    private static (OutcomeStatus Status, long Revision, long Number) Told(Answer answer) => (answer.Status, answer.Revision, answer.Number);
+    private static (OutcomeStatus Status, long Revision, long Number) Told(Answer answer) =>
+        (answer.Status, answer.Revision, answer.Number);
 }

@@ -1,10 +1,13 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Locks;
 
-/// <summary>One holder at a time, or as many as may have it together, first come first served, and tokens that only grow.</summary>
+/// <summary>
+/// One holder at a time, or as many as may have it together, first come first served, and tokens that only grow.
+/// </summary>
 public sealed class LockTableTests
 {
     private readonly LockDriver _locks = new();
@@ -15,7 +18,8 @@ public sealed class LockTableTests
         Answer first = _locks.Acquire("a/l", "ann");
         Assert.Equal((OutcomeStatus.Applied, 2_000L), (first.Status, first.Number));
         Answer busy = _locks.Acquire("a/l", "bob");
-        Assert.Equal((OutcomeStatus.ConditionFailed, first.Revision, 2_000L), (busy.Status, busy.Revision, busy.Number));
+        Assert.Equal(
+            (OutcomeStatus.ConditionFailed, first.Revision, 2_000L), (busy.Status, busy.Revision, busy.Number));
         Assert.Equal([("ann", first.Revision, 1_000L)], _locks.Get("a/l")!.Value.Holders);
 
         Assert.Equal(OutcomeStatus.ConditionFailed, _locks.Release("a/l", "bob", first.Revision).Status);
@@ -76,7 +80,8 @@ public sealed class LockTableTests
         Answer bob = _locks.Acquire("l", "bob", leaseMs: 300, waitMs: 10_000);
         Answer cat = _locks.Acquire("l", "cat", waitMs: 10_000);
         Answer dan = _locks.Acquire("l", "dan", waitMs: 10_000);
-        Assert.Equal([OutcomeStatus.Queued, OutcomeStatus.Queued, OutcomeStatus.Queued], [bob.Status, cat.Status, dan.Status]);
+        Assert.Equal(
+            [OutcomeStatus.Queued, OutcomeStatus.Queued, OutcomeStatus.Queued], [bob.Status, cat.Status, dan.Status]);
         Assert.Equal(_locks.Now, bob.Number);
         Assert.Equal(OutcomeStatus.Queued, _locks.Await("l", "bob", bob.Revision).Status);
         Assert.Equal(OutcomeStatus.ConditionFailed, _locks.Acquire("l", "eve").Status);
@@ -86,7 +91,8 @@ public sealed class LockTableTests
         _locks.Now += 100;
         _locks.Release("l", "ann", ann.Revision);
         Answer granted = _locks.Await("l", "bob", bob.Revision);
-        Assert.Equal((OutcomeStatus.Found, bob.Revision, _locks.Now + 300), (granted.Status, granted.Revision, granted.Number));
+        Assert.Equal(
+            (OutcomeStatus.Found, bob.Revision, _locks.Now + 300), (granted.Status, granted.Revision, granted.Number));
         Assert.Equal(OutcomeStatus.Applied, _locks.Release("l", "cat", cat.Revision).Status);
         Assert.Equal(OutcomeStatus.NotFound, _locks.Await("l", "cat", cat.Revision).Status);
 
@@ -216,7 +222,9 @@ public sealed class LockTableTests
         Answer w = _locks.Acquire("l", "w", waitMs: 5_000);
         Answer r3 = _locks.Acquire("l", "r3", mode: LockMode.Shared, waitMs: 5_000);
         Answer r4 = _locks.Acquire("l", "r4", mode: LockMode.Shared, waitMs: 5_000);
-        Assert.Equal([OutcomeStatus.Applied, OutcomeStatus.Applied, OutcomeStatus.Queued, OutcomeStatus.Queued], [r1.Status, r2.Status, w.Status, r3.Status]);
+        Assert.Equal(
+            [OutcomeStatus.Applied, OutcomeStatus.Applied, OutcomeStatus.Queued, OutcomeStatus.Queued],
+            [r1.Status, r2.Status, w.Status, r3.Status]);
         Assert.Equal(OutcomeStatus.ModeDiffers, _locks.Acquire("l", "r1").Status);
         _locks.Release("l", "r1", r1.Revision);
         Assert.Equal(OutcomeStatus.Queued, _locks.Await("l", "w", w.Revision).Status);
@@ -237,7 +245,11 @@ public sealed class LockTableTests
     [Fact]
     public void A_semaphore_has_so_many_holders_and_no_more()
     {
-        Answer[] claims = [.. Enumerable.Range(0, 5).Select(i => _locks.Acquire("s", $"o{i}", waitMs: 5_000, mode: LockMode.Permit, permits: 3))];
+        Answer[] claims =
+        [
+            .. Enumerable.Range(0, 5)
+                .Select(i => _locks.Acquire("s", $"o{i}", waitMs: 5_000, mode: LockMode.Permit, permits: 3)),
+        ];
         Assert.Equal(3, claims.Count(claim => claim.Status == OutcomeStatus.Applied));
         Answer other = _locks.Acquire("s", "x", mode: LockMode.Permit, permits: 4);
         Assert.Equal((OutcomeStatus.ModeDiffers, 3L), (other.Status, other.Number));
@@ -351,7 +363,7 @@ public sealed class LockTableTests
             _locks.Release($"name {i}", $"owner {i}", claim.Revision);
         }
 
-        Assert.Equal(default, _locks.Machine.Locks.Figures);
+        Assert.Equal(default, _locks.Machine.Locks.Metrics);
         using StateView view = _locks.Machine.ViewAll();
         Assert.Equal(3, view.Summary.Rows);
         _locks.Check();
@@ -363,8 +375,11 @@ public sealed class LockTableTests
         long before = _locks.Machine.Counts.Bytes;
         for (int i = 0; i < 100_000; i++)
         {
-            Assert.Equal(OutcomeStatus.Applied, _locks.Acquire($"orders/{i}", $"owner-{i:x16}", leaseMs: 60_000).Status);
-            Assert.Equal(OutcomeStatus.Queued, _locks.Acquire($"orders/{i}", $"waiter-{i:x16}", leaseMs: 60_000, waitMs: 60_000).Status);
+            Assert.Equal(
+                OutcomeStatus.Applied, _locks.Acquire($"orders/{i}", $"owner-{i:x16}", leaseMs: 60_000).Status);
+            Assert.Equal(
+                OutcomeStatus.Queued,
+                _locks.Acquire($"orders/{i}", $"waiter-{i:x16}", leaseMs: 60_000, waitMs: 60_000).Status);
         }
 
         Assert.InRange(_locks.Machine.Counts.Bytes - before, 10 << 20, 50 << 20);
@@ -374,7 +389,7 @@ public sealed class LockTableTests
             _locks.Sweep();
         }
 
-        Assert.Equal(default, _locks.Machine.Locks.Figures with { Expired = 0 });
+        Assert.Equal(default, _locks.Machine.Locks.Metrics with { Expired = 0 });
         _locks.Check();
     }
 }

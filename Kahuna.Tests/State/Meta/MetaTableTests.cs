@@ -1,8 +1,10 @@
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Meta;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.State.Meta;
 
@@ -13,7 +15,8 @@ public sealed class MetaTableTests
 
     private readonly StateMachine _state = new(new StateLimits());
 
-    public MetaTableTests() => Apply(new MetaCommand(CommandKind.Configure) { Number = 4, Voters = [new NodeId(1), new NodeId(2), new NodeId(3)] });
+    public MetaTableTests() => Apply(
+        new MetaCommand(CommandKind.Configure) { Number = 4, Voters = [new NodeId(1), new NodeId(2), new NodeId(3)] });
 
     private MetaView View => _state.Meta.View();
 
@@ -44,10 +47,11 @@ public sealed class MetaTableTests
         Pledge(1, number: 1);
         Pledge(1, number: 2);
         Assert.Equal(1UL, View.Group(s_group).Epoch);
-        _state.BeginEntry(12_345);
+        _state.BeginEntry(default, 12_345);
         Pledge(3, number: 1);
         MetaGroup next = View.Group(s_group);
-        Assert.Equal((2UL, 12_345L, MetaGroup.CeilingMsDefault), (next.Epoch, next.ClosedMs, next.CeilingBeforeMs));
+        Assert.Equal(
+            (2UL, 12_345L, StateLimits.LeaseCeilingMsDefault), (next.Epoch, next.ClosedMs, next.CeilingBeforeMs));
         Assert.Empty(next.Pledges);
         Assert.Equal(1UL, View.Group(GroupId.Of(0, isEphemeral: true)).Epoch);
     }
@@ -107,7 +111,9 @@ public sealed class MetaTableTests
         RegisterAll();
         Pledge(1, number: 1);
         Pledge(2, number: 1);
-        Assert.Equal((MetaGroup.CeilingMsDefault, 90_000L), (View.Group(s_group).CeilingMs, View.Group(s_group).CeilingBeforeMs));
+        Assert.Equal(
+            (StateLimits.LeaseCeilingMsDefault, 90_000L),
+            (View.Group(s_group).CeilingMs, View.Group(s_group).CeilingBeforeMs));
     }
 
     [Fact]
@@ -115,18 +121,19 @@ public sealed class MetaTableTests
     {
         Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = 1, Number = 3_600_000 });
         RegisterAll();
-        _state.BeginEntry(100_000);
+        _state.BeginEntry(default, 100_000);
         Pledge(1, number: 1);
         Pledge(2, number: 1);
         Assert.Equal(3_600_000, View.Group(s_group).CeilingBeforeMs);
-        _state.BeginEntry(160_000);
+        _state.BeginEntry(default, 160_000);
         Pledge(1, number: 2, epoch: 2);
         Pledge(2, number: 2, epoch: 2);
         Assert.Equal((3UL, 3_540_000L), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
-        _state.BeginEntry(5_000_000);
+        _state.BeginEntry(default, 5_000_000);
         Pledge(1, number: 3, epoch: 3);
         Pledge(2, number: 3, epoch: 3);
-        Assert.Equal((4UL, MetaGroup.CeilingMsDefault), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
+        Assert.Equal(
+            (4UL, StateLimits.LeaseCeilingMsDefault), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
     }
 
     [Fact]
@@ -137,13 +144,13 @@ public sealed class MetaTableTests
         Assert.Equal(_state.Digest, _state.RecomputeDigest());
         using StateView view = _state.ViewAll();
         StateLoader loader = new(new StateLimits(), view.Summary);
-        StateSlice slice = new(1024);
+        ViewSlice slice = new(1024);
         while (view.TryTake(slice, 1))
         {
         }
 
         ReadOnlySpan<byte> rest = slice.Rows.Written;
-        while (Kahuna.Server.Partitions.StateRecord.TryTake(ref rest, out Kahuna.Server.Partitions.StateRecord record))
+        while (RowImage.TryTake(ref rest, out RowImage record))
         {
             loader.Add(record.Bytes);
         }
@@ -163,14 +170,27 @@ public sealed class MetaTableTests
     }
 
     private void Register(ushort node, ulong incarnation) =>
-        Apply(new MetaCommand(CommandKind.RegisterNode) { Node = new NodeId(node), Incarnation = incarnation, Nonce = incarnation * 10 });
+        Apply(new MetaCommand(CommandKind.RegisterNode)
+        {
+            Node = new NodeId(node),
+            Incarnation = incarnation,
+            Nonce = incarnation * 10,
+        });
 
-    private void Pledge(ushort node, ulong number, ulong epoch = 1, ulong incarnation = 7) => Say(CommandKind.Pledge, node, number, epoch, incarnation);
+    private void Pledge(ushort node, ulong number, ulong epoch = 1, ulong incarnation = 7) =>
+        Say(CommandKind.Pledge, node, number, epoch, incarnation);
 
     private void Release(ushort node, ulong number) => Say(CommandKind.ReleasePledge, node, number, 1, 7);
 
     private void Say(CommandKind kind, ushort node, ulong number, ulong epoch, ulong incarnation) =>
-        Apply(new MetaCommand(kind) { Node = new NodeId(node), Incarnation = incarnation, Group = s_group, Epoch = epoch, Number = number });
+        Apply(new MetaCommand(kind)
+        {
+            Node = new NodeId(node),
+            Incarnation = incarnation,
+            Group = s_group,
+            Epoch = epoch,
+            Number = number,
+        });
 
     /// <summary>As it comes out of the log.</summary>
     private void Apply(MetaCommand command)

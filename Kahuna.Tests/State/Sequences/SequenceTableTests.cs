@@ -1,14 +1,17 @@
 using System.Text;
 using Kahuna.Client.Sequences;
-using Kahuna.Client.Wire.Buffers;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.State.Locks;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Sequences;
 
-/// <summary>Values come once, in order, without gaps and within their bounds, also at the ends of the 64-bit range.</summary>
+/// <summary>
+/// Values come once, in order, without gaps and within their bounds, also at the ends of the 64-bit range.
+/// </summary>
 public sealed class SequenceTableTests
 {
     private readonly StateMachine _state = new(new StateLimits());
@@ -127,9 +130,10 @@ public sealed class SequenceTableTests
         {
             Create($"a/{i}", new SequenceDefinition { Initial = i + 1 });
             Create($"b/{i}", new SequenceDefinition());
-            _state.BeginEntry(_timeMs);
+            _state.BeginEntry(default, _timeMs);
             byte[] key = Encoding.UTF8.GetBytes($"a/key {i}");
-            _state.Apply(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = key }, null);
+            _state.Apply(
+                new Command { Kind = CommandKind.Set, Durability = Durability.Persistent, Key = key }, null);
         }
 
         Do(CommandKind.SequenceDelete, "a/7");
@@ -139,7 +143,8 @@ public sealed class SequenceTableTests
         do
         {
             _outcome.Length = 0;
-            _state.Read(new Command { Kind = CommandKind.SequenceList, Key = "a/"u8, AtRevision = cursor }, _timeMs, _outcome);
+            _state.Read(
+                new Command { Kind = CommandKind.SequenceList, Key = "a/"u8, AtRevision = cursor }, _timeMs, _outcome);
             Assert.True(Outcome.TryRead(_outcome.Written, out Outcome page));
             Assert.True(page.Value.Length < 70_000);
             ReadOnlySpan<byte> rest = page.Value;
@@ -148,7 +153,7 @@ public sealed class SequenceTableTests
                 int length = BitConverter.ToUInt16(rest);
                 string name = Encoding.UTF8.GetString(rest.Slice(2, length));
                 found.Add(name, SequenceDescription.Read(name, rest[(2 + length)..]));
-                rest = rest[(2 + length + SequenceDescription.Bytes)..];
+                rest = rest[(2 + length + SequenceSnapshot.Bytes)..];
             }
 
             cursor = page.Number;
@@ -157,7 +162,10 @@ public sealed class SequenceTableTests
         while (cursor != 0);
         Assert.Equal(2_999, found.Count);
         Assert.InRange(pages, 3, 6);
-        Assert.All(found, pair => Assert.Equal(pair.Value.Initial, int.Parse(pair.Key.AsSpan(2), System.Globalization.CultureInfo.InvariantCulture) + 1));
+        Assert.All(found, pair =>
+            Assert.Equal(
+                pair.Value.Initial,
+                int.Parse(pair.Key.AsSpan(2), System.Globalization.CultureInfo.InvariantCulture) + 1));
     }
 
     [Theory]
@@ -168,8 +176,15 @@ public sealed class SequenceTableTests
         byte[] lockCommand = LockCommands.Acquire("a/lock", "ann", leaseMs: 100_000);
         for (int i = 0; i < 40_000; i++)
         {
-            _state.BeginEntry(_timeMs);
-            _state.Apply(new Command { Kind = CommandKind.Set, Durability = CommandDurability.Persistent, Key = Encoding.UTF8.GetBytes($"a/key {i}") }, null);
+            _state.BeginEntry(default, _timeMs);
+            _state.Apply(
+                new Command
+                {
+                    Kind = CommandKind.Set,
+                    Durability = Durability.Persistent,
+                    Key = Encoding.UTF8.GetBytes($"a/key {i}"),
+                },
+                null);
         }
 
         Create("a/first", new SequenceDefinition());
@@ -180,7 +195,7 @@ public sealed class SequenceTableTests
         Do(CommandKind.SequenceDelete, "a/gone");
         StateMachine state = reloaded ? Reload() : _state;
 
-        Assert.Equal(["a/first", "a/last"], Names(state, CommandKind.SequenceList, SequenceDescription.Bytes));
+        Assert.Equal(["a/first", "a/last"], Names(state, CommandKind.SequenceList, SequenceSnapshot.Bytes));
         _outcome.Length = 0;
         state.Read(new Command { Kind = CommandKind.LockList, Key = "a/"u8 }, _timeMs, _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome locks));
@@ -233,7 +248,9 @@ public sealed class SequenceTableTests
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome page));
         Assert.Equal(0, page.Number);
         List<string> names = [];
-        for (ReadOnlySpan<byte> rest = page.Value; !rest.IsEmpty; rest = rest[(2 + BitConverter.ToUInt16(rest) + entryBytes)..])
+        for (ReadOnlySpan<byte> rest = page.Value;
+            !rest.IsEmpty;
+            rest = rest[(2 + BitConverter.ToUInt16(rest) + entryBytes)..])
         {
             names.Add(Encoding.UTF8.GetString(rest.Slice(2, BitConverter.ToUInt16(rest))));
         }
@@ -259,31 +276,44 @@ public sealed class SequenceTableTests
         return (outcome.Number, outcome.Revision);
     }
 
-    private Outcome Create(string name, SequenceDefinition definition) => Do(CommandKind.SequenceCreate, name, definition.ToForm());
+    private Outcome Create(string name, SequenceDefinition definition) =>
+        Do(CommandKind.SequenceCreate, name, definition.ToBody());
 
-    private Outcome Update(string name, SequenceChange change) => Do(CommandKind.SequenceUpdate, name, change.ToForm());
+    private Outcome Update(string name, SequenceChange change) => Do(CommandKind.SequenceUpdate, name, change.ToBody());
 
     private Outcome Next(string name, long count = 1) => Do(CommandKind.SequenceNext, name, count: count);
 
     private Outcome Keyed(string name, ulong key, long count) =>
-        Do(CommandKind.SequenceNext, name, count: count, flags: CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed, session: key);
+        Do(
+            CommandKind.SequenceNext,
+            name,
+            count: count,
+            flags: CommandFlags.Session | CommandFlags.Opening | CommandFlags.Keyed,
+            session: key);
 
     private SequenceDescription? Get(string name)
     {
         _outcome.Length = 0;
-        _state.Read(new Command { Kind = CommandKind.SequenceGet, Key = Encoding.UTF8.GetBytes(name) }, _timeMs, _outcome);
+        _state.Read(
+            new Command { Kind = CommandKind.SequenceGet, Key = Encoding.UTF8.GetBytes(name) }, _timeMs, _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
         return outcome.Status == OutcomeStatus.Found ? SequenceDescription.Read(name, outcome.Value) : null;
     }
 
-    private Outcome Do(CommandKind kind, string name, SequenceForm? form = null, long count = 0, CommandFlags flags = CommandFlags.None, ulong session = 0)
+    private Outcome Do(
+        CommandKind kind,
+        string name,
+        SequenceBody? form = null,
+        long count = 0,
+        CommandFlags flags = CommandFlags.None,
+        ulong session = 0)
     {
-        byte[] value = form is null ? [] : new byte[SequenceForm.Bytes];
+        byte[] value = form is null ? [] : new byte[SequenceBody.Bytes];
         form?.Write(value);
         Command command = new()
         {
             Kind = kind,
-            Durability = CommandDurability.Persistent,
+            Durability = Durability.Persistent,
             Flags = flags | (count != 0 ? CommandFlags.Number : 0),
             Key = Encoding.UTF8.GetBytes(name),
             Value = value,
@@ -293,7 +323,7 @@ public sealed class SequenceTableTests
         };
         Assert.True(CommandCheck.IsGood(command, 1 << 20, out _, out string? sentence), sentence);
         _outcome.Length = 0;
-        _state.BeginEntry(++_timeMs);
+        _state.BeginEntry(default, ++_timeMs);
         _state.Apply(command, _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
         return new Outcome(outcome.Status, outcome.Revision, outcome.Number);

@@ -1,15 +1,20 @@
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Sessions;
 
-/// <summary>Values of confirmed outcomes go in slices: with the session's next commands, with who needs their place, and with sweeps.</summary>
+/// <summary>
+/// Values of confirmed outcomes go in slices: with the session's next commands, with who needs their place, and with
+/// sweeps.
+/// </summary>
 public sealed class ConfirmedValuesTests
 {
-    private static readonly StateLimits s_limits = new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionTouchMs = 100 };
-    private static readonly TestCommand s_increment = new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
+    private static readonly StateLimits s_limits =
+        new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionTouchMs = 100 };
+    private static readonly TestCommand s_increment =
+        new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
 
     private readonly StateDriver _state = new(s_limits);
 
@@ -72,15 +77,24 @@ public sealed class ConfirmedValuesTests
             List<(TestCommand Command, Answer Answer)> calls = [];
             for (int i = 0; i < burst; i++)
             {
-                Call(random.Next(4) == 0 ? s_increment : new TestCommand(CommandKind.Set, $"k{random.Next(3)}", new string('x', random.Next(40))) { Flags = CommandFlags.ReturnPrevious });
+                Call(
+                    random.Next(4) == 0
+                        ? s_increment
+                        : new TestCommand(CommandKind.Set, $"k{random.Next(3)}", new string('x', random.Next(40)))
+                        {
+                            Flags = CommandFlags.ReturnPrevious,
+                        });
             }
 
             // Nothing of these is confirmed: each is answered as it was.
             Assert.All(calls, call => Assert.Equal(call.Answer, state.Do(call.Command)));
             calls.ForEach(call => replica.Follow(call.Command));
 
-            // Some or all of them are confirmed, and sometimes numbers far behind, as when calls went to other partitions.
-            low[session] = random.Next(3) == 0 ? next[session] : low[session] + (ulong)random.NextInt64((long)(next[session] - low[session]) + 1);
+            // Some or all of them are confirmed, and sometimes numbers far behind, as when calls went to other
+            // partitions.
+            low[session] = random.Next(3) == 0
+                ? next[session]
+                : low[session] + (ulong)random.NextInt64((long)(next[session] - low[session]) + 1);
             if (random.Next(5) == 0)
             {
                 low[session] = next[session] += (ulong)random.Next(10_000);
@@ -98,7 +112,9 @@ public sealed class ConfirmedValuesTests
                 replica = replica.Reloaded(s_limits);
             }
 
-            Assert.Equal((state.Machine.Digest, state.Machine.Sessions.Bytes), (replica.Machine.Digest, replica.Machine.Sessions.Bytes));
+            Assert.Equal(
+                (state.Machine.Digest, state.Machine.Sessions.Bytes),
+                (replica.Machine.Digest, replica.Machine.Sessions.Bytes));
             Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);
 
             void Call(TestCommand test)
@@ -109,7 +125,11 @@ public sealed class ConfirmedValuesTests
                     low[session] = number;
                 }
 
-                test = test with { Flags = test.Flags | CommandFlags.Session | CommandFlags.Opening, Call = ((ulong)session, number, (ushort)(number - low[session])) };
+                test = test with
+                {
+                    Flags = test.Flags | CommandFlags.Session | CommandFlags.Opening,
+                    Call = ((ulong)session, number, (ushort)(number - low[session])),
+                };
                 Answer answer = state.Do(test);
                 Assert.True(answer.Status is OutcomeStatus.Applied, $"{answer}");
                 replica.Follow(test);

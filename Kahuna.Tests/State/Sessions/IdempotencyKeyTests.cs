@@ -1,13 +1,14 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Sessions;
 
 /// <summary>A session of one number, which whoever asks again may come back to much later.</summary>
 public sealed class IdempotencyKeyTests
 {
-    private static readonly TestCommand s_increment = new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
+    private static readonly TestCommand s_increment =
+        new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
 
     [Fact]
     public void The_outcome_under_an_idempotency_key_stays_for_an_hour_after_its_last_use()

@@ -1,12 +1,15 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Sessions;
 
-/// <summary>A number belongs to one command: another one, in whatever it differs, is refused and changes nothing.</summary>
+/// <summary>
+/// A number belongs to one command: another one, in whatever it differs, is refused and changes nothing.
+/// </summary>
 public sealed class NumberReuseTests
 {
-    private static readonly TestCommand s_increment = new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
+    private static readonly TestCommand s_increment =
+        new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
 
     private readonly StateDriver _state = new();
 

@@ -1,14 +1,18 @@
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
-using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Sessions;
 
-/// <summary>Idempotency keys and sessions have quotas of their own, and one client's outcomes leave room for others.</summary>
+/// <summary>
+/// Idempotency keys and sessions have quotas of their own, and one client's outcomes leave room for others.
+/// </summary>
 public sealed class SessionQuotaTests
 {
-    private static readonly TestCommand s_increment = new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
-    private static readonly StateLimits s_limits = new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionTouchMs = 100 };
+    private static readonly TestCommand s_increment =
+        new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
+    private static readonly StateLimits s_limits =
+        new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionTouchMs = 100 };
 
     [Fact]
     public void Idempotency_keys_at_their_limit_leave_sessions_alone()
@@ -38,7 +42,9 @@ public sealed class SessionQuotaTests
         StateDriver state = new(s_limits with { SessionsMax = 3 });
         for (ulong session = 1; session <= 4; session++)
         {
-            Assert.Equal(session == 4 ? OutcomeStatus.SessionsFull : OutcomeStatus.Applied, state.Numbered(s_increment, session, 1).Status);
+            Assert.Equal(
+                session == 4 ? OutcomeStatus.SessionsFull : OutcomeStatus.Applied,
+                state.Numbered(s_increment, session, 1).Status);
         }
 
         Assert.Equal(OutcomeStatus.Applied, state.Numbered(s_increment, IdempotencyKey.AsKey(9), 1).Status);
@@ -69,7 +75,11 @@ public sealed class SessionQuotaTests
     {
         StateDriver state = new(s_limits);
         long revision = state.Numbered(s_increment, IdempotencyKey.AsKey(1), 1).Revision;
-        TestCommand sweep = new(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number | CommandFlags.Keyed, Number = 1 };
+        TestCommand sweep = new(CommandKind.SessionSweep, string.Empty)
+        {
+            Flags = CommandFlags.Number | CommandFlags.Keyed,
+            Number = 1,
+        };
         state.Now += s_limits.CommandLifeMs / 2;
         state.Follow(sweep);
         state.Follow(sweep);
@@ -90,7 +100,11 @@ public sealed class SessionQuotaTests
         Assert.True(state.Machine.Sessions.IsCrowdedWithKeys);
         Assert.False(state.Machine.Sessions.IsCrowded);
         state.Now += 20_000;
-        state.Follow(new TestCommand(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number | CommandFlags.Keyed, Number = s_limits.CommandLifeMs });
+        state.Follow(new TestCommand(CommandKind.SessionSweep, string.Empty)
+        {
+            Flags = CommandFlags.Number | CommandFlags.Keyed,
+            Number = s_limits.CommandLifeMs,
+        });
         Assert.Equal(1, state.Machine.Sessions.Count);
         Assert.Equal(2, state.Numbered(s_increment, 1, 2, 1, opening: false).Revision - 4);
     }
@@ -140,7 +154,11 @@ public sealed class SessionQuotaTests
         }
 
         state.Now += 10_000;
-        TestCommand sweep = new(CommandKind.SessionSweep, string.Empty) { Flags = CommandFlags.Number, Number = s_limits.SessionIdleMs };
+        TestCommand sweep = new(CommandKind.SessionSweep, string.Empty)
+        {
+            Flags = CommandFlags.Number,
+            Number = s_limits.SessionIdleMs,
+        };
         int sweeps = 0;
         for (; state.Machine.Sessions.HasForgettable(state.Now, s_limits.SessionIdleMs); sweeps++)
         {

@@ -1,15 +1,18 @@
-using Kahuna.Client.Wire;
-using Kahuna.Client.Wire.Commands;
-using Kahuna.Client.Wire.Outcomes;
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.State.Sessions;
 
 /// <summary>A command that comes again is answered and not carried out again, for as long as anybody can ask.</summary>
 public sealed class SessionTableTests
 {
-    private static readonly StateLimits s_limits = new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionTouchMs = 100 };
-    private static readonly TestCommand s_increment = new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
+    private static readonly StateLimits s_limits =
+        new() { CommandLifeMs = 10_000, SessionIdleMs = 50_000, SessionTouchMs = 100 };
+    private static readonly TestCommand s_increment =
+        new(CommandKind.Increment, "n") { Flags = CommandFlags.Number, Number = 1 };
 
     private readonly StateDriver _state = new(s_limits);
 
@@ -61,7 +64,11 @@ public sealed class SessionTableTests
     {
         for (ulong number = 1; number <= 10; number++)
         {
-            _state.Numbered(new TestCommand(CommandKind.Set, "k", $"{number}") { Flags = CommandFlags.ReturnPrevious }, 1, number, (ushort)(number - 1));
+            _state.Numbered(
+                new TestCommand(CommandKind.Set, "k", $"{number}") { Flags = CommandFlags.ReturnPrevious },
+                1,
+                number,
+                (ushort)(number - 1));
         }
 
         long before = _state.Machine.Sessions.Bytes;
@@ -217,7 +224,15 @@ public sealed class SessionTableTests
     public void Random_calls_in_random_order_take_effect_once_on_every_replica_and_after_a_load(int seed)
     {
         Random random = new(seed);
-        StateLimits tight = s_limits with { SessionsMax = 6, IdempotencyKeysMax = 6, SessionBytesMax = 60_000, CommandLifeMs = 400, SessionIdleMs = 900, SessionTouchMs = 10 };
+        StateLimits tight = s_limits with
+        {
+            SessionsMax = 6,
+            IdempotencyKeysMax = 6,
+            SessionBytesMax = 60_000,
+            CommandLifeMs = 400,
+            SessionIdleMs = 900,
+            SessionTouchMs = 10,
+        };
         StateDriver state = new(tight);
         StateDriver replica = new(tight);
         Dictionary<(ulong, ulong), Answer> answers = [];
@@ -229,20 +244,34 @@ public sealed class SessionTableTests
             state.Now += random.Next(3);
             replica.Now = state.Now;
             ulong session = (ulong)random.Next(20);
-            ulong number = random.Next(3) > 0 ? ++next[session] : (ulong)Math.Max(1, (long)next[session] - random.Next(6));
+            ulong number = random.Next(3) > 0
+                ? ++next[session]
+                : (ulong)Math.Max(1, (long)next[session] - random.Next(6));
             ushort lag = (ushort)Math.Min((long)number - 1, random.Next(8));
-            TestCommand test = (random.Next(4) == 0 ? new TestCommand(CommandKind.Set, $"k{number % 5}", new string('x', random.Next(300))) { Flags = CommandFlags.ReturnPrevious } : s_increment) with
+            TestCommand test =
+                (
+                    random.Next(4) == 0
+                        ? new TestCommand(CommandKind.Set, $"k{number % 5}", new string('x', random.Next(300)))
+                        {
+                            Flags = CommandFlags.ReturnPrevious,
+                        }
+                        : s_increment) with
+                {
+                    Call = (session % 2 == 0 ? session : IdempotencyKey.AsKey(session), number, lag),
+                };
+            test = test with
             {
-                Call = (session % 2 == 0 ? session : IdempotencyKey.AsKey(session), number, lag),
+                Flags = test.Flags | CommandFlags.Session | (random.Next(4) == 0 ? CommandFlags.Opening : 0),
             };
-            test = test with { Flags = test.Flags | CommandFlags.Session | (random.Next(4) == 0 ? CommandFlags.Opening : 0) };
             Answer answer = state.Do(test);
             replica.Follow(test);
             seen.Add(answer.Status);
             bool isRepeat = answers.TryGetValue((session, number), out Answer known);
             if (answer.Status < OutcomeStatus.InvalidArgument)
             {
-                Assert.True(!isRepeat || answer == known, $"step {step}: number {number} of session {session} had {known} and got {answer}");
+                Assert.True(
+                    !isRepeat || answer == known,
+                    $"step {step}: number {number} of session {session} had {known} and got {answer}");
                 sum += !isRepeat && test.Kind == CommandKind.Increment ? 1 : 0;
                 answers[(session, number)] = answer;
             }
@@ -279,7 +308,14 @@ public sealed class SessionTableTests
         }
 
         Assert.Equal($"{sum}", state.Get("n").Value);
-        foreach (OutcomeStatus status in new[] { OutcomeStatus.SessionUnknown, OutcomeStatus.NumberForgotten, OutcomeStatus.NumberReused, OutcomeStatus.SessionsFull })
+        OutcomeStatus[] refusals =
+        [
+            OutcomeStatus.SessionUnknown,
+            OutcomeStatus.NumberForgotten,
+            OutcomeStatus.NumberReused,
+            OutcomeStatus.SessionsFull,
+        ];
+        foreach (OutcomeStatus status in refusals)
         {
             Assert.Contains(status, seen);
         }
@@ -324,7 +360,12 @@ public sealed class SessionTableTests
                 state.Now += random.Next(60);
                 ulong session = (ulong)(state.Now / 20_000 * 10) + (ulong)random.Next(10);
                 ulong number = (ulong)random.Next(1, 40);
-                TestCommand test = random.Next(3) == 0 ? s_increment : new TestCommand(CommandKind.Set, $"k{random.Next(9)}", new string('x', random.Next(200))) { Flags = CommandFlags.ReturnPrevious };
+                TestCommand test = random.Next(3) == 0
+                    ? s_increment
+                    : new TestCommand(CommandKind.Set, $"k{random.Next(9)}", new string('x', random.Next(200)))
+                    {
+                        Flags = CommandFlags.ReturnPrevious,
+                    };
                 state.Numbered(test, session, number, (ushort)random.Next((int)number));
                 if (random.Next(15) == 0)
                 {

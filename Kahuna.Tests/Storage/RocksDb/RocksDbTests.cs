@@ -4,14 +4,21 @@ using Xunit.Abstractions;
 
 namespace Kahuna.Tests.Storage.RocksDb;
 
-/// <summary>The interop on the real library: what is taken in is there, what fails says so, and nothing is left behind, which only shows while no other test takes memory.</summary>
+/// <summary>
+/// The interop on the real library: what is taken in is there, what fails says so, and nothing is left behind, which
+/// only shows while no other test takes memory.
+/// </summary>
 [Collection(MeasuredHeapCollection.Name)]
 public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
 {
     private const int OpensWithoutGrowth = 2_000;
 
-    /// <summary>In memory where there is such a place: ten thousand times opening and closing is not about the disk.</summary>
-    private readonly string _directory = Path.Combine(Directory.Exists("/dev/shm") ? "/dev/shm" : Path.GetTempPath(), "kahuna-rocksdb-" + Guid.NewGuid().ToString("N"));
+    /// <summary>
+    /// In memory where there is such a place: ten thousand times opening and closing is not about the disk.
+    /// </summary>
+    private readonly string _directory = Path.Combine(
+        Directory.Exists("/dev/shm") ? "/dev/shm" : Path.GetTempPath(),
+        "kahuna-rocksdb-" + Guid.NewGuid().ToString("N"));
 
     private readonly ReadOptions _read = new ReadOptions().SetVerifyChecksums(true);
     private readonly EnvOptions _files = new();
@@ -57,7 +64,9 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
         Assert.Equal("a=3 b=2 c=2 z=old", Walk(database));
     }
 
-    /// <summary>What a whole state rests on: a family's files go with it, whoever walks it goes on, and it stays away.</summary>
+    /// <summary>
+    /// What a whole state rests on: a family's files go with it, whoever walks it goes on, and it stays away.
+    /// </summary>
     [Fact]
     public void A_dropped_family_is_gone_but_for_who_walks_it()
     {
@@ -235,7 +244,9 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
             bytesLeast = Math.Min(bytesLeast, bytesAfter - bytes);
         }
 
-        output.WriteLine($"Checked: {opened} times opened and closed; {bytesLeast >> 10} KiB and {descriptorsLeast} descriptors more in the quarter that grew least");
+        output.WriteLine(
+            $"Checked: {opened} times opened and closed; {bytesLeast >> 10} KiB and {descriptorsLeast} descriptors "
+                + $"more in the quarter that grew least");
         Assert.InRange(descriptorsLeast, int.MinValue, 10);
         Assert.InRange(bytesLeast, long.MinValue, 4L << 20);
     }
@@ -250,7 +261,8 @@ public sealed class RocksDbTests(ITestOutputHelper output) : IDisposable
 
     private static string Walk(RocksDatabase database)
     {
-        using ReadOptions read = new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(1 << 20);
+        using ReadOptions read = new ReadOptions().SetVerifyChecksums(true).SetFillCache(false).SetReadaheadSize(
+            1 << 20);
         using Iterator iterator = database.NewIterator(read);
         List<string> pairs = [];
         for (iterator.SeekToFirst(); iterator.Valid(); iterator.Next())

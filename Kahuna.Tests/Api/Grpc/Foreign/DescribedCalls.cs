@@ -6,7 +6,9 @@ using Grpc.Net.Client;
 
 namespace Kahuna.Tests.Api.Grpc.Foreign;
 
-/// <summary>Calls of methods that are given by their description, and a list of those that have given a reply. Any thread.</summary>
+/// <summary>
+/// Calls of methods that are given by their description, and a list of those that have given a reply. Any thread.
+/// </summary>
 internal sealed class DescribedCalls(GrpcChannel channel)
 {
     private static readonly TimeSpan s_patience = LastNet.Span;
@@ -21,7 +23,8 @@ internal sealed class DescribedCalls(GrpcChannel channel)
         where TReply : class, IMessage<TReply>
     {
         MethodDescriptor method = Find(service, name, request.Descriptor, client: false, server: false);
-        TReply reply = await channel.UnaryAsync(PathOf(method), request, Parser<TReply>(method), TestCalls.Within(s_patience));
+        TReply reply = await channel.UnaryAsync(
+            PathOf(method), request, Parser<TReply>(method), TestCalls.Within(s_patience));
         _answered[method.FullName] = true;
         return reply;
     }
@@ -31,7 +34,8 @@ internal sealed class DescribedCalls(GrpcChannel channel)
         where TReply : class, IMessage<TReply>
     {
         MethodDescriptor method = Find(service, name, request.Descriptor, client: false, server: true);
-        await foreach (TReply reply in channel.ServerStreamingAsync(PathOf(method), request, Parser<TReply>(method), TestCalls.Within(s_patience)))
+        await foreach (TReply reply in channel.ServerStreamingAsync(
+            PathOf(method), request, Parser<TReply>(method), TestCalls.Within(s_patience)))
         {
             _answered[method.FullName] = true;
             return reply;
@@ -41,12 +45,14 @@ internal sealed class DescribedCalls(GrpcChannel channel)
     }
 
     /// <summary>Sends requests, and gives all replies of a call that ends with OK.</summary>
-    public async Task<List<TReply>> ExchangeAsync<TRequest, TReply>(ServiceDescriptor service, string name, params TRequest[] requests)
+    public async Task<List<TReply>> ExchangeAsync<TRequest, TReply>(
+        ServiceDescriptor service, string name, params TRequest[] requests)
         where TRequest : class, IMessage<TRequest>
         where TReply : class, IMessage<TReply>
     {
         MethodDescriptor method = Find(service, name, requests[0].Descriptor, client: true, server: true);
-        using AsyncDuplexStreamingCall<TRequest, TReply> call = channel.DuplexStreaming<TRequest, TReply>(PathOf(method), Parser<TReply>(method), TestCalls.Within(s_patience));
+        using AsyncDuplexStreamingCall<TRequest, TReply> call = channel.DuplexStreaming<TRequest, TReply>(
+            PathOf(method), Parser<TReply>(method), TestCalls.Within(s_patience));
         foreach (TRequest request in requests)
         {
             await call.RequestStream.WriteAsync(request);
@@ -63,7 +69,8 @@ internal sealed class DescribedCalls(GrpcChannel channel)
         return replies;
     }
 
-    private static MethodDescriptor Find(ServiceDescriptor service, string name, MessageDescriptor request, bool client, bool server)
+    private static MethodDescriptor Find(
+        ServiceDescriptor service, string name, MessageDescriptor request, bool client, bool server)
     {
         MethodDescriptor method = service.FindMethodByName(name);
         Assert.Equal((request, client, server), (method.InputType, method.IsClientStreaming, method.IsServerStreaming));

@@ -23,19 +23,37 @@ internal static class ForeignClient
     /// <param name="address">https://host:port of the server.</param>
     /// <param name="trustedPem">The authority that the client shall trust.</param>
     /// <param name="protocolOnly">The server tries the protocol, and is not the product.</param>
-    public static Task<(int ExitCode, string Output)> RunPythonAsync(Uri address, string trustedPem, bool protocolOnly = false) =>
-        RunAsync(Python, Here("foreign_client.py"), address, trustedPem, "The Debian package python3-grpcio is missing, and with it /usr/bin/python3; apt-get install python3-grpcio brings both.", protocolOnly ? ["--protocol-only"] : []);
+    public static Task<(int ExitCode, string Output)> RunPythonAsync(
+        Uri address, string trustedPem, bool protocolOnly = false) =>
+        RunAsync(
+            Python,
+            Here("foreign_client.py"),
+            address,
+            trustedPem,
+            "The Debian package python3-grpcio is missing, and with it /usr/bin/python3; apt-get install "
+                + "python3-grpcio brings both.",
+            protocolOnly ? ["--protocol-only"] : []);
 
     /// <summary>As <see cref="RunPythonAsync"/>, the client for Node.</summary>
     public static async Task<(int ExitCode, string Output)> RunNodeAsync(Uri address, string trustedPem)
     {
         string folder = Here("node");
         return Directory.Exists(Path.Combine(folder, "node_modules"))
-            ? await RunAsync(Node, Path.Combine(folder, "foreign_client.mjs"), address, trustedPem, "Node is missing; apt-get install nodejs npm brings it.", [])
-            : (Missing, $"The packages of the client for Node are missing; npm ci --ignore-scripts in {folder} brings them, and apt-get install nodejs npm brings npm. scripts/test.sh does both.");
+            ? await RunAsync(
+                Node,
+                Path.Combine(folder, "foreign_client.mjs"),
+                address,
+                trustedPem,
+                "Node is missing; apt-get install nodejs npm brings it.",
+                [])
+            : (
+                Missing,
+                $"The packages of the client for Node are missing; npm ci --ignore-scripts in {folder} brings them, "
+                    + $"and apt-get install nodejs npm brings npm. scripts/test.sh does both.");
     }
 
-    private static async Task<(int ExitCode, string Output)> RunAsync(string program, string script, Uri address, string trustedPem, string whenMissing, string[] options)
+    private static async Task<(int ExitCode, string Output)> RunAsync(
+        string program, string script, Uri address, string trustedPem, string whenMissing, string[] options)
     {
         string folder = Directory.CreateTempSubdirectory("kahuna-foreign-").FullName;
         try
@@ -59,7 +77,8 @@ internal static class ForeignClient
 
     private static async Task<(int ExitCode, string Output)> RunAsync(string program, string[] arguments)
     {
-        using Process client = Process.Start(new ProcessStartInfo(program, arguments) { RedirectStandardOutput = true, RedirectStandardError = true })!;
+        using Process client = Process.Start(
+            new ProcessStartInfo(program, arguments) { RedirectStandardOutput = true, RedirectStandardError = true })!;
         try
         {
             Task<string> output = client.StandardOutput.ReadToEndAsync();
@@ -82,7 +101,10 @@ internal static class ForeignClient
         Dictionary<string, ByteString> files = [];
         FileDescriptor[] roots =
         [
-            KeyValuesReflection.Descriptor, SequencesReflection.Descriptor, LocksReflection.Descriptor, ClusterReflection.Descriptor,
+            KeyValuesReflection.Descriptor,
+            SequencesReflection.Descriptor,
+            LocksReflection.Descriptor,
+            ClusterReflection.Descriptor,
             StreamsReflection.Descriptor, HealthReflection.Descriptor, ReflectionReflection.Descriptor,
         ];
         foreach (FileDescriptor file in roots)
@@ -103,5 +125,6 @@ internal static class ForeignClient
         files.TryAdd(file.Name, file.SerializedData);
     }
 
-    private static string Here(string name, [CallerFilePath] string here = "") => Path.Combine(Path.GetDirectoryName(here)!, name);
+    private static string Here(string name, [CallerFilePath] string here = "") =>
+        Path.Combine(Path.GetDirectoryName(here)!, name);
 }

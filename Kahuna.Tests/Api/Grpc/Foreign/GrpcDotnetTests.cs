@@ -5,14 +5,17 @@ using Google.Protobuf.Reflection;
 using Grpc.Core;
 using Grpc.Health.V1;
 using Grpc.Reflection.V1;
-using Kahuna.Client.Wire.Protos;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Server.Hosting;
+using Kahuna.Wire.Protos;
 using ServingStatus = Grpc.Health.V1.HealthCheckResponse.Types.ServingStatus;
 
 namespace Kahuna.Tests.Api.Grpc.Foreign;
 
-/// <summary>grpc-dotnet against the shipped server, through a node that leads and one that does not: every method of its services, health and reflection.</summary>
+/// <summary>
+/// grpc-dotnet against the shipped server, through a node that leads and one that does not: every method of its
+/// services, health and reflection.
+/// </summary>
 [Collection(nameof(ThreeNodesCollection))]
 public sealed class GrpcDotnetTests(ThreeNodes nodes)
 {
@@ -40,53 +43,105 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         await FramesAsync(calls);
         await HealthAsync(calls);
         await ReflectionAsync(calls);
-        IEnumerable<string> all = NodeServices.Described().Append(s_reflection).SelectMany(service => service.Methods).Select(method => method.FullName);
-        Assert.Equal([.. all.Append("grpc.health.v1.Health.Check").Append("grpc.health.v1.Health.Watch").Order()], calls.Answered.Order());
+        IEnumerable<string> all = NodeServices.Described()
+            .Append(s_reflection)
+            .SelectMany(service => service.Methods)
+            .Select(method => method.FullName);
+        Assert.Equal(
+            [.. all.Append("grpc.health.v1.Health.Check").Append("grpc.health.v1.Health.Watch").Order()],
+            calls.Answered.Order());
     }
 
     private async Task KeysAsync(DescribedCalls calls)
     {
         Value a = new() { Data = ByteString.CopyFromUtf8("a") };
-        SetKeyValueResponse set = await calls.UnaryAsync<SetKeyValueResponse>(s_keys, "SetKeyValue", new SetKeyValueRequest { Key = _name, Durability = Durability.Persistent, Value = a });
+        SetKeyValueResponse set = await calls.UnaryAsync<SetKeyValueResponse>(
+            s_keys,
+            "SetKeyValue",
+            new SetKeyValueRequest { Key = _name, Durability = Server.Api.Protos.Durability.Persistent, Value = a });
         Assert.True(set.Set);
         GetKeyValueResponse got = await GetAsync();
         Assert.Equal((true, a, set.Revision, false), (got.Found, got.Value, got.Revision, got.HasRemainingTtlMs));
 
-        ExtendKeyValueResponse extended = await calls.UnaryAsync<ExtendKeyValueResponse>(s_keys, "ExtendKeyValue", new ExtendKeyValueRequest { Key = _name, Durability = Durability.Persistent, TtlMs = 3_600_000 });
+        ExtendKeyValueResponse extended =
+            await calls.UnaryAsync<ExtendKeyValueResponse>(s_keys, "ExtendKeyValue", new ExtendKeyValueRequest
+            {
+                Key = _name,
+                Durability = Server.Api.Protos.Durability.Persistent,
+                TtlMs = 3_600_000,
+            });
         Assert.Equal((true, set.Revision), (extended.Extended, extended.Revision));
-        ExistsKeyValueResponse exists = await calls.UnaryAsync<ExistsKeyValueResponse>(s_keys, "ExistsKeyValue", new ExistsKeyValueRequest { Key = _name, Durability = Durability.Persistent });
+        ExistsKeyValueResponse exists = await calls.UnaryAsync<ExistsKeyValueResponse>(
+            s_keys,
+            "ExistsKeyValue",
+            new ExistsKeyValueRequest { Key = _name, Durability = Server.Api.Protos.Durability.Persistent });
         Assert.Equal((true, set.Revision), (exists.Found, exists.Revision));
         Assert.InRange(exists.RemainingTtlMs, 1, 3_600_000);
 
-        DeleteKeyValueResponse deleted = await calls.UnaryAsync<DeleteKeyValueResponse>(s_keys, "DeleteKeyValue", new DeleteKeyValueRequest { Key = _name, Durability = Durability.Persistent, ReturnPrevious = true });
+        DeleteKeyValueResponse deleted =
+            await calls.UnaryAsync<DeleteKeyValueResponse>(s_keys, "DeleteKeyValue", new DeleteKeyValueRequest
+            {
+                Key = _name,
+                Durability = Server.Api.Protos.Durability.Persistent,
+                ReturnPrevious = true,
+            });
         Assert.Equal((true, a, set.Revision), (deleted.Deleted, deleted.Previous, deleted.PreviousRevision));
         Assert.False((await GetAsync()).Found);
 
-        IncrementKeyValueRequest increment = new() { Key = _name, Durability = Durability.Ephemeral, Amount = -5 };
-        Assert.Equal(-5, (await calls.UnaryAsync<IncrementKeyValueResponse>(s_keys, "IncrementKeyValue", increment)).Value);
-        Assert.Equal(-10, (await calls.UnaryAsync<IncrementKeyValueResponse>(s_keys, "IncrementKeyValue", increment)).Value);
+        IncrementKeyValueRequest increment =
+            new() { Key = _name, Durability = Server.Api.Protos.Durability.Ephemeral, Amount = -5 };
+        Assert.Equal(
+            -5, (await calls.UnaryAsync<IncrementKeyValueResponse>(s_keys, "IncrementKeyValue", increment)).Value);
+        Assert.Equal(
+            -10, (await calls.UnaryAsync<IncrementKeyValueResponse>(s_keys, "IncrementKeyValue", increment)).Value);
 
-        Task<GetKeyValueResponse> GetAsync() => calls.UnaryAsync<GetKeyValueResponse>(s_keys, "GetKeyValue", new GetKeyValueRequest { Key = _name, Durability = Durability.Persistent });
+        Task<GetKeyValueResponse> GetAsync() =>
+            calls.UnaryAsync<GetKeyValueResponse>(
+                s_keys,
+                "GetKeyValue",
+                new GetKeyValueRequest { Key = _name, Durability = Server.Api.Protos.Durability.Persistent });
     }
 
     private async Task SequencesAsync(DescribedCalls calls)
     {
-        Assert.True((await calls.UnaryAsync<CreateSequenceResponse>(s_sequences, "CreateSequence", new CreateSequenceRequest { Name = _name, Max = 5 })).Created);
+        Assert.True(
+            (
+                await calls.UnaryAsync<CreateSequenceResponse>(
+                    s_sequences, "CreateSequence", new CreateSequenceRequest { Name = _name, Max = 5 })).Created);
         Assert.Equal(1, await NextAsync());
         Assert.Equal(new ReserveSequenceRangeResponse { First = 2, Last = 4 }, await ReserveAsync(3));
         RpcException exhausted = await Assert.ThrowsAsync<RpcException>(() => ReserveAsync(2));
-        Assert.Equal((StatusCode.OutOfRange, "did-not-happen"), (exhausted.StatusCode, exhausted.Trailers.GetValue("kahuna-outcome")));
-        Assert.True((await calls.UnaryAsync<UpdateSequenceResponse>(s_sequences, "UpdateSequence", new UpdateSequenceRequest { Name = _name, Cycle = true })).Updated);
+        Assert.Equal(
+            (StatusCode.OutOfRange, "did-not-happen"),
+            (exhausted.StatusCode, exhausted.Trailers.GetValue("kahuna-outcome")));
+        Assert.True(
+            (
+                await calls.UnaryAsync<UpdateSequenceResponse>(
+                    s_sequences, "UpdateSequence", new UpdateSequenceRequest { Name = _name, Cycle = true })).Updated);
         Assert.Equal(5, await NextAsync());
         Assert.Equal(1, await NextAsync());
 
-        SequenceDescription expected = new() { Name = _name, Initial = 1, Increment = 1, Min = 1, Max = 5, Cycle = true, Latest = 1 };
-        Assert.Equal(expected, (await calls.UnaryAsync<GetSequenceResponse>(s_sequences, "GetSequence", new GetSequenceRequest { Name = _name })).Sequence);
+        SequenceDescription expected = new()
+        {
+            Name = _name,
+            Initial = 1,
+            Increment = 1,
+            Min = 1,
+            Max = 5,
+            Cycle = true,
+            Latest = 1,
+        };
+        Assert.Equal(
+            expected,
+            (
+                await calls.UnaryAsync<GetSequenceResponse>(
+                    s_sequences, "GetSequence", new GetSequenceRequest { Name = _name })).Sequence);
         List<SequenceDescription> listed = [];
         ListSequencesRequest page = new() { Prefix = _name };
         do
         {
-            ListSequencesResponse reply = await calls.UnaryAsync<ListSequencesResponse>(s_sequences, "ListSequences", page);
+            ListSequencesResponse reply = await calls.UnaryAsync<ListSequencesResponse>(
+                s_sequences, "ListSequences", page);
             listed.AddRange(reply.Sequences);
             page.PageToken = reply.NextPageToken;
         }
@@ -97,9 +152,14 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         Assert.True((await calls.UnaryAsync<DeleteSequenceResponse>(s_sequences, "DeleteSequence", deletion)).Deleted);
         Assert.False((await calls.UnaryAsync<DeleteSequenceResponse>(s_sequences, "DeleteSequence", deletion)).Deleted);
 
-        async Task<long> NextAsync() => (await calls.UnaryAsync<NextSequenceValueResponse>(s_sequences, "NextSequenceValue", new NextSequenceValueRequest { Name = _name })).Value;
+        async Task<long> NextAsync() =>
+            (
+                await calls.UnaryAsync<NextSequenceValueResponse>(
+                    s_sequences, "NextSequenceValue", new NextSequenceValueRequest { Name = _name })).Value;
 
-        Task<ReserveSequenceRangeResponse> ReserveAsync(long count) => calls.UnaryAsync<ReserveSequenceRangeResponse>(s_sequences, "ReserveSequenceRange", new ReserveSequenceRangeRequest { Name = _name, Count = count });
+        Task<ReserveSequenceRangeResponse> ReserveAsync(long count) =>
+            calls.UnaryAsync<ReserveSequenceRangeResponse>(
+                s_sequences, "ReserveSequenceRange", new ReserveSequenceRangeRequest { Name = _name, Count = count });
     }
 
     private async Task LocksAsync(DescribedCalls calls)
@@ -108,13 +168,26 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         Assert.True(ann.Granted);
         AcquireLockResponse bob = await AcquireAsync("bob");
         Assert.Equal((false, ann.Token), (bob.Granted, bob.HolderToken));
-        Assert.True((await calls.UnaryAsync<ExtendLockResponse>(s_locks, "ExtendLock", new ExtendLockRequest { Resource = _name, Durability = Durability.Persistent, Owner = "ann", Token = ann.Token, LeaseMs = 3_600_000 })).Extended);
+        Assert.True(
+            (
+                await calls.UnaryAsync<ExtendLockResponse>(s_locks, "ExtendLock", new ExtendLockRequest
+                {
+                    Resource = _name,
+                    Durability = Server.Api.Protos.Durability.Persistent,
+                    Owner = "ann",
+                    Token = ann.Token,
+                    LeaseMs = 3_600_000,
+                })).Extended);
 
-        GetLockResponse got = await calls.UnaryAsync<GetLockResponse>(s_locks, "GetLock", new GetLockRequest { Resource = _name, Durability = Durability.Persistent });
+        GetLockResponse got = await calls.UnaryAsync<GetLockResponse>(
+            s_locks,
+            "GetLock",
+            new GetLockRequest { Resource = _name, Durability = Server.Api.Protos.Durability.Persistent });
         LockHolder holder = Assert.Single(got.Lock.Holders);
-        Assert.Equal(("ann", ann.Token, LockMode.Exclusive), (holder.Owner, holder.Token, holder.Mode));
+        Assert.Equal(
+            ("ann", ann.Token, Server.Api.Protos.LockMode.Exclusive), (holder.Owner, holder.Token, holder.Mode));
         List<string> listed = [];
-        ListLocksRequest page = new() { Prefix = _name, Durability = Durability.Persistent };
+        ListLocksRequest page = new() { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent };
         do
         {
             ListLocksResponse reply = await calls.UnaryAsync<ListLocksResponse>(s_locks, "ListLocks", page);
@@ -124,22 +197,41 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         while (page.PageToken.Length > 0);
 
         Assert.Equal([_name], listed);
-        Task<ObserveLockResponse> observing = calls.UnaryAsync<ObserveLockResponse>(s_locks, "ObserveLock", new ObserveLockRequest { Resource = _name, Durability = Durability.Persistent, KnownToken = ann.Token, HoldMs = 30_000 });
-        ReleaseLockRequest release = new() { Resource = _name, Durability = Durability.Persistent, Owner = "ann", Token = ann.Token };
+        Task<ObserveLockResponse> observing =
+            calls.UnaryAsync<ObserveLockResponse>(s_locks, "ObserveLock", new ObserveLockRequest
+            {
+                Resource = _name,
+                Durability = Server.Api.Protos.Durability.Persistent,
+                KnownToken = ann.Token,
+                HoldMs = 30_000,
+            });
+        ReleaseLockRequest release = new()
+        {
+            Resource = _name,
+            Durability = Server.Api.Protos.Durability.Persistent,
+            Owner = "ann",
+            Token = ann.Token,
+        };
         Assert.True((await calls.UnaryAsync<ReleaseLockResponse>(s_locks, "ReleaseLock", release)).Released);
         Assert.False((await calls.UnaryAsync<ReleaseLockResponse>(s_locks, "ReleaseLock", release)).Released);
         Assert.Equal(0, (await observing).Token);
 
-        Task<AcquireLockResponse> AcquireAsync(string owner) => calls.UnaryAsync<AcquireLockResponse>(s_locks, "AcquireLock", UnaryLocks.Request(_name, Durability.Persistent, owner));
+        Task<AcquireLockResponse> AcquireAsync(string owner) =>
+            calls.UnaryAsync<AcquireLockResponse>(
+                s_locks, "AcquireLock", UnaryLocks.Request(_name, Server.Api.Protos.Durability.Persistent, owner));
     }
 
     private static async Task ClusterAsync(DescribedCalls calls)
     {
-        DescribeClusterResponse described = await calls.UnaryAsync<DescribeClusterResponse>(s_cluster, "DescribeCluster", new DescribeClusterRequest());
+        DescribeClusterResponse described = await calls.UnaryAsync<DescribeClusterResponse>(
+            s_cluster, "DescribeCluster", new DescribeClusterRequest());
         Assert.True(described.Ready);
         Assert.Equal([1u, 2u, 3u], described.Nodes.Select(node => node.Id));
-        DescribeClusterResponse watched = await calls.FirstAsync<DescribeClusterResponse>(s_cluster, "WatchCluster", new DescribeClusterRequest());
-        Assert.Equal((described.ClusterId, described.NodeId, described.Partitions.Count), (watched.ClusterId, watched.NodeId, watched.Partitions.Count));
+        DescribeClusterResponse watched = await calls.FirstAsync<DescribeClusterResponse>(
+            s_cluster, "WatchCluster", new DescribeClusterRequest());
+        Assert.Equal(
+            (described.ClusterId, described.NodeId, described.Partitions.Count),
+            (watched.ClusterId, watched.NodeId, watched.Partitions.Count));
     }
 
     /// <summary>A greeting, and a read of the key that was incremented; docs/wire-format.md has the bytes.</summary>
@@ -150,7 +242,10 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         byte[] command = [0x80, 2, 0, 0, .. Number((uint)key.Length), 0, 0, 0, 0, .. key];
         byte[] request = [.. Number(7), .. Number(1u << 31), .. Number((uint)command.Length), .. command];
         List<Frame> frames = await calls.ExchangeAsync<Frame, Frame>(
-            s_cluster, "Exchange", new Frame { Payload = ByteString.CopyFrom(hello) }, new Frame { Payload = ByteString.CopyFrom([.. Payload(kind: 2, version: 0, count: 1), .. request]) });
+            s_cluster,
+            "Exchange",
+            new Frame { Payload = ByteString.CopyFrom(hello) },
+            new Frame { Payload = ByteString.CopyFrom([.. Payload(kind: 2, version: 0, count: 1), .. request]) });
         Assert.Equal(hello, frames[0].Payload.ToByteArray());
         Assert.Equal(Payload(kind: 4, version: 0, count: 1), frames[1].Payload.ToByteArray()[..8]);
         Assert.Equal(3, DescribeClusterResponse.Parser.ParseFrom(frames[1].Payload.Span[8..]).Nodes.Count);
@@ -166,8 +261,12 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         foreach (string service in NodeServices.Described().Select(service => service.FullName).Append(""))
         {
             HealthCheckRequest request = new() { Service = service };
-            Assert.Equal(ServingStatus.Serving, (await calls.UnaryAsync<HealthCheckResponse>(s_health, "Check", request)).Status);
-            Assert.Equal(ServingStatus.Serving, (await calls.FirstAsync<HealthCheckResponse>(s_health, "Watch", request)).Status);
+            Assert.Equal(
+                ServingStatus.Serving,
+                (await calls.UnaryAsync<HealthCheckResponse>(s_health, "Check", request)).Status);
+            Assert.Equal(
+                ServingStatus.Serving,
+                (await calls.FirstAsync<HealthCheckResponse>(s_health, "Watch", request)).Status);
         }
     }
 
@@ -175,14 +274,19 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
     {
         foreach (ServiceDescriptor service in NodeServices.Described())
         {
-            List<ServerReflectionResponse> replies = await calls.ExchangeAsync<ServerReflectionRequest, ServerReflectionResponse>(
-                s_reflection, "ServerReflectionInfo", new ServerReflectionRequest { ListServices = "" }, new ServerReflectionRequest { FileContainingSymbol = service.FullName });
+            List<ServerReflectionResponse> replies =
+                await calls.ExchangeAsync<ServerReflectionRequest, ServerReflectionResponse>(
+                s_reflection,
+                "ServerReflectionInfo",
+                new ServerReflectionRequest { ListServices = "" },
+                new ServerReflectionRequest { FileContainingSymbol = service.FullName });
             Assert.Contains(replies[0].ListServicesResponse.Service, listed => listed.Name == service.FullName);
             Assert.Contains(service.File.SerializedData, replies[1].FileDescriptorResponse.FileDescriptorProto);
         }
     }
 
-    private static byte[] Payload(byte kind, ushort version, uint count) => [kind, 0, (byte)version, (byte)(version >> 8), .. Number(count)];
+    private static byte[] Payload(byte kind, ushort version, uint count) =>
+        [kind, 0, (byte)version, (byte)(version >> 8), .. Number(count)];
 
     private static byte[] Number(uint value)
     {

@@ -286,7 +286,7 @@ class ProductChecks(LockChecks, ServiceChecks, Checks):
         assert [self._sequence("NextSequenceValue", name=name).value for _ in range(3)] == [5, 1, 2]
         assert self._sequence("UpdateSequence", name=name, cycle=False, max=2**63 - 1).updated
         self._refused(grpc.StatusCode.OUT_OF_RANGE, "only 9,223,372,036,854,775,805 values", lambda: self._sequence("ReserveSequenceRange", name=name, count=2**63 - 1))
-        self._refused(grpc.StatusCode.FAILED_PRECONDITION, "is at 2", lambda: self._sequence("UpdateSequence", name=name, max=1))
+        self._refused(grpc.StatusCode.FAILED_PRECONDITION, "latest value, 2, outside", lambda: self._sequence("UpdateSequence", name=name, max=1))
         assert self._sequence("DeleteSequence", name=name).deleted
         assert not self._sequence("GetSequence", name=name).HasField("sequence")
 

@@ -84,7 +84,7 @@ class LockChecks:
                 ({"durability": 3}, "durability is 3"),
                 ({"mode": PERMIT}, "permits is 0"),
                 ({"mode": PERMIT, "permits": 10_001}, "permits is 10,001"),
-                ({"permits": 1}, "permits is no option"),
+                ({"permits": 1}, "permits is not an option"),
                 ({"resource": ""}, "resource is empty"),
                 ({"resource": "n" * 1025}, "1,025 bytes"),
                 ({"resource": "__kahuna"}, "reserved"),

@@ -5,5 +5,5 @@ namespace Kahuna.Tests.Tidy.Samples.Partitions;
 /// <summary>Negative control: an arrow that points up.</summary>
 internal sealed class ApiFromBelow
 {
-    public RaftAtTheDoor? Door { get; init; }
+    public RaftAtAdmission? Admission { get; init; }
 }

@@ -1,6 +1,8 @@
 namespace Kahuna.Tests.Tidy.Samples.Primitives;
 
-/// <summary>Positive control: iterators, records and exceptions are pure, although the compiler writes much of them.</summary>
+/// <summary>
+/// Positive control: iterators, records and exceptions are pure, although the compiler writes much of them.
+/// </summary>
 internal sealed record PlainValue(int Number, string Name)
 {
     public IEnumerable<int> CountDown()

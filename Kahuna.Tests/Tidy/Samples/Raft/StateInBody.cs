@@ -1,4 +1,5 @@
 using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Tests.Tidy.Samples.Raft;
 

@@ -1,4 +1,4 @@
-using Kahuna.Server.Partitions;
+using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Tests.Tidy.Samples.Storage;
 

@@ -1,0 +1,19 @@
+namespace Kahuna.Benchmark.Workloads;
+
+/// <summary>The workloads of this tool. Static, any thread.</summary>
+internal static class WorkloadList
+{
+    /// <summary>In the order in which help texts and error messages name them.</summary>
+    public static IReadOnlyList<Workload> All { get; } =
+    [
+        new SetWorkload(),
+        new GetWorkload(),
+        new MixedWorkload(),
+        new LockWorkload(),
+        new HandoverWorkload(),
+        new SequenceWorkload(),
+    ];
+
+    /// <summary>Names of the tool's interface for which there is no workload yet.</summary>
+    public static IReadOnlyList<string> Planned { get; } = ["script"];
+}

@@ -1,0 +1,218 @@
+using Kahuna.Client.Connection;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Commands;
+
+namespace Kahuna.Client.KeyValues;
+
+/// <summary>
+/// The key/value operations of a cluster. Obtained from <see cref="KahunaClient.KeyValues"/>; any thread, any number of
+/// concurrent calls.
+/// <para>
+/// Every operation, reads included, is linearizable: it takes effect at one moment between the call and its completion.
+/// A majority of the nodes holds every acknowledged write. Names are 1 to 1,024 bytes of UTF-8 and do not begin with
+/// <c>__kahuna</c>. Values are null or 0 bytes to the server's limit, 1 MiB by default.
+/// </para>
+/// <para>
+/// A condition that does not hold and a missing key are results. Everything else is a <see cref="KahunaException"/>,
+/// whose <see cref="KahunaException.Outcome"/> says whether the operation happened. Until the request timeout the
+/// client retries by itself. Each write has a session number, so that the cluster applies it once. <c>Unknown</c> means
+/// that no node answered in time. A cancelled call ends with a <see cref="KahunaCanceledException"/>; what was sent may
+/// still be applied.
+/// </para>
+/// <para>
+/// The returned tasks are pooled: await each once. The bytes of keys and values are read until the call completes, so
+/// do not change them before.
+/// </para>
+/// </summary>
+public sealed class KeyValueClient
+{
+    private readonly ClusterConnection _connection;
+    private readonly Durability _durability;
+
+    internal KeyValueClient(ClusterConnection connection, Durability durability)
+    {
+        _connection = connection;
+        _durability = durability;
+    }
+
+    /// <summary>Writes bytes, subject to the given conditions.</summary>
+    /// <param name="key">The key.</param>
+    /// <param name="value">The value; no bytes are the empty value, not the null value.</param>
+    /// <param name="options">Conditions, time to live and other options; null for none.</param>
+    /// <param name="ct">Ends the wait; a write that was sent may still be applied.</param>
+    /// <returns>
+    /// Whether the value was written, and the key's revision, which grows by 1 with each write of the key.
+    /// </returns>
+    /// <exception cref="KahunaException">
+    /// The write was refused, or its outcome is unknown: see <see cref="KahunaException.Outcome"/>.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<SetResult> SetAsync(
+        string key, ReadOnlyMemory<byte> value, SetOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
+        operation.Request.SetValue(value);
+        options?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>Writes bytes; a null array writes the null value.</summary>
+    /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
+    public ValueTask<SetResult> SetAsync(
+        string key, byte[]? value, SetOptions? options = null, CancellationToken ct = default) =>
+        SetAsync(key, (KahunaValue)value, options, ct);
+
+    /// <summary>Writes text as UTF-8; null writes the null value.</summary>
+    /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
+    public ValueTask<SetResult> SetAsync(
+        string key, string? value, SetOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
+        operation.Request.SetValue(value);
+        options?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>Writes a value that may be null: <c>SetAsync(key, KahunaValue.Null)</c>.</summary>
+    /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
+    public ValueTask<SetResult> SetAsync(
+        string key, KahunaValue value, SetOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
+        operation.Request.SetValue(value.Memory);
+        operation.Request.AddFlag(CommandFlags.NullValue, value.IsNull);
+        options?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>Reads a value: the latest, or that of a given revision.</summary>
+    /// <param name="key">The key.</param>
+    /// <param name="options">The revision to read and other options; null for the latest.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <returns>
+    /// Whether the key exists, its value, revision and remaining time to live. The value's bytes belong to the caller.
+    /// </returns>
+    /// <exception cref="KahunaException">The read could not be answered; it is safe to repeat.</exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<GetResult> GetAsync(string key, ReadOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<GetResult> operation = Begin<GetResult>(CommandKind.Get, key, options?.Durability);
+        operation.Request.AddReadRevision(options?.AtRevision);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>Checks whether a key exists, without transferring its value.</summary>
+    /// <param name="key">The key.</param>
+    /// <param name="options">The revision to read and other options; null for the latest.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <returns>Whether the key exists, its revision and remaining time to live.</returns>
+    /// <exception cref="KahunaException">The read could not be answered; it is safe to repeat.</exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<ExistsResult> ExistsAsync(string key, ReadOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<ExistsResult> operation = Begin<ExistsResult>(CommandKind.Exists, key, options?.Durability);
+        operation.Request.AddReadRevision(options?.AtRevision);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>
+    /// Removes a key, subject to the given conditions. Its revision continues if the key is written again.
+    /// </summary>
+    /// <param name="key">The key.</param>
+    /// <param name="options">Conditions and other options; null for none.</param>
+    /// <param name="ct">Ends the wait; a delete that was sent may still be applied.</param>
+    /// <returns>Whether the key was removed, and the revision of the deletion.</returns>
+    /// <exception cref="KahunaException">
+    /// The delete was refused, or its outcome is unknown: see <see cref="KahunaException.Outcome"/>.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<DeleteResult> DeleteAsync(
+        string key, DeleteOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<DeleteResult> operation = Begin<DeleteResult>(CommandKind.Delete, key, options?.Durability);
+        options?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>
+    /// Sets a key's time to live, counted by the cluster's clock from the moment at which the call is applied.
+    /// </summary>
+    /// <param name="key">The key.</param>
+    /// <param name="ttl">
+    /// 1 ms to 100 years, rounded up to whole milliseconds; zero removes the time to live, so that the key does not
+    /// expire.
+    /// </param>
+    /// <param name="options">Conditions and other options; null for none.</param>
+    /// <param name="ct">Ends the wait; an extension that was sent may still be applied.</param>
+    /// <returns>Whether the key has the new time to live, and its revision, which does not change.</returns>
+    /// <exception cref="KahunaException">
+    /// The call was refused, or its outcome is unknown: see <see cref="KahunaException.Outcome"/>.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<ExtendResult> ExtendAsync(
+        string key, TimeSpan ttl, ExtendOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<ExtendResult> operation = Begin<ExtendResult>(CommandKind.Extend, key, options?.Durability);
+        operation.Request.AddTtl(ttl);
+        operation.Request.AddComparison(options?.OnlyIfValue, options?.OnlyIfRevision);
+        options?.Fence?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>
+    /// Adds a signed amount to a value that is a decimal integer in ASCII. A missing key counts as 0; an existing key
+    /// keeps its time to live.
+    /// </summary>
+    /// <param name="key">The key.</param>
+    /// <param name="amount">The amount to add; may be negative. 0 reads the integer and writes it back.</param>
+    /// <param name="options">Durability and fence; null for the defaults.</param>
+    /// <param name="ct">Ends the wait; an increment that was sent may still be applied.</param>
+    /// <returns>The sum and its revision.</returns>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.NotAnInteger"/>: the value is not an integer. <see cref="KahunaErrorCode.Overflow"/>:
+    /// the sum leaves the signed 64-bit range. Neither changes anything. For other codes see
+    /// <see cref="KahunaException.Outcome"/>. The client's own retries count once; a further call after an unknown
+    /// outcome is another increment.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<IncrementResult> IncrementAsync(
+        string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<IncrementResult> operation = Begin<IncrementResult>(CommandKind.Increment, key, options?.Durability);
+        operation.Request.AddNumber(amount);
+        options?.Fence?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    /// <summary>
+    /// As <see cref="IncrementAsync"/>, but a value that is not an integer and an overflow are results instead of
+    /// exceptions.
+    /// </summary>
+    /// <param name="key">The key.</param>
+    /// <param name="amount">The amount to add; may be negative.</param>
+    /// <param name="options">Durability and fence; null for the defaults.</param>
+    /// <param name="ct">Ends the wait; an increment that was sent may still be applied.</param>
+    /// <returns>The status and, if the increment was applied, the sum and its revision.</returns>
+    /// <exception cref="KahunaException">
+    /// The call was refused for another reason, or its outcome is unknown.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<TryIncrementResult> TryIncrementAsync(
+        string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default)
+    {
+        Operation<TryIncrementResult> operation = Begin<TryIncrementResult>(
+            CommandKind.Increment, key, options?.Durability);
+        operation.Request.AddNumber(amount);
+        options?.Fence?.ApplyTo(ref operation.Request);
+        return _connection.Run(operation, ct);
+    }
+
+    private Operation<TResult> Begin<TResult>(CommandKind kind, string key, Durability? durability)
+        where TResult : struct, IOperationResult<TResult>
+    {
+        ArgumentNullException.ThrowIfNull(key);
+        Operation<TResult> operation = Operation<TResult>.Rent();
+        operation.Request.Begin(kind, durability ?? _durability, key);
+        return operation;
+    }
+}

@@ -1,0 +1,31 @@
+using Kahuna.Wire.Outcomes;
+
+namespace Kahuna.Client.Outcomes;
+
+/// <summary>The result of an exists: a <see cref="GetResult"/> without the value. Immutable.</summary>
+public readonly record struct ExistsResult : IOperationResult<ExistsResult>
+{
+    /// <summary>True when the key exists, at the requested revision if there is one.</summary>
+    public bool Found { get; init; }
+
+    /// <summary>
+    /// The revision that wrote the value, 1 or greater. If not found: the revision that deleted the key, or 0 if the
+    /// key is unknown.
+    /// </summary>
+    public Revision Revision { get; init; }
+
+    /// <summary>The key's remaining time to live by the cluster's clock; null when it does not expire.</summary>
+    public TimeSpan? RemainingTtl { get; init; }
+
+    static ExistsResult IOperationResult<ExistsResult>.From(Answer answer) => answer.Status switch
+    {
+        OutcomeStatus.Found or OutcomeStatus.NotFound => new ExistsResult
+        {
+            Found = answer.Status == OutcomeStatus.Found,
+            Revision = answer.Revision,
+            RemainingTtl = answer.RemainingTtl,
+        },
+        OutcomeStatus.RevisionCompacted => throw OperationErrors.RevisionCompacted(answer),
+        _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+}

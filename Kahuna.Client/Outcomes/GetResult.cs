@@ -1,0 +1,38 @@
+using Kahuna.Wire.Outcomes;
+
+namespace Kahuna.Client.Outcomes;
+
+/// <summary>The result of a get. Immutable; the value's bytes belong to the caller.</summary>
+public readonly record struct GetResult : IOperationResult<GetResult>
+{
+    /// <summary>True when the key exists, at the requested revision if there is one.</summary>
+    public bool Found { get; init; }
+
+    /// <summary>The value. Check <see cref="Found"/> first: a missing key has the null value too.</summary>
+    public KahunaValue Value { get; init; }
+
+    /// <summary>
+    /// The revision that wrote the value, 1 or greater. If not found: the revision that deleted the key, or 0 if the
+    /// key is unknown.
+    /// </summary>
+    public Revision Revision { get; init; }
+
+    /// <summary>
+    /// The key's remaining time to live by the cluster's clock; null when it does not expire. The key never expires
+    /// earlier than this says.
+    /// </summary>
+    public TimeSpan? RemainingTtl { get; init; }
+
+    static GetResult IOperationResult<GetResult>.From(Answer answer) => answer.Status switch
+    {
+        OutcomeStatus.Found or OutcomeStatus.NotFound => new GetResult
+        {
+            Found = answer.Status == OutcomeStatus.Found,
+            Value = answer.Value ?? KahunaValue.Null,
+            Revision = answer.Revision,
+            RemainingTtl = answer.RemainingTtl,
+        },
+        OutcomeStatus.RevisionCompacted => throw OperationErrors.RevisionCompacted(answer),
+        _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+}

@@ -1,0 +1,21 @@
+namespace Kahuna;
+
+/// <summary>
+/// The caller's token ended the wait for an operation. A mutation that was sent may still be applied;
+/// <see cref="Outcome"/> says whether that is possible.
+/// </summary>
+public sealed class KahunaCanceledException : OperationCanceledException
+{
+    /// <summary>Creates the exception.</summary>
+    /// <param name="outcome">Whether the operation changed anything: it did not happen, or that is unknown.</param>
+    /// <param name="token">The token that was cancelled.</param>
+    public KahunaCanceledException(OperationOutcome outcome, CancellationToken token)
+        : base(Describe(outcome), token) => Outcome = outcome;
+
+    /// <summary>Whether the operation changed anything.</summary>
+    public OperationOutcome Outcome { get; }
+
+    private static string Describe(OperationOutcome outcome) => outcome == OperationOutcome.DidNotHappen
+        ? "The operation was canceled before it could change anything."
+        : "The operation was canceled after it had been sent; whether it is applied is not known.";
+}

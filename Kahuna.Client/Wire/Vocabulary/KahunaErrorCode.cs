@@ -1,0 +1,116 @@
+namespace Kahuna;
+
+/// <summary>
+/// Why an operation failed. Together with <c>KahunaException.Outcome</c> it says what a caller can do about it. Where a
+/// code says "did not happen", it means this attempt: if an earlier attempt of the same call was sent and not answered,
+/// <c>KahunaException.Outcome</c> is <see cref="OperationOutcome.Unknown"/>.
+/// </summary>
+public enum KahunaErrorCode
+{
+    /// <summary>No further classification. Not used by this version.</summary>
+    Unspecified = 0,
+
+    /// <summary>
+    /// A field is outside its limits; the message names field, limit and value. Did not happen. Repeating the call
+    /// fails again.
+    /// </summary>
+    InvalidArgument = 1,
+
+    /// <summary>The server's version does not serve the operation or the durability level. Did not happen.</summary>
+    Unimplemented = 2,
+
+    /// <summary>No node could be reached, or no leader was known, until the deadline. Did not happen.</summary>
+    Unavailable = 3,
+
+    /// <summary>The leader's inbox was full until the deadline. Did not happen; slow down.</summary>
+    Overloaded = 4,
+
+    /// <summary>
+    /// The server's log has reached its limit or its disk is nearly full; reads still work. Did not happen.
+    /// </summary>
+    LogFull = 5,
+
+    /// <summary>
+    /// The request timeout passed first. <c>KahunaException.Outcome</c> says whether a change is possible.
+    /// </summary>
+    DeadlineExceeded = 6,
+
+    /// <summary>
+    /// The connection was lost after a mutation had been sent, and no later attempt was answered before the request
+    /// timeout. Outcome unknown.
+    /// </summary>
+    ConnectionLost = 7,
+
+    /// <summary>
+    /// The cluster has forgotten the client's session and cannot tell whether an earlier attempt was applied. Outcome
+    /// unknown. Only after an ephemeral partition lost its data, or after the client was paused for a long time.
+    /// </summary>
+    OutcomeUnknown = 8,
+
+    /// <summary>The server found a broken invariant and stopped the partition. Outcome unknown.</summary>
+    Internal = 9,
+
+    /// <summary>The value to increment is not a decimal integer. Did not happen.</summary>
+    NotAnInteger = 10,
+
+    /// <summary>The increment would leave the signed 64-bit range. Did not happen.</summary>
+    Overflow = 11,
+
+    /// <summary>The key's history no longer holds the requested revision. Nothing was changed.</summary>
+    RevisionCompacted = 12,
+
+    /// <summary>
+    /// The client was disposed during the operation. <c>KahunaException.Outcome</c> says whether a change is possible.
+    /// </summary>
+    ClientDisposed = 13,
+
+    /// <summary>
+    /// The peer does not speak this client's wire version, or sent bytes that the wire format does not allow.
+    /// </summary>
+    Protocol = 14,
+
+    /// <summary>
+    /// The server's memory for data of the call's durability has reached its limit, or the partition is full. Sets,
+    /// increments, values of sequences and acquires of that durability are refused; everything else still works. Did
+    /// not happen.
+    /// </summary>
+    MemoryFull = 15,
+
+    /// <summary>
+    /// The partition already remembers its maximum of client sessions, and all of them may still be needed. Did not
+    /// happen. Try again in a few minutes, and share one client within a process.
+    /// </summary>
+    SessionsFull = 16,
+
+    /// <summary>There is no sequence of this name. Did not happen.</summary>
+    SequenceNotFound = 17,
+
+    /// <summary>Fewer values remain than were requested, and the sequence does not cycle. Did not happen.</summary>
+    SequenceExhausted = 18,
+
+    /// <summary>The lock did not become free within the caller's wait. Did not happen.</summary>
+    LockBusy = 19,
+
+    /// <summary>
+    /// The fencing token of a write is no longer current, or a lease ended before its grant could be used. Did not
+    /// happen; acquire the lock again.
+    /// </summary>
+    LockLost = 20,
+
+    /// <summary>
+    /// The name is in use as another kind of lock: as a semaphore, with another number of permits, or by the same owner
+    /// in another mode. Or the caller holds the lock shared and asks for it exclusively. Did not happen.
+    /// </summary>
+    LockModeDiffers = 21,
+
+    /// <summary>
+    /// No server certificate is trusted. The message names the certificate and the option that decides,
+    /// <c>KahunaClientOptions.TrustedCaFile</c>. Fails at once. Did not happen.
+    /// </summary>
+    Untrusted = 22,
+
+    /// <summary>
+    /// The lock has its maximum of holders and waiters: 131,072. Did not happen; try again when some have left.
+    /// </summary>
+    LockFull = 23,
+}

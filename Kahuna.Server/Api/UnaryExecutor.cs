@@ -1,0 +1,137 @@
+using Grpc.Core;
+using Kahuna.Server.Cluster;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+
+namespace Kahuna.Server.Api;
+
+/// <summary>
+/// Executes one command for a unary caller: through the admission here, or through the forwarder if another node leads.
+/// Any thread. Continuations run in the caller's context: any thread in a server, the run's queue in the simulator.
+/// </summary>
+internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwarder)
+{
+    /// <summary>
+    /// Maximum of concurrently forwarded calls whose reply may hold a value; further ones wait. Replies of another node
+    /// arrive whether or not this node's callers read them, so their number is the bound: 256 values of the default
+    /// size are 256 MiB, and 256 calls of 2 ms each are 128,000 per second.
+    /// </summary>
+    internal const int ForwardedValuesMax = 256;
+
+    private readonly SemaphoreSlim _forwardedValues = new(ForwardedValuesMax, ForwardedValuesMax);
+
+    /// <summary>
+    /// Executes a command and returns the bytes of its outcome (Wire/Outcomes/Outcome) if it is a normal reply. Any
+    /// other outcome throws <see cref="RpcException"/> with its code and the outcome trailer. Takes ownership of the
+    /// buffer.
+    /// </summary>
+    /// <param name="command">The encoded command.</param>
+    /// <param name="timeLeft">Time until the caller's deadline; null: no deadline.</param>
+    /// <param name="ct">Cancelled when the caller no longer waits.</param>
+    public async Task<byte[]> ExecuteAsync(ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct)
+    {
+        bool isRead = CommandKinds.IsRead((CommandKind)command.Written[0]);
+        byte[] outcome;
+        try
+        {
+            outcome = await OutcomeAsync(command, WaitMs(timeLeft), ct);
+        }
+        catch (OperationCanceledException)
+        {
+            throw OutcomeErrors.Build(
+                StatusCode.DeadlineExceeded,
+                isRead
+                    ? "The deadline passed before the reply arrived."
+                    : "The deadline passed before the reply arrived; whether the operation was applied is not known.",
+                isRead ? OutcomeErrors.DidNotHappen : OutcomeErrors.Unknown);
+        }
+
+        if (!OutcomeErrors.IsNormal((OutcomeStatus)outcome[0]))
+        {
+            Outcome.TryRead(outcome, out Outcome error);
+            throw OutcomeErrors.ToException(error);
+        }
+
+        return outcome;
+    }
+
+    /// <summary>Executes a command and returns the bytes of any outcome. Takes ownership of the buffer.</summary>
+    /// <param name="command">The encoded command.</param>
+    /// <param name="waitMs">The longest wait, here and at the leader.</param>
+    /// <param name="ct">Cancelled when the caller no longer waits; ends the wait.</param>
+    /// <exception cref="OperationCanceledException">The caller no longer waits or the time is over, and the outcome is
+    /// not known.</exception>
+    public async Task<byte[]> OutcomeAsync(ByteBuffer command, uint waitMs, CancellationToken ct)
+    {
+        byte[] copy = command.Written.ToArray();
+        UnaryReplySink call = new(admission.Router.Loops, admission.Room);
+        long beganMs = admission.Router.NowMs;
+        if (!admission.AcceptOne(command, call, waitMs, out OutcomeStatus status, out string? sentence))
+        {
+            return Error(status, sentence!);
+        }
+
+        byte[] outcome = await call.ReplyAsync(ct);
+        OutcomeStatus first = (OutcomeStatus)outcome[0];
+        bool mayHaveHappened = OutcomeStatuses.MayHaveHappened(first);
+        if (OutcomeStatuses.RetryOf(first) != RetryRule.AnotherWay || (mayHaveHappened && !IsNumbered(copy)))
+        {
+            return outcome;
+        }
+
+        if (!MayReturnValue(copy))
+        {
+            return await ForwardAsync(copy, mayHaveHappened, beganMs + waitMs, ct);
+        }
+
+        await _forwardedValues.WaitAsync(ct);
+        try
+        {
+            return admission.Room.Used > admission.Room.BytesMax
+                ? Error(
+                    mayHaveHappened ? OutcomeStatus.Unknown : OutcomeStatus.Busy,
+                    "The node's budget for unread replies is used up; try again later.")
+                : await ForwardAsync(copy, mayHaveHappened, beganMs + waitMs, ct);
+        }
+        finally
+        {
+            _forwardedValues.Release();
+        }
+    }
+
+    private static byte[] Error(OutcomeStatus status, string sentence)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        Outcome.WriteError(buffer, status, sentence);
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
+    }
+
+    private Task<byte[]> ForwardAsync(byte[] command, bool mayHaveHappened, long untilMs, CancellationToken ct)
+    {
+        // After a pause of this process, the reply may arrive before the overdue deadline timer fires.
+        long leftMs = untilMs - admission.Router.NowMs;
+        if (leftMs > 0)
+        {
+            return forwarder.ForwardAsync(command, mayHaveHappened, TimeSpan.FromMilliseconds(leftMs), ct);
+        }
+
+        return mayHaveHappened
+            ? throw new OperationCanceledException()
+            : Task.FromResult(Error(OutcomeStatus.Expired, "The time limit passed before the operation started."));
+    }
+
+    /// <summary>Excludes long polls: there are many at a time, and their replies are small.</summary>
+    private static bool MayReturnValue(byte[] bytes) =>
+        Command.TryRead(bytes, out Command command)
+        && (command.Has(CommandFlags.ReturnPrevious)
+            || (command.IsRead && !CommandKinds.Has(command.Kind, CommandTraits.MayBeHeld)));
+
+    private static bool IsNumbered(byte[] bytes) =>
+        Command.TryRead(bytes, out Command command) && command.Has(CommandFlags.Session);
+
+    private static uint WaitMs(TimeSpan? timeLeft) =>
+        (uint)Math.Clamp(timeLeft?.TotalMilliseconds ?? double.MaxValue, 1, Wire.Limits.CommandWaitMsMax);
+}

@@ -1,0 +1,22 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Sessions;
+
+namespace Kahuna.Server.Partitions.Ports;
+
+/// <summary>Metrics of a partition on this node as of one moment. Immutable; any thread.</summary>
+/// <param name="Applied">Last entry that is in the state.</param>
+/// <param name="Digest">Digest of the state after it; equal on all nodes at equal entries.</param>
+/// <param name="Keys">Keys that exist.</param>
+/// <param name="Stored">Last entry that is in the stored state.</param>
+/// <param name="LogStart">The entry before the first that the log still holds.</param>
+/// <param name="MayVote">The node takes part in elections of this partition.</param>
+/// <param name="Sessions">What is remembered of clients.</param>
+/// <param name="Locks">Claims for locks.</param>
+/// <param name="Evicted">Keys that went for want of room.</param>
+/// <param name="IsStalled">The disk of the node's log has not finished a write for an election timeout.</param>
+internal sealed record PartitionMetrics(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart,
+    bool MayVote, SessionMetrics Sessions, LockMetrics Locks, long Evicted = 0, bool IsStalled = false)
+{
+    public static PartitionMetrics None { get; } = new(default, 0, 0, default, default, false, default, default);
+}

@@ -1,0 +1,286 @@
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions.Snapshots;
+
+/// <summary>
+/// Brings states to the store, one group after the other: asks the group's loop for a view and its records slice by
+/// slice, writes them, commits, and tells the loop. While a slice is written the loop fills the next one. Owned by the
+/// <see cref="CheckpointService"/>.
+/// </summary>
+internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts ports) : IDisposable
+{
+    private readonly Queue<GroupId> _due = new();
+    private readonly HashSet<GroupId> _dueWhole = [];
+    private readonly RateLimiter _rate = new(options.BytesPerSecond);
+    private GroupId _group;
+    private Stage _stage;
+    private LogIndex _index;
+    private LogIndex _storedBefore;
+    private IStateWriter? _writer;
+    private readonly Stack<ViewSlice> _slices = new();
+    private bool _takeNext;
+    private long _dueMs = long.MaxValue;
+    private long _takenMs;
+    private long _notBeforeMs;
+    private long _restDueMs = long.MaxValue;
+    private long _restNotBeforeMs;
+
+    private enum Stage
+    {
+        Idle,
+
+        /// <summary>The loop was asked for a view.</summary>
+        Asked,
+
+        /// <summary>Records come.</summary>
+        Writing,
+    }
+
+    public ICheckpointLoops? Loops { get; set; }
+
+    /// <summary>Told of a group when what was wanted for it is over, whether it was stored or not.</summary>
+    public Action<GroupId> Over { get; set; } = static _ => { };
+
+    public long DueMs => _stage switch
+    {
+        Stage.Idle => _due.Count > 0 ? _notBeforeMs : _restDueMs,
+        Stage.Writing when _takeNext => _dueMs,
+        _ => long.MaxValue,
+    };
+
+    public void Want(GroupId group)
+    {
+        if (!_due.Contains(group) && !(_stage != Stage.Idle && _group == group))
+        {
+            _due.Enqueue(group);
+        }
+    }
+
+    /// <summary>
+    /// Stores a group's whole state before it is sent, when it has moved on since it was stored: then less log follows,
+    /// and what is sent is read from one file. True when that is under way, and <see cref="Over"/> will tell; false
+    /// when it is fresh enough.
+    /// </summary>
+    public bool Freshen(GroupId group)
+    {
+        if (_stage != Stage.Idle && _group == group)
+        {
+            return true;
+        }
+
+        LogIndex stored = ports.Store.Find(group)?.Index ?? default;
+        if (ports.Log.BytesSince(group, stored) <= options.FreshLogBytes)
+        {
+            return false;
+        }
+
+        _dueWhole.Add(group);
+        Want(group);
+        return true;
+    }
+
+    public bool Step(long nowMs)
+    {
+        if (_stage == Stage.Idle && _due.Count > 0 && nowMs >= _notBeforeMs)
+        {
+            _group = _due.Dequeue();
+            _stage = Stage.Asked;
+            _storedBefore = ports.Store.Find(_group)?.Index ?? default;
+            if (!Loops!.Post(new BeginView(_group, _dueWhole.Remove(_group) | ports.Store.WantsWhole(_group))))
+            {
+                End();
+            }
+
+            return true;
+        }
+
+        if (_stage == Stage.Idle && _due.Count == 0 && nowMs >= _restDueMs)
+        {
+            _restDueMs = long.MaxValue;
+            _restNotBeforeMs = nowMs + options.RestPauseMs;
+            _slices.Clear();
+            ports.Store.LetGo();
+            ports.Rest();
+            return true;
+        }
+
+        if (_stage == Stage.Writing && _takeNext && nowMs >= _dueMs)
+        {
+            _takeNext = false;
+            Take();
+            return true;
+        }
+
+        return false;
+    }
+
+    public void Begun(ViewBegun begun, long nowMs)
+    {
+        if (begun.Mark is not { } mark)
+        {
+            End();
+            return;
+        }
+
+        InvariantException.Require(_stage == Stage.Asked && begun.Group == _group, "a view was asked for");
+        _stage = Stage.Writing;
+        _index = mark.Index;
+        _takenMs = nowMs;
+        try
+        {
+            _writer = ports.Store.BeginWrite(_group, mark, begun.Whole);
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            NoRoom(error);
+            return;
+        }
+
+        Take();
+    }
+
+    public void Taken(RecordsTaken taken, long nowMs)
+    {
+        if (_stage != Stage.Writing || taken.Group != _group)
+        {
+            Keep(taken.Slice);
+            return;
+        }
+
+        if (taken.Ended)
+        {
+            Keep(taken.Slice);
+            End();
+            return;
+        }
+
+        try
+        {
+            Write(taken, nowMs);
+        }
+        catch (StateWriteException error) when (error.NoSpace)
+        {
+            NoRoom(error);
+        }
+    }
+
+    public void Dispose()
+    {
+        Over = static _ => { };
+        End();
+    }
+
+    private void Write(RecordsTaken taken, long nowMs)
+    {
+        _rate.Charge(taken.Slice.Bytes);
+        if (taken.More)
+        {
+            // The loop fills the other slice while this one is written, unless the rate says to wait.
+            _dueMs = NextMs(taken, nowMs);
+            if (_dueMs <= nowMs)
+            {
+                Take();
+            }
+            else
+            {
+                _takeNext = true;
+            }
+
+            if (_stage != Stage.Writing)
+            {
+                // The loops take nothing any more: the node stops, and the log has what is not stored.
+                Keep(taken.Slice);
+                return;
+            }
+        }
+
+        InvariantException.Require(_writer is not null, "records are written between a view's beginning and its end");
+        _writer.Add(taken.Slice.Rows.Written);
+        foreach (ArraySegment<byte> chunk in taken.Slice.PreImages)
+        {
+            _writer.Add(chunk, scattered: true);
+        }
+
+        Keep(taken.Slice);
+        if (!taken.More)
+        {
+            _writer.Commit();
+            GroupId group = _group;
+            LogIndex index = _index;
+            End();
+            Loops!.Post(new StateStored(group, index));
+            _restDueMs = Math.Max(nowMs, _restNotBeforeMs);
+        }
+    }
+
+    /// <summary>
+    /// When the next records are to be taken: as the rate says, but before too much is put aside, at the rate at which
+    /// that gathered for this slice.
+    /// </summary>
+    private long NextMs(RecordsTaken taken, long nowMs)
+    {
+        long elapsedMs = Math.Max(1, nowMs - _takenMs);
+        long gathered = taken.Slice.PreImageBytes + taken.PreImageBytes;
+        _takenMs = nowMs;
+        if (ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes)
+        {
+            return nowMs;
+        }
+
+        long ready = _rate.ReadyMs(nowMs);
+        return gathered == 0 ? ready : Math.Min(ready, nowMs + (options.AsideBytesMax * elapsedMs / gathered));
+    }
+
+    private void Take()
+    {
+        ViewSlice slice = _slices.TryPop(out ViewSlice? kept) ? kept : new ViewSlice(options.SliceBytes * 2);
+        if (!Loops!.Post(new TakeRecords(_group, slice, options.SliceBytes)))
+        {
+            Keep(slice);
+            End();
+        }
+    }
+
+    /// <summary>
+    /// The two slices that go back and forth stay here until no other state is due: their buffers are large for those
+    /// of the shared pool.
+    /// </summary>
+    private void Keep(ViewSlice slice)
+    {
+        slice.Clear();
+        _slices.Push(slice);
+    }
+
+    /// <summary>
+    /// The node goes on without storing: its log still has everything. It is tried again, with everything, after a
+    /// pause.
+    /// </summary>
+    private void NoRoom(StateWriteException error)
+    {
+        GroupId group = _group;
+        End();
+        Loops!.Post(new StateNotStored(group));
+        _notBeforeMs = NowAfterPause();
+        ports.Report(
+            $"State of {group.Name} is not stored: {error.Message} The log keeps everything meanwhile; storing is "
+                + $"tried again every {options.NoRoomPauseMs / 1000} s.");
+    }
+
+    private long NowAfterPause() =>
+        (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency) + options.NoRoomPauseMs;
+
+    private void End()
+    {
+        bool wasBusy = _stage != Stage.Idle;
+        _stage = Stage.Idle;
+        _takeNext = false;
+        _writer?.Dispose();
+        _writer = null;
+        if (wasBusy)
+        {
+            Over(_group);
+        }
+    }
+}

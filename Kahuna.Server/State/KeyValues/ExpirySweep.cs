@@ -1,0 +1,46 @@
+using Kahuna.Server.State.Rows;
+
+namespace Kahuna.Server.State.KeyValues;
+
+/// <summary>
+/// What a leader's sweep does: removes keys whose time has passed, and catches up with what is too old. Bounded work;
+/// the same on every node. Stateless.
+/// </summary>
+internal static class ExpirySweep
+{
+    /// <summary>
+    /// Keys that a leader lets one sweep remove: with twice as many deleted ones to forget, about as much work as 25
+    /// sets.
+    /// </summary>
+    public const int KeysPerCommand = 64;
+
+    /// <summary>
+    /// How many keys a sweep would find, counted up to <paramref name="countMax"/>; revisions that are too old count as
+    /// one.
+    /// </summary>
+    public static int CountDue(KeyStore store, long timeMs, int countMax) =>
+        Math.Min(
+            countMax,
+            Math.Max(
+                store.Expiry.CountPassed(timeMs, countMax),
+                Math.Max(store.Forgotten.Waiting, store.History.HasAged(timeMs) ? 1 : 0)));
+
+    /// <summary>
+    /// Removes at most so many keys, the earliest deadline first, and drops at most twice as many old revisions and
+    /// deleted keys. How many keys it removed.
+    /// </summary>
+    public static long Apply(KeyStore store, long timeMs, long countMax)
+    {
+        long removed = 0;
+        int first;
+        while (removed < countMax && (first = store.Expiry.First) != 0 && store.Expire(first, timeMs))
+        {
+            removed++;
+        }
+
+        int droppedMax = 2 * (int)Math.Clamp(countMax, 0, ushort.MaxValue);
+        store.History.EvictAged(timeMs, droppedMax);
+        store.Forgotten.Forget(droppedMax);
+        return removed;
+    }
+}

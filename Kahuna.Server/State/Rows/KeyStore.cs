@@ -1,0 +1,487 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.State.Rows;
+
+/// <summary>
+/// The tables of one partition and the four things that happen to a key: it is written, deleted, given a deadline, or
+/// lost to time. Keeps tables, history and deadlines in step. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// </summary>
+internal sealed class KeyStore
+{
+    /// <summary>
+    /// Aged records dropped with one command: more than one command can add, so that the history of a busy partition
+    /// shrinks to its limit.
+    /// </summary>
+    private const int AgedPerCommand = 4;
+
+    /// <summary>
+    /// Deleted keys forgotten with one command: more than one command can add but for large values, which push many
+    /// small records out of the history at once.
+    /// </summary>
+    private const int ForgottenPerCommand = 8;
+
+    private readonly StateLimits _limits;
+    private readonly SlabAllocator _slabs;
+    private readonly List<IRowObserver> _observers = [];
+    private readonly RowSet _changed = new();
+    private long _deleted;
+
+    /// <summary>The key of which everything is going: its history goes with it.</summary>
+    private int _forgetting;
+    private ulong _digest;
+
+    public KeyStore(StateLimits limits)
+    {
+        _limits = limits;
+        _slabs = new SlabAllocator(limits.SlabsMax);
+        Forgotten = new ForgottenKeys(this, limits);
+        Keys = new KeyTable(_slabs, limits.HashSecret);
+        History = new HistoryTable(limits, Keys, _slabs, BeforeChange, AfterEviction);
+        Heaps = new RowHeaps(Keys);
+        System = new SystemRows(this);
+    }
+
+    public KeyTable Keys { get; }
+
+    public HistoryTable History { get; }
+
+    /// <summary>The times of rows: keys' deadlines, and those of the system's rows.</summary>
+    public RowHeaps Heaps { get; }
+
+    /// <summary>Keys that expire.</summary>
+    public ExpiryHeap Expiry => Heaps.Deadlines;
+
+    /// <summary>Rows that are no keys.</summary>
+    public SystemRows System { get; }
+
+    /// <summary>Digest of everything that is stored, kept up with each change.</summary>
+    public ulong Digest => unchecked(_digest + History.Digest);
+
+    public StateCounts Counts =>
+        new(
+            Keys.Count - Keys.FreeCount - System.Rows - _deleted,
+            _deleted,
+            History.Count,
+            _slabs.Bytes + TableBytes,
+            Evicted);
+
+    /// <summary>Keys that went for want of room, since this state began on this node.</summary>
+    public long Evicted { get; set; }
+
+    /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
+    public long BytesInUse => _slabs.BytesInUse + TableBytes;
+
+    private long TableBytes => Keys.Bytes + History.Bytes + Heaps.Bytes + (Uses?.Bytes ?? 0);
+
+    /// <summary>
+    /// Bytes in use that nothing lies in: what comes next may take their place. Free rows count as far as there is room
+    /// for what they would stand for.
+    /// </summary>
+    public long FreeBytes => _slabs.FreeBytes + Math.Min((long)Keys.FreeCount * KeyTable.RowBytes, _slabs.FreeBytes);
+
+    /// <summary>There are keys that may go when there is no room.</summary>
+    public bool HasEvictable => Uses is { Count: > 0 };
+
+    /// <summary>No more than what is accepted already may be added: slabs or rows are nearly used up.</summary>
+    public bool IsFull => LacksRoom(besides: 0);
+
+    /// <summary>Nearly so: where keys may go, some go now, so that writes are not refused.</summary>
+    public bool IsCrowded => LacksRoom(besides: _limits.SlabsReserved / 8);
+
+    /// <summary>Which keys go when there is no room; null on nodes that refuse instead.</summary>
+    public EvictionQueue? Uses { get; private set; }
+
+    /// <summary>Deleted keys that wait to be forgotten, and the first revision of keys without a row.</summary>
+    public ForgottenKeys Forgotten { get; }
+
+    /// <summary>Where changes of keys are told.</summary>
+    public ChangeFeed Changes { get; } = new();
+
+    /// <summary>Keys that were there from the start, because they were loaded.</summary>
+    public int Loaded { get; private set; }
+
+    /// <summary>Keys that changed since the last view.</summary>
+    public int Changed => _changed.Count;
+
+    /// <summary>The rows that changed since this was asked last, or all rows.</summary>
+    public RowSet TakeChanged(bool andOthers)
+    {
+        RowSet rows = new();
+        if (andOthers)
+        {
+            rows.AddAll(Keys.Count);
+            _changed.Clear();
+        }
+        else
+        {
+            rows.TakeFrom(_changed);
+        }
+
+        return rows;
+    }
+
+    /// <summary>From now on the observer hears of every row before it changes.</summary>
+    public void Observe(IRowObserver observer) => _observers.Add(observer);
+
+    /// <summary>The observer hears of no row any more. False when it did not hear before.</summary>
+    public bool EndObserving(IRowObserver observer) => _observers.Remove(observer);
+
+    /// <summary>True when a row stands for a key that exists.</summary>
+    public bool Exists(int key) => key != 0 && !Keys[key].IsDeleted;
+
+    /// <summary>
+    /// Before each command: drops a bounded number of replaced revisions that are too many or too old, and forgets a
+    /// bounded number of deleted keys of which nothing is kept.
+    /// </summary>
+    public void DropOld(long timeMs)
+    {
+        History.BeginCommand();
+        History.EvictAged(timeMs, AgedPerCommand);
+        Forgotten.Forget(ForgottenPerCommand);
+    }
+
+    /// <summary>Adds a key that has no row, at the first revision.</summary>
+    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
+    {
+        int key = Create(name, hash, value, isNull ? KeyEntryFlags.Null : KeyEntryFlags.None);
+        Tell(ChangeKind.Written, key);
+        return key;
+    }
+
+    /// <summary>Begins to note which keys are used.</summary>
+    public void TrackUses()
+    {
+        Uses = new EvictionQueue();
+        for (int row = 1; row <= Keys.Count; row++)
+        {
+            if ((Keys[row].Flags & (KeyEntryFlags.Free | KeyEntryFlags.System)) == 0)
+            {
+                Uses.Add(row);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Forgets a key with its history and its deadline, as if it had never been, but for this: revisions of keys
+    /// without a row begin above its own from now on.
+    /// </summary>
+    public void Forget(int key)
+    {
+        ClearDeadline(key);
+        _forgetting = key;
+        History.Forget(key);
+        _forgetting = 0;
+        BeginChange(key);
+        ref KeyEntry entry = ref Keys[key];
+        if (entry.IsDeleted)
+        {
+            Forgotten.Remove(key);
+        }
+
+        Tell(entry.IsDeleted ? ChangeKind.Forgotten : ChangeKind.Evicted, key);
+        long revision = entry.Revision;
+        _deleted -= entry.IsDeleted ? 1 : 0;
+        InvariantException.Require(
+            _deleted >= 0 && (entry.Flags & KeyEntryFlags.System) == 0, "only keys are forgotten");
+        _digest = unchecked(_digest - entry.Digest);
+        Uses?.Remove(key);
+        Keys.Free(key);
+        Forgotten.Raise(revision);
+    }
+
+    /// <summary>
+    /// The time that goes with a row that has one: a key's deadline, a session's last command, the end of a lease.
+    /// </summary>
+    public long DeadlineOf(in KeyEntry entry) => HeapOf(in entry).DeadlineOf(in entry);
+
+    /// <summary>Where the row's time stands, or would.</summary>
+    public ExpiryHeap HeapOf(in KeyEntry entry) =>
+        (entry.Flags & KeyEntryFlags.System) == 0
+            ? Heaps.Deadlines
+            : Heaps[SystemRowKind.HeapOf(in entry, Keys.Key(in entry))];
+
+    /// <summary>
+    /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>,
+    /// and is overwritten in its place without. The deadline stays as it is.
+    /// </summary>
+    public void Write(int key, ReadOnlySpan<byte> value, bool isNull, HistoryChoice keep)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        Uses?.Touch(key);
+        if (entry.IsDeleted)
+        {
+            _deleted--;
+            if (entry.HistoryCount == 0)
+            {
+                Forgotten.Remove(key);
+            }
+        }
+
+        InvariantException.Require(
+            (entry.Flags & (KeyEntryFlags.Free | KeyEntryFlags.System)) == 0, "only keys have revisions");
+        Replace(key, ref entry, value.Length, keep);
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
+        AddDigest(ref entry);
+        Tell(ChangeKind.Written, key);
+    }
+
+    /// <summary>
+    /// Deletes a key that exists: its value goes to history or is freed. Its name and revision stay for as long as its
+    /// history has something.
+    /// </summary>
+    public void Delete(int key, HistoryChoice keep) => Delete(key, keep, ChangeKind.Deleted);
+
+    private void Delete(int key, HistoryChoice keep, ChangeKind change)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        InvariantException.Require(
+            (entry.Flags & (KeyEntryFlags.Deleted | KeyEntryFlags.System)) == 0, "only a key that exists is deleted");
+        ClearDeadline(key);
+        Replace(key, ref entry, 0, keep);
+        entry.Flags = KeyEntryFlags.Deleted;
+        AddDigest(ref entry);
+        _deleted++;
+        if (entry.HistoryCount == 0)
+        {
+            Forgotten.Add(key);
+        }
+
+        Tell(change, key);
+    }
+
+    /// <summary>
+    /// Turns the key into a deleted one if its time to live has passed. Every command does this first to its key, so
+    /// that it finds the same whether or not a sweep came before it. True when the key was removed.
+    /// </summary>
+    public bool Expire(int key, long timeMs)
+    {
+        if (!Expiry.HasPassed(in Keys[key], timeMs))
+        {
+            return false;
+        }
+
+        Delete(key, HistoryChoice.KeptAt(timeMs), ChangeKind.Expired);
+        return true;
+    }
+
+    public void SetDeadline(int key, long deadlineMs)
+    {
+        ClearDeadline(key);
+        BeginChange(key);
+        Expiry.Set(key, deadlineMs);
+        _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadlineMs));
+    }
+
+    public void ClearDeadline(int key)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        if (entry.ExpirySlot != 0)
+        {
+            BeginChange(key);
+            _digest = unchecked(_digest - StateDigest.OfDeadline(key, Expiry.DeadlineOf(in entry)));
+            Expiry.Remove(key);
+        }
+    }
+
+    /// <summary>
+    /// Adds a key as it was stored, in the row it had: what is stored is found by row, so the rows of a state are the
+    /// same for ever. False when the key or the row is there already. For a state that is being loaded, in any order;
+    /// at the end no row may be missing.
+    /// </summary>
+    public bool TryLoad(
+        int key,
+        ReadOnlySpan<byte> name,
+        ReadOnlySpan<byte> value,
+        long revision,
+        KeyEntryFlags flags,
+        long? deadlineMs)
+    {
+        if ((flags & KeyEntryFlags.Free) != 0)
+        {
+            Loaded++;
+            return Keys.TryFreeAt(key);
+        }
+
+        uint hash = Keys.HashOf(name);
+        if (Keys.Find(name, hash) != 0 || !Keys.TryInsertAt(key, name, hash, value.Length))
+        {
+            return false;
+        }
+
+        Loaded++;
+        if ((flags & KeyEntryFlags.System) != 0)
+        {
+            System.Added(key, name);
+        }
+
+        ref KeyEntry entry = ref Keys[key];
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Revision = revision;
+        entry.Flags = flags;
+        _deleted += entry.IsDeleted ? 1 : 0;
+        AddDigest(ref entry);
+        if (deadlineMs is { } deadline)
+        {
+            HeapOf(in entry).Set(key, deadline);
+            _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadline));
+        }
+
+        return true;
+    }
+
+    /// <summary>
+    /// Adds a replaced revision, newer than those that the key has. For a state that is being loaded.
+    /// </summary>
+    public void LoadReplaced(
+        int key, ReadOnlySpan<byte> value, long revision, long replacedAtMs, long number, KeyEntryFlags flags)
+    {
+        ref KeyEntry entry = ref Keys[key];
+        uint block = SlabAllocator.None;
+        if ((flags & KeyEntryFlags.Deleted) == 0)
+        {
+            block = _slabs.Allocate(entry.KeyLength + value.Length);
+            Keys.Key(in entry).CopyTo(_slabs.Span(block, 0, entry.KeyLength));
+            value.CopyTo(_slabs.Span(block, entry.KeyLength, value.Length));
+        }
+
+        History.Load(key, new HistoryRecord
+        {
+            Revision = revision,
+            ReplacedAtMs = replacedAtMs,
+            Number = number,
+            Digest = StateDigest.OfRevision(Keys.Key(in entry), value, revision, flags),
+            Key = key,
+            Block = block,
+            ValueLength = value.Length,
+            Flags = flags,
+        });
+    }
+
+    /// <summary>Everything was loaded: history is put in its order.</summary>
+    public void FinishLoading(long nextHistoryNumber)
+    {
+        History.FinishLoading(nextHistoryNumber);
+        Forgotten.FinishLoading();
+    }
+
+    /// <summary>Adds a row of any kind.</summary>
+    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, KeyEntryFlags flags)
+    {
+        if (Keys.FirstFree is var reused and not 0)
+        {
+            BeforeChange(reused);
+        }
+
+        int key = Keys.Insert(name, hash, value.Length);
+        ref KeyEntry entry = ref Keys[key];
+        InvariantException.Require(
+            entry is { ExpirySlot: 0, HistoryCount: 0 }, "a new row has neither time nor history");
+        value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
+        entry.Revision = Forgotten.FirstRevision;
+        entry.Flags = flags;
+        AddDigest(ref entry);
+        _changed.Add(key);
+        if ((flags & KeyEntryFlags.System) == 0)
+        {
+            Uses?.Add(key);
+        }
+
+        return key;
+    }
+
+    /// <summary>A row is about to change: who has to know is told.</summary>
+    public void BeginChange(int key)
+    {
+        BeforeChange(key);
+        _changed.Add(key);
+    }
+
+    /// <summary>Slabs and rows but for so many, which are not for new data, are used up.</summary>
+    private bool LacksRoom(int besides) =>
+        _slabs.SlotsInUse + besides >= _limits.SlabsMax - _limits.SlabsReserved
+            || Keys.Count - Keys.FreeCount + (long)besides >= _limits.RowsMax;
+
+    /// <summary>A replaced revision of a key is gone.</summary>
+    private void AfterEviction(int key, long revision)
+    {
+        ref readonly KeyEntry entry = ref Keys[key];
+        if (Changes.IsOn && key != _forgetting)
+        {
+            Changes.Tell(new Change { Kind = ChangeKind.HistoryCut, Key = Keys.Key(in entry), Revision = revision });
+        }
+
+        if (entry is { HistoryCount: 0, IsDeleted: true })
+        {
+            Forgotten.Add(key);
+        }
+    }
+
+    private void Tell(ChangeKind kind, int key)
+    {
+        if (!Changes.IsOn)
+        {
+            return;
+        }
+
+        ref readonly KeyEntry entry = ref Keys[key];
+        Changes.Tell(new Change
+        {
+            Kind = kind,
+            Key = Keys.Key(in entry),
+            Revision = entry.Revision,
+            Value = kind == ChangeKind.Written ? Keys.Value(in entry) : default,
+            IsNull = kind == ChangeKind.Written && entry.IsNull,
+            IsPreviousKept = entry.HistoryCount > 0 && History[entry.NewestHistory].Revision == entry.Revision - 1,
+        });
+    }
+
+    private void BeforeChange(int key)
+    {
+        foreach (IRowObserver observer in _observers)
+        {
+            observer.BeforeChange(key);
+        }
+    }
+
+    /// <summary>
+    /// Makes the block fit a new value and counts the revision. The key's bytes are in the block afterwards; the
+    /// value's are the caller's to write.
+    /// </summary>
+    private void Replace(int key, ref KeyEntry entry, int valueLength, HistoryChoice keep)
+    {
+        BeginChange(key);
+        uint old = entry.Block;
+        bool handedOver = false;
+        _digest = unchecked(_digest - entry.Digest);
+        if (keep.IsKept && History.Keeps(in entry))
+        {
+            handedOver = !entry.IsDeleted;
+            History.Push(key, keep.TimeMs);
+        }
+
+        int length = entry.KeyLength + valueLength;
+        if (handedOver || SizeClasses.Of(length) != SizeClasses.Of(entry.BlockLength))
+        {
+            entry.Block = _slabs.Allocate(length);
+            _slabs.Span(old, 0, entry.KeyLength).CopyTo(_slabs.Span(entry.Block, 0, entry.KeyLength));
+            if (!handedOver)
+            {
+                _slabs.Free(old, entry.BlockLength);
+            }
+        }
+
+        entry.ValueLength = valueLength;
+        entry.Revision++;
+    }
+
+    /// <summary>The digest of everything grows by so much.</summary>
+    public void AddToDigest(ulong difference) => _digest = unchecked(_digest + difference);
+
+    /// <summary>After the row and its bytes are as they are to be.</summary>
+    public void AddDigest(ref KeyEntry entry)
+    {
+        entry.Digest = StateDigest.OfRow(Keys.Key(in entry), Keys.Value(in entry), entry.Revision, entry.Flags);
+        _digest = unchecked(_digest + entry.Digest);
+    }
+}

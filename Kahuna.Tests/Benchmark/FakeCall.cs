@@ -1,0 +1,17 @@
+namespace Kahuna.Tests.Benchmark;
+
+/// <summary>A call that a <see cref="FakeTarget"/> answers.</summary>
+internal enum FakeCall
+{
+    Get,
+    Set,
+
+    /// <summary>The next value of a sequence.</summary>
+    Sequence,
+
+    /// <summary>Acquire without waiting.</summary>
+    Lock,
+
+    /// <summary>Acquire, waiting.</summary>
+    Handover,
+}

@@ -1,0 +1,97 @@
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Partitions.Requests;
+using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Tests.State.Locks;
+using Kahuna.Wire.Commands;
+
+namespace Kahuna.Tests.Partitions.Requests;
+
+/// <summary>
+/// What clients cost that do nothing but be there: counted by the garbage collector, so that nothing is left out.
+/// </summary>
+[Collection(MeasuredHeapCollection.Name)]
+public sealed class LockFootprintTests
+{
+    private const int Count = 100_000;
+    private const int LeaseMs = 3_600_000;
+    private const long Budget = 100_000_000;
+
+    /// <summary>Questions of one connection that are held back at a time.</summary>
+    private const int PerConnection = 1_000;
+
+    [Fact]
+    public void A_hundred_thousand_sessions_locks_and_waiters_take_less_than_100_MB_at_their_leader()
+    {
+        ModelCluster cluster = new(1);
+        ModelSink[] connections = [.. Enumerable.Range(0, Count / PerConnection).Select(static _ => new ModelSink())];
+        StateLimits limits = new();
+        LoopOptions options = new()
+        {
+            Self = cluster.Ids[0],
+            Voters = cluster.Ids,
+            StateLimits = limits,
+            PreferredLeader = _ => cluster.Ids[0],
+            Seed = 1,
+        };
+        long before = GC.GetTotalMemory(forceFullCollection: true);
+
+        StateMachine state = new(limits);
+        for (int i = 0; i < Count; i++)
+        {
+            Apply(state, LockCommands.Acquire($"orders/{i}", Owner(i), LeaseMs), session: i, number: 1);
+        }
+
+        long[] tokens = new long[Count];
+        for (int i = 0; i < Count; i++)
+        {
+            Apply(
+                state,
+                LockCommands.Acquire($"orders/{i}", Owner(i + 1), LeaseMs, waitMs: LeaseMs),
+                session: (i + 1) % Count,
+                number: 2);
+            tokens[i] = Count + i + 1;
+        }
+
+        state.BeginEntry(default, limits.CommandLifeMs + 1);
+        int sessions = Count;
+        while (state.Sessions.HasForgettable(state.TimeMs, limits.SessionIdleMs))
+        {
+            sessions -= state.Sessions.Sweep(state.TimeMs, limits.SessionIdleMs, 512);
+        }
+
+        ReplyFrames replies = new(cluster[1].Loops!.Loops[0], trace: null);
+        LockWaiters desk = new(
+            options,
+            new TurnClock(options.PauseMs, nowMs: 0),
+            replies,
+            new AppliedState(state),
+            new ParkedReads(replies));
+        for (int i = 0; i < Count; i++)
+        {
+            desk.Serve(
+                connections[i / PerConnection],
+                (uint)(i % PerConnection),
+                LockCommands.Await($"orders/{i}", Owner(i + 1), tokens[i], holdMs: 30_000),
+                state.TimeMs);
+        }
+
+        long taken = GC.GetTotalMemory(forceFullCollection: true) - before;
+        Assert.Equal(
+            (Count, Count, Count, Count), (sessions, state.Locks.Metrics.Held, state.Locks.Metrics.Waiting, desk.Held));
+        Assert.InRange(taken, Budget / 4, Budget);
+        GC.KeepAlive(state);
+        GC.KeepAlive(desk);
+    }
+
+    private static string Owner(int number) => $"worker-{number % Count:x16}";
+
+    private static void Apply(StateMachine state, byte[] bytes, int session, ulong number)
+    {
+        Assert.True(Command.TryRead(bytes, out Command command));
+        command.Flags |= CommandFlags.Session | CommandFlags.Opening;
+        command.SessionId = (ulong)session + 1;
+        command.Sequence = number;
+        state.Apply(in command, null);
+    }
+}

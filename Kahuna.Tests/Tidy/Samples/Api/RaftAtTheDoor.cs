@@ -1,9 +1,0 @@
-using Kahuna.Server.Raft;
-
-namespace Kahuna.Tests.Tidy.Samples.Api;
-
-/// <summary>Negative control: the door reaches past the partitions.</summary>
-internal sealed class RaftAtTheDoor
-{
-    public RaftRole Role { get; init; }
-}
