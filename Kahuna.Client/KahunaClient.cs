@@ -83,6 +83,9 @@ public sealed class KahunaClient : IAsyncDisposable
         return new KahunaClient(Checked(options, errors));
     }
 
+    /// <summary>The version of the known map of slots; 0 while none is known.</summary>
+    internal ulong SlotMapVersion => _connection.SlotMapVersion;
+
     /// <summary>
     /// Describes the cluster as the connected nodes report it: identity, nodes and partition leaders. One reachable
     /// node is enough, so the result does not show that the cluster serves requests; see <see cref="CheckAsync"/>.

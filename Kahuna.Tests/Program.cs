@@ -4,6 +4,7 @@ using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation;
 using Kahuna.Tests.Simulation.Mutants;
 using Kahuna.Tests.Tools;
+using Kahuna.Tests.Tools.Paths;
 using Kahuna.Tests.Traces;
 
 // What can be run from this assembly besides its tests, by name; scripts in scripts/ run them.
@@ -16,6 +17,7 @@ Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
     ["measure"] = arguments => MeasureCommand.Run(arguments, Console.Out, Console.Error),
     ["mutants"] = arguments => MutantsCommand.Run(arguments, Console.Out, Console.Error),
     ["mutate"] = arguments => MutateCommand.Run(arguments, Console.Out, Console.Error),
+    ["path"] = arguments => PathCommand.Run(arguments, Console.Out, Console.Error),
     ["sim"] = arguments => SimCommand.Run(arguments, Console.Out, Console.Error),
     ["soak"] = arguments => SoakCommand.Run(arguments, Console.Out, Console.Error),
 };

@@ -15,6 +15,21 @@ Kahuna.Client/nupkg/Kahuna.Client.VERSION.nupkg (the SDK).
 USAGE
 }
 
+# The SDK's package works alone: both assemblies with their documentation, and the dependencies of both.
+check_sdk_package() {
+  local package="$1" entries nuspec entry id
+  need_package unzip unzip -v
+  entries="$(unzip -Z1 "$package")"
+  for entry in lib/net10.0/Kahuna.{Client,Wire}.{dll,xml}; do
+    grep -qx "$entry" <<<"$entries" || die "$package lacks $entry"
+  done
+  nuspec="$(unzip -p "$package" Kahuna.Client.nuspec)"
+  for id in Google.Protobuf Microsoft.Extensions.{DependencyInjection.Abstractions,Logging.Abstractions,Options}; do
+    grep -q "<dependency id=\"$id\"" <<<"$nuspec" || die "$package does not depend on $id"
+  done
+  ! grep -q '<dependency id="Kahuna' <<<"$nuspec" || die "$package depends on another package of Kahuna"
+}
+
 tool_path=
 read_options "$@" <<'OPTIONS'
 tool-path .+ a directory
@@ -23,9 +38,10 @@ OPTIONS
 need_dotnet
 say "packing Kahuna.Benchmark and Kahuna.Client (Release)"
 dotnet pack "$KAHUNA_ROOT/Kahuna.Benchmark" -c Release --nologo -v q -p:RestoreLockedMode=true >&2
-dotnet pack "$KAHUNA_ROOT/Kahuna.Client" -c Release --nologo -v q -o "$KAHUNA_ROOT/Kahuna.Client/nupkg" -p:RestoreLockedMode=true >&2
-for file in Kahuna.Client.dll Kahuna.Client.xml Kahuna.Wire.dll Kahuna.Wire.xml; do
-  grep -aq "lib/net10.0/$file" "$KAHUNA_ROOT"/Kahuna.Client/nupkg/Kahuna.Client.*.nupkg || die "the package of the SDK lacks $file"
+dotnet pack "$KAHUNA_ROOT/Kahuna.Client" -c Release --nologo -v q -o "$KAHUNA_ROOT/Kahuna.Client/nupkg" \
+  -p:RestoreLockedMode=true >&2
+for package in "$KAHUNA_ROOT"/Kahuna.Client/nupkg/Kahuna.Client.*.nupkg; do
+  check_sdk_package "$package"
 done
 ls -1 "$KAHUNA_ROOT"/Kahuna.Benchmark/nupkg/*.nupkg "$KAHUNA_ROOT"/Kahuna.Client/nupkg/*.nupkg
 

@@ -90,7 +90,7 @@ internal sealed class OptionTable
         "--buckets",
         "n",
         "0",
-        "Spread the keys over this many buckets, as bench:{n mod buckets}/{n}; 0: one bucket, and so one partition");
+        "Spread the keys over this many buckets, as bench:{n mod buckets}/{n}; 0: each in its own, as bench:{n}");
 
     public Option<string> ValueSize { get; } = Create("--value-size", "bytes", "128", "Payload of a write");
 

@@ -82,7 +82,7 @@ public class LockBenchmark
 
     private void Begin()
     {
-        _state.BeginEntry(default, _state.TimeMs);
+        _state.BeginEntry(default, _state.Time);
         _outcome.Length = 0;
     }
 

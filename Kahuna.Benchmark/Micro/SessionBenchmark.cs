@@ -57,7 +57,7 @@ public class SessionBenchmark
         {
             if (i % UnderWay == 0)
             {
-                _state.BeginEntry(default, _state.TimeMs + 1);
+                _state.BeginEntry(default, _state.Time + 1);
                 _outcome.Length = 0;
             }
 

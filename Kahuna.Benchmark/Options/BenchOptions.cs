@@ -30,7 +30,7 @@ internal sealed record BenchOptions
 
     public int KeySpace { get; init; } = 10_000;
 
-    /// <summary>Buckets over which the keys are spread; 0: all in one.</summary>
+    /// <summary>Buckets over which the keys are spread; 0: each in its own.</summary>
     public int Buckets { get; init; }
 
     /// <summary>Keys that are written before the load.</summary>

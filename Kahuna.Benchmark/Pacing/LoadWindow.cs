@@ -26,7 +26,7 @@ internal sealed class LoadWindow
     /// <summary>No request starts at or after this time.</summary>
     public long End => Volatile.Read(ref _end);
 
-    /// <summary>Whether the recorders are being read: an answer that comes now is not recorded any more.</summary>
+    /// <summary>Whether the recorders are being read: an answer that comes now is no longer recorded.</summary>
     public bool IsSealed => Volatile.Read(ref _isSealed) != 0;
 
     /// <summary>Ends the load now instead of at its planned end.</summary>

@@ -7,7 +7,7 @@ namespace Kahuna.Benchmark.Verification;
 /// <param name="Overlaps">Grants that came while another worker still had the lock.</param>
 /// <param name="Duplicates">Tokens that came more than once.</param>
 /// <param name="Disorder">Tokens that were asked for after a later one of the lock had been granted.</param>
-/// <param name="EndedEarly">Locks that were not held any more when they were released, while their lease went
+/// <param name="EndedEarly">Locks that were no longer held when they were released, while their lease went
 /// on.</param>
 /// <param name="Unknown">Calls of which it is not known whether they were granted a lock.</param>
 internal sealed record LockFindings(

@@ -38,7 +38,7 @@ internal sealed class LockLedger : Ledger<LockLedger.Entry>
         return new LockFindings(all.Count, overlaps, duplicates, disorder, Interlocked.Read(ref _endedEarly), unknown);
     }
 
-    /// <summary>Grants that came before whoever had an earlier token gave it back. In the order of tokens.</summary>
+    /// <summary>Grants that came before the holder of an earlier token released it. In the order of tokens.</summary>
     private static long Overlaps(ReadOnlySpan<Entry> byToken, out long duplicates)
     {
         long count = 0;

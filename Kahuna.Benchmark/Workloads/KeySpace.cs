@@ -3,7 +3,7 @@ using System.Globalization;
 namespace Kahuna.Benchmark.Workloads;
 
 /// <summary>
-/// The keys <c>bench:{n}</c>, or <c>bench:{n modulo buckets}/{n}</c> when they are to lie in several buckets.
+/// The keys <c>bench:{n}</c>, or <c>bench:{n modulo buckets}/{n}</c> when they are to share buckets.
 /// Immutable; any thread.
 /// </summary>
 internal sealed class KeySpace
@@ -18,8 +18,7 @@ internal sealed class KeySpace
     private readonly int _buckets;
 
     /// <param name="count">Number of keys.</param>
-    /// <param name="buckets">Buckets over which they are spread; 0: all in the one without a name, and so in one
-    /// partition.</param>
+    /// <param name="buckets">Buckets over which they are spread; 0: each in a bucket of its own.</param>
     public KeySpace(int count, int buckets = 0)
     {
         Count = count;

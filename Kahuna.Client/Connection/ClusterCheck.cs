@@ -7,21 +7,21 @@ using Kahuna.Wire.Routing;
 namespace Kahuna.Client.Connection;
 
 /// <summary>
-/// Checks that the cluster serves requests. Each partition of each durability answers one exists request, which its
-/// leader confirms with a majority. Stateless, any thread.
+/// Checks that the cluster serves requests. Each partition that owns keys answers one exists request of each
+/// durability, which its leader confirms with a majority. Stateless, any thread.
 /// </summary>
 internal static class ClusterCheck
 {
-    /// <summary>Completes when every partition has answered; fails as the first operation that does.</summary>
+    /// <summary>Completes when every such partition has answered; fails as the first operation that does.</summary>
     public static async ValueTask RunAsync(ClusterConnection connection, CancellationToken ct)
     {
-        int partitions = await connection.PartitionsAsync(ct).ConfigureAwait(connection.CapturesContext);
+        SlotMap slots = await connection.SlotsAsync(ct).ConfigureAwait(connection.CapturesContext);
+        HashSet<int> owners = [.. slots.Ranges().Select(static range => (int)range.Partition)];
         List<Task> answers = [];
-        HashSet<int> asked = [];
-        for (int i = 0; asked.Count < partitions; i++)
+        for (int i = 0; owners.Count > 0; i++)
         {
             string key = string.Create(CultureInfo.InvariantCulture, $"check{i}/");
-            if (asked.Add(KeyRouting.Partition(Encoding.UTF8.GetBytes(key), partitions)))
+            if (owners.Remove(slots.PartitionOf(Encoding.UTF8.GetBytes(key))))
             {
                 answers.Add(AskAsync(connection, key, Durability.Persistent, ct));
                 if (connection.ServesEphemeral)

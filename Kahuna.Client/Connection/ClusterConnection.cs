@@ -1,5 +1,6 @@
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Routing;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Client.Connection;
@@ -124,16 +125,25 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return (await _links.ConnectedAsync(ct).ConfigureAwait(_ports.Context is not null)).Describe();
     }
 
+    /// <summary>The version of the known map of slots; 0 while none is known.</summary>
+    public ulong SlotMapVersion => _links.Routes.Map.Slots?.Version ?? 0;
+
     /// <summary>True when the connected nodes serve ephemeral keys.</summary>
     public bool ServesEphemeral => _links.Routes.Map is { } map && map.Routes > map.Partitions;
 
     /// <summary>The number of partitions, for an operation that asks all of them.</summary>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public async ValueTask<int> PartitionsAsync(CancellationToken ct)
+    public async ValueTask<int> PartitionsAsync(CancellationToken ct) =>
+        (await SlotsAsync(ct).ConfigureAwait(CapturesContext)).Partitions;
+
+    /// <summary>Which partition owns which slots.</summary>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<SlotMap> SlotsAsync(CancellationToken ct)
     {
         try
         {
-            return (await DescribeAsync(ct).ConfigureAwait(CapturesContext)).Partitions.Count;
+            await DescribeAsync(ct).ConfigureAwait(CapturesContext);
+            return _links.Routes.Map.Slots ?? throw OperationErrors.Closed();
         }
         catch (OperationCanceledException) when (ct.IsCancellationRequested)
         {
@@ -192,13 +202,14 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>
     /// Sends an operation again under its session number: at once if another route is known, otherwise after a pause.
     /// </summary>
-    public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId)
+    public void OnRefused(NodeLink from, OperationRef reference, in Refusal refusal)
     {
         if (!reference.TryHold())
         {
             return;
         }
 
+        (OutcomeStatus status, int hintedNodeId) = (refusal.Status, refusal.HintedNodeId);
         int news = Volatile.Read(ref _news);
         Operation operation = reference.Operation;
         if (status == OutcomeStatus.SessionUnknown && !reference.TryRenumber())
@@ -213,6 +224,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         bool mayPassAtOnce = OutcomeStatuses.RetryOf(status) is RetryRule.AnotherNode or RetryRule.AtOnce;
         int route = operation.Attempt.Route;
         bool isFollowed = status is OutcomeStatus.Unknown or OutcomeStatus.NotLeader && IsLedElsewhere(operation, from);
+        isFollowed |= status == OutcomeStatus.SlotMoved && IsMapNewer(operation);
         bool atOnce = isElsewhere || isFollowed || (mayPassAtOnce && operation.Attempt.Count == 1);
 
         // An operation that may have happened always waits: failing it would leave its outcome unknown.
@@ -220,7 +232,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         reference.Release();
         if (status == OutcomeStatus.NotLeader && route >= 0)
         {
-            _links.CorrectLeader(from, route, hintedNodeId);
+            _links.CorrectLeader(from, route, refusal);
         }
 
         if (!atOnce || !TrySendAgain(reference, _clock.Now))
@@ -242,6 +254,15 @@ internal sealed class ClusterConnection : IAsyncDisposable
             && leader != from.Ready
             && (operation.Attempt.Count <= 3 || routes.Map[operation.Attempt.Route].Term > operation.Attempt.Term);
     }
+
+    /// <summary>
+    /// True when the map gives the key to another partition than the one that refused it. The node's claim of a newer
+    /// map does not count until that map is here: the operation waits for it, or for its pause. After three attempts it
+    /// always waits.
+    /// </summary>
+    private bool IsMapNewer(Operation operation) =>
+        operation.Attempt.Count <= 3
+            && _links.Routes.Map.RouteOf(operation.Key, operation.Request.Durability) != operation.Attempt.Route;
 
     private static void End(OperationRef reference, Func<Exception> failure)
     {
@@ -428,5 +449,77 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         return isNews;
+    }
+}
+
+/// <summary>Chooses the stream for an attempt. Owned by the <see cref="ClusterConnection"/>; any thread.</summary>
+/// <param name="links">The links and the map.</param>
+/// <param name="asksToForward">While the leader is unreachable, another node is asked to forward operations.</param>
+/// <param name="patience">How long a node may be silent, in ticks of the clock.</param>
+internal sealed class RouteChoice(ClusterLinks links, bool asksToForward, long patience)
+{
+    private long _lastProbe;
+
+    /// <summary>
+    /// The leader's stream, or any node's while no leader is reachable; null for none. Sets the attempt's route, term
+    /// and epoch, and whether it is forwarded. The caller holds the operation.
+    /// </summary>
+    public NodeStream? Choose(Operation operation, long now)
+    {
+        RouteTable routes = links.Routes;
+        operation.Attempt.Route = operation.Request.FixedPartition is { } partition
+            ? routes.Map.RouteOf(partition, operation.Request.Durability)
+            : routes.Map.RouteOf(operation.Key, operation.Request.Durability);
+        operation.Attempt.IsForwarded = false;
+        PartitionRoute known = operation.Attempt.Route < 0 ? default : routes.Map[operation.Attempt.Route];
+        (operation.Attempt.Term, operation.Attempt.Epoch) = (known.Term, known.Epoch);
+        if (operation.Attempt.HintedNodeId != 0)
+        {
+            NodeStream? hinted = routes.Link(operation.Attempt.HintedNodeId)?.Ready;
+            operation.Attempt.HintedNodeId = 0;
+            if (hinted is { IsSuspect: false })
+            {
+                return hinted;
+            }
+        }
+
+        if (routes.Map.Partitions == 0)
+        {
+            return null;
+        }
+
+        NodeLink? link = routes.Leader(operation.Attempt.Route);
+        NodeStream? leader = link?.Ready;
+        if (leader is null)
+        {
+            link?.Want();
+        }
+
+        if (leader is not null && !(leader.IsSuspect && (asksToForward || IsProbeDue(now))))
+        {
+            return leader;
+        }
+
+        NodeStream? other = routes.AnyReady(operation.Attempt.Count, leader);
+        if (other is null or { IsSuspect: true })
+        {
+            return leader ?? other;
+        }
+
+        // A leader that was just lost has a successor soon, and every node reports it. One that stays unreachable may
+        // be so for this client only.
+        operation.Attempt.IsForwarded = asksToForward
+            && link is not null
+            && (leader is not null || now - link.UnreadySince > patience);
+        return other;
+    }
+
+    /// <summary>
+    /// While a leader is silent, one operation from time to time goes to another node, whose refusal names the leader.
+    /// </summary>
+    private bool IsProbeDue(long now)
+    {
+        long last = Volatile.Read(ref _lastProbe);
+        return now - last > patience / 4 && Interlocked.CompareExchange(ref _lastProbe, now, last) == last;
     }
 }

@@ -1,6 +1,5 @@
 using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Outcomes;
-using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Protos;
 using Microsoft.Extensions.Logging;
 
@@ -230,14 +229,17 @@ internal sealed class ClusterLinks
     }
 
     /// <summary>
-    /// Takes over the leader that a refusal names, if the map knows none or names the node that refused.
+    /// Takes over the leader that a refusal names, if the map knows none or names the node that refused. A node with
+    /// another version of the slots may have spoken of another partition.
     /// </summary>
-    public void CorrectLeader(NodeLink from, int route, int hintedNodeId)
+    public void CorrectLeader(NodeLink from, int route, in Refusal refusal)
     {
+        int hintedNodeId = refusal.HintedNodeId;
         lock (_gate)
         {
             RouteTable routes = _routes;
-            if (route >= routes.Map.Routes)
+            if (route >= routes.Map.Routes
+                || (refusal.SlotMapVersion != 0 && refusal.SlotMapVersion != routes.Map.Slots?.Version))
             {
                 return;
             }
@@ -253,8 +255,8 @@ internal sealed class ClusterLinks
     }
 
     /// <summary>Sends a refused operation again.</summary>
-    public void OnRefused(NodeLink from, OperationRef reference, OutcomeStatus status, int hintedNodeId) =>
-        _connection.OnRefused(from, reference, status, hintedNodeId);
+    public void OnRefused(NodeLink from, OperationRef reference, in Refusal refusal) =>
+        _connection.OnRefused(from, reference, refusal);
 
     private NodeLink MakeLink(Uri endpoint) =>
         new(this, _settings, _ports, _logger, endpoint, unchecked(_ports.Seed + ++_made));

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Net;
 using System.Net.Http.Headers;
 using System.Runtime.CompilerServices;
@@ -141,4 +142,92 @@ internal sealed class GrpcFrameStream : IFrameStream
             return false;
         }
     }
+}
+
+/// <summary>
+/// Opens Exchange streams over the network, with one HTTP/2 connection per node. Owned by the connection; any thread.
+/// </summary>
+internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChannel
+{
+    private const string ExchangePath = "/kahuna.v1.Cluster/Exchange";
+
+    private readonly string? _trustedCaFile = settings.TrustedCaFile;
+    private readonly bool _insecure = settings.Insecure;
+    private readonly TimeSpan _connectTimeout = settings.ConnectTimeout;
+    private readonly TimeSpan _keepAliveInterval = settings.KeepAliveInterval;
+    private readonly TimeSpan _keepAliveTimeout = settings.KeepAliveTimeout;
+    private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
+    private readonly ConcurrentDictionary<Uri, HttpMessageInvoker> _connections = new();
+
+    /// <summary>A header for new streams besides those of the protocol; null for none.</summary>
+    public (string Name, string Value)? Header { get; init; }
+
+    /// <inheritdoc/>
+    public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
+    {
+        HttpMessageInvoker connection = _connections.GetOrAdd(
+            endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
+        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, ExchangePath), Header, ct)
+            .ConfigureAwait(false);
+    }
+
+    /// <inheritdoc/>
+    public ValueTask DisposeAsync()
+    {
+        foreach (HttpMessageInvoker connection in _connections.Values)
+        {
+            connection.Dispose();
+        }
+
+        return ValueTask.CompletedTask;
+    }
+
+    /// <summary>The HTTP handler for one node, from the client's options. The caller owns it.</summary>
+    /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
+    internal SocketsHttpHandler HandlerFor(Uri endpoint) => new()
+    {
+        ActivityHeadersPropagator = null,
+        AllowAutoRedirect = false,
+        AutomaticDecompression = DecompressionMethods.None,
+        ConnectCallback = (context, ct) => _addresses.ConnectAsync(context.DnsEndPoint, ct),
+        ConnectTimeout = _connectTimeout,
+        EnableMultipleHttp2Connections = false,
+        InitialHttp2StreamWindowSize = 4 << 20,
+        KeepAlivePingDelay = _keepAliveInterval,
+        KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
+        KeepAlivePingTimeout = _keepAliveTimeout,
+        PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan,
+        SslOptions = ServerTrust.For(endpoint, _trustedCaFile, _insecure),
+        UseCookies = false,
+        UseProxy = false,
+    };
+}
+
+/// <summary>
+/// Opens byte streams to the nodes. The connection logic reaches the network only through it. Owned by the connection;
+/// any thread.
+/// </summary>
+internal interface IFrameChannel : IAsyncDisposable
+{
+    /// <summary>Opens an Exchange stream to a node. Throws when that fails, with a message for people.</summary>
+    ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct);
+}
+
+/// <summary>
+/// One open stream to a node that carries gRPC messages with their prefixes both ways. One writer and one reader at a
+/// time; <see cref="Abort"/> from any thread. Owned by the <see cref="NodeLink"/> that opened it.
+/// </summary>
+internal interface IFrameStream : IAsyncDisposable
+{
+    /// <summary>Writes whole messages and flushes them. The bytes may be reused when it completes.</summary>
+    ValueTask WriteAsync(ReadOnlyMemory<byte> messages);
+
+    /// <summary>Reads the available bytes, at least one; returns 0 at the end of the stream.</summary>
+    ValueTask<int> ReadAsync(Memory<byte> buffer);
+
+    /// <summary>Why the peer ended the stream, for people; null when it gave no reason. Valid after the end.</summary>
+    ValueTask<string?> EndReasonAsync();
+
+    /// <summary>Ends the stream now: pending and later reads and writes fail.</summary>
+    void Abort();
 }

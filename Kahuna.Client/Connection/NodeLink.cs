@@ -1,4 +1,3 @@
-using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Protos;
 using Microsoft.Extensions.Logging;
 
@@ -137,8 +136,7 @@ internal sealed class NodeLink : IStreamOwner
     public void OnEnded(NodeStream stream) => Unready();
 
     /// <inheritdoc/>
-    public void OnRefused(OperationRef reference, OutcomeStatus status, int hintedNodeId) =>
-        _links.OnRefused(this, reference, status, hintedNodeId);
+    public void OnRefused(OperationRef reference, in Refusal refusal) => _links.OnRefused(this, reference, refusal);
 
     /// <inheritdoc/>
     public string NameLoss(string reason) => $"{Endpoint.Authority} ({reason})";

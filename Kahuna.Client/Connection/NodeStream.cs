@@ -1,3 +1,4 @@
+using System.Threading.Tasks.Sources;
 using Kahuna.Client.Connection.Sessions;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
@@ -325,7 +326,7 @@ internal sealed class NodeStream
     {
         foreach (OperationRef reference in unsent)
         {
-            _owner.OnRefused(reference, OutcomeStatus.Unavailable, hintedNodeId: 0);
+            _owner.OnRefused(reference, new Refusal(OutcomeStatus.Unavailable));
         }
     }
 
@@ -381,9 +382,61 @@ internal interface IStreamOwner
     /// <summary>The stream has ended; its operations are handed back after this call.</summary>
     void OnEnded(NodeStream stream);
 
-    /// <summary>An operation must be sent again; <paramref name="status"/> says why.</summary>
-    void OnRefused(OperationRef reference, OutcomeStatus status, int hintedNodeId);
+    /// <summary>An operation must be sent again; <paramref name="refusal"/> says why.</summary>
+    void OnRefused(OperationRef reference, in Refusal refusal);
 
     /// <summary>Names the node and why its stream ended, for an error message.</summary>
     string NameLoss(string reason);
+}
+
+/// <summary>Why an attempt is to be repeated. A value.</summary>
+/// <param name="Status">What the node answered, or Unavailable when it can no longer answer.</param>
+/// <param name="HintedNodeId">NotLeader: the leader that the node names; 0 for none.</param>
+/// <param name="SlotMapVersion">NotLeader: the version of the node's map of slots; 0 when it named none.</param>
+internal readonly record struct Refusal(OutcomeStatus Status, int HintedNodeId = 0, ulong SlotMapVersion = 0);
+
+/// <summary>
+/// Wakes one waiting loop without an allocation, any number of times. Exactly one <see cref="Fire"/> per wait; the
+/// owner ensures that with a flag. Owned by a <see cref="NodeStream"/>.
+/// </summary>
+internal sealed class WakeSignal(SynchronizationContext? context) : IValueTaskSource, IThreadPoolWorkItem
+{
+    private ManualResetValueTaskSourceCore<bool> _core;
+
+    /// <summary>Completes with the next <see cref="Fire"/>. One waiter at a time.</summary>
+    public ValueTask WaitAsync() => new(this, _core.Version);
+
+    /// <summary>
+    /// Wakes the loop: on this thread before the call returns, or on the pool behind the work already queued there. The
+    /// latter lets callers that were woken together fill one frame. A loop with a context always runs there.
+    /// </summary>
+    public void Fire(bool inline)
+    {
+        if (inline || context is not null)
+        {
+            _core.SetResult(true);
+        }
+        else
+        {
+            ThreadPool.UnsafeQueueUserWorkItem(this, preferLocal: false);
+        }
+    }
+
+    /// <inheritdoc/>
+    void IThreadPoolWorkItem.Execute() => _core.SetResult(true);
+
+    /// <inheritdoc/>
+    void IValueTaskSource.GetResult(short token)
+    {
+        _core.GetResult(token);
+        _core.Reset();
+    }
+
+    /// <inheritdoc/>
+    ValueTaskSourceStatus IValueTaskSource.GetStatus(short token) => _core.GetStatus(token);
+
+    /// <inheritdoc/>
+    void IValueTaskSource.OnCompleted(
+        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+        _core.OnCompleted(continuation, state, token, flags);
 }

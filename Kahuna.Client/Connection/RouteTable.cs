@@ -1,4 +1,6 @@
 using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Protos;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Client.Connection;
 
@@ -91,74 +93,168 @@ internal sealed class RouteTable
     }
 }
 
-/// <summary>Chooses the stream for an attempt. Owned by the <see cref="ClusterConnection"/>; any thread.</summary>
-/// <param name="links">The links and the map.</param>
-/// <param name="asksToForward">While the leader is unreachable, another node is asked to forward operations.</param>
-/// <param name="patience">How long a node may be silent, in ticks of the clock.</param>
-internal sealed class RouteChoice(ClusterLinks links, bool asksToForward, long patience)
+/// <summary>
+/// The known members, which partition owns which slots, and the leader and newest term of each partition and
+/// durability. Merges the views of several nodes, some of which may be outdated: a newer term and a higher version of
+/// the slots always win, older ones never do. Immutable.
+/// </summary>
+internal sealed class ClusterMap
 {
-    private long _lastProbe;
+    private readonly PartitionRoute[] _routes;
+
+    private ClusterMap(
+        string clusterId,
+        string serverVersion,
+        IReadOnlyList<MemberNode> nodes,
+        SlotMap? slots,
+        PartitionRoute[] routes)
+    {
+        ClusterId = clusterId;
+        ServerVersion = serverVersion;
+        Nodes = nodes;
+        Slots = slots;
+        _routes = routes;
+    }
+
+    /// <summary>The map before the first view.</summary>
+    public static ClusterMap Empty { get; } = new("", "", [], null, []);
+
+    public string ClusterId { get; }
+
+    public string ServerVersion { get; }
+
+    public IReadOnlyList<MemberNode> Nodes { get; }
+
+    /// <summary>Number of partitions; 0 before the first view.</summary>
+    public int Partitions => Slots?.Partitions ?? 0;
+
+    /// <summary>The newest known map of slots; null before the first view.</summary>
+    public SlotMap? Slots { get; }
 
     /// <summary>
-    /// The leader's stream, or any node's while no leader is reachable; null for none. Sets the attempt's route, term
-    /// and epoch, and whether it is forwarded. The caller holds the operation.
+    /// Number of routes: one per partition for persistent keys, followed by one per partition for ephemeral keys if the
+    /// cluster serves them.
     /// </summary>
-    public NodeStream? Choose(Operation operation, long now)
+    public int Routes => _routes.Length;
+
+    public PartitionRoute this[int route] => _routes[route];
+
+    /// <summary>The route of a key; -1 when none is known.</summary>
+    public int RouteOf(ReadOnlySpan<byte> key, Durability durability) =>
+        Slots is { } slots ? RouteOf(slots.PartitionOf(key), durability) : -1;
+
+    /// <summary>The route of a partition's keys of one durability; -1 when none is known.</summary>
+    public int RouteOf(int partition, Durability durability)
     {
-        RouteTable routes = links.Routes;
-        operation.Attempt.Route = operation.Request.FixedPartition is { } partition
-            ? routes.Map.RouteOf(partition, operation.Request.Durability)
-            : routes.Map.RouteOf(operation.Key, operation.Request.Durability);
-        operation.Attempt.IsForwarded = false;
-        PartitionRoute known = operation.Attempt.Route < 0 ? default : routes.Map[operation.Attempt.Route];
-        (operation.Attempt.Term, operation.Attempt.Epoch) = (known.Term, known.Epoch);
-        if (operation.Attempt.HintedNodeId != 0)
+        int route = partition + (durability == Durability.Ephemeral ? Partitions : 0);
+        return partition < Partitions && route < _routes.Length ? route : -1;
+    }
+
+    /// <summary>Merges the view of one node into this map.</summary>
+    /// <exception cref="InvalidDataException">The view is inconsistent.</exception>
+    public ClusterMap Merge(DescribeClusterResponse view)
+    {
+        int partitions = view.Partitions.Count;
+        SlotMap? slots = Merge(view, partitions);
+        PartitionRoute[] merged =
+            new PartitionRoute[partitions + (view.EphemeralPartitions.Count == partitions ? partitions : 0)];
+        Merge(merged, view.Partitions, 0, partitions);
+        if (merged.Length > partitions)
         {
-            NodeStream? hinted = routes.Link(operation.Attempt.HintedNodeId)?.Ready;
-            operation.Attempt.HintedNodeId = 0;
-            if (hinted is { IsSuspect: false })
+            Merge(merged, view.EphemeralPartitions, partitions, partitions);
+        }
+
+        List<MemberNode> nodes = [];
+        foreach (Node node in view.Nodes)
+        {
+            if (node.Id > 0 && Uri.TryCreate(node.Endpoint, UriKind.Absolute, out Uri? endpoint))
             {
-                return hinted;
+                nodes.Add(new MemberNode((int)node.Id, endpoint));
             }
         }
 
-        if (routes.Map.Partitions == 0)
-        {
-            return null;
-        }
+        nodes.Sort(static (left, right) => left.Id.CompareTo(right.Id));
+        return new ClusterMap(view.ClusterId, view.ServerVersion, nodes, slots, merged);
+    }
 
-        NodeLink? link = routes.Leader(operation.Attempt.Route);
-        NodeStream? leader = link?.Ready;
-        if (leader is null)
-        {
-            link?.Want();
-        }
-
-        if (leader is not null && !(leader.IsSuspect && (asksToForward || IsProbeDue(now))))
-        {
-            return leader;
-        }
-
-        NodeStream? other = routes.AnyReady(operation.Attempt.Count, leader);
-        if (other is null or { IsSuspect: true })
-        {
-            return leader ?? other;
-        }
-
-        // A leader that was just lost has a successor soon, and every node reports it. One that stays unreachable may
-        // be so for this client only.
-        operation.Attempt.IsForwarded = asksToForward
-            && link is not null
-            && (leader is not null || now - link.UnreadySince > patience);
-        return other;
+    /// <summary>Replaces a leader by the one that a refusal named, which comes without a term; 0 removes it.</summary>
+    public ClusterMap WithLeader(int route, int nodeId)
+    {
+        PartitionRoute[] changed = [.. _routes];
+        changed[route] = changed[route] with { LeaderNodeId = nodeId, IsHearsay = true };
+        return new ClusterMap(ClusterId, ServerVersion, Nodes, Slots, changed);
     }
 
     /// <summary>
-    /// While a leader is silent, one operation from time to time goes to another node, whose refusal names the leader.
+    /// The map of slots with the higher version. A view without runs says nothing of the slots: a cluster of which
+    /// nothing else is known has the initial map.
     /// </summary>
-    private bool IsProbeDue(long now)
+    private SlotMap? Merge(DescribeClusterResponse view, int partitions)
     {
-        long last = Volatile.Read(ref _lastProbe);
-        return now - last > patience / 4 && Interlocked.CompareExchange(ref _lastProbe, now, last) == last;
+        if (partitions is < 1 or > KeyRouting.Slots)
+        {
+            return partitions == 0
+                ? null
+                : throw new InvalidDataException(
+                    FormattableString.Invariant($"the node describes {partitions} partitions"));
+        }
+
+        SlotMap? known = Slots?.Partitions == partitions ? Slots : null;
+        if (view.SlotRuns.Count == 0)
+        {
+            return known ?? SlotMap.Initial(partitions);
+        }
+
+        if (known is not null && known.Version >= view.SlotMapVersion)
+        {
+            return known;
+        }
+
+        bool fits = true;
+        foreach (SlotRun run in view.SlotRuns)
+        {
+            fits &= run.First < KeyRouting.Slots && run.Last < KeyRouting.Slots && run.Partition < partitions;
+        }
+
+        SlotMap? reported = fits && view.SlotRuns.Count <= KeyRouting.Slots
+            ? SlotMap.Of(
+                view.SlotMapVersion,
+                partitions,
+                view.SlotRuns.Select(
+                    run => new SlotRange((ushort)run.First, (ushort)run.Last, (ushort)run.Partition)))
+            : null;
+        return reported ?? throw new InvalidDataException("the node's map of slots is inconsistent");
+    }
+
+    private void Merge(PartitionRoute[] merged, IEnumerable<PartitionLeader> view, int first, int count)
+    {
+        foreach (PartitionLeader seen in view)
+        {
+            if (seen.Partition >= count)
+            {
+                throw new InvalidDataException(
+                    FormattableString.Invariant($"the node describes partition {seen.Partition} of {count}"));
+            }
+
+            int route = first + (int)seen.Partition;
+            PartitionRoute known = merged.Length == Routes ? _routes[route] : default;
+            PartitionRoute reported = new((int)seen.LeaderNodeId, seen.Term, Math.Max(seen.Epoch, known.Epoch));
+
+            // A term has one leader, so its first report stands. A leader named by a refusal gives way to any report.
+            bool isOpen = known.LeaderNodeId == 0 || known.IsHearsay;
+            bool isNews = reported.Term > known.Term
+                || (reported.Term == known.Term && reported.LeaderNodeId != 0 && isOpen);
+            merged[route] = isNews ? reported : known with { Epoch = reported.Epoch };
+        }
     }
 }
+
+/// <summary>A member of the cluster in a map. A value.</summary>
+internal readonly record struct MemberNode(int Id, Uri Endpoint);
+
+/// <summary>The leader of one route. A value.</summary>
+/// <param name="LeaderNodeId">The leader's node id; 0 when none is known.</param>
+/// <param name="Term">The newest known term.</param>
+/// <param name="Epoch">The newest known epoch of an ephemeral partition; 0 for persistent ones.</param>
+/// <param name="IsHearsay">True when a refusal named the leader, and not a map.</param>
+internal readonly record struct PartitionRoute(int LeaderNodeId, ulong Term, ulong Epoch = 0, bool IsHearsay = false);

@@ -215,7 +215,7 @@ internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
         OwnerClaim claim, LockReply queued, long sent, AcquireLimits limits, CancellationToken ct)
     {
         LeaseClock clock = new(calls.Clock);
-        clock.Heard(sent, queued.Number);
+        clock.Heard(sent, queued.TimeMs);
         WaitingClaim waiting = new(claim, queued.Token);
         _waiting.TryAdd(waiting, true);
         try
@@ -234,10 +234,10 @@ internal sealed class Acquirer(LockOperations calls, LeaseKeeper keeper)
                     return default;
                 }
 
-                clock.Heard(asked, reply.ClusterMs ?? reply.Number);
+                clock.Heard(asked, reply.ClusterMs ?? reply.TimeMs);
                 if (reply.Status == OutcomeStatus.Found)
                 {
-                    return (queued.Token, BegunAt(clock, reply.Number, claim.Lease));
+                    return (queued.Token, BegunAt(clock, reply.TimeMs, claim.Lease));
                 }
             }
         }

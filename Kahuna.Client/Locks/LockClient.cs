@@ -210,7 +210,7 @@ public sealed class LockClient
                     yield return held;
                 }
 
-                cursor = page.Number;
+                cursor = page.Cursor;
             }
             while (cursor != 0);
         }

@@ -12,8 +12,11 @@ internal readonly record struct LockReply : IOperationResult<LockReply>
     /// <summary>The token that was granted or that is current.</summary>
     public FencingToken Token { get; init; }
 
-    /// <summary>The end of a lease, or cluster time.</summary>
-    public long Number { get; init; }
+    /// <summary>The end of a lease, or the time at which a claim waits, in cluster time.</summary>
+    public long TimeMs { get; init; }
+
+    /// <summary>Of a page of a list: where the next one begins; 0 at the end.</summary>
+    public long Cursor => TimeMs;
 
     public ReadOnlyMemory<byte> Value { get; init; }
 
@@ -30,7 +33,7 @@ internal readonly record struct LockReply : IOperationResult<LockReply>
             {
                 Status = answer.Status,
                 Token = new FencingToken(answer.Revision.Value),
-                Number = answer.ReplyNumber,
+                TimeMs = answer.ReplyNumber,
                 Value = answer.Value?.Memory ?? default,
             },
         OutcomeStatus.ModeDiffers => throw OperationErrors.ModeDiffers(answer),

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.Locks;

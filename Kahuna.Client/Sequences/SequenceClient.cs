@@ -206,7 +206,7 @@ public sealed class SequenceClient
                     yield return sequence;
                 }
 
-                cursor = page.Number;
+                cursor = page.Cursor;
             }
             while (cursor != 0);
         }

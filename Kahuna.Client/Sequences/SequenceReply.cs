@@ -8,7 +8,8 @@ internal readonly record struct SequenceReply : IOperationResult<SequenceReply>
 {
     public OutcomeStatus Status { get; init; }
 
-    public long Number { get; init; }
+    /// <summary>Of a page of a list: where the next one begins; 0 at the end.</summary>
+    public long Cursor { get; init; }
 
     public ReadOnlyMemory<byte> Value { get; init; }
 
@@ -18,7 +19,7 @@ internal readonly record struct SequenceReply : IOperationResult<SequenceReply>
             new SequenceReply
             {
                 Status = answer.Status,
-                Number = answer.ReplyNumber,
+                Cursor = answer.ReplyNumber,
                 Value = answer.Value?.Memory ?? default,
             },
         OutcomeStatus.OutOfBounds => throw OperationErrors.OutOfBounds(answer),

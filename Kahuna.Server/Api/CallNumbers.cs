@@ -1,6 +1,7 @@
 using System.Globalization;
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.RateLimits;
 using Kahuna.Wire.Commands;
 

@@ -1,4 +1,5 @@
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 
 namespace Kahuna.Server.Api;
 

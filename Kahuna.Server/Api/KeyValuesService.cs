@@ -1,6 +1,7 @@
 using Google.Protobuf;
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;

@@ -1,5 +1,6 @@
 using System.Globalization;
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 
 namespace Kahuna.Server.Api;
 

@@ -1,5 +1,7 @@
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Api;
@@ -7,7 +9,7 @@ namespace Kahuna.Server.Api;
 /// <summary>
 /// Acquires a lock for one unary call: sends the claim, polls it while the caller waits, and computes the remaining
 /// lease when the reply leaves. Used once, by one flow; continuations run in the caller's context. All times are those
-/// of <see cref="LockExecutor.NowMs"/>.
+/// of <see cref="LockExecutor.Now"/>.
 /// </summary>
 /// <param name="calls">Executes commands.</param>
 /// <param name="commands">Builds the commands of this request.</param>
@@ -38,16 +40,16 @@ internal sealed class LockAcquisition(
     /// <summary>Pause between two attempts.</summary>
     private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(500);
 
-    private readonly long _beganMs = calls.NowMs;
+    private readonly NodeTime _began = calls.Now;
 
     // Lower bound of this node's time minus cluster time, learned from the present claim. Valid for one epoch of the
     // partition, as the claim is.
     private long _clockOffsetMs;
 
-    private long LeftMs => _beganMs + (commands.WaitMs ?? 0) - calls.NowMs;
+    private long LeftMs => _began + (commands.WaitMs ?? 0) - calls.Now;
 
     private long DeadlineLeftMs =>
-        timeLeft is { } left ? _beganMs + (long)left.TotalMilliseconds - calls.NowMs : long.MaxValue;
+        timeLeft is { } left ? _began + (long)left.TotalMilliseconds - calls.Now : long.MaxValue;
 
     /// <summary>Acquires the lock.</summary>
     /// <param name="command">The encoded command that makes the claim.</param>
@@ -58,28 +60,28 @@ internal sealed class LockAcquisition(
         CancellationToken ct = either.Token;
         while (true)
         {
-            long sentMs = calls.NowMs;
-            (OutcomeStatus status, long token, long clusterMs) = Read(await SendClaimAsync(command, ct));
+            NodeTime sent = calls.Now;
+            (OutcomeStatus status, long token, ClusterTime clusterTime) = Read(await SendClaimAsync(command, ct));
             if (status == OutcomeStatus.ConditionFailed)
             {
                 return new AcquireLockResponse { HolderToken = token };
             }
 
             // The outcome of a numbered command may be that of an attempt sent before this call.
-            _clockOffsetMs = status == OutcomeStatus.Queued && !isNumbered ? sentMs - clusterMs : long.MinValue;
-            long? endMs = status == OutcomeStatus.Applied && !isNumbered
-                ? sentMs + commands.LeaseMs
+            _clockOffsetMs = status == OutcomeStatus.Queued && !isNumbered ? sent.Ms - clusterTime.Ms : long.MinValue;
+            NodeTime? ends = status == OutcomeStatus.Applied && !isNumbered
+                ? sent + commands.LeaseMs
                 : await WaitAsync(token, ct);
-            endMs = await RefreshAsync(token, endMs, ct);
-            if (endMs is { } end && end - calls.NowMs > 1)
+            ends = await RefreshAsync(token, ends, ct);
+            if (ends is { } end && end - calls.Now > 1)
             {
                 // Rounding may have added one millisecond.
                 return new AcquireLockResponse
                 {
                     Granted = true,
                     Token = token,
-                    RemainingLeaseMs = end - calls.NowMs - 1,
-                    LeaseMsFromCall = end - _beganMs - 1,
+                    RemainingLeaseMs = end - calls.Now - 1,
+                    LeaseMsFromCall = end - _began - 1,
                 };
             }
 
@@ -93,10 +95,11 @@ internal sealed class LockAcquisition(
         }
     }
 
-    private static (OutcomeStatus Status, long Token, long TimeMs) Read(byte[] bytes)
+    private static (OutcomeStatus Status, long Token, ClusterTime Time) Read(byte[] bytes)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
-        return (outcome.Status, LockOutcome.TokenOf(in outcome).Value, LockOutcome.TimeMsOf(in outcome));
+        ClusterTime time = new(LockOutcome.TimeMsOf(in outcome));
+        return (outcome.Status, LockOutcome.TokenOf(in outcome).Value, time);
     }
 
     /// <summary>
@@ -123,7 +126,7 @@ internal sealed class LockAcquisition(
     }
 
     /// <summary>Waits for the grant. Returns a lower bound of the end of the lease; null: the claim is gone.</summary>
-    private async Task<long?> WaitAsync(long token, CancellationToken ct)
+    private async Task<NodeTime?> WaitAsync(long token, CancellationToken ct)
     {
         while (true)
         {
@@ -134,14 +137,14 @@ internal sealed class LockAcquisition(
 
             long holdMs = Math.Clamp(
                 Math.Min(LeftMs, DeadlineLeftMs), HoldMsMin, Math.Clamp(commands.LeaseMs / 2, GraceMs, HoldMsMax));
-            long sentMs = calls.NowMs;
+            NodeTime sent = calls.Now;
             byte[]? bytes = await GuardAsync(PollAsync(token, holdMs, ct), token, ct);
-            if (bytes is not null && Learn(bytes, sentMs, out long? endMs) != OutcomeStatus.Queued)
+            if (bytes is not null && Learn(bytes, sent, out NodeTime? end) != OutcomeStatus.Queued)
             {
-                return endMs;
+                return end;
             }
 
-            if (bytes is null || calls.NowMs - sentMs < holdMs / 2)
+            if (bytes is null || calls.Now - sent < holdMs / 2)
             {
                 // The leader holds its maximum of long polls, or has just changed.
                 await GuardAsync(PauseAsync(ct), token, ct);
@@ -149,15 +152,17 @@ internal sealed class LockAcquisition(
         }
     }
 
-    private OutcomeStatus Learn(byte[] bytes, long sentMs, out long? endMs)
+    private OutcomeStatus Learn(byte[] bytes, NodeTime sent, out NodeTime? end)
     {
         Outcome.TryRead(bytes, out Outcome outcome);
         if (outcome.Status is OutcomeStatus.Found or OutcomeStatus.Queued)
         {
-            _clockOffsetMs = Math.Max(_clockOffsetMs, sentMs - LockExecutor.ClusterMs(in outcome));
+            _clockOffsetMs = Math.Max(_clockOffsetMs, sent.Ms - LockExecutor.TimeOf(in outcome).Ms);
         }
 
-        endMs = outcome.Status == OutcomeStatus.Found ? _clockOffsetMs + LockOutcome.TimeMsOf(in outcome) : null;
+        end = outcome.Status == OutcomeStatus.Found
+            ? new NodeTime(_clockOffsetMs + LockOutcome.TimeMsOf(in outcome))
+            : null;
         return outcome.Status;
     }
 
@@ -180,17 +185,17 @@ internal sealed class LockAcquisition(
     /// <summary>
     /// Renews a grant whose lease is more than half over, because it was delayed on its way. Null: the lock is lost.
     /// </summary>
-    private async Task<long?> RefreshAsync(long token, long? endMs, CancellationToken ct)
+    private async Task<NodeTime?> RefreshAsync(long token, NodeTime? end, CancellationToken ct)
     {
-        if (endMs is not { } end || end - calls.NowMs >= commands.LeaseMs / 2)
+        if (end is not { } known || known - calls.Now >= commands.LeaseMs / 2)
         {
-            return endMs;
+            return end;
         }
 
-        long sentMs = calls.NowMs;
+        NodeTime sent = calls.Now;
         byte[] bytes = await GuardAsync(
             calls.ExecuteLeaseAsync(LockExecutor.Encode(commands.Extend(token)), timeLeft, ct), token, ct);
-        return (OutcomeStatus)bytes[0] == OutcomeStatus.Applied ? sentMs + commands.LeaseMs : null;
+        return (OutcomeStatus)bytes[0] == OutcomeStatus.Applied ? sent + commands.LeaseMs : null;
     }
 
     /// <summary>The token of the present holder; 0 if there is none or no node could be asked.</summary>

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Wire;
 using Kahuna.Wire.Commands;

@@ -1,5 +1,8 @@
 using System.Buffers.Binary;
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -21,8 +24,8 @@ internal sealed class LockExecutor(
 
     private static readonly TimeSpan s_ceilingPause = TimeSpan.FromMilliseconds(20);
 
-    /// <summary>This node's monotonic time, rounded down.</summary>
-    public long NowMs => (long)(time.GetTimestamp() * 1000.0 / time.TimestampFrequency);
+    /// <summary>This node's time.</summary>
+    public NodeTime Now => time.Now();
 
     public static byte[] Encode(scoped in Command command)
     {
@@ -37,7 +40,8 @@ internal sealed class LockExecutor(
     /// Cluster time in a reply to <see cref="CommandKind.LockAwait"/>. It had not been reached when the request was
     /// sent, and never runs faster than real time.
     /// </summary>
-    public static long ClusterMs(scoped in Outcome outcome) => BinaryPrimitives.ReadInt64LittleEndian(outcome.Value);
+    public static ClusterTime TimeOf(scoped in Outcome outcome) =>
+        new(BinaryPrimitives.ReadInt64LittleEndian(outcome.Value));
 
     /// <summary>
     /// Executes a command and returns the bytes of its outcome; see <see cref="UnaryExecutor.ExecuteAsync"/>.
@@ -55,7 +59,7 @@ internal sealed class LockExecutor(
     /// </summary>
     public async Task<byte[]> ExecuteLeaseAsync(byte[] command, TimeSpan? timeLeft, CancellationToken ct)
     {
-        long beganMs = NowMs;
+        NodeTime began = Now;
         while (true)
         {
             try
@@ -66,7 +70,7 @@ internal sealed class LockExecutor(
                 refusal.StatusCode == StatusCode.Unavailable
                 && (Durability)command[1] == Durability.Ephemeral
                 && refusal.Trailers.GetValue(OutcomeErrors.OutcomeTrailer) == OutcomeErrors.DidNotHappen
-                && NowMs - beganMs < CeilingWaitMs
+                && Now - began < CeilingWaitMs
                 && !ct.IsCancellationRequested)
             {
                 await Task.Delay(s_ceilingPause, time, CancellationToken.None);

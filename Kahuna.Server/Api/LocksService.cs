@@ -3,7 +3,9 @@ using System.Text;
 using Google.Protobuf;
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 
@@ -41,20 +43,20 @@ internal sealed class LocksService(LockExecutor calls, int partitions, Cancellat
         Command command = commands.Extend(request.Token);
         CallNumbers.AddTo(ref command, context);
         bool isNumbered = command.Has(CommandFlags.Session);
-        long beganMs = calls.NowMs;
+        NodeTime began = calls.Now;
         (OutcomeStatus status, long holder) = Read(
             await calls.ExecuteLeaseAsync(
                 LockExecutor.Encode(in command), context.TimeLeft(), context.CancellationToken).ConfigureAwait(false));
-        long? endMs = status != OutcomeStatus.Applied ? null
+        NodeTime? end = status != OutcomeStatus.Applied ? null
             : isNumbered ? await EndAsync(commands, request.Token, context).ConfigureAwait(false)
-            : beganMs + request.LeaseMs;
-        if (endMs is { } end)
+            : began + request.LeaseMs;
+        if (end is { } granted)
         {
             return new ExtendLockResponse
             {
                 Extended = true,
-                RemainingLeaseMs = Math.Max(0, end - calls.NowMs - 1),
-                LeaseMsFromCall = end - beganMs - 1,
+                RemainingLeaseMs = Math.Max(0, granted - calls.Now - 1),
+                LeaseMsFromCall = granted - began - 1,
             };
         }
 
@@ -120,13 +122,13 @@ internal sealed class LocksService(LockExecutor calls, int partitions, Cancellat
     /// A lower bound of the end of a lease; null if it is over. Needed because a retried command returns the outcome of
     /// its first attempt.
     /// </summary>
-    private async Task<long?> EndAsync(LockCommandBuilder commands, long token, ServerCallContext context)
+    private async Task<NodeTime?> EndAsync(LockCommandBuilder commands, long token, ServerCallContext context)
     {
-        long sentMs = calls.NowMs;
+        NodeTime sent = calls.Now;
         byte[] bytes = await ExecuteAsync(commands.Await(token, 0), context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         return outcome.Status == OutcomeStatus.Found
-            ? sentMs + LockOutcome.TimeMsOf(in outcome) - LockExecutor.ClusterMs(in outcome)
+            ? sent + (new ClusterTime(LockOutcome.TimeMsOf(in outcome)) - LockExecutor.TimeOf(in outcome))
             : null;
     }
 

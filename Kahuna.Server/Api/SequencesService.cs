@@ -1,6 +1,7 @@
 using System.Text;
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;

@@ -1,5 +1,7 @@
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Cluster;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -60,13 +62,13 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
     /// <param name="command">The encoded command.</param>
     /// <param name="waitMs">The longest wait, here and at the leader.</param>
     /// <param name="ct">Cancelled when the caller no longer waits; ends the wait.</param>
-    /// <exception cref="OperationCanceledException">The caller no longer waits or the time is over, and the outcome is
-    /// not known.</exception>
+    /// <exception cref="OperationCanceledException">The caller no longer waits or the deadline passed, and the outcome
+    /// is not known.</exception>
     public async Task<byte[]> OutcomeAsync(ByteBuffer command, uint waitMs, CancellationToken ct)
     {
         byte[] copy = command.Written.ToArray();
         UnaryReplySink call = new(admission.Router.Loops, admission.Room);
-        long beganMs = admission.Router.NowMs;
+        NodeTime began = admission.Router.Now;
         if (!admission.AcceptOne(command, call, waitMs, out OutcomeStatus status, out string? sentence))
         {
             return Error(status, sentence!);
@@ -82,7 +84,7 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
 
         if (!MayReturnValue(copy))
         {
-            return await ForwardAsync(copy, mayHaveHappened, beganMs + waitMs, ct);
+            return await ForwardAsync(copy, mayHaveHappened, began + waitMs, ct);
         }
 
         await _forwardedValues.WaitAsync(ct);
@@ -92,7 +94,7 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
                 ? Error(
                     mayHaveHappened ? OutcomeStatus.Unknown : OutcomeStatus.Busy,
                     "The node's budget for unread replies is used up; try again later.")
-                : await ForwardAsync(copy, mayHaveHappened, beganMs + waitMs, ct);
+                : await ForwardAsync(copy, mayHaveHappened, began + waitMs, ct);
         }
         finally
         {
@@ -109,10 +111,10 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
         return bytes;
     }
 
-    private Task<byte[]> ForwardAsync(byte[] command, bool mayHaveHappened, long untilMs, CancellationToken ct)
+    private Task<byte[]> ForwardAsync(byte[] command, bool mayHaveHappened, NodeTime until, CancellationToken ct)
     {
         // After a pause of this process, the reply may arrive before the overdue deadline timer fires.
-        long leftMs = untilMs - admission.Router.NowMs;
+        long leftMs = until - admission.Router.Now;
         if (leftMs > 0)
         {
             return forwarder.ForwardAsync(command, mayHaveHappened, TimeSpan.FromMilliseconds(leftMs), ct);

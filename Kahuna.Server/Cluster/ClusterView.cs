@@ -1,7 +1,9 @@
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Wire.Commands;
 using Kahuna.Wire.Protos;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Server.Cluster;
 
@@ -16,15 +18,18 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly string?[] _failures;
     private readonly List<Watcher> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
+    private Func<FeatureLevel> _featureLevel = static () => FeatureLevel.First;
     private bool _stopping;
     private bool _votes = true;
+    private volatile SlotMap _slots;
 
     public ClusterView(ClusterIdentity identity, bool hasEphemeral = false)
     {
         _identity = identity;
         Layout = new GroupLayout(identity.Partitions, hasEphemeral);
-        _groups = new PartitionStatus[Layout.Slots];
-        _failures = new string?[Layout.Slots];
+        _slots = SlotMap.Initial(identity.Partitions);
+        _groups = new PartitionStatus[Layout.Count];
+        _failures = new string?[Layout.Count];
     }
 
     /// <summary>Raised once for each group that stops on a broken invariant.</summary>
@@ -37,17 +42,28 @@ internal sealed class ClusterView : ILeadershipSink
 
     public int Partitions => _identity.Partitions;
 
-    /// <summary>The groups and their slots.</summary>
+    /// <summary>
+    /// The newest map of slots that this node knows; the initial one until the meta group's records are known.
+    /// </summary>
+    public SlotMap Slots => _slots;
+
+    /// <summary>The groups and their indexes.</summary>
     public GroupLayout Layout { get; }
 
-    /// <summary>Sets the source of the groups' commit indexes, by slot. Set once, when the loops exist.</summary>
+    /// <summary>Sets the source of commit indexes, by the index of a group. Set once, when the loops exist.</summary>
     public void ReadCommitIndexFrom(Func<int, ulong> commitIndex) => _commitIndex = commitIndex;
 
-    public PartitionStatus Status(int slot)
+    /// <summary>The cluster's feature level, as far as this node knows.</summary>
+    public FeatureLevel FeatureLevel => _featureLevel();
+
+    /// <summary>Sets the source of the feature level. Set once, when the loops exist.</summary>
+    public void ReadFeatureLevelFrom(Func<FeatureLevel> featureLevel) => _featureLevel = featureLevel;
+
+    public PartitionStatus Status(int index)
     {
         lock (_lock)
         {
-            return _groups[slot];
+            return _groups[index];
         }
     }
 
@@ -127,11 +143,11 @@ internal sealed class ClusterView : ILeadershipSink
     }
 
     /// <summary>Why a group has stopped on this node; null while it runs.</summary>
-    public string? FailureOf(int slot)
+    public string? FailureOf(int index)
     {
         lock (_lock)
         {
-            return _failures[slot];
+            return _failures[index];
         }
     }
 
@@ -155,20 +171,29 @@ internal sealed class ClusterView : ILeadershipSink
             NodeId = _identity.Self.Value,
             ServerVersion = _identity.Version,
             Ready = IsReady(out _),
+            FeatureLevel = (uint)FeatureLevel.Value,
         };
         foreach ((NodeId id, Uri endpoint) in _identity.Nodes)
         {
             response.Nodes.Add(new Node { Id = id.Value, Endpoint = endpoint.GetLeftPart(UriPartial.Authority) });
         }
 
+        SlotMap slots = _slots;
+        response.SlotMapVersion = slots.Version;
+        foreach (SlotRange range in slots.Ranges())
+        {
+            response.SlotRuns.Add(
+                new SlotRun { First = range.First, Last = range.Last, Partition = range.Partition });
+        }
+
         lock (_lock)
         {
-            for (int slot = 0; slot < _groups.Length; slot++)
+            for (int index = 0; index < _groups.Length; index++)
             {
-                if (!Layout.GroupOf(slot).IsMeta)
+                if (!Layout.GroupOf(index).IsMeta)
                 {
-                    (Layout.GroupOf(slot).IsEphemeral ? response.EphemeralPartitions : response.Partitions).Add(
-                        Leader(slot));
+                    (Layout.GroupOf(index).IsEphemeral ? response.EphemeralPartitions : response.Partitions).Add(
+                        Leader(index));
                 }
             }
         }
@@ -188,26 +213,41 @@ internal sealed class ClusterView : ILeadershipSink
     /// </summary>
     public IDisposable WatchRoutes(Action changed) => Add(new Watcher(this, changed, routesOnly: true));
 
-    void ILeadershipSink.LeadershipChanged(int slot, PartitionStatus status)
+    void ILeadershipSink.LeadershipChanged(int index, PartitionStatus status)
     {
         bool isRoute;
         lock (_lock)
         {
-            isRoute = !status.RoutesAs(_groups[slot]);
-            _groups[slot] = status;
+            isRoute = !status.RoutesAs(_groups[index]);
+            _groups[index] = status;
         }
 
         Notify(isRoute);
     }
 
-    void ILeadershipSink.PartitionFailed(int slot, Exception error)
+    void ILeadershipSink.SlotsChanged(SlotMap slots)
     {
         lock (_lock)
         {
-            _failures[slot] ??= error.Message;
+            if (slots.Version <= _slots.Version)
+            {
+                return;
+            }
+
+            _slots = slots;
         }
 
-        Failed?.Invoke(Layout.GroupOf(slot), error);
+        Notify();
+    }
+
+    void ILeadershipSink.PartitionFailed(int index, Exception error)
+    {
+        lock (_lock)
+        {
+            _failures[index] ??= error.Message;
+        }
+
+        Failed?.Invoke(Layout.GroupOf(index), error);
         Notify();
     }
 
@@ -221,14 +261,14 @@ internal sealed class ClusterView : ILeadershipSink
         _ => "follower",
     };
 
-    private PartitionLeader Leader(int slot) => new()
+    private PartitionLeader Leader(int index) => new()
     {
-        Partition = (uint)Layout.PartitionOf(slot),
-        LeaderNodeId = _groups[slot].Leader.Value,
-        Term = _groups[slot].Term.Value,
-        CommitIndex = _commitIndex(slot),
-        Role = RoleName(_groups[slot].Role),
-        Epoch = _groups[slot].Epoch,
+        Partition = (uint)Layout.PartitionOf(index),
+        LeaderNodeId = _groups[index].Leader.Value,
+        Term = _groups[index].Term.Value,
+        CommitIndex = _commitIndex(index),
+        Role = RoleName(_groups[index].Role),
+        Epoch = _groups[index].Epoch.Value,
     };
 
     private Watcher Add(Watcher watcher)

@@ -1,6 +1,7 @@
 using System.Runtime.InteropServices;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Partitions.Snapshots;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Hosting;
 
@@ -67,8 +68,8 @@ internal sealed partial class CheckpointThread : IDisposable
             {
                 if (!_keeper.Step())
                 {
-                    long due = _keeper.DueMs;
-                    long wait = due == long.MaxValue ? Timeout.Infinite : Math.Clamp(due - _keeper.NowMs, 0, 60_000);
+                    NodeTime due = _keeper.Due;
+                    long wait = due == NodeTime.Never ? Timeout.Infinite : Math.Clamp(due - _keeper.Now, 0, 60_000);
                     _bell.WaitOne((int)wait);
                 }
             }

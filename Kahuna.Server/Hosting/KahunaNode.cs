@@ -79,10 +79,16 @@ internal sealed class KahunaNode : IAsyncDisposable
         _certificates = NodeCertificates.Watch(options, _log);
         _listener = new NodeListener(options.Listen, _certificates.Tls);
         PeerRelay relay = new();
-        _links = new PeerLinks(NodeLinks.OptionsOf(options, _certificates.Tls, members, fatalErrors), relay, loggers);
+        PeerLinksOptions linksOptions = NodeLinks.OptionsOf(options, _certificates.Tls, members, fatalErrors) with
+        {
+            ClusterLevel = () => _view.FeatureLevel,
+            LevelUnsupported = (level, peer) => OnStorageDead(
+                new FeatureLevelException(level, options.Features, $"node {peer} says so")),
+        };
+        _links = new PeerLinks(linksOptions, relay, loggers);
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
         HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));
-        StateLimits limits = new() { HashSecret = HashSecret };
+        StateLimits limits = new() { HashSecret = HashSecret, Features = options.Features };
         _keeper = new CheckpointService(
             NodeLoops.CheckpointOptionsOf(options, limits, start),
             new CheckpointPorts(storage.States, storage.Log, _links, TimeProvider.System, _log.Progress)
@@ -114,7 +120,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         _rights = new VotingRights(members, _loops, _view);
         _rights.Begin();
         members.Refused += sentence => OnStorageDead(new DataDirectoryException(sentence));
-        _view.ReadCommitIndexFrom(slot => _loops.Group(slot).CommitIndex.Value);
+        _view.ReadCommitIndexFrom(index => _loops.Group(index).CommitIndex.Value);
+        _view.ReadFeatureLevelFrom(() => _loops.FeatureLevel);
         _leadership = new LeadershipLog(
             _view,
             () => voters.Count(voter => voter == options.NodeId || _links.IsUp(voter)),
@@ -281,7 +288,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         AddServices(builder.Services, admission, credential);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(_app, _view, slot => _loops.Group(slot).Metrics, _storage, () => _loops.MemoryBytes);
+        StatusEndpoint.Map(_app, _view, index => _loops.Group(index).Metrics, _storage, () => _loops.MemoryBytes);
         SetHealth();
         _app.MapKahunaGrpc(limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"));
         _app.MapNodeServices();

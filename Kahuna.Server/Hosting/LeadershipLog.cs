@@ -34,7 +34,7 @@ internal sealed class LeadershipLog : IDisposable
         _view = view;
         _reached = reached;
         _log = log;
-        _leaders = new NodeId[view.Layout.Slots];
+        _leaders = new NodeId[view.Layout.Count];
         _watch = view.Watch(() => Volatile.Write(ref _changed, 1));
     }
 
@@ -88,28 +88,28 @@ internal sealed class LeadershipLog : IDisposable
     private void LookAtLeaders()
     {
         Dictionary<NodeId, List<int>> changed = [];
-        for (int slot = 0; slot < _leaders.Length; slot++)
+        for (int index = 0; index < _leaders.Length; index++)
         {
-            NodeId leader = _view.Status(slot).Leader;
-            if (leader != _leaders[slot])
+            NodeId leader = _view.Status(index).Leader;
+            if (leader != _leaders[index])
             {
-                _leaders[slot] = leader;
-                (changed.TryGetValue(leader, out List<int>? slots) ? slots : changed[leader] = []).Add(slot);
+                _leaders[index] = leader;
+                (changed.TryGetValue(leader, out List<int>? indexes) ? indexes : changed[leader] = []).Add(index);
             }
         }
 
-        foreach ((NodeId leader, List<int> slots) in changed)
+        foreach ((NodeId leader, List<int> indexes) in changed)
         {
-            string names = string.Join(", ", slots.Take(NamesMax).Select(slot => _view.Layout.GroupOf(slot).Name))
-                + (slots.Count > NamesMax ? ", …" : "");
-            ulong term = slots.Max(slot => _view.Status(slot).Term.Value);
+            string names = string.Join(", ", indexes.Take(NamesMax).Select(index => _view.Layout.GroupOf(index).Name))
+                + (indexes.Count > NamesMax ? ", …" : "");
+            ulong term = indexes.Max(index => _view.Status(index).Term.Value);
             if (leader == NodeId.None)
             {
-                _log.LeaderLost(names, slots.Count, term);
+                _log.LeaderLost(names, indexes.Count, term);
             }
             else
             {
-                _log.Leads(leader, names, slots.Count, term);
+                _log.Leads(leader, names, indexes.Count, term);
             }
         }
     }

@@ -17,10 +17,16 @@ internal static class NodeLinks
         options.Partitions,
         [.. options.Peers.Select(peer => (peer.Id, peer.Address))]);
 
+    /// <summary>The options of the links.</summary>
+    /// <param name="options">The node's options.</param>
+    /// <param name="tls">The node's certificate.</param>
+    /// <param name="members">The record of the nodes' directories.</param>
+    /// <param name="fatalErrors">Handles unexpected exceptions.</param>
     public static PeerLinksOptions OptionsOf(
         NodeOptions options, TlsSource tls, MemberRegistry members, IFatalErrors fatalErrors) =>
         new()
         {
+            Features = options.Features,
             Self = options.NodeId,
             ClusterId = options.ClusterId,
             Partitions = options.Partitions,

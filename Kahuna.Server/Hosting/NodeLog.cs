@@ -100,50 +100,11 @@ internal static partial class NodeLog
     public static partial void OpenToTheNetwork(this ILogger logger, string listen);
 
     [LoggerMessage(
-        EventId = 14,
-        Level = LogLevel.Warning,
-        Message =
-            "{Part} {Certificate} expires on {End:yyyy-MM-dd HH:mm} UTC, in {Days} day(s). Replace its "
-                + "files; a restart is not needed.")]
-    public static partial void CertificateEndsSoon(
-        this ILogger logger, string part, string certificate, DateTime end, int days);
-
-    [LoggerMessage(
-        EventId = 15,
-        Level = LogLevel.Critical,
-        Message =
-            "{Part} {Certificate} expired on {End:yyyy-MM-dd HH:mm} UTC: connections with clients and other nodes are "
-                + "refused. Replace its files; a restart is not needed.")]
-    public static partial void CertificateEnded(this ILogger logger, string part, string certificate, DateTime end);
-
-    [LoggerMessage(
-        EventId = 16,
-        Level = LogLevel.Information,
-        Message =
-            "The certificate was reloaded: {Certificate}, valid until {End:yyyy-MM-dd HH:mm} "
-                + "UTC. New connections use it.")]
-    public static partial void CertificateReloaded(this ILogger logger, string certificate, DateTime end);
-
-    [LoggerMessage(
-        EventId = 17,
-        Level = LogLevel.Error,
-        Message = "The changed certificate files are unusable, so the previous certificate stays in use: {Reason}")]
-    public static partial void CertificateNotReloaded(this ILogger logger, string reason);
-
-    [LoggerMessage(
         EventId = 18,
         Level = LogLevel.Critical,
         Message =
             "Unexpected error in {Where}; the process ends with exit code 1. Keep the data directory and report this.")]
     public static partial void Unexpected(this ILogger logger, string where, Exception error);
-
-    [LoggerMessage(
-        EventId = 19,
-        Level = LogLevel.Warning,
-        Message =
-            "The certificate {Certificate} of this node does not chain to an authority of --trusted-ca: {Reason}. "
-                + "Nodes with the same --trusted-ca refuse it.")]
-    public static partial void CertificateNotUnderTrustedCa(this ILogger logger, string certificate, string reason);
 
     [LoggerMessage(
         EventId = 20,
@@ -158,12 +119,4 @@ internal static partial class NodeLog
         Level = LogLevel.Critical,
         Message = "{Group} has stopped on this node; the other groups continue: {Reason}")]
     private static partial void PartitionDamaged(this ILogger logger, string group, string reason);
-
-    [LoggerMessage(
-        EventId = 22,
-        Level = LogLevel.Warning,
-        Message =
-            "The node waits for its development certificates: another process holds {Lock}. It continues when "
-                + "that process is done or ends.")]
-    public static partial void WaitsForCertificates(this ILogger logger, string @lock);
 }

@@ -33,6 +33,7 @@ internal static class NodeLoops
             PreferredLeader = PreferredLeaders.For(options.LeaderPlacement == LeaderPlacement.Together, voters),
             Loops = Math.Clamp(Math.Min(Environment.ProcessorCount / 2, options.Partitions), 1, 32),
             StateLimits = limits,
+            FeatureLevelMax = options.FeatureLevelMax,
             HasEphemeral = true,
             Seed = seed,
             FlushLogBytes = options.LogKeepBytes / FlushesPerKeptLog,

@@ -64,6 +64,7 @@ internal static class StatusEndpoint
             json.WriteNumber("nodeId", cluster.NodeId);
             json.WriteString("clusterId", cluster.ClusterId);
             json.WriteString("version", cluster.ServerVersion);
+            json.WriteNumber("featureLevel", cluster.FeatureLevel);
             json.WriteNumber("processId", Environment.ProcessId);
             json.WriteBoolean("ready", ready);
             json.WriteString("reason", reason);
@@ -81,8 +82,8 @@ internal static class StatusEndpoint
             foreach (PartitionLeader partition in cluster.EphemeralPartitions)
             {
                 json.WriteStartObject();
-                int slot = view.Layout.SlotOf((int)partition.Partition, isEphemeral: true);
-                WriteEphemeralGroup(json, partition, figures(slot), view.FailureOf(slot));
+                int index = view.Layout.IndexOf((int)partition.Partition, isEphemeral: true);
+                WriteEphemeralGroup(json, partition, figures(index), view.FailureOf(index));
                 json.WriteEndObject();
             }
 

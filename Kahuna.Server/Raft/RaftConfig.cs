@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Raft;
 
@@ -28,6 +29,9 @@ internal sealed record RaftConfig
     public int PauseTicks { get; init; }
 
     public RaftLimits Limits { get; init; } = new();
+
+    /// <summary>The highest feature level of entries that this node can apply; it takes none above it.</summary>
+    public FeatureLevel LevelMax { get; init; } = FeatureLevels.Newest;
 
     /// <summary>
     /// The log is in memory only. Entries dropped from memory are gone; a member that still needs them gets a snapshot.

@@ -1,5 +1,6 @@
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Raft;
 
@@ -32,7 +33,7 @@ internal sealed class RaftCore
         _log = new EntryLog(config, start);
         InvariantException.Require(_log.LastTerm <= _state.Term, "the recovered term is not behind the recovered log");
         _outbox = new Outbox(_members, _state);
-        _following = new Following(_log, isForgetful: start.Voting != VotingRight.Full);
+        _following = new Following(_log, config.LevelMax, isForgetful: start.Voting != VotingRight.Full);
         _leadership = new Leadership(config, _members, _log, _state);
         var parts = new RoleParts(_outbox, _following, _leadership);
         _roles = new Roles(config, _members, _state, _log, parts);
@@ -103,7 +104,16 @@ internal sealed class RaftCore
     /// </summary>
     public bool CanRejoin => !IsVoting && _rejoining is { IsRestored: true } && !_state.PromisesUnsaved;
 
+    /// <inheritdoc cref="EntryLog.Level"/>
+    public FeatureLevel Level => _log.Level;
+
+    /// <inheritdoc cref="Following.UnknownLevel"/>
+    public FeatureLevel? UnknownLevel => _following.UnknownLevel;
+
     // ---- Inputs
+
+    /// <summary>The cluster has at least this feature level: later own entries have it.</summary>
+    public void RaiseLevel(FeatureLevel level) => _log.RaiseLevel(level);
 
     /// <summary>
     /// Restores the recovered entries above the applied index, in EntryCodec. They count as durable. Before the first
@@ -437,7 +447,11 @@ internal sealed class RaftCore
     /// The payload of an entry in memory: any entry above the applied or durable index, and some cached ones below.
     /// </summary>
     public ReadOnlySpan<byte> Payload(LogIndex index, out Term term, out EntryKind kind) =>
-        _log.Payload(index, out term, out kind);
+        _log.Payload(index, out term, out kind, out _);
+
+    /// <inheritdoc cref="Payload(LogIndex, out Term, out EntryKind)"/>
+    public ReadOnlySpan<byte> Payload(LogIndex index, out Term term, out EntryKind kind, out FeatureLevel level) =>
+        _log.Payload(index, out term, out kind, out level);
 
     /// <summary>Appends the entries [first, first + count) to <paramref name="target"/>, in EntryCodec.</summary>
     public void CopyEntries(LogIndex first, int count, ByteBuffer target) => _log.CopyEntries(first, count, target);
@@ -518,4 +532,43 @@ internal sealed class RaftCore
 
     private void RequireRestored() =>
         InvariantException.Require(_log.IsRestored, "recovered entries are restored before the first input");
+}
+
+/// <summary>Decides which messages this node accepts at all. Immutable; owned by one core.</summary>
+internal sealed class MessageRules(Members members)
+{
+    /// <summary>
+    /// Upper bound of terms and indexes from peers. No log reaches it, and sums below it cannot overflow.
+    /// </summary>
+    private const ulong ValueMax = 1UL << 62;
+
+    /// <summary>
+    /// False for a malformed message, for one that its sender may not send, and for one addressed to another node.
+    /// </summary>
+    public bool IsAcceptable(in RaftMessage message, Term ownTerm)
+    {
+        bool isTermQuestion = message.Kind is RaftMessageKind.TermQuery or RaftMessageKind.TermReply;
+        if (message.To != members.Self
+            || (message.Term.Value == 0 && !isTermQuestion) || message.Term.Value >= ValueMax
+            || message.Index.Value >= ValueMax || message.Hint.Value >= ValueMax
+            || message.Commit.Value >= ValueMax || message.EntryCount < 0)
+        {
+            return false;
+        }
+
+        if (message.From == members.Self)
+        {
+            return message.Kind == RaftMessageKind.VoteReply && message.Term <= ownTerm;
+        }
+
+        return message.Kind switch
+        {
+            RaftMessageKind.PreVote or RaftMessageKind.Vote or RaftMessageKind.PreVoteReply or RaftMessageKind.VoteReply
+                or RaftMessageKind.TimeoutNow or RaftMessageKind.TermQuery or RaftMessageKind.TermReply =>
+                members.SelfVotes && members.IsVoter(message.From),
+            RaftMessageKind.Append or RaftMessageKind.Heartbeat => members.IsVoter(message.From),
+            RaftMessageKind.AppendReply or RaftMessageKind.HeartbeatReply => members.IsMember(message.From),
+            _ => false,
+        };
+    }
 }

@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Raft;
 
@@ -28,4 +29,7 @@ internal sealed record RaftStart(
     /// what a sole voter has forgotten.
     /// </summary>
     public VotingRight Voting { get; init; }
+
+    /// <summary>The highest feature level of the applied entries.</summary>
+    public FeatureLevel Level { get; init; }
 }

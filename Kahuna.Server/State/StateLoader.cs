@@ -4,7 +4,7 @@ namespace Kahuna.Server.State;
 
 /// <summary>
 /// Builds a state from what views handed out: every key's newest record once, in any order, then <see cref="Finish"/>.
-/// Owned by whoever loads; not thread-safe.
+/// Owned by the loader; not thread-safe.
 /// </summary>
 internal sealed class StateLoader(StateLimits limits, StateSummary summary)
 {
@@ -41,7 +41,7 @@ internal sealed class StateLoader(StateLimits limits, StateSummary summary)
                     + $"{_summary.Digest:x16} was stored with it");
         }
 
-        return new StateMachine(_store, _summary.TimeMs, _limits);
+        return new StateMachine(_store, _summary.Time, _limits);
     }
 
     /// <summary>
@@ -50,13 +50,13 @@ internal sealed class StateLoader(StateLimits limits, StateSummary summary)
     /// </summary>
     private bool TryLoad(ReadOnlySpan<byte> record)
     {
-        if (!KeyRecordReader.TryBegin(record, out KeyRecordReader reader) || reader.Row > _summary.Rows)
+        if (!KeyRecordReader.TryBegin(record, out KeyRecordReader reader) || reader.Row.Value > _summary.Rows)
         {
             return false;
         }
 
-        int key = reader.Row;
-        if (!_store.TryLoad(key, reader.Key, reader.Value, reader.Revision, reader.Flags, reader.DeadlineMs))
+        Row key = reader.Row;
+        if (!_store.TryLoad(key, reader.Key, reader.Value, reader.Revision, reader.Flags, reader.Deadline))
         {
             return false;
         }
@@ -66,7 +66,7 @@ internal sealed class StateLoader(StateLimits limits, StateSummary summary)
             if (reader.Number >= _summary.FirstHistoryNumber)
             {
                 _store.LoadReplaced(
-                    key, reader.Value, reader.Revision, reader.ReplacedAtMs, reader.Number, reader.Flags);
+                    key, reader.Value, reader.Revision, reader.ReplacedAt, reader.Number, reader.Flags);
             }
         }
 

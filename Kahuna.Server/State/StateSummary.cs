@@ -1,7 +1,9 @@
+using Kahuna.Server.Primitives;
+
 namespace Kahuna.Server.State;
 
 /// <summary>What a view says of the whole state besides its keys; together they are the state.</summary>
-/// <param name="TimeMs">Cluster time of the last applied entry.</param>
+/// <param name="Time">Cluster time of the last applied entry.</param>
 /// <param name="FirstHistoryNumber">Kept revisions with a lower number have been dropped, also where a key's record
 /// still has them.</param>
 /// <param name="NextHistoryNumber">The number that the next replaced revision gets.</param>
@@ -9,4 +11,4 @@ namespace Kahuna.Server.State;
 /// state.</param>
 /// <param name="Digest">Digest of the state; what is loaded must come to the same.</param>
 internal readonly record struct StateSummary(
-    long TimeMs, long FirstHistoryNumber, long NextHistoryNumber, int Rows, ulong Digest);
+    ClusterTime Time, long FirstHistoryNumber, long NextHistoryNumber, int Rows, ulong Digest);

@@ -19,15 +19,15 @@ internal sealed class StateView : IDisposable, IRowObserver
     private readonly RowSet _awaited;
     private readonly PreImages _preImages = new();
     private readonly ByteBuffer _record = ByteBuffer.Rent();
-    private int _next = 1;
+    private Row _next = Row.First;
 
-    public StateView(KeyStore store, RowSet rows, long timeMs)
+    public StateView(KeyStore store, RowSet rows, ClusterTime time)
     {
         _store = store;
         _awaited = rows;
         Keys = rows.Count;
         Summary = new StateSummary(
-            timeMs, store.History.FirstNumber, store.History.NextNumber, store.Keys.Count, store.Digest);
+            time, store.History.FirstNumber, store.History.NextNumber, store.Keys.Count, store.Digest);
         store.Observe(this);
     }
 
@@ -56,7 +56,7 @@ internal sealed class StateView : IDisposable, IRowObserver
         return Left > 0;
     }
 
-    /// <summary>Ends it: changes cost nothing any more.</summary>
+    /// <summary>Ends it: changes have no further cost.</summary>
     public void Dispose()
     {
         if (_store.EndObserving(this))
@@ -67,12 +67,13 @@ internal sealed class StateView : IDisposable, IRowObserver
     }
 
     /// <summary>By the store, before a row or its history changes.</summary>
-    public void BeforeChange(int key)
+    public void BeforeChange(Row key)
     {
         if (_awaited.Remove(key))
         {
             _record.Length = 0;
-            InvariantException.Require(key >= 1 && key <= Summary.Rows, "a view awaits only rows that it began with");
+            InvariantException.Require(
+                !key.IsNone && key.Value <= Summary.Rows, "a view awaits only rows that it began with");
             Write(key, _record);
             _preImages.Add(_record.Written);
         }
@@ -82,10 +83,13 @@ internal sealed class StateView : IDisposable, IRowObserver
     {
         while (target.Length < end && PrefetchNext())
         {
-            for (int i = 0; i < PrefetchedRows && target.Length < end && (_next = _awaited.Next(_next)) != 0; i++)
+            for (int i = 0;
+                i < PrefetchedRows && target.Length < end && (_next = _awaited.Next(_next)) is { IsNone: false };
+                i++)
             {
                 Write(_next, target);
-                _awaited.Remove(_next++);
+                _awaited.Remove(_next);
+                _next = _next.Next;
             }
         }
     }
@@ -95,17 +99,18 @@ internal sealed class StateView : IDisposable, IRowObserver
     /// </summary>
     private bool PrefetchNext()
     {
-        int row = _next;
-        for (int i = 0; i < PrefetchedRows && (row = _awaited.Next(row)) != 0; i++)
+        Row row = _next;
+        for (int i = 0; i < PrefetchedRows && (row = _awaited.Next(row)) is { IsNone: false }; i++)
         {
             _store.Keys.PrefetchBlock(row, PrefetchedLines);
-            _store.History.PrefetchNewest(row++);
+            _store.History.PrefetchNewest(row);
+            row = row.Next;
         }
 
-        return (_next = _awaited.Next(_next)) != 0;
+        return (_next = _awaited.Next(_next)) is { IsNone: false };
     }
 
-    private void Write(int key, ByteBuffer target)
+    private void Write(Row key, ByteBuffer target)
     {
         int at = target.Length;
         target.Take(sizeof(int));

@@ -88,7 +88,7 @@ internal sealed class LogWriter(SegmentedLog log, ILogSink sink) : ILogWriter
     }
 
     public void Fetch(GroupId group, NodeId follower, LogIndex first, int bytesMax) =>
-        log.Fetch(new FetchRequest(sink, group, follower, first, bytesMax));
+        log.Fetches.Put(new FetchRequest(sink, group, follower, first, bytesMax));
 
     /// <summary>Reports that the batch and those before it are on stable storage.</summary>
     public void Complete(ulong batch)

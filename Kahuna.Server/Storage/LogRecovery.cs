@@ -1,3 +1,4 @@
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Storage.Disk;
 
@@ -24,6 +25,16 @@ internal sealed class LogRecovery(
 
     /// <summary>Index of what was found.</summary>
     public LogPositions Positions { get; } = new();
+
+    /// <summary>What was found of each group.</summary>
+    public Dictionary<uint, RecoveredGroup> Groups() => Positions.Groups.ToDictionary(
+        group => group.Key,
+        group => new RecoveredGroup(
+            group.Value.HardState,
+            [.. group.Value.Terms],
+            group.Value.LastIndex,
+            group.Value.Start,
+            group.Value.StartTerm));
 
     /// <summary>Reads the log, or creates an empty one.</summary>
     /// <exception cref="LogDamagedException">Data that was on stable storage is missing or changed.</exception>

@@ -18,20 +18,18 @@ internal sealed class SegmentedLog : ILogStore
     private readonly Action<ReportLine> _report;
     private readonly LogSpace _space;
     private readonly LogPositions _positions;
-    private readonly Dictionary<uint, RecoveredGroup> _recovered = [];
+    private readonly IReadOnlyDictionary<uint, RecoveredGroup> _recovered;
     private readonly SegmentFiles _files;
     private readonly ulong _logId;
     private readonly BatchQueue _queue = new();
-    private readonly FetchQueue _fetches = new();
     private readonly SegmentPreparer _preparer;
     private readonly GroupCommit _commit;
-    private readonly EntryReader _reader;
+    private readonly EntryFetches _fetches;
     private readonly LogExtentFile _extents;
     private readonly Lock _writersLock = new();
     private readonly List<LogWriter> _writers = [];
 
     private ILogShell? _shell;
-    private Exception? _readFailure;
     private Exception? _failure;
     private bool _cutDue;
     private bool _closed;
@@ -49,16 +47,11 @@ internal sealed class SegmentedLog : ILogStore
         _extents = tail.Extents;
         _positions = recovery.Positions;
         _logId = tail.LogId;
-        foreach ((uint group, GroupPositions found) in _positions.Groups)
-        {
-            _recovered[group] = new RecoveredGroup(
-                found.HardState, [.. found.Terms], found.LastIndex, found.Start, found.StartTerm);
-        }
-
+        _recovered = recovery.Groups();
         _preparer = new SegmentPreparer(disk, _files, options, _extents);
         _preparer.Want(tail.Segment + 1);
         _commit = new GroupCommit(tail, _positions, _queue, _preparer, options);
-        _reader = new EntryReader(disk, _files, _logId, _positions);
+        _fetches = new EntryFetches(new EntryReader(disk, _files, _logId, _positions));
     }
 
     /// <summary>Why the log stopped, or null.</summary>
@@ -105,6 +98,7 @@ internal sealed class SegmentedLog : ILogStore
     public void Attach(ILogShell shell)
     {
         _shell = shell;
+        _fetches.Shell = shell;
         shell.WakePrepare();
     }
 
@@ -172,7 +166,8 @@ internal sealed class SegmentedLog : ILogStore
 
         try
         {
-            if (Volatile.Read(ref _readFailure) is Exception readFailure)
+            // A log that cannot be read back must not be written further.
+            if (_fetches.Failure is { } readFailure)
             {
                 throw readFailure;
             }
@@ -247,34 +242,7 @@ internal sealed class SegmentedLog : ILogStore
     }
 
     /// <summary>Reading thread: answers one waiting read request. False when there was none.</summary>
-    public bool FetchOnce()
-    {
-        if (!_fetches.TryTake(out FetchRequest request))
-        {
-            _reader.CloseDropped();
-            return false;
-        }
-
-        ByteBuffer entries = ByteBuffer.Rent();
-        try
-        {
-            _reader.Read(request.Group, request.First, request.BytesMax, entries);
-        }
-        catch (Exception error) when (error is IOException or LogDamagedException)
-        {
-            // A log that cannot be read back must not be written further; the log thread ends it.
-            entries.Length = 0;
-            Volatile.Write(
-                ref _readFailure,
-                error as LogDamagedException
-                    ?? (Exception)new LogFailedException(
-                        $"Reading the log failed: {error.Message} The node stops.", error));
-            _shell?.WakeCommit();
-        }
-
-        request.Sink.Fetched(request.Group, request.Follower, request.First, entries);
-        return true;
-    }
+    public bool FetchOnce() => _fetches.AnswerOne();
 
     /// <summary>
     /// After the last step: writes the closing mark and releases everything. Drops what was submitted but not
@@ -300,7 +268,7 @@ internal sealed class SegmentedLog : ILogStore
         _queue.Close();
         _commit.Dispose();
         _preparer.Dispose();
-        _reader.Dispose();
+        _fetches.Dispose();
         _extents.Dispose();
         _directory.Dispose();
     }
@@ -324,11 +292,8 @@ internal sealed class SegmentedLog : ILogStore
     /// <inheritdoc cref="BatchQueue.LetGo"/>
     public void LetGo() => _queue.LetGo();
 
-    public void Fetch(in FetchRequest request)
-    {
-        _fetches.Put(request);
-        _shell?.WakeFetch();
-    }
+    /// <summary>What the writers ask to be read.</summary>
+    public EntryFetches Fetches => _fetches;
 
     /// <summary>
     /// Writes a mark: it proves that the disk takes writes, and that everything recovered is on stable storage.
@@ -345,7 +310,7 @@ internal sealed class SegmentedLog : ILogStore
         catch
         {
             _commit.Dispose();
-            _reader.Dispose();
+            _fetches.Dispose();
             _extents.Dispose();
             throw;
         }
@@ -411,6 +376,140 @@ internal sealed class SegmentedLog : ILogStore
         foreach (LogWriter writer in writers)
         {
             writer.Sink.Failed(error);
+        }
+    }
+}
+
+/// <summary>
+/// Refuses writes when the log has reached its limit or its disk runs out of space. Owned by the log thread;
+/// <see cref="Refusal"/> from any thread.
+/// </summary>
+internal sealed class LogSpace(IDisk disk, string directory, SegmentedLogOptions options, Action<ReportLine> report)
+{
+    private string? _pastLimit;
+    private string? _diskLow;
+
+    /// <summary>Why writes are refused, or null.</summary>
+    public string? Refusal => Volatile.Read(ref _pastLimit) ?? Volatile.Read(ref _diskLow);
+
+    /// <summary>Compares the log's size with its limit.</summary>
+    public void CheckLimit(long bytes)
+    {
+        bool past = bytes >= options.LogLimitBytes;
+        if (past != (_pastLimit is not null))
+        {
+            long limitMiB = options.LogLimitBytes >> 20;
+            Refuse(ref _pastLimit, past
+                ? Line(
+                    $"The log in {directory} has reached its limit of {limitMiB} MiB (--log-limit), so writes are "
+                    + $"refused; reads go on.")
+                : null);
+        }
+    }
+
+    /// <summary>Compares the free space on the disk with its limit.</summary>
+    public void CheckDisk()
+    {
+        try
+        {
+            DiskSpace space = disk.Space(directory);
+            bool low = space.Free < space.Total / 100 * options.FreePercentMin;
+            (long freeMiB, long totalMiB, int percent) = (space.Free >> 20, space.Total >> 20, options.FreePercentMin);
+            Refuse(ref _diskLow, low
+                ? Line(
+                    $"The disk of {directory} has {freeMiB} MiB of {totalMiB} MiB free, less than {percent} %, so "
+                    + $"writes are refused until there is room; reads go on.")
+                : null);
+        }
+        catch (IOException error)
+        {
+            report($"Log: the free room on the disk of {directory} cannot be read: {error.Message}");
+        }
+    }
+
+    private static ReportLine Line(ReportLine line) => line;
+
+    private void Refuse(ref string? reason, ReportLine? line)
+    {
+        if (line is not null && reason is null)
+        {
+            report(line);
+        }
+
+        Volatile.Write(ref reason, line?.ToString());
+    }
+}
+
+/// <summary>A request to read entries for a follower.</summary>
+internal readonly record struct FetchRequest(
+    ILogSink Sink, GroupId Group, NodeId Follower, LogIndex First, int BytesMax);
+
+/// <summary>
+/// Requests to read entries, and the reading thread's step that answers them. Bounded by the groups' cores: one request
+/// per follower at a time. <see cref="Put"/> and <see cref="Failure"/> from any thread, the rest on the reading thread.
+/// </summary>
+internal sealed class EntryFetches(EntryReader reader) : IDisposable
+{
+    private readonly Lock _lock = new();
+    private readonly Queue<FetchRequest> _waiting = new();
+    private Exception? _failure;
+
+    /// <summary>Schedules the steps; null before it is attached.</summary>
+    public ILogShell? Shell { get; set; }
+
+    /// <summary>Why the log could not be read back; null while it can.</summary>
+    public Exception? Failure => Volatile.Read(ref _failure);
+
+    public void Put(in FetchRequest request)
+    {
+        lock (_lock)
+        {
+            _waiting.Enqueue(request);
+        }
+
+        Shell?.WakeFetch();
+    }
+
+    /// <summary>
+    /// Answers one request. False when there was none. After a failure the answer is empty, and
+    /// <see cref="Failure"/> is set.
+    /// </summary>
+    public bool AnswerOne()
+    {
+        if (!TryTake(out FetchRequest request))
+        {
+            reader.CloseDropped();
+            return false;
+        }
+
+        ByteBuffer entries = ByteBuffer.Rent();
+        try
+        {
+            reader.Read(request.Group, request.First, request.BytesMax, entries);
+        }
+        catch (Exception error) when (error is IOException or LogDamagedException)
+        {
+            entries.Length = 0;
+            Volatile.Write(
+                ref _failure,
+                error as LogDamagedException
+                    ?? (Exception)new LogFailedException(
+                        $"Reading the log failed: {error.Message} The node stops.", error));
+            Shell?.WakeCommit();
+        }
+
+        request.Sink.Fetched(request.Group, request.Follower, request.First, entries);
+        return true;
+    }
+
+    /// <inheritdoc/>
+    public void Dispose() => reader.Dispose();
+
+    private bool TryTake(out FetchRequest request)
+    {
+        lock (_lock)
+        {
+            return _waiting.TryDequeue(out request);
         }
     }
 }

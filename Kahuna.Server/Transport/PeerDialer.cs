@@ -17,6 +17,11 @@ internal sealed class PeerDialer(
     private PeerSocket? _proving;
     private volatile bool _stopping;
 
+    /// <summary>
+    /// The version that the next attempt offers: one less after each refusal for it, then the highest again.
+    /// </summary>
+    private ushort _offer = options.Versions.Max;
+
     public void Start()
     {
         _thread = new Thread(Run) { IsBackground = true, Name = $"peer {link.Id} link" };
@@ -47,12 +52,18 @@ internal sealed class PeerDialer(
             {
                 PeerConnection connection = Connect();
                 failures = 0;
+                _offer = options.Versions.Max;
                 link.Run(connection);
             }
             catch (PeerHandshakeException refusal)
             {
                 // The peer was reached and refused: an operator must change something, so retry slowly.
                 failures = int.MaxValue;
+                if (refusal is { Reason: PeerRefusal.Version, ByOther: true })
+                {
+                    _offer = _offer > options.Versions.Min ? (ushort)(_offer - 1) : options.Versions.Max;
+                }
+
                 if (!_stopping && throttle.Allows($"dial {link.Id} {refusal.Reason} {refusal.ByOther}"))
                 {
                     logger.Refused(link.Id, link.Address, refusal.Message);
@@ -95,7 +106,7 @@ internal sealed class PeerDialer(
                 socket,
                 options.HandshakeTimeout,
                 Timeout.InfiniteTimeSpan);
-            return tls.Dial(socket, link);
+            return tls.Dial(socket, link, _offer);
         }
         finally
         {

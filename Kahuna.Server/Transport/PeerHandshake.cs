@@ -21,12 +21,14 @@ internal readonly record struct ProvenPeer(NodeId Id, ulong DirectoryId);
 ///             SHA-256 of the certificate that the acceptor showed
 /// </code>
 /// The secret itself is never sent. Both nonces make every transcript unique. The hellos bind ids, cluster, voters and
-/// partitions. The certificate's hash binds the proof to this TLS connection's server, which defeats a man in the
-/// middle. The labels keep one role's proof from serving as the other's. The dialler proves itself first, so a stranger
-/// that connects gets nothing to guess the secret from. An answer states what its sender knows about the data directory
-/// in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side consults its own record only after it has
-/// verified the other's proof, and an answer counts only with its proof. So only nodes of the cluster can make a node
-/// forget another one, or stop.
+/// partitions, versions and feature levels. A dialler that offers less than it speaks, because the other side seemed
+/// not to know more, says so in its nonce, and an acceptor that does know more refuses: nobody in the middle can bring
+/// two nodes down to an earlier version. The certificate's hash binds the proof to this TLS connection's server, which
+/// defeats a man in the middle. The labels keep one role's proof from serving as the other's. The dialler proves itself
+/// first, so a stranger that connects gets nothing to guess the secret from. An answer states what its sender knows
+/// about the data directory in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side consults its own record
+/// only after it has verified the other's proof, and an answer counts only with its proof. So only nodes of the cluster
+/// can make a node forget another one, or stop.
 /// </summary>
 internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byte[] certificateHash)
 {
@@ -50,9 +52,14 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     /// The dialler's part. Returns when both sides are proven and accept each other's data directory.
     /// </summary>
     /// <exception cref="PeerHandshakeException">One side refused.</exception>
-    public ProvenPeer Dial(NodeId peer)
+    public ProvenPeer Dial(NodeId peer) => Dial(peer, options.Versions.Max);
+
+    /// <inheritdoc cref="Dial(NodeId)"/>
+    /// <param name="peer">The node that is to answer.</param>
+    /// <param name="offer">The highest version to offer: less than this node speaks after a refusal.</param>
+    public ProvenPeer Dial(NodeId peer, ushort offer)
     {
-        byte[] own = NewHello(peer).Encode();
+        byte[] own = NewHello(peer, offer).Encode();
         Send(HelloKind, own);
         byte[] theirs = Expect(HelloKind);
         PeerHello hello = Read(theirs);
@@ -65,6 +72,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         Send(ProofKind, Proof(DiallerLabel, own, theirs, []));
         PeerDirectoryAnswer heard = ReadAnswer(Expect(AnswerKind), AcceptorLabel, own, theirs);
         CheckAccepted(hello, heard);
+        CheckLevels(hello);
         PeerDirectoryAnswer answer = options.Directory.Meet(peer, hello.DirectoryId, hello.Rebuilt);
         SendAnswer(answer, DiallerAnswerLabel, own, theirs);
         CheckDirectory(hello, answer);
@@ -82,6 +90,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         PeerDirectoryAnswer answer = options.Directory.Meet(hello.From, hello.DirectoryId, hello.Rebuilt);
         SendAnswer(answer, AcceptorLabel, theirs, own);
         CheckDirectory(hello, answer);
+        CheckLevels(hello);
         PeerDirectoryAnswer heard = ReadAnswer(Expect(AnswerKind), DiallerAnswerLabel, theirs, own);
         CheckAccepted(hello, heard);
         options.Directory.Heard(hello.From, heard);
@@ -111,7 +120,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
                         + "connects to the smaller one");
             }
 
-            own = NewHello(hello.From).Encode();
+            own = NewHello(hello.From, Math.Min(hello.Version, options.Versions.Max)).Encode();
             Send(HelloKind, own);
             if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(DiallerLabel, theirs, own, [])))
             {
@@ -128,32 +137,49 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         }
     }
 
-    private PeerHello NewHello(NodeId to) =>
-        new(
-            PeerProtocol.Version,
-            options.Self,
-            to,
-            options.Partitions,
-            RandomNumberGenerator.GetBytes(PeerHello.NonceBytes),
-            options.ClusterId)
+    private PeerHello NewHello(NodeId to, ushort version)
+    {
+        byte[] nonce = RandomNumberGenerator.GetBytes(PeerHello.NonceBytes);
+        if (version < options.Versions.Max)
         {
+            PeerHello.MarkFallback(nonce, options.Versions.Max);
+        }
+
+        return new PeerHello(version, options.Self, to, options.Partitions, nonce, options.ClusterId)
+        {
+            VersionMin = options.Versions.Min,
+            Features = options.Features,
+            ClusterLevel = options.ClusterLevel(),
             DirectoryId = options.Directory.OwnDirectoryId,
             Voters = options.Voters,
             Rebuilt = options.Directory.Rebuilt,
         };
+    }
 
-    private static PeerHello Read(byte[] body) =>
-        PeerHello.Decode(body) ?? throw Refused(PeerRefusal.Malformed, "it sent no handshake");
-
-    private void Check(PeerHello hello)
+    /// <summary>A hello of a version that this node speaks; nothing else of another one is looked at.</summary>
+    private PeerHello Read(byte[] body)
     {
-        if (hello.Version != PeerProtocol.Version)
+        PeerHello hello = PeerHello.Decode(body) ?? throw Refused(PeerRefusal.Malformed, "it sent no handshake");
+        if (!hello.Versions.Overlaps(options.Versions))
         {
             throw Refused(
                 PeerRefusal.Version,
-                $"it speaks version {hello.Version} between nodes, this node version {PeerProtocol.Version}");
+                $"it speaks {hello.Versions} between nodes, this node {options.Versions}; run releases that are next "
+                    + "to each other, the older one first to be upgraded");
         }
 
+        if (hello.VersionSpoken > hello.Version && hello.Version < options.Versions.Max)
+        {
+            throw Refused(
+                PeerRefusal.Version,
+                $"it offers version {hello.Version} between nodes, but both speak a later one; it tries again");
+        }
+
+        return hello;
+    }
+
+    private void Check(PeerHello hello)
+    {
         if (hello.ClusterId != options.ClusterId)
         {
             throw Refused(PeerRefusal.ClusterId, "it belongs to another cluster id");
@@ -190,6 +216,30 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
                 PeerRefusal.Directory,
                 $"node {hello.From} shows the data directory {hello.DirectoryId:x16}, and another one is known here; "
                     + "it was emptied or replaced, and must be started with --rebuild");
+        }
+    }
+
+    /// <summary>
+    /// Refuses the link if one of the two does not support the feature level that the other one knows the cluster to
+    /// have. The one that does not support it must stop. Only after the other's proof: a stranger's word stops no node.
+    /// </summary>
+    private void CheckLevels(PeerHello proven)
+    {
+        if (!options.Features.Contains(proven.ClusterLevel))
+        {
+            options.LevelUnsupported(proven.ClusterLevel, proven.From);
+            throw Refused(
+                PeerRefusal.FeatureLevel,
+                $"the cluster has feature level {proven.ClusterLevel}, and this node's version supports "
+                    + $"{options.Features} only");
+        }
+
+        if (options.ClusterLevel() is var level && !proven.Features.Contains(level))
+        {
+            throw Refused(
+                PeerRefusal.FeatureLevel,
+                $"node {proven.From} supports feature {proven.Features} only, and the cluster has level {level}; start "
+                    + "it with a version that supports that level");
         }
     }
 
@@ -296,7 +346,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     private static string Describe(PeerRefusal reason) => reason switch
     {
         PeerRefusal.Malformed => "it did not understand the handshake",
-        PeerRefusal.Version => "it speaks another version between nodes",
+        PeerRefusal.Version => "it speaks other versions between nodes, or expects a later one",
         PeerRefusal.ClusterId => "it belongs to another cluster id",
         PeerRefusal.UnknownNode => "this node is none of its peers",
         PeerRefusal.WrongNode => "it is another node than its address promised",

@@ -39,6 +39,12 @@ internal enum PeerRefusal : byte
     /// The other node was started with other voters. The refusal lists those of its sender: u16 each.
     /// </summary>
     Voters = 10,
+
+    /// <summary>
+    /// The other node does not support the cluster's feature level, or this one does not. Never sent: both sides know
+    /// it from the hellos, and it counts only once these are proven.
+    /// </summary>
+    FeatureLevel = 11,
 }
 
 /// <summary>

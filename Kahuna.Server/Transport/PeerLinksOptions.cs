@@ -1,5 +1,6 @@
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Transport;
 
@@ -27,6 +28,21 @@ internal sealed record PeerLinksOptions
 
     /// <summary>The known data directories of the other nodes.</summary>
     public required IPeerDirectory Directory { get; init; }
+
+    /// <summary>The versions of the protocol between nodes that this node speaks.</summary>
+    public PeerVersions Versions { get; init; } = PeerProtocol.Versions;
+
+    /// <summary>The feature levels that this build supports.</summary>
+    public FeatureRange Features { get; init; } = FeatureLevels.Supported;
+
+    /// <summary>The cluster's feature level, as far as this node knows. Called by the threads of the links.</summary>
+    public Func<FeatureLevel> ClusterLevel { get; init; } = static () => FeatureLevel.First;
+
+    /// <summary>
+    /// A proven node has named a feature level of the cluster that this build does not support: this node must stop.
+    /// Called by the threads of the links, possibly several times.
+    /// </summary>
+    public Action<FeatureLevel, NodeId> LevelUnsupported { get; init; } = static (_, _) => { };
 
     /// <summary>This node's certificate and the authorities that it trusts.</summary>
     public required TlsSource Tls { get; init; }

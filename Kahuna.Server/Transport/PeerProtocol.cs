@@ -12,8 +12,11 @@ namespace Kahuna.Server.Transport;
 /// </summary>
 internal static class PeerProtocol
 {
-    /// <summary>Version of handshake and frames; both sides must have the same.</summary>
-    public const ushort Version = 5;
+    /// <summary>
+    /// The versions of handshake and frames that this build speaks. Two nodes agree on the highest that both speak;
+    /// from 6 on a hello names its sender's range and feature levels.
+    /// </summary>
+    public static readonly PeerVersions Versions = new(5, 6);
 
     /// <summary>Size of the length prefix of each frame.</summary>
     public const int FramePrefixBytes = 4;

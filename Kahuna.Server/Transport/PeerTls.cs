@@ -12,7 +12,10 @@ namespace Kahuna.Server.Transport;
 internal sealed class PeerTls(PeerLinksOptions options)
 {
     /// <summary>Authenticates the side that connected.</summary>
-    public PeerConnection Dial(PeerSocket socket, PeerLink link)
+    /// <param name="socket">The connection.</param>
+    /// <param name="link">The link that it is for.</param>
+    /// <param name="offer">The highest version to offer.</param>
+    public PeerConnection Dial(PeerSocket socket, PeerLink link, ushort offer)
     {
         SslStream tls = new(socket, leaveInnerStreamOpen: false);
         try
@@ -31,7 +34,7 @@ internal sealed class PeerTls(PeerLinksOptions options)
             }
 
             byte[] hash = SHA256.HashData(tls.RemoteCertificate!.GetRawCertData());
-            ProvenPeer peer = new PeerHandshake(options, tls, hash).Dial(link.Id);
+            ProvenPeer peer = new PeerHandshake(options, tls, hash).Dial(link.Id, offer);
             return new PeerConnection(options, peer, socket, tls);
         }
         catch

@@ -10,8 +10,9 @@ public sealed class ClusterViewTests
 {
     private static readonly NodeId s_one = new(1);
     private static readonly NodeId s_two = new(2);
-    private static readonly PartitionStatus s_follower = new(RaftRole.Follower, s_two, new Term(3), true, 0);
-    private static readonly PartitionStatus s_nobody = new(RaftRole.PreCandidate, NodeId.None, new Term(3), false, 0);
+    private static readonly PartitionStatus s_follower = new(RaftRole.Follower, s_two, new Term(3), true, Epoch.None);
+    private static readonly PartitionStatus s_nobody =
+        new(RaftRole.PreCandidate, NodeId.None, new Term(3), false, Epoch.None);
 
     private readonly ClusterView _view = new(new ClusterIdentity("test", s_one, "1", 1, [(s_one, new Uri("https://127.0.0.1:1"))]), hasEphemeral: false);
     private int _all;
@@ -34,9 +35,9 @@ public sealed class ClusterViewTests
         Change(s_nobody with { Term = new Term(4) }, isRoute: false);
         Change(s_follower with { Term = new Term(4) }, isRoute: true);
         Change(s_follower with { Term = new Term(5) }, isRoute: true);
-        Change(new PartitionStatus(RaftRole.Leader, s_one, new Term(6), false, 0), isRoute: true);
-        Change(new PartitionStatus(RaftRole.Leader, s_one, new Term(6), true, 0), isRoute: true);
-        Change(new PartitionStatus(RaftRole.Leader, s_one, new Term(6), true, 1), isRoute: true);
+        Change(new PartitionStatus(RaftRole.Leader, s_one, new Term(6), false, Epoch.None), isRoute: true);
+        Change(new PartitionStatus(RaftRole.Leader, s_one, new Term(6), true, Epoch.None), isRoute: true);
+        Change(new PartitionStatus(RaftRole.Leader, s_one, new Term(6), true, new Epoch(1)), isRoute: true);
     }
 
     [Fact]

@@ -1,5 +1,6 @@
 using Grpc.Core;
 using Kahuna.Server.Api;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Tests.Client;
 using Kahuna.Tests.State.Locks;

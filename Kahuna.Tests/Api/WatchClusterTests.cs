@@ -53,7 +53,7 @@ public sealed class WatchClusterTests
             ended.Task.Wait(TimeSpan.FromSeconds(60));
         };
         ((ILeadershipSink)view).LeadershipChanged(
-            0, new PartitionStatus(RaftRole.Leader, new NodeId(1), new Term(1), true, 0));
+            0, new PartitionStatus(RaftRole.Leader, new NodeId(1), new Term(1), true, Epoch.None));
         Assert.True(ended.Task.IsCompleted);
         await Assert.ThrowsAnyAsync<Exception>(() => next);
     }

@@ -5,7 +5,6 @@ using Kahuna.Client.Sequences;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -28,7 +27,7 @@ public sealed class ClientRoutingTests
         {
             Assert.NotEmpty(node.Received);
             Assert.All(node.Received, request =>
-                Assert.Equal(node.Id - 1, KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(request.Key), 3)));
+                Assert.Equal(node.Id - 1, InitialPartition.Of(System.Text.Encoding.UTF8.GetBytes(request.Key), 3)));
         }
     }
 

@@ -1,5 +1,6 @@
 using Kahuna.Client.Connection;
 using Kahuna.Wire.Protos;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -44,6 +45,52 @@ public sealed class ClusterMapTests
             "partition 7 of 1",
             Assert.Throws<InvalidDataException>(() => ClusterMap.Empty.Merge(view)).Message,
             StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void The_higher_version_of_the_slots_wins()
+    {
+        SlotMap first = SlotMap.Initial(2);
+        SlotMap second = first.Move([new SlotRange(7, 9, 1)])!;
+        ClusterMap map = ClusterMap.Empty.Merge(Of(second));
+        Assert.Equal((2UL, 1), (map.Slots!.Version, map.Slots[8]));
+        Assert.Equal(2UL, map.Merge(Of(first)).Slots!.Version);
+        Assert.Equal(2UL, map.Merge(View((1, 5), (1, 5))).Slots!.Version);
+        Assert.Equal(3UL, map.Merge(Of(second.Move([new SlotRange(8, 8, 0)])!)).Slots!.Version);
+        Assert.Equal(1UL, ClusterMap.Empty.Merge(Of(first)).Merge(Of(first)).Slots!.Version);
+    }
+
+    [Fact]
+    public void A_view_without_slots_means_the_initial_map_where_none_is_known()
+    {
+        ClusterMap map = ClusterMap.Empty.Merge(View((1, 5), (2, 5)));
+        Assert.Equal(SlotMap.Initial(2).Ranges(), map.Slots!.Ranges());
+        Assert.Equal(InitialPartition.Of("orders", 2), map.RouteOf("orders"u8, Durability.Persistent));
+    }
+
+    [Theory]
+    [InlineData(0, 4094, 0)]
+    [InlineData(1, 4095, 0)]
+    [InlineData(0, 4095, 2)]
+    [InlineData(0, 69631, 0)]
+    [InlineData(65536, 4095, 0)]
+    [InlineData(0, 4095, 65536)]
+    [InlineData(uint.MaxValue, uint.MaxValue, uint.MaxValue)]
+    public void Slots_that_make_no_sense_are_refused(uint first, uint last, uint partition)
+    {
+        DescribeClusterResponse view = View((1, 5), (2, 5));
+        view.SlotMapVersion = 9;
+        view.SlotRuns.Add(new SlotRun { First = first, Last = last, Partition = partition });
+        Assert.Throws<InvalidDataException>(() => ClusterMap.Empty.Merge(view));
+    }
+
+    private static DescribeClusterResponse Of(SlotMap slots)
+    {
+        DescribeClusterResponse view = View((1, 5), (2, 5));
+        view.SlotMapVersion = slots.Version;
+        view.SlotRuns.AddRange(slots.Ranges().Select(static range =>
+            new SlotRun { First = range.First, Last = range.Last, Partition = range.Partition }));
+        return view;
     }
 
     private static DescribeClusterResponse View(params (int Leader, ulong Term)[] partitions)

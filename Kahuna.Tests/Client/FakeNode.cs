@@ -2,6 +2,7 @@ using System.Collections.Concurrent;
 using Kahuna.Wire;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Protos;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -37,6 +38,9 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
 
     /// <summary>Its own view of the leader of each partition; null: the cluster's.</summary>
     public (int Leader, ulong Term)[]? View { get; set; }
+
+    /// <summary>Its map of slots; null: it says nothing of slots.</summary>
+    public SlotMap? Slots { get; set; }
 
     /// <summary>Answers a request at once; null holds it.</summary>
     public Func<FakeRequest, FakeReply?> Answer { get; set; } = static _ => null;
@@ -99,6 +103,9 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
         map.Partitions.AddRange(
             view.Select((entry, i) =>
                 new PartitionLeader { Partition = (uint)i, LeaderNodeId = (uint)entry.Leader, Term = entry.Term }));
+        map.SlotMapVersion = Slots?.Version ?? 0;
+        map.SlotRuns.AddRange((Slots?.Ranges() ?? []).Select(static range =>
+            new SlotRun { First = range.First, Last = range.Last, Partition = range.Partition }));
         return map;
     }
 

@@ -3,7 +3,6 @@ using Kahuna.Client;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
 using Kahuna.Server.Hosting;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -32,7 +31,7 @@ public sealed class LockFailoverTests
         }
 
         ClusterDescription described = await client.DescribeAsync();
-        int partition = KeyRouting.Partition(Encoding.UTF8.GetBytes("a/lock"), described.Partitions.Count);
+        int partition = InitialPartition.Of(Encoding.UTF8.GetBytes("a/lock"), described.Partitions.Count);
         int slot = partition + (durability == Durability.Ephemeral ? described.Partitions.Count : 0);
         int leader = cluster.Nodes[0].View.Status(slot).Leader.Value;
         await cluster.Nodes[leader - 1].DisposeAsync().AsTask().WaitAsync(Wait.Longest);

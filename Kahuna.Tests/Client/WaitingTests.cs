@@ -191,7 +191,7 @@ public sealed class WaitingTests
             3,
             cluster[1].Received
                 .Select(static request =>
-                    Kahuna.Wire.Routing.KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(request.Key), 3))
+                    InitialPartition.Of(System.Text.Encoding.UTF8.GetBytes(request.Key), 3))
                 .Distinct()
                 .Count());
         Assert.All(cluster[1].Received, static request => Assert.Equal(CommandKind.Exists, request.Kind));

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
+using Kahuna.Server.Hosting.Options;
 
 namespace Kahuna.Tests.Cluster;
 
@@ -26,6 +27,12 @@ internal sealed class NodeProcess(
     public int ProcessId => _process?.Id ?? throw new InvalidOperationException($"Node {id} was never started.");
 
     public int ExitCode => _process!.ExitCode;
+
+    /// <summary>
+    /// The next start supports one feature level more than the build (<see cref="TestFeatures"/>); needs
+    /// <c>--cluster-id test-…</c>.
+    /// </summary>
+    public bool IsRaised { get; set; }
 
     /// <summary>Limit of file descriptors for the next start; null leaves it as it is.</summary>
     public int? Descriptors { get; set; }
@@ -69,6 +76,11 @@ internal sealed class NodeProcess(
         if (Descriptors is { } limit)
         {
             start.ArgumentList[1] = $"ulimit -n {limit}; {start.ArgumentList[1]}";
+        }
+
+        if (IsRaised)
+        {
+            start.Environment[TestFeatures.Variable] = TestFeatures.Next;
         }
 
         if (HeapBytesMax is { } heap)

@@ -7,6 +7,8 @@ internal sealed record NodeStatus(int NodeId, bool Ready, IReadOnlyList<Partitio
 
     public int ProcessId { get; init; }
 
+    public int FeatureLevel { get; init; }
+
     public StorageRow Storage { get; init; }
 
     public long PersistentBytes { get; init; }

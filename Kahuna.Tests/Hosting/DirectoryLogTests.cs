@@ -88,7 +88,7 @@ public sealed class DirectoryLogTests : IDisposable
             ports);
         recovery.LoadState();
         AssertRefusal(
-            Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })),
+            Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _, _) => { })),
             "state/ in the data directory has no state of it (is a disk not mounted?)");
     }
 

@@ -1,6 +1,7 @@
 using System.Reflection;
 using Kahuna.Client;
 using Kahuna.Server.Hosting;
+using Kahuna.Server.Hosting.Certificates;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Hosting;
@@ -27,7 +28,7 @@ public sealed class EventIdTests
                         | BindingFlags.DeclaredOnly))
                 .Select(method =>
                     (
-                        Category: method.DeclaringType!.Name,
+                        Category: CategoryOf(method.DeclaringType!),
                         method.GetCustomAttribute<LoggerMessageAttribute>()?.EventId))
                 .Where(found => found.EventId is not null)
                 .Select(found => (found.Category, found.EventId!.Value)),
@@ -39,4 +40,7 @@ public sealed class EventIdTests
             events.Select(found => found.Category).Distinct().Order(StringComparer.Ordinal));
         Assert.Empty(events.GroupBy(found => found).Where(same => same.Count() > 1).Select(same => same.Key));
     }
+
+    /// <summary>The events of certificates are written to the node's log.</summary>
+    private static string CategoryOf(Type log) => log == typeof(CertificateLog) ? nameof(NodeLog) : log.Name;
 }

@@ -116,7 +116,7 @@ public sealed class LeadershipLogTests : IDisposable
             ((ILeadershipSink)_view).LeadershipChanged(
                 slot,
                 new PartitionStatus(
-                    RaftRole.Follower, leader, new Term(term), Serving: leader != NodeId.None, Epoch: 0));
+                    RaftRole.Follower, leader, new Term(term), Serving: leader != NodeId.None, Epoch.None));
         }
     }
 }

@@ -27,7 +27,7 @@ public sealed class NodeOptionsParserTests : IDisposable
         Assert.Equal(new Uri("https://127.0.0.1:8082"), Assert.Single(options.Listen));
         Assert.Equal(new Uri("https://127.0.0.1:8082"), options.Advertise);
         Assert.Equal(new PeerNode(new NodeId(1), options.Advertise), Assert.Single(options.Peers));
-        Assert.Equal(NodeOptions.PartitionsDefault, options.Partitions);
+        Assert.Equal(NodeOptions.PartitionsFor(Environment.ProcessorCount), options.Partitions);
         Assert.False(options.PartitionsGiven);
         Assert.Equal(LeaderPlacement.Together, options.LeaderPlacement);
         Assert.Equal(16_000_000_000, options.LogLimitBytes);
@@ -128,6 +128,7 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--log-limit", "KAHUNA_LOG_LIMIT", "logLimit", "3GB")]
     [InlineData("--log-keep", "KAHUNA_LOG_KEEP", "logKeep", "1GB")]
     [InlineData("--background-rate", "KAHUNA_BACKGROUND_RATE", "backgroundRate", "2MB")]
+    [InlineData("--feature-level-max", "KAHUNA_FEATURE_LEVEL_MAX", "featureLevelMax", "3")]
     [InlineData("--ephemeral-patience", "KAHUNA_EPHEMERAL_PATIENCE", "ephemeralPatience", "90s")]
     [InlineData("--state-store", "KAHUNA_STATE_STORE", "stateStore", "rocksdb")]
     [InlineData("--max-value-bytes", "KAHUNA_MAX_VALUE_BYTES", "maxValueBytes", "4096")]
@@ -183,6 +184,7 @@ public sealed class NodeOptionsParserTests : IDisposable
     [InlineData("--node-id: '65536' is not a whole number from 1 to 65535.", "--node-id", "65536")]
     [InlineData("--partitions: 'many' is not a whole number from 1 to 256.", "--partitions", "many")]
     [InlineData("--partitions: '257' is not a whole number from 1 to 256.", "--partitions", "257")]
+    [InlineData("--feature-level-max: '0' is not a whole number from 1 to 65535.", "--feature-level-max", "0")]
     [InlineData("--leaders: 'apart' is not one of together, spread.", "--leaders", "apart")]
     [InlineData("--log-level: '3' is not one of trace, debug, information, warning, error, critical, none.", "--log-level", "3")]
     [InlineData("--log-format: 'xml' is not one of text, json.", "--log-format", "xml")]

@@ -20,7 +20,7 @@ public sealed class StoppedGroupTests
     [Fact]
     public async Task Status_tells_why_a_group_has_stopped_and_that_the_log_does_not_move()
     {
-        int slot = _view.Layout.SlotOf(1, isEphemeral: true);
+        int slot = _view.Layout.IndexOf(1, isEphemeral: true);
         Stop(0, "a rule is broken");
         Stop(slot, "another rule is broken");
         using Directories directories = new();

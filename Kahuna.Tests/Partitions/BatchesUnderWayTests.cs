@@ -1,7 +1,6 @@
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Wire.Commands;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -76,7 +75,7 @@ public sealed class BatchesUnderWayTests
     {
         string key = Enumerable.Range(0, 100)
             .Select(static i => $"{i}/key")
-            .First(key => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(key), partitions) == partition);
+            .First(key => InitialPartition.Of(System.Text.Encoding.UTF8.GetBytes(key), partitions) == partition);
         for (int i = 0; i < ticks; i++)
         {
             for (int j = 0; j < 4; j++)

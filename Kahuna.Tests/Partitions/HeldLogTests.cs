@@ -4,7 +4,6 @@ using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -158,7 +157,7 @@ public sealed class HeldLogTests
     private static string BucketOf(int partition) =>
         Enumerable.Range(0, 100)
             .Select(static i => $"{i}")
-            .First(bucket => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(bucket + "/"), 2) == partition);
+            .First(bucket => InitialPartition.Of(System.Text.Encoding.UTF8.GetBytes(bucket + "/"), 2) == partition);
 
     /// <summary>A cluster one of whose nodes is down and behind the log of the others.</summary>
     private (ModelCluster Cluster, NodeId Away) Behind(long logLimitBytes)

@@ -115,6 +115,7 @@ internal sealed class ModelCluster : ITurnScheduler
         CheckpointOptions keeping = new()
         {
             Self = id,
+            StateLimits = options.StateLimits,
             FirstTransfer = ++_starts << 32,
             SliceBytes = 1_000,
             ChunkBytes = 1_000,
@@ -246,7 +247,7 @@ internal sealed class ModelCluster : ITurnScheduler
     {
         ModelSink sink = new();
         ByteBuffer buffer = ByteBuffer.Rent();
-        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.Now());
         uint number = 0;
         foreach ((CommandKind kind, string key, string value) in commands)
         {
@@ -259,7 +260,7 @@ internal sealed class ModelCluster : ITurnScheduler
             };
             int at = buffer.Length;
             command.Write(buffer);
-            ushort partition = (ushort)KeyRouting.Partition(command.Key, _partitions);
+            ushort partition = (ushort)InitialPartition.Of(command.Key, _partitions);
             batch.Add(new ClientOperation(at, buffer.Length - at, number++, 0, partition, command.IsRead));
         }
 
@@ -272,7 +273,7 @@ internal sealed class ModelCluster : ITurnScheduler
     {
         ModelSink sink = new();
         ByteBuffer buffer = ByteBuffer.Rent();
-        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.Now());
         Command command = new()
         {
             Kind = kind,
@@ -283,7 +284,7 @@ internal sealed class ModelCluster : ITurnScheduler
         };
         command.Write(buffer);
         batch.Add(new ClientOperation(
-            0, buffer.Length, 0, 0, (ushort)KeyRouting.Partition(command.Key, _partitions), command.IsRead));
+            0, buffer.Length, 0, 0, (ushort)InitialPartition.Of(command.Key, _partitions), command.IsRead));
         _nodes[node].Loops!.Post(batch);
         return sink;
     }
@@ -293,14 +294,14 @@ internal sealed class ModelCluster : ITurnScheduler
     {
         ModelSink sink = to ?? new ModelSink();
         ByteBuffer buffer = ByteBuffer.Rent();
-        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.Now());
         buffer.Append(command);
         batch.Add(new ClientOperation(
             0,
             buffer.Length,
             0,
             waitMs,
-            (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions),
+            (ushort)InitialPartition.Of(Command.KeyOf(command), _partitions),
             command[0] >= (byte)CommandKind.Get));
         _nodes[node].Loops!.Post(batch);
         return sink;
@@ -310,7 +311,7 @@ internal sealed class ModelCluster : ITurnScheduler
     public void Send(NodeId node, ReplySink sink, (uint Number, byte[] Command)[] commands)
     {
         ByteBuffer buffer = ByteBuffer.Rent();
-        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.NowMs);
+        ClientBatch batch = ClientBatch.Rent(buffer, sink, _time.Now());
         foreach ((uint number, byte[] command) in commands)
         {
             int at = buffer.Length;
@@ -320,7 +321,7 @@ internal sealed class ModelCluster : ITurnScheduler
                 command.Length,
                 number,
                 0,
-                (ushort)KeyRouting.Partition(Command.KeyOf(command), _partitions),
+                (ushort)InitialPartition.Of(Command.KeyOf(command), _partitions),
                 command[0] >= (byte)CommandKind.Get));
         }
 
@@ -351,6 +352,9 @@ internal sealed class ModelCluster : ITurnScheduler
 
         public List<string> Lines { get; } = [];
 
+        /// <summary>The map of slots that its meta group has recorded last.</summary>
+        public SlotMap? Slots { get; private set; }
+
         public List<Exception> Failures { get; } = [];
 
         /// <summary>What sending to a peer throws.</summary>
@@ -359,6 +363,8 @@ internal sealed class ModelCluster : ITurnScheduler
         void ILeadershipSink.LeadershipChanged(int partition, PartitionStatus status)
         {
         }
+
+        void ILeadershipSink.SlotsChanged(SlotMap slots) => Slots = slots;
 
         void ILeadershipSink.PartitionFailed(int partition, Exception error) => Failures.Add(error);
 

@@ -1,6 +1,7 @@
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -136,7 +137,7 @@ internal sealed class ModelLog : ILogStore
         public HardState HardState { get; set; }
 
         /// <summary>What the log holds: entries from <see cref="Start"/> + 1 on.</summary>
-        public List<(Term Term, EntryKind Kind, byte[] Payload)> Entries { get; } = [];
+        public List<(Term Term, EntryKind Kind, FeatureLevel Level, byte[] Payload)> Entries { get; } = [];
 
         public LogIndex Start { get; private set; }
 
@@ -164,8 +165,8 @@ internal sealed class ModelLog : ILogStore
         {
             for (ulong i = first.Value; first > Start && i <= last.Value && i <= LastIndex.Value; i++)
             {
-                (Term term, EntryKind kind, byte[] payload) = Entries[At(new LogIndex(i))];
-                EntryCodec.Write(target, term, kind, changes?.Invoke(payload) ?? payload);
+                (Term term, EntryKind kind, FeatureLevel level, byte[] payload) = Entries[At(new LogIndex(i))];
+                EntryCodec.Write(target, term, kind, changes?.Invoke(payload) ?? payload, level);
             }
         }
 
@@ -218,9 +219,14 @@ internal sealed class ModelLog : ILogStore
                 target.Truncate(first);
                 ReadOnlySpan<byte> rest = copy;
                 int read = 0;
-                while (EntryCodec.TryRead(ref rest, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
+                while (EntryCodec.TryRead(
+                    ref rest,
+                    out Term term,
+                    out EntryKind kind,
+                    out FeatureLevel level,
+                    out ReadOnlySpan<byte> payload))
                 {
-                    target.Entries.Add((term, kind, payload.ToArray()));
+                    target.Entries.Add((term, kind, level, payload.ToArray()));
                     read++;
                 }
 

@@ -5,7 +5,6 @@ using Kahuna.Server.Raft;
 using Kahuna.Tests.State.Locks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -255,8 +254,8 @@ public sealed class PartitionLoopTests
         cluster.Elect();
         cluster.Tick(100);
         ModelCluster.ModelNode node = cluster[1];
-        Group broken = node.Loops!.Group(KeyRouting.Partition("a"u8, 3));
-        Group other = node.Loops.Group((broken.Slot + 1) % 3);
+        Group broken = node.Loops!.Group(InitialPartition.Of("a"u8, 3));
+        Group other = node.Loops.Group((broken.Index + 1) % 3);
         Assert.True(broken.IsLeader && other.IsLeader);
 
         // A second leader of the same term is what must never be.
@@ -267,7 +266,7 @@ public sealed class PartitionLoopTests
             To = new NodeId(1),
             Term = broken.Status.Term,
         };
-        node.Loops.Loops[broken.Slot % node.Loops.Loops.Length].Intake.StepOwn(broken, second);
+        node.Loops.Loops[broken.Index % node.Loops.Loops.Length].Intake.StepOwn(broken, second);
         Assert.Contains("one leader per term", Assert.Single(node.Failures).Message, StringComparison.Ordinal);
         Assert.True(broken.Failed);
         ModelSink refused = cluster.Send(new NodeId(1), (CommandKind.Set, "a", "1"));
@@ -299,5 +298,5 @@ public sealed class PartitionLoopTests
     }
 
     private static NodeId LeaderFor(ModelCluster cluster, string key) =>
-        cluster.LeaderOf(KeyRouting.Partition(Encoding.UTF8.GetBytes(key), 3));
+        cluster.LeaderOf(InitialPartition.Of(Encoding.UTF8.GetBytes(key), 3));
 }

@@ -8,7 +8,6 @@ using Kahuna.Tests.Storage;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions;
 
@@ -342,5 +341,5 @@ public sealed class StateGrowthTests
         return sink.Replies[0].Status;
     }
 
-    private static int Partition(string key) => KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(key), 2);
+    private static int Partition(string key) => InitialPartition.Of(System.Text.Encoding.UTF8.GetBytes(key), 2);
 }

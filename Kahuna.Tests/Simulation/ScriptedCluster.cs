@@ -103,7 +103,7 @@ internal sealed class ScriptedCluster
                 && node.Loops!.Group(Slot(durability)) is { IsLeader: true, Status.Serving: true });
 
     /// <summary>Number of the group with the keys of the durability, within a node.</summary>
-    public int Slot(Durability durability) => _cluster.Config.Layout.SlotOf(0, durability == Durability.Ephemeral);
+    public int Slot(Durability durability) => _cluster.Config.Layout.IndexOf(0, durability == Durability.Ephemeral);
 
     /// <summary>Batches that the logs of all nodes have brought to stable storage.</summary>
     public long LogBatches => _cluster.Log.Kinds[(int)SimEvent.Persisted];

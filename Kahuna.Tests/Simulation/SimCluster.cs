@@ -25,6 +25,7 @@ internal sealed class SimCluster
     private const int CheckedStatesMax = 200_000;
 
     private readonly Nemesis _nemesis;
+    private readonly RollingUpgrade _upgrade;
     private readonly SimClient[] _clients;
 
     public SimCluster(SimConfig config, IReadOnlyList<Fault> faults, TextWriter? trace)
@@ -46,7 +47,9 @@ internal sealed class SimCluster
             nodes[i] = new SimNode(this, i + 1);
         }
 
+        Mover = config.SlotMoves > 0 ? new SlotMover(this) : null;
         _nemesis = new Nemesis(this, faults);
+        _upgrade = new RollingUpgrade(this, _nemesis);
         _clients = [.. Enumerable.Range(1, config.Clients).Select(number => new SimClient(this, number))];
     }
 
@@ -70,9 +73,14 @@ internal sealed class SimCluster
 
     public KeyRing Keys { get; }
 
+    /// <summary>Moves a slot between partitions; null in most runs.</summary>
+    public SlotMover? Mover { get; }
+
     public IReadOnlyList<SimNode> Nodes { get; }
 
     public Nemesis Faults => _nemesis;
+
+    public RollingUpgrade Upgrade => _upgrade;
 
     /// <summary>One more rule to look at after every step: what is wrong, or null.</summary>
     public Func<SimCluster, string?>? FurtherRule { get; init; }
@@ -99,6 +107,8 @@ internal sealed class SimCluster
     public void Run()
     {
         _nemesis.Begin();
+        _upgrade.Begin();
+        Mover?.Start();
         foreach (SimClient client in _clients)
         {
             client.Start();
@@ -119,6 +129,7 @@ internal sealed class SimCluster
 
         LoadEnds = true;
         Scheduler.Note(SimEvent.Heal, 0);
+        _upgrade.End();
         _nemesis.Heal();
         long limitNs = endNs + RecoveryNs;
         while (Unfinished() is { } left)
@@ -131,6 +142,7 @@ internal sealed class SimCluster
             RunUntil(Scheduler.NowNs + LookNs);
         }
 
+        Mover?.CheckRoutes();
         CheckHistory();
     }
 
@@ -154,7 +166,7 @@ internal sealed class SimCluster
     private void CheckHistory()
     {
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
-        EphemeralHistory ephemeral = new(Rules, Config.Groups);
+        EphemeralHistory ephemeral = new(Rules, Config.Groups, Mover);
         IEnumerable<Call> ofKeys = History.Calls.Where(
             static call => call.Kind is not (CallKind.Next or CallKind.Acquire));
         if (RevisionHistory.Check(ofKeys) is { } contradiction)
@@ -239,7 +251,7 @@ internal sealed class SimCluster
     /// <summary>How every node stands in every group.</summary>
     private string Standing() => string.Join("; ", Nodes
         .Where(static node => node.Loops is not null)
-        .SelectMany(node => Enumerable.Range(0, Config.Layout.Slots).Select(slot => StandingOf(node, slot))));
+        .SelectMany(node => Enumerable.Range(0, Config.Layout.Count).Select(slot => StandingOf(node, slot))));
 
     private string StandingOf(SimNode node, int slot)
     {
@@ -262,13 +274,19 @@ internal sealed class SimCluster
             }
         }
 
+        if (Config.Upgrade.Count > 0
+            && Nodes.FirstOrDefault(static node => node.Loops!.FeatureLevel < node.Features.Max) is { } below)
+        {
+            return $"node {below.Id} knows feature level {below.Loops!.FeatureLevel}, and every node supports more";
+        }
+
         int running = _clients.Sum(static client => client.Running);
         if (running > 0)
         {
             return $"{running} callers wait for {History.Open} operations";
         }
 
-        for (int slot = 0; slot < Config.Layout.Slots; slot++)
+        for (int slot = 0; slot < Config.Layout.Count; slot++)
         {
             ulong committed = Rules.Committed(slot);
             string name = Config.Layout.GroupOf(slot).Name;

@@ -1,7 +1,9 @@
+using System.Collections.Concurrent;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Faults;
 using Kahuna.Tests.Simulation.Workload;
 
 namespace Kahuna.Tests.Simulation;
@@ -14,6 +16,13 @@ internal sealed record SimConfig
 
     /// <summary>Its own draws, so that seeds without hostile clients are as they were.</summary>
     private const int HostileFork = 21;
+
+    private const int UpgradeFork = 29;
+
+    /// <summary>As <see cref="HostileFork"/>, for seeds in which no slot moves.</summary>
+    private const int SlotsFork = 27;
+
+    private static readonly ConcurrentDictionary<(int Partitions, bool Ephemeral), GroupLayout> s_layouts = new();
 
     public required ulong Seed { get; init; }
 
@@ -29,6 +38,9 @@ internal sealed record SimConfig
     public required int Clients { get; init; }
 
     public required int CallersPerClient { get; init; }
+
+    /// <summary>How often the slot that is reserved for it moves to another partition.</summary>
+    public int SlotMoves { get; init; }
 
     /// <summary>Mean pause of a caller between two operations.</summary>
     public required int ThinkMs { get; init; }
@@ -195,7 +207,8 @@ internal sealed record SimConfig
         WaiterCheckMs = WaiterCheckMs,
     };
 
-    public GroupLayout Layout => new(Groups, HasEphemeral);
+    public GroupLayout Layout =>
+        s_layouts.GetOrAdd((Groups, HasEphemeral), static key => new(key.Partitions, key.Ephemeral));
 
     /// <summary>How many nodes may be without their data at a time.</summary>
     public int Spare => (Nodes - 1) / 2;
@@ -203,7 +216,16 @@ internal sealed record SimConfig
     /// <summary>The delay between nodes after the healing, when nothing is slow: far below all timeouts.</summary>
     public long HealedDelayNs => Math.Min(DelayNs, 500_000);
 
+    /// <summary>The nodes that get another build during the run; none in most seeds.</summary>
+    public IReadOnlyList<RollingUpgrade.Step> Upgrade { get; init; } = [];
+
     public static SimConfig Draw(ulong seed, double seconds)
+    {
+        SimConfig config = DrawFaults(seed, seconds);
+        return config with { Upgrade = RollingUpgrade.Draw(config, new SimRandom(seed).Fork(UpgradeFork)) };
+    }
+
+    private static SimConfig DrawFaults(ulong seed, double seconds)
     {
         SimRandom random = new SimRandom(seed).Fork(1);
         SimRandom further = new SimRandom(seed).Fork(6);
@@ -321,6 +343,12 @@ internal sealed record SimConfig
                 CacheTicks = new SimRandom(seed).Fork(22).Pick([1, 40, 300]),
             },
         };
+        SimRandom moves = new SimRandom(seed).Fork(SlotsFork);
+        if (config is { HasEphemeral: true, Groups: > 1 } && moves.Chance(0.5))
+        {
+            config = config with { SlotMoves = moves.Pick([1, 1, 2, 3]) };
+        }
+
         SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
         if (hostile.Chance(0.15))
         {
@@ -339,6 +367,7 @@ internal sealed record SimConfig
         HostileKind[] kinds = Enum.GetValues<HostileKind>();
         return config with
         {
+            SlotMoves = 0,
             Hostile = [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => random.Pick(kinds))],
             ReplyRoomBytes = random.Pick([300_000, 1_000_000]),
             IdempotencyKeysMax = random.Pick([100, 1_000]),

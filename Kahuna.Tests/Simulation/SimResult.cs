@@ -62,6 +62,9 @@ internal sealed record SimResult
             Faults = faults,
             Operations = new Dictionary<string, long>
             {
+                ["slotMoves"] = cluster.Mover?.Moves ?? 0,
+                ["movedKeys"] = calls.LongCount(
+                    call => call.Outcome == CallOutcome.Ok && cluster.Mover?.Concerns(call.Key) == true),
                 ["ok"] = calls.LongCount(static call => call.Outcome == CallOutcome.Ok),
                 ["fail"] = calls.LongCount(static call => call.Outcome == CallOutcome.Fail),
                 ["unknown"] = calls.LongCount(static call => call.Outcome is CallOutcome.Unknown or CallOutcome.Open),
@@ -87,7 +90,7 @@ internal sealed record SimResult
                 ["promptBesideHostile"] = cluster.Config.Hostile.Count > 0 ? cluster.Prompt.Judged : 0,
                 ["waitingBytes"] = cluster.Prompt.WaitingBytesMax,
                 ["evicted"] = cluster.Nodes.Where(static node => node.Loops is not null)
-                    .Sum(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Sum(
+                    .Sum(node => Enumerable.Range(0, cluster.Config.Layout.Count).Sum(
                         slot => node.Loops!.Group(slot).State.Counts.Evicted)),
                 ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
@@ -100,7 +103,7 @@ internal sealed record SimResult
 
     private static IEnumerable<SessionMetrics> Sessions(SimCluster cluster) => cluster.Nodes
         .Where(static node => node.Loops is not null)
-        .SelectMany(node => Enumerable.Range(0, cluster.Config.Layout.Slots).Select(
+        .SelectMany(node => Enumerable.Range(0, cluster.Config.Layout.Count).Select(
             slot => node.Loops!.Group(slot).State.Sessions.Metrics));
 }
 

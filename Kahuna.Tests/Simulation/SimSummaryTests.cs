@@ -52,7 +52,7 @@ public sealed class SimSummaryTests
     public void A_story_says_what_each_fault_was_done_to()
     {
         HashSet<FaultClass> told = [];
-        for (ulong seed = 1; seed <= 60 && told.Count < s_silent.Length; seed++)
+        for (ulong seed = 1; seed <= 200 && told.Count < s_silent.Length; seed++)
         {
             using StringWriter trace = new();
             SimRun.Run(seed, 6, trace);

@@ -104,6 +104,11 @@ public sealed partial class WorkloadCoverageTests
         [CommandKind.Pledge] = "the meta group's own, when an epoch is given up",
         [CommandKind.ReleasePledge] = "the meta group's own, when a pledge is given back",
         [CommandKind.RaiseCeiling] = "the meta group's own, for leases above the ceiling",
+        [CommandKind.RaiseFeatureLevel] = "the meta group's own, when all nodes support a higher level",
+        [CommandKind.FeatureProbe] = "for tests of feature levels",
+        [CommandKind.MoveSlots] = "the mover's, where a slot moves",
+        [CommandKind.ReleaseSlots] = "the mover's, where a slot moves",
+        [CommandKind.AdoptSlots] = "the mover's, where a slot moves",
     };
 
     private static readonly HashSet<string> s_used = [.. Used()];

@@ -156,12 +156,12 @@ public sealed class ChangeFeedTests
                 continue;
             }
 
-            Assert.Equal((key.Exists, key.Revision), (now.Status == OutcomeStatus.Found, now.Revision));
+            Assert.Equal((key.Exists, key.Revision.Value), (now.Status == OutcomeStatus.Found, now.Revision));
             Assert.True(!key.Exists || key.Value == (now.IsNull ? null : now.Value));
-            for (long revision = Math.Max(1, key.Revision - 9); revision < key.Revision; revision++)
+            for (long revision = Math.Max(1, key.Revision.Value - 9); revision < key.Revision.Value; revision++)
             {
                 Answer then = state.Get(name, revision);
-                bool isKept = key.Kept.TryGetValue(revision, out (bool Exists, string? Value) kept);
+                bool isKept = key.Kept.TryGetValue(new Revision(revision), out (bool Exists, string? Value) kept);
                 OutcomeStatus expected = !isKept
                     ? OutcomeStatus.RevisionCompacted
                     : kept.Exists

@@ -10,9 +10,8 @@ namespace Kahuna.Tests.State;
 internal sealed class ChangeMirror : IChangeSink
 {
     /// <summary>Every change, in order.</summary>
-    public List<(ChangePosition Position, ChangeKind Kind, string Key, long Revision, string? Value)> Told { get; } =
-    [
-    ];
+    public List<(ChangePosition Position, ChangeKind Kind, string Key, Revision Revision, string? Value)> Told { get; }
+        = [];
 
     public Dictionary<string, Key> Keys { get; } = [];
 
@@ -56,7 +55,7 @@ internal sealed class ChangeMirror : IChangeSink
                     $"{name} has no revision {change.Revision}");
                 Assert.True(key.CutUpTo < change.Revision);
                 key.CutUpTo = change.Revision;
-                foreach (long revision in key.Kept.Keys.Where(kept => kept <= key.CutUpTo).ToList())
+                foreach (Revision revision in key.Kept.Keys.Where(kept => kept <= key.CutUpTo).ToList())
                 {
                     key.Kept.Remove(revision);
                 }
@@ -73,13 +72,13 @@ internal sealed class ChangeMirror : IChangeSink
     {
         public bool Exists { get; private set; }
 
-        public long Revision { get; private set; }
+        public Revision Revision { get; private set; }
 
         public string? Value { get; private set; }
 
-        public long CutUpTo { get; set; }
+        public Revision CutUpTo { get; set; }
 
-        public SortedDictionary<long, (bool Exists, string? Value)> Kept { get; } = [];
+        public SortedDictionary<Revision, (bool Exists, string? Value)> Kept { get; } = [];
 
         public void Replace(scoped in Change change, bool exists, string? value)
         {

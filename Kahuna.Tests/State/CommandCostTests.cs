@@ -116,7 +116,7 @@ public sealed class CommandCostTests(ITestOutputHelper output)
         Compare("acquire", static i => LockCommands.Acquire("l", Owner(Rows + i), Long, mode: LockMode.Shared));
         Compare("acquire that waits", static i => LockCommands.Acquire("l", Owner((2 * Rows) + i), Long, waitMs: Long));
         Compare("release", i => LockCommands.Release("l", Owner(middle + i), middle + i + 1));
-        _state.BeginEntry(default, _state.TimeMs + (2 * Long));
+        _state.BeginEntry(default, _state.Time + (2 * Long));
         Compare("sweep of leases", static _ => Sweep());
     }
 
@@ -138,7 +138,7 @@ public sealed class CommandCostTests(ITestOutputHelper output)
         Assert.True(_state.Locks.HasGrants);
         Compare("sweep that lets in", static _ => Sweep());
         Assert.True(_state.Locks.HasGrants);
-        _state.BeginEntry(default, _state.TimeMs + Long);
+        _state.BeginEntry(default, _state.Time + Long);
         Compare("sweep of waits that are over", static _ => Sweep());
         Assert.True(_state.Locks.HasGrants);
     }
@@ -162,10 +162,10 @@ public sealed class CommandCostTests(ITestOutputHelper output)
             }));
         }
 
-        _state.BeginEntry(default, _state.TimeMs + (2 * Long));
+        _state.BeginEntry(default, _state.Time + (2 * Long));
         Compare("sweep of sessions", static _ =>
             Encode(new Command { Kind = CommandKind.SessionSweep, Flags = CommandFlags.Number, Number = 600_000 }));
-        Assert.True(_state.Sessions.HasForgettable(_state.TimeMs, Long));
+        Assert.True(_state.Sessions.HasForgettable(_state.Time, Long));
     }
 
     [Fact]
@@ -186,7 +186,7 @@ public sealed class CommandCostTests(ITestOutputHelper output)
         }
 
         // Replaced revisions that are too old and deleted keys that wait to be forgotten come on top.
-        _state.BeginEntry(default, _state.TimeMs + Long);
+        _state.BeginEntry(default, _state.Time + Long);
         Compare("sweep of expired keys", static _ =>
             Encode(new Command
             {
@@ -194,7 +194,7 @@ public sealed class CommandCostTests(ITestOutputHelper output)
                 Flags = CommandFlags.Number,
                 Number = ExpirySweep.KeysPerCommand,
             }));
-        Assert.True(_state.HasExpired(_state.TimeMs));
+        Assert.True(_state.HasExpired(_state.Time));
     }
 
     [Fact]
@@ -305,7 +305,7 @@ public sealed class CommandCostTests(ITestOutputHelper output)
             Node = voters[i % 7],
             Incarnation = starts[i % 7],
             Group = new GroupId((uint)((i % Groups) + 1)),
-            Epoch = 1,
+            Epoch = new Epoch(1),
             Number = (ulong)i + 1,
         });
         Compare("pledge that is given back", meta, i => new MetaCommand(CommandKind.ReleasePledge)
@@ -313,13 +313,13 @@ public sealed class CommandCostTests(ITestOutputHelper output)
             Node = voters[i % 7],
             Incarnation = starts[i % 7],
             Group = new GroupId((uint)((i % Groups) + 1)),
-            Epoch = 1,
+            Epoch = new Epoch(1),
             Number = (ulong)i + 1,
         });
         Compare("ceiling", meta, static i => new MetaCommand(CommandKind.RaiseCeiling)
         {
             Group = new GroupId((uint)((i % Groups) + 1)),
-            Epoch = 1,
+            Epoch = new Epoch(1),
             Number = 60_000 + (ulong)i,
         });
         Compare(

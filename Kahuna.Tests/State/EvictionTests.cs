@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Buffers;
@@ -15,24 +16,24 @@ public sealed class EvictionTests
         EvictionQueue queue = new();
         for (int row = 1; row <= 5; row++)
         {
-            queue.Add(row);
+            queue.Add(new Row(row));
         }
 
-        queue.Touch(1);
-        queue.Touch(3);
+        queue.Touch(new Row(1));
+        queue.Touch(new Row(3));
         Assert.Equal(2, Take(queue));
         Assert.Equal(4, Take(queue));
-        queue.Add(6);
-        queue.Touch(5);
+        queue.Add(new Row(6));
+        queue.Touch(new Row(5));
         Assert.Equal(6, Take(queue));
 
         // From the beginning again: 1 and 3 were not used since.
         Assert.Equal(1, Take(queue));
         Assert.Equal(3, Take(queue));
         Assert.Equal(5, Take(queue));
-        Assert.Equal(0, queue.Next());
+        Assert.Equal(0, queue.Next().Value);
         Assert.Equal(0, queue.Count);
-        queue.Add(2);
+        queue.Add(new Row(2));
         Assert.Equal(2, Take(queue));
     }
 
@@ -86,7 +87,7 @@ public sealed class EvictionTests
         Assert.Equal(
             (0L, 0L, 0L), (state.Machine.Counts.Keys, state.Machine.Counts.Tombstones, state.Machine.Counts.History));
         Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);
-        Assert.False(state.Machine.HasExpired(long.MaxValue));
+        Assert.False(state.Machine.HasExpired(new ClusterTime(long.MaxValue)));
 
         using StateView view = state.Machine.ViewAll();
         StateLoader loader = new(new StateLimits(), view.Summary);
@@ -130,8 +131,8 @@ public sealed class EvictionTests
 
     private static int Take(EvictionQueue queue)
     {
-        int row = queue.Next();
-        queue.Remove(row);
+        int row = queue.Next().Value;
+        queue.Remove(new Row(row));
         return row;
     }
 
@@ -140,7 +141,7 @@ public sealed class EvictionTests
         ByteBuffer names = ByteBuffer.Rent();
         while (bytes > 0 && state.Machine.TryChooseVictims(names, 10_000, ref bytes))
         {
-            state.Machine.BeginEntry(default, state.Now);
+            state.Machine.BeginEntry(default, new ClusterTime(state.Now));
             state.Machine.Apply(
                 new Command
                 {

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -16,9 +17,9 @@ public sealed class ExpiryTests
         _state.Set("k", "a", ttlMs: 100);
         _state.Now += 99;
         Assert.Equal(1, _state.Get("k").Number);
-        Assert.False(_state.Machine.HasExpired(_state.Now));
+        Assert.False(_state.Machine.HasExpired(new ClusterTime(_state.Now)));
         _state.Now += 1;
-        Assert.True(_state.Machine.HasExpired(_state.Now));
+        Assert.True(_state.Machine.HasExpired(new ClusterTime(_state.Now)));
         Assert.Equal(new Answer(OutcomeStatus.NotFound, 2, 0, null, false), _state.Get("k"));
         Assert.Equal(OutcomeStatus.NotFound, _state.Exists("k").Status);
         Assert.Equal(OutcomeStatus.NotFound, _state.Delete("k").Status);
@@ -35,8 +36,8 @@ public sealed class ExpiryTests
         // one.
         Assert.Equal(new Answer(OutcomeStatus.Found, 1, 0, "a", false), ReadAt(150));
         Assert.Equal(new Answer(OutcomeStatus.Found, 1, 90, "a", false), ReadAt(10));
-        Assert.True(_state.Machine.HasExpired(_state.Now + 100));
-        _state.Machine.BeginEntry(default, _state.Now + 100);
+        Assert.True(_state.Machine.HasExpired(new ClusterTime(_state.Now + 100)));
+        _state.Machine.BeginEntry(default, new ClusterTime(_state.Now + 100));
         Assert.Equal(new Answer(OutcomeStatus.NotFound, 2, 0, null, false), ReadAt(10));
     }
 
@@ -44,7 +45,7 @@ public sealed class ExpiryTests
     {
         ByteBuffer outcome = ByteBuffer.Rent();
         Assert.True(Command.TryRead(new TestCommand(CommandKind.Get, "k").Encode(), out Command command));
-        _state.Machine.Read(command, _state.Now + afterMs, outcome);
+        _state.Machine.Read(command, new ClusterTime(_state.Now + afterMs), outcome);
         Answer answer = Answer.Read(outcome.Written);
         outcome.Return();
         return answer;
@@ -143,9 +144,9 @@ public sealed class ExpiryTests
         _state.Now += 95;
         Assert.Equal(3, _state.Sweep(3).Number);
         Assert.Equal(new StateCounts(7, 3, 3, 0), _state.Machine.Counts with { Bytes = 0 });
-        Assert.True(_state.Machine.HasExpired(_state.Now));
+        Assert.True(_state.Machine.HasExpired(new ClusterTime(_state.Now)));
         Assert.Equal(2, _state.Sweep(3).Number);
-        Assert.False(_state.Machine.HasExpired(_state.Now));
+        Assert.False(_state.Machine.HasExpired(new ClusterTime(_state.Now)));
         Assert.Equal(0, _state.Sweep(3).Number);
         for (int i = 0; i < 10; i++)
         {
@@ -187,8 +188,8 @@ public sealed class ExpiryTests
         _state.Now = long.MaxValue - 10;
         _state.Set("k", "a", ttlMs: 1000);
         Assert.Equal(10, _state.Get("k").Number);
-        _state.Machine.BeginEntry(default, 5);
-        Assert.Equal(long.MaxValue - 10, _state.Machine.TimeMs);
+        _state.Machine.BeginEntry(default, new ClusterTime(5));
+        Assert.Equal(long.MaxValue - 10, _state.Machine.Time.Ms);
     }
 
     [Fact]
@@ -196,9 +197,9 @@ public sealed class ExpiryTests
     {
         _state.Set("k", "a", ttlMs: 100);
         _state.Delete("k");
-        Assert.False(_state.Machine.HasExpired(long.MaxValue));
+        Assert.False(_state.Machine.HasExpired(new ClusterTime(long.MaxValue)));
         _state.Set("k", "b");
-        Assert.False(_state.Machine.HasExpired(long.MaxValue));
+        Assert.False(_state.Machine.HasExpired(new ClusterTime(long.MaxValue)));
         Assert.Equal(-1, _state.Get("k").Number);
     }
 }

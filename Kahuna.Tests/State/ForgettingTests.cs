@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Commands;
@@ -25,14 +26,14 @@ public sealed class ForgettingTests
 
         state.Delete("key");
         state.Now += limits.HistoryAgeMs;
-        Assert.Equal(0, state.Machine.CountDue(state.Now, 10));
+        Assert.Equal(0, state.Machine.CountDue(new ClusterTime(state.Now), 10));
         state.Sweep(SweepKeys);
         Assert.Equal((6L, "4"), (state.Get("key").Revision, state.Get("key", 5).Value));
 
         state.Now++;
-        Assert.Equal(1, state.Machine.CountDue(state.Now, 10));
+        Assert.Equal(1, state.Machine.CountDue(new ClusterTime(state.Now), 10));
         state.Sweep(SweepKeys);
-        Assert.Equal(0, state.Machine.CountDue(state.Now, 10));
+        Assert.Equal(0, state.Machine.CountDue(new ClusterTime(state.Now), 10));
         Assert.Equal(
             (1L, 0L, 0L), (state.Machine.Counts.Keys, state.Machine.Counts.Tombstones, state.Machine.Counts.History));
         Assert.Equal((OutcomeStatus.NotFound, 0L), (state.Get("key").Status, state.Get("key").Revision));
@@ -94,7 +95,7 @@ public sealed class ForgettingTests
         // One large value takes the place of many small ones: more keys wait than one command forgets.
         state.Set("large", new string('x', 19_000));
         state.Set("large", "x");
-        Assert.InRange(state.Machine.CountDue(state.Now, 100), 20, 50);
+        Assert.InRange(state.Machine.CountDue(new ClusterTime(state.Now), 100), 20, 50);
         using StateView view = state.Machine.ViewAll();
         StateLoader loader = new(limits, view.Summary);
         foreach (byte[] record in StateRecords.TakeAll(view))
@@ -109,7 +110,7 @@ public sealed class ForgettingTests
             Assert.Equal(state.Machine.Digest, loaded.Machine.Digest);
         }
 
-        Assert.Equal(0, state.Machine.CountDue(state.Now, 100));
+        Assert.Equal(0, state.Machine.CountDue(new ClusterTime(state.Now), 100));
         Assert.InRange(state.Machine.Counts.Tombstones, 0, 30);
     }
 
@@ -128,7 +129,7 @@ public sealed class ForgettingTests
         long bytesAfterTenMinutes = 0;
         for (int second = 0; second < 3_600; second++)
         {
-            machine.BeginEntry(default, second * 1_000L);
+            machine.BeginEntry(default, new ClusterTime(second * 1_000L));
             for (int i = 0; i < PerSecond; i++)
             {
                 Assert.True(((second * PerSecond) + i).TryFormat(name, out int _, "D16"));
@@ -137,7 +138,7 @@ public sealed class ForgettingTests
                 machine.Apply(set, null);
             }
 
-            while (machine.CountDue(machine.TimeMs, SweepKeys) > 0)
+            while (machine.CountDue(machine.Time, SweepKeys) > 0)
             {
                 machine.Apply(sweep, null);
             }

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 
@@ -238,7 +239,7 @@ public sealed class KeyValueTests
         {
             _state.Do(test);
             Assert.True(Command.TryRead(test.Encode(), out Command command));
-            follower.Machine.BeginEntry(default, _state.Now);
+            follower.Machine.BeginEntry(default, new ClusterTime(_state.Now));
             follower.Machine.Apply(command, null);
             Assert.Equal(_state.Machine.Digest, follower.Machine.Digest);
         }

@@ -100,12 +100,12 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
         _outcome.Length = 0;
         if (command.IsRead)
         {
-            Machine.BeginEntry(new LogIndex(Index), Now);
-            Machine.Read(command, Now, _outcome);
+            Machine.BeginEntry(new LogIndex(Index), new ClusterTime(Now));
+            Machine.Read(command, new ClusterTime(Now), _outcome);
         }
         else
         {
-            Machine.BeginEntry(new LogIndex(++Index), Now);
+            Machine.BeginEntry(new LogIndex(++Index), new ClusterTime(Now));
             Machine.Apply(command, _outcome);
         }
 
@@ -147,7 +147,7 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     public void Follow(TestCommand test)
     {
         Assert.True(Command.TryRead(test.Encode(), out Command command));
-        Machine.BeginEntry(new LogIndex(++Index), Now);
+        Machine.BeginEntry(new LogIndex(++Index), new ClusterTime(Now));
         Machine.Apply(command, null);
     }
 
@@ -168,7 +168,8 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
                 Number = idleMs,
             });
             SessionTable sessions = Machine.Sessions;
-            hasMore = sessions.HasForgettable(Now, idleMs) || sessions.HasForgettableKeys(Now, idleMs);
+            ClusterTime now = new(Now);
+            hasMore = sessions.HasForgettable(now, idleMs) || sessions.HasForgettableKeys(now, idleMs);
         }
     }
 

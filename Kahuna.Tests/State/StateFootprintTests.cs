@@ -75,7 +75,7 @@ public sealed class StateFootprintTests
         for (int i = 0; i < 2000; i++)
         {
             _outcome.Length = 0;
-            _machine.BeginEntry(default, _machine.TimeMs + 1);
+            _machine.BeginEntry(default, _machine.Time + 1);
             Name(i % 200);
             Command command = new() { Key = _key };
             switch ((i / 200) + (round % 2))
@@ -112,7 +112,7 @@ public sealed class StateFootprintTests
                     command.Kind = CommandKind.Get;
                     command.Flags = (i & 1) == 0 ? CommandFlags.None : CommandFlags.AtRevision;
                     command.AtRevision = 2;
-                    _machine.Read(command, _machine.TimeMs, _outcome);
+                    _machine.Read(command, _machine.Time, _outcome);
                     break;
             }
         }

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 

@@ -87,7 +87,7 @@ public sealed class StateViewTests
         byte[][] shuffled = [.. records.Values];
         random.Shuffle(shuffled);
         StateMachine loaded = Load(view.Summary, shuffled);
-        Assert.Equal(state.Machine.TimeMs, loaded.TimeMs);
+        Assert.Equal(state.Machine.Time, loaded.Time);
         Assert.Equal(state.Machine.Counts with { Bytes = 0 }, loaded.Counts with { Bytes = 0 });
 
         StateDriver copy = new(s_tight, loaded) { Now = state.Now };

@@ -35,12 +35,13 @@ internal sealed class Layers(string[] roots, string rootFolder, IReadOnlyDiction
     public static Layers OfState { get; } =
         new(["Kahuna.Server.State", "Kahuna.Tests.Tidy.Samples.State"], "StateMachine", new Dictionary<string, string[]>
         {
-            ["StateMachine"] = ["KeyValues", "Locks", "Sequences", "Sessions", "Meta", "Dispatch", "Rows"],
+            ["StateMachine"] = ["KeyValues", "Locks", "Sequences", "Sessions", "Meta", "Slots", "Dispatch", "Rows"],
             ["KeyValues"] = ["Dispatch", "Rows"],
             ["Locks"] = ["Dispatch", "Rows"],
             ["Sequences"] = ["Dispatch", "Rows"],
             ["Sessions"] = ["Dispatch", "Rows"],
             ["Meta"] = ["Dispatch", "Rows"],
+            ["Slots"] = ["Dispatch", "Rows"],
             ["Dispatch"] = ["Rows"],
             ["Rows"] = [],
         });

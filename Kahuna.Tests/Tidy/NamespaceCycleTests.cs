@@ -15,12 +15,8 @@ public sealed class NamespaceCycleTests
     private static readonly Dictionary<string, string[]> s_known = new()
     {
         ["Kahuna.Client"] = [],
-        ["Kahuna.Wire"] = ["Kahuna.Wire.Commands, Kahuna.Wire.Outcomes"],
-        ["kahuna-server"] =
-        [
-            "Kahuna.Server.Api, Kahuna.Server.Api.Calls, Kahuna.Server.Api.Json",
-            "Kahuna.Server.Hosting, Kahuna.Server.Hosting.Certificates",
-        ],
+        ["Kahuna.Wire"] = [],
+        ["kahuna-server"] = [],
         ["kahuna-bench"] = [],
     };
 

@@ -19,6 +19,48 @@ public sealed partial class SourceTests
     /// </summary>
     private static readonly Dictionary<string, string> s_longFiles = new()
     {
+        ["Kahuna.Server/Partitions/Groups/GroupDurability.cs"] =
+            "What a group's promises rest on, with the log batch that stores them.",
+        ["Kahuna.Client/Connection/NodeStream.cs"] =
+            "One stream from its opening to its end: the writing loop, the reading loop, and what wakes them.",
+        ["Kahuna.Client/Connection/Operation.cs"] =
+            "The life of an operation, and of the result that the caller awaits.",
+        ["Kahuna.Client/Wire/Checks/CommandCheck.cs"] =
+            "What makes a command valid, kind by kind, with the sentences of the refusals.",
+        ["Kahuna.Server/Api/ExchangeStream.cs"] =
+            "Hop 3 in one piece: frames are read, checked, admitted, and answered.",
+        ["Kahuna.Server/Partitions/Groups/PeerMessages.cs"] =
+            "Messages to peers, from a promise that waits to the bytes of a frame.",
+        ["Kahuna.Server/Partitions/Loops/LoopSet.cs"] =
+            "The way in: from any thread through an inbox to the group that it is for.",
+        ["Kahuna.Server/Partitions/Loops/PartitionLoop.cs"] =
+            "One turn of a loop: who runs it, which groups it serves, and what leaves at its end.",
+        ["Kahuna.Server/Partitions/Requests/LockWaiters.cs"] =
+            "Long polls, from the question that is held to the answer, and the polls of locks.",
+        ["Kahuna.Server/Partitions/Requests/PendingReads.cs"] =
+            "The way of a read: queued, confirmed, parked, served.",
+        ["Kahuna.Server/Partitions/Requests/PendingRequests.cs"] =
+            "What clients want of a group, the rules for taking it in, and the frames of the answers.",
+        ["Kahuna.Server/Partitions/Requests/ProposalQueue.cs"] =
+            "The way of a write from a client's batch into the bytes of an entry.",
+        ["Kahuna.Server/Raft/EntryLog.cs"] =
+            "The log of the core: marks, terms and entries change in step.",
+        ["Kahuna.Server/Raft/Leadership.cs"] =
+            "What a leader does: replicates, counts acknowledgements, commits, confirms reads.",
+        ["Kahuna.Server/Raft/Roles.cs"] =
+            "What a node does as a follower and candidate, and how it changes between roles.",
+        ["Kahuna.Server/State/StateMachine.cs"] =
+            "One dispatch over the tables, and what surrounds it.",
+        ["Kahuna.Server/State/Rows/HistoryTable.cs"] =
+            "Replaced revisions and forgotten keys: what is kept of the past, and for how long.",
+        ["Kahuna.Server/State/Rows/KeyTable.cs"] =
+            "The table of rows with the layout of an entry and the sets of rows.",
+        ["Kahuna.Server/Storage/LogPositions.cs"] =
+            "Where each group's entries lie: one index, and its part for one group.",
+        ["Kahuna.Server/Transport/PeerLinks.cs"] =
+            "The links of a node and the connections that carry them.",
+        ["Kahuna.Server/Transport/PeerWriter.cs"] =
+            "The bytes of one connection, out and in, on its own threads.",
         ["Kahuna.Server/State/Rows/KeyStore.cs"] =
             "What happens to a key is one idea: tables, history, deadlines and digest change in step.",
         ["Kahuna.Server/State/Rows/SlabAllocator.cs"] =

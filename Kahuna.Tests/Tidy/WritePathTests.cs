@@ -32,7 +32,7 @@ public sealed class WritePathTests
     [InlineData("[`Group`](F/Group.cs)", null)]
     [InlineData("`Group.Propose` or `RandomAccess.FlushToDisk`", null)]
     [InlineData("[`Group.Bless`](F/Group.cs)", "`Group.Bless`: Group in *Groups/Group.cs has no member Bless")]
-    [InlineData("[`Group.Propose`](F/OnDisk.cs)", "`Group.Propose`: *Groups/OnDisk.cs declares no type Group; see *Groups/Group.cs")]
+    [InlineData("[`Group.Propose`](F/GroupHooks.cs)", "`Group.Propose`: *Groups/GroupHooks.cs declares no type Group; see *Groups/Group.cs")]
     [InlineData("[`Group`](F/Gone.cs)", "`Group`: there is no file *Groups/Gone.cs; see *Groups/Group.cs")]
     [InlineData("`Group.Bless`", "`Group.Bless`: no type Group has a member Bless")]
     [InlineData("`Bishop.Bless`", "`Bishop.Bless`: there is no type Bishop")]

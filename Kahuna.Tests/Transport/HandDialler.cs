@@ -12,7 +12,8 @@ namespace Kahuna.Tests.Transport;
 internal sealed class HandDialler(Stream stream)
 {
     private readonly byte[] _hello =
-        new PeerHello(PeerProtocol.Version, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test")
+        new PeerHello(
+            PeerProtocol.Versions.Max, new NodeId(2), new NodeId(1), 3, new byte[PeerHello.NonceBytes], "test")
         {
             DirectoryId = 22,
             Voters = new VoterSet([new NodeId(1), new NodeId(2), new NodeId(3)]),

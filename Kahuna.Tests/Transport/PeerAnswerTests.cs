@@ -2,6 +2,7 @@ using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
 using Kahuna.Tests.Hosting;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Transport;
 
@@ -29,13 +30,27 @@ public sealed class PeerAnswerTests : IDisposable
     public void The_bytes_of_a_hello()
     {
         byte[] nonce = [.. Enumerable.Range(0, PeerHello.NonceBytes).Select(i => (byte)(0xA0 + i))];
-        byte[] hello = new PeerHello(PeerProtocol.Version, new NodeId(0x0201), new NodeId(3), 4, nonce, "test")
+        PeerHello built = new(6, new NodeId(0x0201), new NodeId(3), 4, nonce, "test")
         {
             DirectoryId = 0x1122334455667788,
             Rebuilt = true,
             Voters = new VoterSet([new NodeId(3), new NodeId(0x0201)]),
-        }.Encode();
+            VersionMin = 5,
+            Features = new FeatureRange(new FeatureLevel(2), new FeatureLevel(0x0304)),
+            ClusterLevel = new FeatureLevel(3),
+        };
+        byte[] hello = built.Encode();
 
+        Assert.Equal(
+            "4B504C48" + "0600" + "0102" + "0300" + "01" + "02" + "04000000" + "8877665544332211"
+            + "A0A1A2A3A4A5A6A7A8A9AAABACADAEAFB0B1B2B3B4B5B6B7B8B9BABBBCBDBEBF" + "04" + "74657374" + "0300" + "0102"
+            + "0500" + "0200" + "0403" + "0300",
+            Convert.ToHexString(hello));
+        hello[10] = 2;
+        Assert.Null(PeerHello.Decode(hello));
+
+        // The version before, which has neither range nor levels.
+        hello = (built with { Version = 5 }).Encode();
         Assert.Equal(
             "4B504C48" + "0500" + "0102" + "0300" + "01" + "02" + "04000000" + "8877665544332211"
             + "A0A1A2A3A4A5A6A7A8A9AAABACADAEAFB0B1B2B3B4B5B6B7B8B9BABBBCBDBEBF" + "04" + "74657374" + "0300" + "0102",

@@ -223,7 +223,7 @@ public sealed class PeerLinksTests : IDisposable
             await RawPeer.AssertEnds(tls);
         }
 
-        await one.Log.WaitFor("it speaks version 9 between nodes, this node version 5");
+        await one.Log.WaitFor("it speaks version 9 between nodes, this node versions 5 to 6");
         await using TestNode two = await TestNode.StartAsync(TestNode.Options(2, _tls, one.Address));
         one.Frames.WaitChanges(true);
     }

@@ -1,5 +1,6 @@
 using System.Text;
 using Kahuna.Wire;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 

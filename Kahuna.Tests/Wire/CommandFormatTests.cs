@@ -1,6 +1,7 @@
 using System.Text;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Wire;

@@ -66,7 +66,8 @@ public sealed class FrameFormatTests
             Assert.True(Frame.TryReadHeader(payload, out FrameKind kind, out ushort version, out int count), name);
             Assert.Equal(name.Split(':')[0], kind.ToString().ToLowerInvariant());
             Assert.Equal(kind == FrameKind.Hello ? Limits.WireVersion : 0, version);
-            Assert.Equal(kind is FrameKind.Requests or FrameKind.Replies ? 2 : 0, count);
+            bool hasMap = name.Contains("slot map", StringComparison.Ordinal);
+            Assert.Equal(kind is FrameKind.Requests or FrameKind.Replies ? 2 : hasMap ? 1 : 0, count);
         }
     }
 
@@ -146,6 +147,7 @@ public sealed class FrameFormatTests
     private static List<(string Name, byte[] Bytes)> Samples() =>
     [
         ("hello: version 1", Build(FrameKind.Hello, Limits.WireVersion, 0, _ => { })),
+        ("hello: of a server, slot map 7", Hello(7)),
         (Requests, Build(FrameKind.Requests, 0, 2, buffer =>
         {
             Frame.AppendRequest(
@@ -168,6 +170,15 @@ public sealed class FrameFormatTests
         })),
         ("goaway: nothing else", Build(FrameKind.GoAway, 0, 0, _ => { })),
     ];
+
+    private static byte[] Hello(ulong slotMapVersion)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        Frame.WriteServerHello(buffer, slotMapVersion);
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
+    }
 
     private static byte[] Build(FrameKind kind, int version, int count, Action<ByteBuffer> fill)
     {

@@ -1,6 +1,6 @@
 using Grpc.Core;
 using Kahuna.Client.Outcomes;
-using Kahuna.Server.Api;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Tests.Wire;

@@ -4,7 +4,7 @@ using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Wire;
 
-/// <summary>Which partition holds a key: published, so that every client of every version agrees.</summary>
+/// <summary>Which slot a key has: published, so that every client of every version agrees.</summary>
 public sealed class RoutingTests
 {
     // Values that other implementations of XXH64 publish in their tests.
@@ -26,7 +26,9 @@ public sealed class RoutingTests
         Assert.Equal(expected, XxHash64.Hash(Encoding.UTF8.GetBytes(text), seed));
 
     [Theory]
-    [InlineData("key", "")]
+    [InlineData("key", "key")]
+    [InlineData("", "")]
+    [InlineData("鍵", "鍵")]
     [InlineData("a/key", "a")]
     [InlineData("a/b/key", "a/b")]
     [InlineData("a/b/", "a/b")]
@@ -34,16 +36,20 @@ public sealed class RoutingTests
     [InlineData("/", "")]
     [InlineData("a//key", "a/")]
     [InlineData("é/鍵", "é")]
-    public void The_bucket_is_the_part_before_the_last_slash(string key, string bucket) =>
+    public void The_bucket_is_the_part_before_the_last_slash_or_the_whole_key(string key, string bucket) =>
         Assert.Equal(bucket, Encoding.UTF8.GetString(KeyRouting.Bucket(Encoding.UTF8.GetBytes(key))));
 
     [Fact]
-    public void Partitions_of_keys_are_fixed()
+    public void Slots_of_keys_and_initial_owners_are_fixed()
     {
-        StringBuilder text = new("key hash(bucket) P=1 P=2 P=3 P=8 P=16 P=256\n");
+        StringBuilder text = new("key hash(bucket) slot P=1 P=2 P=3 P=8 P=16 P=256\n");
         foreach (string key in new[]
         {
             "key",
+            "orders",
+            "orders/1",
+            "bench:0",
+            "bench:1",
             "/key",
             "a/key",
             "a/other",
@@ -60,10 +66,12 @@ public sealed class RoutingTests
         })
         {
             byte[] bytes = Encoding.UTF8.GetBytes(key);
-            text.Append(CultureInfo.InvariantCulture, $"{key} {XxHash64.Hash(KeyRouting.Bucket(bytes)):x16}");
+            text.Append(
+                CultureInfo.InvariantCulture,
+                $"{key} {XxHash64.Hash(KeyRouting.Bucket(bytes)):x16} {KeyRouting.Slot(bytes)}");
             foreach (int partitions in new[] { 1, 2, 3, 8, 16, 256 })
             {
-                text.Append(CultureInfo.InvariantCulture, $" {KeyRouting.Partition(bytes, partitions)}");
+                text.Append(CultureInfo.InvariantCulture, $" {InitialPartition.Of(bytes, partitions)}");
             }
 
             text.Append('\n');
@@ -79,7 +87,18 @@ public sealed class RoutingTests
         for (int i = 0; i < 80_000; i++)
         {
             string key = string.Create(CultureInfo.InvariantCulture, $"bucket-{i}/k");
-            counts[KeyRouting.Partition(Encoding.UTF8.GetBytes(key), 8)]++;
+            counts[InitialPartition.Of(Encoding.UTF8.GetBytes(key), 8)]++;
+        }
+
+        Assert.All(counts, count => Assert.InRange(count, 9_500, 10_500));
+    }
+    [Fact]
+    public void Flat_names_spread_as_buckets_do()
+    {
+        int[] counts = new int[8];
+        for (int i = 0; i < 80_000; i++)
+        {
+            counts[InitialPartition.Of(string.Create(CultureInfo.InvariantCulture, $"bench:{i}"), 8)]++;
         }
 
         Assert.All(counts, count => Assert.InRange(count, 9_500, 10_500));

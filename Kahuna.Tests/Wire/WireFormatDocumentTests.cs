@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Runtime.CompilerServices;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
@@ -118,7 +119,7 @@ public sealed class WireFormatDocumentTests
             AtRevision = 1,
             ComparedRevision = 1,
             FenceToken = 1,
-            FenceName = flag == CommandFlags.Fenced ? "lock"u8 : default,
+            FenceName = flag == CommandFlags.Fenced ? "k"u8 : default,
         };
         return CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out _);
     }

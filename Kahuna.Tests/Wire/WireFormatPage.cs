@@ -17,6 +17,7 @@ internal static class WireFormatPage
 
     private static string[] Cells(string line) => [.. line.Trim().Trim('|').Split('|').Select(cell => cell.Trim())];
 
-    private static string[] Lines([CallerFilePath] string source = "") =>
+    /// <summary>The lines of the page.</summary>
+    public static string[] Lines([CallerFilePath] string source = "") =>
         File.ReadAllLines(Path.Combine(Path.GetDirectoryName(source)!, "..", "..", "docs", "wire-format.md"));
 }

@@ -45,7 +45,7 @@ internal sealed class RedisConnection : IAsyncDisposable
         return line is null ? "unknown" : line["redis_version:".Length..].Trim();
     }
 
-    /// <summary>Ends the requests whose time is over.</summary>
+    /// <summary>Ends the requests whose deadline has passed.</summary>
     public void Expire(long now) => Volatile.Read(ref _link)?.Expire(now);
 
     public async ValueTask DisposeAsync()

@@ -1,4 +1,5 @@
 using Kahuna.Server.Hosting;
+using Kahuna.Server.Hosting.Options;
 
 namespace Kahuna.Benchmark.Targets.Sdk;
 
@@ -31,7 +32,13 @@ internal sealed class EmbeddedNodes : IAsyncDisposable
     {
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         limit.CancelAfter(StartMax);
-        Task<EmbeddedCluster> starting = EmbeddedCluster.StartAsync(nodes, cancellationToken: limit.Token);
+        Task<EmbeddedCluster> starting = EmbeddedCluster.StartAsync(
+            nodes,
+            configure: static options => options with
+            {
+                Partitions = NodeOptions.PartitionsFor(Environment.ProcessorCount),
+            },
+            cancellationToken: limit.Token);
         try
         {
             return new EmbeddedNodes(await starting.WaitAsync(limit.Token).ConfigureAwait(false));

@@ -88,7 +88,7 @@ internal ref struct Command
 
     /// <summary>
     /// Reads the command that fills <paramref name="source"/> exactly; false when malformed. Checks the structure only:
-    /// lengths add up, flags are known, reserved bits are zero. <see cref="CommandCheck"/> checks the meaning.
+    /// lengths add up, flags are known, reserved bits are zero. <c>CommandCheck</c> checks the meaning.
     /// </summary>
     public static bool TryRead(ReadOnlySpan<byte> source, out Command command)
     {

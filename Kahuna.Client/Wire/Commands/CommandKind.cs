@@ -54,6 +54,11 @@ internal enum CommandKind : byte
     /// </summary>
     LockSweep = 0x43,
 
+    /// <summary>
+    /// Counts up a row. It exists for tests of feature levels only: it needs <see cref="FeatureLevels.Test"/>.
+    /// </summary>
+    FeatureProbe = 0x47,
+
     /// <summary>Meta group: records partitions and voters, once.</summary>
     Configure = 0x48,
 
@@ -68,6 +73,18 @@ internal enum CommandKind : byte
 
     /// <summary>Meta group: allows longer leases in an epoch.</summary>
     RaiseCeiling = 0x4C,
+
+    /// <summary>Meta group: raises the cluster's feature level.</summary>
+    RaiseFeatureLevel = 0x4D,
+
+    /// <summary>Meta group: gives slots to another partition.</summary>
+    MoveSlots = 0x4E,
+
+    /// <summary>The group gives slots away, whose keys it refuses from then on.</summary>
+    ReleaseSlots = 0x4F,
+
+    /// <summary>The group takes slots back that it had given away.</summary>
+    AdoptSlots = 0x50,
     Get = 0x80,
     Exists = 0x81,
     SequenceGet = 0x82,

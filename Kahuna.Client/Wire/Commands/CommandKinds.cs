@@ -63,6 +63,16 @@ internal static class CommandKinds
         new(CommandKind.Pledge, "pledge", CommandTable.Meta, CommandTraits.None),
         new(CommandKind.ReleasePledge, "release pledge", CommandTable.Meta, CommandTraits.None),
         new(CommandKind.RaiseCeiling, "raise ceiling", CommandTable.Meta, CommandTraits.None),
+        new(CommandKind.RaiseFeatureLevel, "raise feature level", CommandTable.Meta, CommandTraits.None),
+        new(CommandKind.MoveSlots, "move slots", CommandTable.Meta, CommandTraits.None),
+        new(CommandKind.ReleaseSlots, "release slots", CommandTable.Slots, FreesMemory),
+        new(CommandKind.AdoptSlots, "adopt slots", CommandTable.Slots, FreesMemory),
+
+        // For tests of feature levels.
+        new(CommandKind.FeatureProbe, "feature probe", CommandTable.Probe, CommandTraits.None)
+        {
+            Since = FeatureLevels.Test,
+        },
     ]);
 
     /// <summary>The row of a kind; a row without a table for an unknown kind.</summary>
@@ -106,6 +116,12 @@ internal sealed record CommandKindRow(
     CommandTraits Traits,
     CommandFlags Flags = CommandFlags.None)
 {
+    /// <summary>
+    /// The first feature level at which it is carried out. A leader refuses it below that; an entry of a lower level
+    /// that has it all the same gives <see cref="Outcomes.OutcomeStatus.Unimplemented"/> on every node.
+    /// </summary>
+    public FeatureLevel Since { get; init; }
+
     /// <summary>True for kinds that change nothing and never reach the log.</summary>
     public bool IsRead => CommandKinds.IsRead(Kind);
 
@@ -164,4 +180,9 @@ internal enum CommandTable : byte
 
     /// <summary>The records of the meta group.</summary>
     Meta,
+
+    /// <summary>The count that tests of feature levels look at.</summary>
+    Probe,
+    /// <summary>The slots that a group has given away.</summary>
+    Slots,
 }

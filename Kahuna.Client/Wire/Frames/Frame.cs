@@ -10,6 +10,7 @@ namespace Kahuna.Wire.Frames;
 /// payload:  u8 kind, u8 reserved, u16 version (Hello only, else 0), u32 count, then count items
 /// request:  u32 request number, u32 wait limit in ms (0: none; bit 31: forward to the leader), u32 length, command
 /// reply:    u32 request number, u32 length, outcome
+/// hello:    of a server: u64 version of its map of slots; of a client: nothing
 /// </code>
 /// A buffer started with <see cref="Begin"/> has room for the gRPC prefix and the protobuf header in front, so it is
 /// sent without a copy.
@@ -61,6 +62,14 @@ internal static class Frame
         }
 
         span[GrpcPrefixBytes + 5] = (byte)rest;
+    }
+
+    /// <summary>Writes a server's hello into an empty buffer.</summary>
+    public static void WriteServerHello(ByteBuffer buffer, ulong slotMapVersion)
+    {
+        Begin(buffer, FrameKind.Hello, Limits.WireVersion);
+        BinaryPrimitives.WriteUInt64LittleEndian(buffer.Take(sizeof(ulong)), slotMapVersion);
+        End(buffer, 1);
     }
 
     /// <summary>Appends one request: header, then the command that <paramref name="command"/> encodes.</summary>
@@ -158,7 +167,8 @@ internal static class Frame
 internal enum FrameKind : byte
 {
     /// <summary>
-    /// The first frame of each side, with its wire version. The server sends a <see cref="Map"/> after its own.
+    /// The first frame of each side, with its wire version. A server's has the version of its map of slots, and a
+    /// <see cref="Map"/> follows.
     /// </summary>
     Hello = 1,
 
@@ -169,7 +179,8 @@ internal enum FrameKind : byte
     Replies = 3,
 
     /// <summary>
-    /// Server to client: a serialized DescribeClusterResponse, at the start and after each change of a leader.
+    /// Server to client: a serialized DescribeClusterResponse, at the start and after each change of a leader or of the
+    /// slots' owners.
     /// </summary>
     Map = 4,
 

@@ -17,7 +17,8 @@ namespace Kahuna.Wire.Outcomes;
 /// </code>
 /// Number: the remaining time to live of a read in ms (-1: none); the new integer of an increment; the previous
 /// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader; the end of a lease
-/// in cluster time. Value: the value of a get; the previous value if requested; the message (UTF-8) of an error.
+/// in cluster time. Revision of NotLeader and SlotMoved: a version of the map of slots. Value: the value of a get; the
+/// previous value if requested; the message (UTF-8) of an error.
 /// </summary>
 internal ref struct Outcome
 {

@@ -68,7 +68,7 @@ internal enum OutcomeStatus : byte
 
     /// <summary>
     /// This node does not lead the partition. Did not happen; retry at the leader, whose node id is the number (0:
-    /// unknown). gRPC UNAVAILABLE.
+    /// unknown). Revision: the version of the node's map of slots, 0 when it knows none. gRPC UNAVAILABLE.
     /// </summary>
     NotLeader = 66,
 
@@ -127,4 +127,10 @@ internal enum OutcomeStatus : byte
     /// The lock has its maximum of claims, held and waiting. Did not happen. gRPC RESOURCE_EXHAUSTED.
     /// </summary>
     LockFull = 78,
+
+    /// <summary>
+    /// The key's slot belongs to another partition. Did not happen; retry there. Revision: the version of the first map
+    /// that may name it. gRPC UNAVAILABLE.
+    /// </summary>
+    SlotMoved = 79,
 }

@@ -81,6 +81,8 @@ internal static class OutcomeStatuses
             "The partition has its maximum of client sessions; nothing was changed. Try again in a few minutes."),
         new(OutcomeStatus.LockFull, DidNotHappen, RetryRule.Ends, ResourceExhausted, KahunaErrorCode.LockFull,
             "The lock has its maximum of holders and waiters; nothing was changed. Try again when some have left."),
+        new(OutcomeStatus.SlotMoved, DidNotHappen, RetryRule.AnotherWay, Unavailable, KahunaErrorCode.Unavailable,
+            "The key belongs to another partition by now; nothing was changed. Try again."),
     ]);
 
     /// <summary>The row of a status; null for an unknown one.</summary>

@@ -3,6 +3,7 @@ using Google.Api;
 using Google.Protobuf.Reflection;
 using Grpc.AspNetCore.Server;
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Json;
 using Microsoft.AspNetCore.Grpc.JsonTranscoding;
 using Microsoft.AspNetCore.Http.Features;

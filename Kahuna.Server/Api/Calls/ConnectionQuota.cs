@@ -1,4 +1,5 @@
 using Kahuna.Server.Api.RateLimits;
+using Kahuna.Server.Partitions.Ports;
 using Microsoft.AspNetCore.Connections;
 
 namespace Kahuna.Server.Api.Calls;
@@ -16,7 +17,7 @@ internal sealed class ConnectionQuota(ConnectionContext connection)
     public static readonly RateLimit Resets = new(Burst: KestrelLimits.StreamsPerConnectionMax, PerSecond: 100);
 
     private readonly Lock _lock = new();
-    private readonly TokenBucket _resets = new(Resets, Environment.TickCount64);
+    private readonly TokenBucket _resets = new(Resets, TimeProvider.System.Now());
     private int _streams;
     private long _replyBytes;
 
@@ -48,7 +49,7 @@ internal sealed class ConnectionQuota(ConnectionContext connection)
     {
         lock (_lock)
         {
-            if (_resets.TryTake(Environment.TickCount64))
+            if (_resets.TryTake(TimeProvider.System.Now()))
             {
                 return true;
             }

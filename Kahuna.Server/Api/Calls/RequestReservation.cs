@@ -1,3 +1,5 @@
+using Grpc.Core;
+using Kahuna.Server.Partitions.Ports;
 using Kahuna.Wire;
 
 namespace Kahuna.Server.Api.Calls;
@@ -73,4 +75,101 @@ internal sealed class RequestReservation(RequestBudget connection, RequestBudget
             node.AddWaiting(-1);
         }
     }
+}
+
+/// <summary>
+/// The memory of a unary reply that its caller has not read. It counts against the budgets of node and connection until
+/// it is disposed. Owned by the call, one thread at a time.
+/// </summary>
+internal readonly struct ReplyReservation : IDisposable
+{
+    private readonly ConnectionQuota? _connection;
+    private readonly ReplyRoom? _room;
+    private readonly int _bytes;
+
+    private ReplyReservation(ConnectionQuota? connection, ReplyRoom? room, int bytes)
+    {
+        _connection = connection;
+        _room = room;
+        _bytes = bytes;
+    }
+
+    /// <summary>Counts a reply of <paramref name="bytes"/>; does nothing if no budget is set.</summary>
+    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: the connection has its maximum of unread replies. Nothing is
+    /// counted then.</exception>
+    public static ReplyReservation Begin(ConnectionQuota? connection, ReplyRoom? room, int bytes)
+    {
+        if (room is null)
+        {
+            return default;
+        }
+
+        long before = (connection?.AddReply(bytes) ?? bytes) - bytes;
+        if (!room.HasForCall(before, bytes))
+        {
+            connection?.AddReply(-bytes);
+            throw new RpcException(new Status(
+                StatusCode.ResourceExhausted,
+                $"The connection has {before >> 10} KiB of unread replies, its limit; this reply was dropped. Read "
+                    + $"the others first, or use another connection."));
+        }
+
+        room.Add(bytes);
+        return new ReplyReservation(connection, room, bytes);
+    }
+
+    /// <summary>Releases the bytes: the reply was sent, or its call is over.</summary>
+    public void Dispose()
+    {
+        _connection?.AddReply(-_bytes);
+        _room?.Add(-_bytes);
+    }
+}
+
+/// <summary>
+/// A budget of bytes for requests: one for incomplete and one for waiting requests, of each connection and of the node.
+/// Without it, a connection could leave a thousand of the largest requests unfinished. Any thread.
+/// </summary>
+/// <param name="bytesMax">Bytes above which larger requests are refused or not read.</param>
+internal sealed class RequestBudget(long bytesMax)
+{
+    /// <summary>
+    /// Per connection: the largest frame of a stream (33 MB), and as much again for concurrent calls.
+    /// </summary>
+    public const long ConnectionBytesMax = 64L << 20;
+
+    /// <summary>
+    /// Per node: four connections that use their whole budget, or a thousand clients in the middle of a frame of 256
+    /// KiB.
+    /// </summary>
+    public const long NodeBytesMax = 256L << 20;
+
+    /// <summary>
+    /// A request of which no more has arrived is never refused, so that small calls are served when others have used up
+    /// the budget.
+    /// </summary>
+    public const int SmallBytes = 64 * 1024;
+
+    private long _used;
+    private int _waiting;
+
+    /// <summary>Bytes in use.</summary>
+    public long Used => Volatile.Read(ref _used);
+
+    public long BytesMax => bytesMax;
+
+    /// <summary>Bytes left.</summary>
+    public long Free => Math.Max(0, bytesMax - Used);
+
+    /// <summary>Streams that are not read until their next request fits.</summary>
+    public int Waiting => Volatile.Read(ref _waiting);
+
+    /// <summary>Adds to the number of waiting streams; a negative number subtracts.</summary>
+    public void AddWaiting(int streams) => Interlocked.Add(ref _waiting, streams);
+
+    /// <summary>
+    /// Adds bytes; a negative number subtracts. False if the budget is exceeded; the bytes count all the same until
+    /// they are subtracted.
+    /// </summary>
+    public bool Add(long bytes) => Interlocked.Add(ref _used, bytes) <= bytesMax;
 }

@@ -7,6 +7,7 @@ using Google.Protobuf.Reflection;
 using Google.Protobuf.WellKnownTypes;
 using Google.Rpc;
 using Grpc.Core;
+using Kahuna.Server.Api.Errors;
 using HttpResponse = Microsoft.AspNetCore.Http.HttpResponse;
 
 namespace Kahuna.Server.Api.Json;

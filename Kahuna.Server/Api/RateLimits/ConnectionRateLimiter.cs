@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Api.RateLimits;
@@ -39,16 +40,16 @@ internal sealed class ConnectionRateLimiter(NodeRateLimiter node, IPAddress addr
                 return null;
             }
 
-            long nowMs = node.NowMs;
+            NodeTime now = node.Now;
             TokenBucket own = isKey
-                ? _keys ??= new TokenBucket(SessionRateLimits.KeysOfConnection, nowMs)
-                : _sessions ??= new TokenBucket(SessionRateLimits.SessionsOfConnection, nowMs);
-            if (!own.TryTake(nowMs))
+                ? _keys ??= new TokenBucket(SessionRateLimits.KeysOfConnection, now)
+                : _sessions ??= new TokenBucket(SessionRateLimits.SessionsOfConnection, now);
+            if (!own.TryTake(now))
             {
                 return Sentence("connection", isKey, own.Rate);
             }
 
-            if (!node.TryTake(address, isKey, nowMs))
+            if (!node.TryTake(address, isKey, now))
             {
                 own.GiveBack();
                 return Sentence(

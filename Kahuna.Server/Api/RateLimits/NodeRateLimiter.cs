@@ -1,5 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Primitives;
 using Microsoft.AspNetCore.Connections;
 
 namespace Kahuna.Server.Api.RateLimits;
@@ -19,7 +21,7 @@ internal sealed class NodeRateLimiter(TimeProvider time)
     private int _cleanupAt = SessionRateLimits.AddressesMin;
 
     /// <summary>This node's monotonic time.</summary>
-    public long NowMs => (long)(time.GetTimestamp() * 1000.0 / time.TimestampFrequency);
+    public NodeTime Now => time.Now();
 
     /// <summary>Number of addresses with buckets, which includes every address whose buckets are not full.</summary>
     public int Addresses
@@ -46,26 +48,26 @@ internal sealed class NodeRateLimiter(TimeProvider time)
     public ConnectionRateLimiter ForConnection(IPAddress address) => new(this, PrefixOf(address));
 
     /// <summary>Takes a token of an address; false if there is none.</summary>
-    internal bool TryTake(IPAddress address, bool isKey, long nowMs)
+    internal bool TryTake(IPAddress address, bool isKey, NodeTime now)
     {
         lock (_lock)
         {
             if (!_addresses.TryGetValue(address, out (TokenBucket Sessions, TokenBucket Keys) buckets))
             {
-                RemoveIdle(nowMs);
+                RemoveIdle(now);
                 buckets =
                     (
-                        new TokenBucket(SessionRateLimits.SessionsOfAddress, nowMs),
-                        new TokenBucket(SessionRateLimits.KeysOfAddress, nowMs));
+                        new TokenBucket(SessionRateLimits.SessionsOfAddress, now),
+                        new TokenBucket(SessionRateLimits.KeysOfAddress, now));
                 _addresses.Add(address, buckets);
             }
 
-            return (isKey ? buckets.Keys : buckets.Sessions).TryTake(nowMs);
+            return (isKey ? buckets.Keys : buckets.Sessions).TryTake(now);
         }
     }
 
     /// <summary>Removes addresses with full buckets, each time the number of addresses has doubled.</summary>
-    private void RemoveIdle(long nowMs)
+    private void RemoveIdle(NodeTime now)
     {
         if (_addresses.Count < _cleanupAt)
         {
@@ -74,7 +76,7 @@ internal sealed class NodeRateLimiter(TimeProvider time)
 
         foreach ((IPAddress address, (TokenBucket sessions, TokenBucket keys)) in _addresses)
         {
-            if (sessions.IsFull(nowMs) && keys.IsFull(nowMs))
+            if (sessions.IsFull(now) && keys.IsFull(now))
             {
                 _addresses.Remove(address);
             }

@@ -1,5 +1,6 @@
 using Kahuna.Server.Primitives;
 using Kahuna.Wire;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Hosting.Options;
 
@@ -9,11 +10,17 @@ namespace Kahuna.Server.Hosting.Options;
 /// </summary>
 internal sealed record NodeOptions
 {
-    /// <summary>Partitions of a new data directory if no number is given.</summary>
-    public const int PartitionsDefault = 1;
-
     /// <summary>More partitions than this only make the batches smaller.</summary>
     public const int PartitionsMax = 256;
+
+    private const int PartitionsDefaultMax = 16;
+
+    /// <summary>
+    /// Partitions of a new data directory if no number is given: as many as there are loops that serve them, so that
+    /// each loop has one. Further ones cost small machines up to a sixth (docs/performance.md, "One partition or
+    /// several").
+    /// </summary>
+    public static int PartitionsFor(int processors) => Math.Clamp(processors / 2, 1, PartitionsDefaultMax);
 
     /// <summary>
     /// Default size limit of the log: small enough for an ordinary disk, and hours of writing at full speed.
@@ -88,10 +95,10 @@ internal sealed record NodeOptions
     public TimeSpan EphemeralPatience { get; init; } = EphemeralPatienceDefault;
 
     /// <summary>
-    /// Number of partitions. When <see cref="PartitionsGiven"/> is false, the number in the data directory overrides
-    /// it.
+    /// Number of partitions; 1 where a program runs a node inside itself and gives none. When
+    /// <see cref="PartitionsGiven"/> is false, the number in the data directory overrides it.
     /// </summary>
-    public int Partitions { get; init; } = PartitionsDefault;
+    public int Partitions { get; init; } = 1;
 
     /// <summary>Whether the number of partitions was given; it must then agree with the data directory.</summary>
     public bool PartitionsGiven { get; init; }
@@ -114,6 +121,15 @@ internal sealed record NodeOptions
     /// Format of the stored state; the choice in the data directory overrides <see cref="StateStoreChoice.Auto"/>.
     /// </summary>
     public StateStoreChoice StateStore { get; init; } = StateStoreChoice.Auto;
+
+    /// <summary>
+    /// The highest feature level to which this node raises the cluster; null: the highest that all nodes support. A
+    /// higher level that the cluster has already stays.
+    /// </summary>
+    public FeatureLevel? FeatureLevelMax { get; init; }
+
+    /// <summary>The feature levels that this build supports; a test raises them (<see cref="TestFeatures"/>).</summary>
+    public FeatureRange Features { get; init; } = FeatureLevels.Supported;
 
     /// <summary>Largest value that a client may write.</summary>
     public int ValueBytesMax { get; init; } = Limits.ValueBytesDefault;

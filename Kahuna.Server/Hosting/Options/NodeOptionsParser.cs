@@ -32,6 +32,7 @@ internal static class NodeOptionsParser
         // All errors are reported at once. An unreadable source may hold what another option needs, so missing options
         // are not reported then.
         NodeOptions options = new NodeOptionsValidation(values, errors, isComplete: errors.Count == 0).Read();
+        options = TestFeatures.Apply(options, environment, errors);
         return errors.Count > 0
             ? new NodeOptionsResult { Errors = errors }
             : new NodeOptionsResult { Options = options };

@@ -1,6 +1,7 @@
 using System.Globalization;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Hosting.Options;
 
@@ -69,7 +70,10 @@ internal sealed class NodeOptionsValidation(
             Peers = peers,
             DataDirectory = ReadDataDirectory(clusterId, nodeId),
             Partitions = ReadNumber(
-                OptionSetting.Partitions, 1, NodeOptions.PartitionsMax, NodeOptions.PartitionsDefault),
+                OptionSetting.Partitions,
+                1,
+                NodeOptions.PartitionsMax,
+                NodeOptions.PartitionsFor(Environment.ProcessorCount)),
             PartitionsGiven = values.ContainsKey(OptionSetting.Partitions),
             LeaderPlacement = ReadName(OptionSetting.Leaders, LeaderPlacement.Together),
             StateStore = ReadName(OptionSetting.StateStore, StateStoreChoice.Auto),
@@ -81,6 +85,7 @@ internal sealed class NodeOptionsValidation(
             EphemeralPolicy = ReadName(OptionSetting.EphemeralPolicy, EphemeralPolicy.Refuse),
             EphemeralPatience = ReadEphemeralPatience(),
             BackgroundBytesPerSecond = ReadBackgroundRate(),
+            FeatureLevelMax = ReadFeatureLevelMax(),
             ValueBytesMax = (int)ReadSize(
                 OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
             CertificatePath = ReadFile(OptionSetting.Certificate),
@@ -103,6 +108,12 @@ internal sealed class NodeOptionsValidation(
         s_ephemeralPatienceMin,
         s_ephemeralPatienceMax,
         NodeOptions.EphemeralPatienceDefault);
+
+    private FeatureLevel? ReadFeatureLevelMax()
+    {
+        int level = ReadNumber(OptionSetting.FeatureLevelMax, 1, ushort.MaxValue, 0);
+        return level == 0 ? null : new FeatureLevel(level);
+    }
 
     private long ReadBackgroundRate() => ReadSize(
         OptionSetting.BackgroundRate,

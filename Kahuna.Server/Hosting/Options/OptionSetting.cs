@@ -40,7 +40,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "partitions",
         "number",
         "Number of partitions, fixed when the data directory is created. "
-        + $"Default: the directory's number, else {NodeOptions.PartitionsDefault}.");
+        + "Default: the directory's number, else one for every two processors, 1 to 16.");
 
     public static readonly OptionSetting Leaders = new(
         "leaders",
@@ -93,6 +93,12 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "auto|rocksdb|files",
         "Format of the stored state, fixed when the data directory is created. "
         + "Default: auto, which is RocksDB if its library can be loaded, else files.");
+
+    public static readonly OptionSetting FeatureLevelMax = new(
+        "feature-level-max",
+        "number",
+        "Highest feature level to which this node raises the cluster after an upgrade; set the same on all nodes. "
+        + "Default: the highest that all nodes support.");
 
     public static readonly OptionSetting MaxValueBytes = new(
         "max-value-bytes",
@@ -162,7 +168,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly IReadOnlyList<OptionSetting> All =
     [
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
-        EphemeralLimit, EphemeralPolicy, EphemeralPatience, BackgroundRate, MaxValueBytes,
+        EphemeralLimit, EphemeralPolicy, EphemeralPatience, BackgroundRate, FeatureLevelMax, MaxValueBytes,
         Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, LogFormat, Trace, Config,
     ];
 

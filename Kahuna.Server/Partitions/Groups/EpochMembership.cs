@@ -3,6 +3,7 @@ using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Meta;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Server.Partitions.Groups;
 
@@ -50,7 +51,7 @@ namespace Kahuna.Server.Partitions.Groups;
 /// <param name="ask">
 /// Takes what the meta group is to record. It may be lost, so it is said again until the meta group's records show it.
 /// </param>
-internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong joined, Action<MetaCommand> ask)
+internal sealed class EpochMembership(GroupId group, LoopOptions options, Epoch joined, Action<MetaCommand> ask)
 {
     private readonly Dictionary<NodeId, ulong> _incarnations = [];
     private VotingRight _voting = options.Voting;
@@ -68,13 +69,16 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
     /// <summary>The longest lease that the epoch before could grant; 0 in the first.</summary>
     public long LeasesBeforeMs { get; private set; }
 
+    /// <summary>The slot map as of the beginning of the epoch; null while it was the initial one.</summary>
+    public SlotMap? SlotsBefore { get; private set; }
+
     /// <summary>The epoch that this node is in; 0 until the meta group has recorded this start.</summary>
-    public ulong Epoch { get; private set; }
+    public Epoch Epoch { get; private set; }
 
     /// <summary>
     /// Not before the meta group knows this start and its pledges have been read back, and not while one holds.
     /// </summary>
-    public bool IsTakingPart => Epoch > 0 && !_pledged;
+    public bool IsTakingPart => !Epoch.IsNone && !_pledged;
 
     /// <summary>What this node's messages carry.</summary>
     public MessageStamp Stamp => new(Epoch, _incarnation);
@@ -83,10 +87,10 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
     /// The epoch that a stored hard state names: it has a commit index for groups whose log is stored, and the epoch
     /// joined for those whose log is not.
     /// </summary>
-    public static ulong JoinedIn(in HardState state) => state.Commit.Value;
+    public static Epoch JoinedIn(in HardState state) => new(state.Commit.Value);
 
     /// <summary>The hard state as it is stored.</summary>
-    public HardState Stored(in HardState state) => state with { Commit = new LogIndex(Epoch) };
+    public HardState Stored(in HardState state) => state with { Commit = new LogIndex(Epoch.Value) };
 
     /// <summary>It is certain now that the node's directory never took part, or is restored.</summary>
     public void AllowVoting() => _voting = VotingRight.Full;
@@ -121,7 +125,7 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
         }
 
         InvariantException.Require(known.Epoch > Epoch, "epochs ascend");
-        if (Epoch == 0)
+        if (Epoch.IsNone)
         {
             // An earlier start may have taken part, or pledged.
             voting = _voting != VotingRight.Full
@@ -130,6 +134,7 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
 
         Epoch = known.Epoch;
         LeasesBeforeMs = known.CeilingBeforeMs;
+        SlotsBefore = view.SlotsOfEpoch(group);
         _ceilingAskedMs = 0;
         _pledge = Math.Max(own.Taken, own.Released);
         _pledged = own.IsActive;
@@ -141,8 +146,8 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
     }
 
     /// <summary>
-    /// True when a lease of so many ms may be granted in this epoch. Otherwise the meta group is asked to make room for
-    /// it.
+    /// True when a lease of this length may be granted in this epoch. Otherwise the meta group is asked to make room
+    /// for it.
     /// </summary>
     public bool MayLease(long leaseMs)
     {
@@ -162,7 +167,7 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
     public bool MayTake(in RaftMessage message, in MessageStamp stamp, Term term, out bool returned)
     {
         returned = false;
-        if (Epoch == 0 || stamp.Epoch != Epoch)
+        if (Epoch.IsNone || stamp.Epoch != Epoch)
         {
             return false;
         }
@@ -192,7 +197,7 @@ internal sealed class EpochMembership(GroupId group, LoopOptions options, ulong 
     /// <summary>A tick of the node's clock, before the core's.</summary>
     public void Tick(RaftCore core)
     {
-        if (Epoch == 0)
+        if (Epoch.IsNone)
         {
             return;
         }

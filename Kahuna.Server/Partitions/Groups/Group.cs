@@ -1,9 +1,11 @@
+using System.Runtime.InteropServices;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Meta;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.Partitions.Groups;
 
@@ -23,15 +25,15 @@ internal sealed class Group
     private Term _term;
 
     /// <summary>A group that was loaded; <see cref="Start"/> comes next.</summary>
-    /// <param name="slot">Its slot on the node.</param>
+    /// <param name="index">Its index on the node.</param>
     /// <param name="start">What it starts with.</param>
     /// <param name="parts">What it consists of.</param>
     /// <param name="turn">What it shares with the groups of its loop.</param>
     /// <param name="options">How it works.</param>
-    public Group(int slot, GroupStart start, GroupParts parts, TurnParts turn, LoopOptions options)
+    public Group(int index, GroupStart start, GroupParts parts, TurnParts turn, LoopOptions options)
     {
         Id = start.Id;
-        Slot = slot;
+        Index = index;
         Core = start.Core;
         _options = options;
         _turn = turn;
@@ -44,8 +46,8 @@ internal sealed class Group
     /// <summary>The group.</summary>
     public GroupId Id { get; }
 
-    /// <summary>Its slot on the node (<see cref="GroupLayout"/>).</summary>
-    public int Slot { get; }
+    /// <summary>Its index on the node (<see cref="GroupLayout"/>).</summary>
+    public int Index { get; }
 
     /// <summary>Set once a rule was broken: it takes nothing from then on.</summary>
     public bool Failed { get; private set; }
@@ -163,6 +165,7 @@ internal sealed class Group
         if (!IsStill && (takesLeadership || message.Kind != RaftMessageKind.TimeoutNow))
         {
             Core.Step(message, entries);
+            _report.LookAtLevel(Core, Id, message.From);
         }
     }
 
@@ -198,7 +201,8 @@ internal sealed class Group
     /// <summary>The meta group's records have changed.</summary>
     public void Learn(MetaView view)
     {
-        if (!_durability.Learn(view))
+        Requests.SlotMapVersion = view.SlotMapVersion;
+        if (!_durability.Learn(Core, view))
         {
             return;
         }
@@ -265,7 +269,7 @@ internal sealed class Group
     }
 
     /// <summary>
-    /// Takes no new operations; hands leadership to the follower that has most of the log, of those that may lead.
+    /// Takes no new operations; hands leadership to the follower with the longest log among those that may lead.
     /// </summary>
     public void Drain()
     {
@@ -401,5 +405,154 @@ internal sealed class Group
         _parts.Checkpointing.SendNothing();
         _parts.Hooks.LoseProposed();
         Requests.LoseLeadership(Core);
+    }
+}
+
+/// <summary>
+/// What others may know of a group: its status goes to a port when it changes, the rest may be read at any time.
+/// Written by the group's loop; read by any thread.
+/// </summary>
+internal sealed class GroupReport(int index, LoopOptions options, ILeadershipSink leadership)
+{
+    private readonly CatchUp _catchUp = new(options.CaughtUpTicks, options.LagTicks);
+    private PartitionMetrics _metrics = PartitionMetrics.None;
+    private PartitionStatus _published;
+    private long _commit;
+    private bool _canRejoin;
+
+    /// <summary>This node has not caught up with its leader. For the loop.</summary>
+    public bool Lags => !_catchUp.IsCaughtUp;
+
+    /// <summary>Metrics as of the last tick.</summary>
+    public PartitionMetrics Metrics => Volatile.Read(ref _metrics);
+
+    /// <summary>Commit index as of the last turn.</summary>
+    public LogIndex CommitIndex
+    {
+        get => new((ulong)Volatile.Read(ref _commit));
+        set => Volatile.Write(ref _commit, (long)value.Value);
+    }
+
+    /// <summary>This node was rebuilt, and knows enough again to vote.</summary>
+    public bool CanRejoin
+    {
+        get => Volatile.Read(ref _canRejoin);
+        set => Volatile.Write(ref _canRejoin, value);
+    }
+
+    /// <summary>Tells the status if it has changed.</summary>
+    public void Publish(in PartitionStatus status)
+    {
+        if (status != _published)
+        {
+            _published = status;
+            leadership.LeadershipChanged(index, status);
+        }
+    }
+
+    /// <summary>
+    /// Stops the node when a leader has sent an entry of a feature level that this build does not support.
+    /// </summary>
+    public void LookAtLevel(RaftCore core, GroupId group, NodeId leader)
+    {
+        if (core.UnknownLevel is { } level)
+        {
+            leadership.StorageFailed(new FeatureLevelException(
+                level, options.StateLimits.Features, $"in an entry of {group.Name} from node {leader}"));
+        }
+    }
+
+    /// <summary>An epoch of an ephemeral group begins, empty.</summary>
+    public void BeginEpoch()
+    {
+        _catchUp.Reset();
+        CommitIndex = default;
+    }
+
+    /// <inheritdoc cref="CatchUp.Tick"/>
+    public void Follow(LogIndex reached, LogIndex committed) => _catchUp.Tick(reached, committed);
+
+    /// <summary>A tick: takes the metrics anew if something has changed.</summary>
+    public void Tick(RaftCore core, AppliedState applied, LogIndex stored)
+    {
+        PartitionMetrics metrics = _metrics;
+        if (metrics.Applied != applied.Index || metrics.Stored != stored || metrics.LogStart != core.LogStart
+            || metrics.MayVote != core.IsVoting || metrics.IsStalled != core.IsStalled)
+        {
+            StateMachine state = applied.State;
+            StateCounts counts = state.Counts;
+            metrics = new PartitionMetrics(applied.Index, state.Digest, counts.Keys, stored, core.LogStart,
+                core.IsVoting,
+                state.Sessions.Metrics, state.Locks.Metrics, counts.Evicted, core.IsStalled);
+            Volatile.Write(ref _metrics, metrics);
+        }
+    }
+}
+
+/// <summary>
+/// What one group has told the node's trace, so that it tells only what is new. Owned by one <see cref="Group"/>; not
+/// thread-safe.
+/// </summary>
+/// <param name="port">The trace; null when nobody checks the group.</param>
+/// <param name="group">The group.</param>
+internal sealed class GroupTrace(IPartitionTrace? port, GroupId group)
+{
+    private readonly List<ulong> _digests = [];
+    private LogIndex _applied;
+    private LogIndex _commit;
+    private Term _led;
+
+    /// <summary>After inputs to the core, and before anything of them leaves.</summary>
+    public void LookAtRole(RaftCore core)
+    {
+        if (port is not null && core.Role == RaftRole.Leader && core.Term != _led)
+        {
+            _led = core.Term;
+            port.BecameLeader(group, core.Term, core.LastIndex, core.CommitIndex);
+        }
+    }
+
+    /// <summary>After the entries of the turn were handed to the log: what they commit is told after them.</summary>
+    public void LookAtCommit(RaftCore core)
+    {
+        if (port is not null && core.CommitIndex > _commit)
+        {
+            // What is committed and not yet applied is in memory.
+            _commit = core.CommitIndex;
+            core.Payload(_commit, out Term term, out _);
+            port.Committed(group, _commit, term);
+        }
+    }
+
+    /// <summary>The callers of an entry's writes are about to be answered.</summary>
+    public void Acknowledged(LogIndex index, Term term, int writes) => port?.Acknowledged(group, index, term, writes);
+
+    /// <summary>An entry is applied.</summary>
+    public void Applied(LogIndex index, ulong digest)
+    {
+        if (port is not null)
+        {
+            _applied = index;
+            _digests.Add(digest);
+        }
+    }
+
+    /// <summary>Tells what was applied in this round as a whole.</summary>
+    public void EndApply()
+    {
+        if (_digests.Count > 0)
+        {
+            LogIndex first = new(_applied.Value + 1 - (ulong)_digests.Count);
+            port!.Applied(group, first, CollectionsMarshal.AsSpan(_digests));
+            _digests.Clear();
+        }
+    }
+
+    /// <summary>The state in memory is the one after this entry.</summary>
+    public void StateLoaded(LogIndex index, Term term, ulong digest)
+    {
+        _applied = index;
+        _commit = index;
+        port?.StateLoaded(group, index, term, digest);
     }
 }

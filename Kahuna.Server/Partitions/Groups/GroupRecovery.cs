@@ -3,6 +3,7 @@ using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Partitions.Groups;
 
@@ -16,7 +17,7 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
 
     private const int ProgressMs = 2_000;
 
-    private long _saidMs;
+    private NodeTime _saidAt;
 
     /// <summary>The stored state's mark, if there is one.</summary>
     public CheckpointMark? Mark { get; private set; }
@@ -26,16 +27,20 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
 
     public Term AppliedTerm { get; private set; }
 
+    /// <summary>The feature level of the last entry in the state.</summary>
+    public FeatureLevel AppliedLevel { get; private set; }
+
     /// <summary>
     /// The log has nothing that follows on the stored state, and begins anew behind it: the owner writes that to the
     /// log.
     /// </summary>
     public bool LogRestarts { get; private set; }
 
-    private long NowMs => (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency);
+    private NodeTime Now => ports.Clock.Now();
 
     /// <summary>Loads the stored state, or makes an empty one.</summary>
     /// <exception cref="GroupDamagedException">The stored state cannot be used.</exception>
+    /// <exception cref="FeatureLevelException">It has a feature level that this build does not support.</exception>
     public StateMachine LoadState()
     {
         Mark = group.IsEphemeral ? null : ports.States.Find(group);
@@ -44,14 +49,16 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
             return new StateMachine(options.StateLimits);
         }
 
-        long began = _saidMs = NowMs;
+        RequireLevel(mark.Level, "its stored state");
+        NodeTime began = _saidAt = Now;
         StateMachine state = StoredState.Load(ports.States, group, mark, options.StateLimits, keys =>
             Say($"{keys:N0} keys loaded so far"));
         Applied = mark.Index;
         AppliedTerm = mark.Term;
+        AppliedLevel = mark.Level;
         ports.Report(
             $"{group.Title}: {state.Counts.Keys:N0} keys loaded, up to entry {mark.Index}, in "
-                + $"{(NowMs - began) / 1000.0:0.0} s.");
+                + $"{(Now - began) / 1000.0:0.0} s.");
         return state;
     }
 
@@ -61,7 +68,9 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
 
     /// <summary>Replays what is committed after the stored state, and makes the core with the rest.</summary>
     /// <exception cref="GroupUnusableException">Log and stored state do not belong together.</exception>
-    public RaftCore RecoverLog(Action<EntryKind, ReadOnlySpan<byte>> apply)
+    /// <exception cref="FeatureLevelException">The log has an entry of a feature level that this build does not
+    /// support.</exception>
+    public RaftCore RecoverLog(Action<EntryKind, FeatureLevel, ReadOnlySpan<byte>> apply)
     {
         RecoveredGroup found = Reconcile(ports.Log.Recovered(group));
         LogIndex commit = found.HardState.Commit < found.LastIndex ? found.HardState.Commit : found.LastIndex;
@@ -74,12 +83,13 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
 
         RaftStart start = new(found.HardState with { Commit = commit }, found.Terms, found.LastIndex, Applied,
             found.Start, found.StartTerm)
-        { Voting = options.Voting };
+        { Voting = options.Voting, Level = AppliedLevel };
         RaftCore core = new(Config(), start);
         if (found.LastIndex > commit)
         {
             ports.Log.Replay(group, commit.Next(), found.LastIndex, (first, chunk) =>
             {
+                RequireLevels(chunk.Span);
                 core.Restore(first, chunk.Span);
                 _trace?.Replayed(group, first, chunk.Span);
             });
@@ -97,6 +107,7 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
         HeartbeatTicks = options.HeartbeatTicks,
         PauseTicks = options.PauseMs / options.TickMs,
         Limits = group.IsEphemeral ? ports.Memory.LimitLog(options.RaftLimits, ports.Partitions) : options.RaftLimits,
+        LevelMax = options.StateLimits.FeatureLevelMax,
         IsVolatile = group.IsEphemeral,
         Seed = unchecked((options.Seed * 0x9E3779B97F4A7C15) + group.Value),
     };
@@ -187,19 +198,25 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
         return runs;
     }
 
-    private void Replay(LogIndex commit, in RecoveredGroup found, Action<EntryKind, ReadOnlySpan<byte>> apply)
+    private void Replay(
+        LogIndex commit, in RecoveredGroup found, Action<EntryKind, FeatureLevel, ReadOnlySpan<byte>> apply)
     {
-        long began = _saidMs = NowMs;
+        NodeTime began = _saidAt = Now;
         LogIndex first = Applied.Next();
         ports.Log.Replay(group, first, commit, (at, chunk) =>
         {
             _trace?.Replayed(group, at, chunk.Span);
             ReadOnlySpan<byte> entries = chunk.Span;
-            while (EntryCodec.TryRead(ref entries, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
+            while (EntryCodec.TryRead(
+                ref entries, out Term term, out EntryKind kind, out FeatureLevel level, out ReadOnlySpan<byte> payload))
             {
-                apply(kind, payload);
+                RequireLevel(level, "its log");
+                InvariantException.Require(
+                    level >= AppliedLevel, "the feature levels of replayed entries never decrease");
+                apply(kind, level, payload);
                 Applied = Applied.Next();
                 AppliedTerm = term;
+                AppliedLevel = level;
             }
 
             Say($"entries replayed up to {Applied} of {commit}");
@@ -207,14 +224,26 @@ internal sealed class GroupRecovery(GroupId group, LoopOptions options, LoopPort
         InvariantException.Require(Applied == commit, "the log replays what it said it has");
         ports.Report(
             $"{group.Title}: entries {first} to {commit} of {found.LastIndex} replayed in "
-                + $"{(NowMs - began) / 1000.0:0.0} s.");
+                + $"{(Now - began) / 1000.0:0.0} s.");
     }
+
+    /// <summary>What is not committed yet is checked, too: the core must not hold what it may not append.</summary>
+    private void RequireLevels(ReadOnlySpan<byte> entries)
+    {
+        while (EntryCodec.TryRead(ref entries, out _, out _, out FeatureLevel level, out _))
+        {
+            RequireLevel(level, "its log");
+        }
+    }
+
+    private void RequireLevel(FeatureLevel level, string where) =>
+        FeatureLevelException.Require(level, options.StateLimits, $"{group.Name}, {where}");
 
     private void Say(string progress)
     {
-        if (NowMs - _saidMs >= ProgressMs)
+        if (Now - _saidAt >= ProgressMs)
         {
-            _saidMs = NowMs;
+            _saidAt = Now;
             ports.Report($"{group.Title}: {progress}.");
         }
     }

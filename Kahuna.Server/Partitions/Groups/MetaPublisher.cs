@@ -64,3 +64,13 @@ internal sealed class MetaPublisher
         }
     }
 }
+
+/// <summary>A loop, as the meta group's publisher sees it. Any thread.</summary>
+internal interface IMetaListener
+{
+    /// <summary>The meta group's records have changed.</summary>
+    void PostMeta(MetaView view);
+
+    /// <summary>The meta group, which this loop owns, is to record a command; takes over the buffer.</summary>
+    void PostMetaAsk(ByteBuffer command);
+}

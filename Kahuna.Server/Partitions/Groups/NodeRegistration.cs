@@ -22,6 +22,8 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
     private ulong _incarnation = ports.Log.Recovered(GroupId.Node).HardState.Term.Value;
     private bool _isStored;
     private bool _isChanged = true;
+    private FeatureLevel _level;
+    private bool _saidHold;
     private int _askTicks = options.AskMetaTicks;
 
     /// <summary>Gives this start the next number; the caller stores it.</summary>
@@ -66,15 +68,23 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
             _isChanged = false;
             MetaView view = state.Meta.View();
             CheckConfiguration(view);
-            publisher.Publish(view);
+            if (view.Slots is { } slots)
+            {
+                ports.Leadership.SlotsChanged(slots);
+            }
+
+            if (MayKnow(view.FeatureLevel))
+            {
+                publisher.Publish(view);
+            }
         }
     }
 
     /// <summary>
-    /// The command without its list of voters, so that equal commands compare equal. In Configure, the only command
-    /// with voters, they are the same on all nodes.
+    /// The command without its lists, so that equal commands compare equal. The voters of Configure are the same on all
+    /// nodes. Of two moves of different slots in one version, the second is dropped, and would have been refused.
     /// </summary>
-    private static MetaCommand SameAs(MetaCommand command) => command with { Voters = [] };
+    private static MetaCommand SameAs(MetaCommand command) => command with { Voters = [], Slots = [] };
 
     /// <summary>
     /// What the cluster has recorded of itself is what this node was started for; otherwise it must not go on.
@@ -94,6 +104,76 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
                     + $"this node is started for the nodes {_voters}, with {ports.Partitions} partition(s). "
                     + $"Correct --peers or --partitions."));
         }
+    }
+
+    /// <summary>
+    /// False for a feature level that this build does not support: the node must not go on, and nothing here learns the
+    /// level.
+    /// </summary>
+    private bool MayKnow(FeatureLevel level)
+    {
+        FeatureRange supported = options.StateLimits.Features;
+        if (!supported.Contains(level))
+        {
+            ports.Leadership.StorageFailed(
+                new FeatureLevelException(level, supported, "its records in the meta group"));
+            return false;
+        }
+
+        if (level > _level)
+        {
+            _level = level;
+            ports.Report($"The cluster's feature level is {level}.");
+        }
+
+        if (options.FeatureLevelMax < level && !_saidHold)
+        {
+            _saidHold = true;
+            ports.Report(
+                $"--feature-level-max {options.FeatureLevelMax} has no effect: the cluster's feature level is {level}, "
+                    + $"and a level is never lowered.");
+        }
+
+        return true;
+    }
+
+    /// <summary>
+    /// Proposes the highest feature level that every voter supports, when it is above the present one. The command
+    /// looks once more when it is applied (<see cref="MetaTable"/>).
+    /// </summary>
+    private void RaiseLevel(MetaView view, Action<ByteBuffer> propose)
+    {
+        FeatureLevel level = options.FeatureLevelMax ?? options.StateLimits.Features.Max;
+        for (int i = 0; i < view.Voters.Count; i++)
+        {
+            FeatureLevel supported = view.Node(view.Voters[i]).Features.Max;
+            level = supported < level ? supported : level;
+        }
+
+        if (level > view.FeatureLevel && IsSupportedByAll(view, level))
+        {
+            ByteBuffer bytes = ByteBuffer.Rent();
+            new MetaCommand(CommandKind.RaiseFeatureLevel)
+            {
+                Number = (ulong)level.Value,
+                PresentLevel = (ulong)view.FeatureLevel.Value,
+            }.Write(bytes);
+            propose(bytes);
+            bytes.Return();
+        }
+    }
+
+    private static bool IsSupportedByAll(MetaView view, FeatureLevel level)
+    {
+        for (int i = 0; i < view.Voters.Count; i++)
+        {
+            if (!view.Node(view.Voters[i]).Features.Contains(level))
+            {
+                return false;
+            }
+        }
+
+        return true;
     }
 
     /// <summary>
@@ -121,6 +201,11 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
             bytes.Return();
         }
 
+        if (leads && view.Voters.Count > 0)
+        {
+            RaiseLevel(view, propose);
+        }
+
         MetaNode self = view.Node(options.Self);
         if (self.Incarnation > 0 && self.Nonce == options.Seed)
         {
@@ -138,7 +223,8 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
             {
                 Node = options.Self,
                 Incarnation = _incarnation,
-                Nonce = options.Seed
+                Nonce = options.Seed,
+                Features = options.StateLimits.Features,
             });
         }
 

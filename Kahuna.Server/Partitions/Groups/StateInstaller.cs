@@ -14,7 +14,7 @@ namespace Kahuna.Server.Partitions.Groups;
 internal sealed class StateInstaller(Checkpointing checkpointing, GroupDurability durability, PendingRequests requests,
     StateComparison comparison, GroupHooks hooks, EphemeralMemory ephemeral)
 {
-    /// <summary>Whether a state that has arrived is of use now.</summary>
+    /// <summary>Whether a state that has arrived is newer than the applied one.</summary>
     public InstallAnswer Prepare(Group group, in CheckpointMark mark)
     {
         RaftCore core = group.Core;
@@ -33,6 +33,7 @@ internal sealed class StateInstaller(Checkpointing checkpointing, GroupDurabilit
     {
         requests.LoseProposed();
         InvariantException.Require(group.Core.InstallSnapshot(mark.Index, mark.Term), "a prepared state is installed");
+        group.Core.RaiseLevel(mark.Level);
         durability.RestartLog(group, mark.Index, mark.Term);
         if (group.Id.IsEphemeral)
         {

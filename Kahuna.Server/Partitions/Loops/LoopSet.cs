@@ -4,7 +4,9 @@ using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State.Meta;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
 
@@ -17,6 +19,7 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
     private readonly LoopPorts _ports;
     private readonly PartitionLoop[] _loops;
     private readonly Group[] _groups;
+    private readonly MetaPublisher _meta = new();
 
     public LoopSet(LoopOptions options, LoopPorts ports)
     {
@@ -24,28 +27,30 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
         _ports = ports;
         _loops = new PartitionLoop[options.Loops];
         Layout = ports.Layout(options);
-        MetaPublisher meta = new();
         for (int i = 0; i < _loops.Length; i++)
         {
-            _loops[i] = new PartitionLoop(options, i, ports, meta);
+            _loops[i] = new PartitionLoop(options, i, ports, _meta);
         }
 
-        _groups = [.. _loops.SelectMany(static loop => loop.Owned).OrderBy(static group => group.Slot)];
-        meta.Attach(_loops);
+        _groups = [.. _loops.SelectMany(static loop => loop.Owned).OrderBy(static group => group.Index)];
+        _meta.Attach(_loops);
     }
 
     public GroupLayout Layout { get; }
 
+    /// <summary>The cluster's feature level, as far as this node knows.</summary>
+    public FeatureLevel FeatureLevel => _meta.Latest.FeatureLevel;
+
     public ReadOnlySpan<PartitionLoop> Loops => _loops;
 
     /// <summary>Monotonic ms, as the loops count waiting times.</summary>
-    public long NowMs => _loops[0].NowMs;
+    public NodeTime Now => _loops[0].Now;
 
     /// <summary>Bytes that the data of each durability takes up in memory, as of the latest ticks.</summary>
     public (long Persistent, long Ephemeral) MemoryBytes => (_ports.PersistentMemory.Bytes, _ports.Memory.Bytes);
 
-    /// <summary>What this node has of the group in a slot.</summary>
-    public Group Group(int slot) => _groups[slot];
+    /// <summary>What this node has of the group at an index.</summary>
+    public Group Group(int index) => _groups[index];
 
     /// <summary>
     /// Hands a batch, which it takes over, to the loops it concerns. What finds no room is answered with Busy: it did
@@ -67,7 +72,7 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
         ulong concerned = 0;
         foreach (ref readonly ClientOperation operation in batch.Operations)
         {
-            concerned |= 1UL << LoopOf(operation.Slot);
+            concerned |= 1UL << LoopOf(operation.GroupIndex);
         }
 
         batch.Hold(_loops.Length);
@@ -87,6 +92,12 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
         batch.Release();
     }
 
+    /// <summary>What the meta group has recorded, as far as this node knows.</summary>
+    public MetaView Meta => _meta.Latest;
+
+    /// <summary>Asks the meta group to record a command. It may be lost: ask again until the records show it.</summary>
+    public void AskMeta(MetaCommand command) => _meta.Ask(command);
+
     /// <summary>
     /// Every loop has answered what it accepted and, where there is another node, handed leadership over; see
     /// <see cref="Drain"/>.
@@ -100,7 +111,7 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
     public void Close() => Array.ForEach(_loops, static loop => loop.PostClose());
 
     bool ICheckpointLoops.Post(CheckpointRequest request) =>
-        _loops[LoopOf(Layout.SlotOf(request.Group))].PostCheckpoint(request);
+        _loops[LoopOf(Layout.IndexOf(request.Group))].PostCheckpoint(request);
 
     public void Receive(NodeId from, ReadOnlySpan<byte> payload)
     {
@@ -124,9 +135,9 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
         ReadOnlySpan<byte> message = rest;
         while (PeerFrame.TryRead(ref rest, out GroupId group, out RaftMessage _, out ReadOnlySpan<byte> _))
         {
-            if (Layout.SlotOf(group) is var slot and >= 0)
+            if (Layout.IndexOf(group) is var index and >= 0)
             {
-                ref ByteBuffer? part = ref parts[LoopOf(slot)];
+                ref ByteBuffer? part = ref parts[LoopOf(index)];
                 part ??= ByteBuffer.Rent(payload.Length);
                 part.Append(message[..(message.Length - rest.Length)]);
             }
@@ -156,7 +167,7 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
         }
     }
 
-    private int LoopOf(int slot) => Layout.LoopOf(slot, _loops.Length);
+    private int LoopOf(int index) => Layout.LoopOf(index, _loops.Length);
 
     private void Refuse(ClientBatch batch, int loop)
     {
@@ -168,7 +179,7 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
             : (OutcomeStatus.Busy, "The node has more waiting than it may hold; try again later.");
         foreach (ref readonly ClientOperation operation in batch.Operations)
         {
-            if (LoopOf(operation.Slot) != loop)
+            if (LoopOf(operation.GroupIndex) != loop)
             {
                 continue;
             }
@@ -181,5 +192,380 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
         }
 
         batch.Sink.Deliver(frame, count);
+    }
+}
+
+/// <summary>
+/// A loop's bounded inbox: any thread adds, the loop takes everything that waits at once. Client operations and peer
+/// frames are bounded by bytes, each on its own, so that neither can starve the other; what the node tells itself
+/// (persisted, fetched) always finds room, since it is bounded by what the loop has asked for.
+/// </summary>
+internal sealed class LoopInbox(long clientBytesMax, long peerBytesMax)
+{
+    private readonly Lock _lock = new();
+    private InboxItem[] _filling = new InboxItem[256];
+    private InboxItem[] _taken = new InboxItem[256];
+    private int _count;
+    private long _clientBytes;
+    private long _peerBytes;
+    private bool _closed;
+
+    /// <summary>Takes nothing further.</summary>
+    public bool IsClosed
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _closed;
+            }
+        }
+    }
+
+    /// <summary>
+    /// False when the item's class is over its bound or the inbox is closed: the caller keeps the item.
+    /// </summary>
+    public bool TryAdd(in InboxItem item)
+    {
+        lock (_lock)
+        {
+            if (_closed)
+            {
+                return false;
+            }
+
+            switch (item.Kind)
+            {
+                case InboxKind.Client:
+                    if (_clientBytes >= clientBytesMax)
+                    {
+                        return false;
+                    }
+
+                    _clientBytes += item.Batch!.Buffer.Length;
+                    break;
+                case InboxKind.Peer:
+                    if (_peerBytes >= peerBytesMax)
+                    {
+                        return false;
+                    }
+
+                    _peerBytes += item.Buffer!.Length;
+                    break;
+            }
+
+            if (_count == _filling.Length)
+            {
+                Array.Resize(ref _filling, _count * 2);
+            }
+
+            _filling[_count++] = item;
+            return true;
+        }
+    }
+
+    /// <summary>Everything that waits, in order; valid until the next call. For the loop only.</summary>
+    public Span<InboxItem> TakeAll()
+    {
+        int count;
+        lock (_lock)
+        {
+            (_filling, _taken) = (_taken, _filling);
+            count = _count;
+            _count = 0;
+            _clientBytes = 0;
+            _peerBytes = 0;
+        }
+
+        return _taken.AsSpan(0, count);
+    }
+
+    /// <summary>Refuses everything from now on.</summary>
+    public void Close()
+    {
+        lock (_lock)
+        {
+            _closed = true;
+        }
+    }
+}
+
+/// <summary>What can lie in a loop's inbox.</summary>
+internal enum InboxKind : byte
+{
+    None,
+
+    /// <summary>Operations of a client: <see cref="InboxItem.Batch"/>.</summary>
+    Client,
+
+    /// <summary>A frame from a peer: <see cref="InboxItem.Buffer"/>, <see cref="InboxItem.Node"/>.</summary>
+    Peer,
+
+    /// <summary>The log holds batch <see cref="InboxItem.Number"/>.</summary>
+    Persisted,
+
+    /// <summary>
+    /// Entries for a lagging follower: <see cref="InboxItem.Buffer"/> from index <see cref="InboxItem.Number"/>.
+    /// </summary>
+    Fetched,
+
+    /// <summary>The link to <see cref="InboxItem.Node"/> went down.</summary>
+    LinkDown,
+
+    /// <summary>The member <see cref="InboxItem.Node"/> came back without what it had.</summary>
+    MemberReplaced,
+
+    /// <summary>The node may vote.</summary>
+    AllowVoting,
+
+    /// <summary>The checkpoint service asks or tells: <see cref="InboxItem.Request"/>.</summary>
+    Checkpoint,
+
+    /// <summary>The meta group's records have changed: <see cref="InboxItem.View"/>.</summary>
+    Meta,
+
+    /// <summary>The meta group is to record something: <see cref="InboxItem.Buffer"/>.</summary>
+    MetaAsk,
+
+    /// <summary>Answers of <see cref="InboxItem.Sink"/> have left, for which reads wait.</summary>
+    Room,
+
+    /// <summary>Stop accepting, hand leadership over.</summary>
+    Drain,
+
+    /// <summary>Answer what is left with "unknown" and end.</summary>
+    Close,
+}
+
+/// <summary>One item of a loop's inbox: a flat struct, which fields count depends on the kind.</summary>
+internal struct InboxItem
+{
+    public InboxKind Kind;
+    public NodeId Node;
+    public GroupId Group;
+    public ulong Number;
+    public ClientBatch? Batch;
+    public ByteBuffer? Buffer;
+    public CheckpointRequest? Request;
+    public MetaView? View;
+    public ReplySink? Sink;
+}
+
+/// <summary>
+/// Gives what lay in a loop's inbox to the groups that it concerns; they have work in this turn. Owned by one loop; not
+/// thread-safe.
+/// </summary>
+internal sealed class LoopIntake(NodeId self, LoopInbox inbox, LoopGroups groups, GroupGuard guard, TurnEffects effects)
+{
+    /// <summary>The loop takes no new operations and hands leadership over.</summary>
+    public bool IsDraining { get; private set; }
+
+    /// <summary>Takes in one item.</summary>
+    public void Take(ref InboxItem item)
+    {
+        switch (item.Kind)
+        {
+            case InboxKind.Client:
+                AcceptBatch(item.Batch!);
+                break;
+            case InboxKind.Peer:
+                StepFrame(item.Node, item.Buffer!);
+                break;
+            case InboxKind.Persisted:
+                MarkPersisted(item.Number);
+                groups.MarkQueued();
+                break;
+            case InboxKind.Fetched:
+                groups.Do(
+                    item.Group,
+                    static (group, read) => group.Fetched(read.Node, read.First, read.Buffer.Written),
+                    (item.Node, First: new LogIndex(item.Number), Buffer: item.Buffer!));
+                item.Buffer!.Return();
+                break;
+            case InboxKind.LinkDown:
+                ReportUnreachable(item.Node);
+                break;
+            case InboxKind.MemberReplaced:
+                groups.All(static (group, node) => group.Forget(node), item.Node);
+                break;
+            case InboxKind.AllowVoting:
+                groups.All(static (group, _) => group.AllowVoting(), item.Node);
+                break;
+            case InboxKind.Checkpoint:
+                if (groups.Find(item.Request!.Group) is { } asked)
+                {
+                    guard.Ask(asked, static (group, request) => group.Checkpoints.Take(group, request), item.Request);
+                    groups.MarkDirty(asked);
+                }
+
+                break;
+            case InboxKind.Meta:
+                groups.All(static (group, view) => group.Learn(view), item.View!);
+                break;
+            case InboxKind.MetaAsk:
+                groups.Do(GroupId.Meta, static (group, command) => group.Record(command.Written), item.Buffer!);
+                item.Buffer!.Return();
+                break;
+            case InboxKind.Room:
+                groups.All(static (group, sink) => group.Requests.Left(sink), item.Sink!);
+                break;
+            case InboxKind.Drain:
+                IsDraining = true;
+                groups.All(static (group, _) => group.Drain(), item.Node);
+                break;
+            case InboxKind.Close:
+                inbox.Close();
+                groups.Close();
+                break;
+        }
+    }
+
+    /// <summary>A frame to this peer was lost.</summary>
+    public void ReportUnreachable(NodeId peer) =>
+        groups.All(static (group, peer) => group.ReportUnreachable(peer), peer);
+
+    /// <summary>A message that the node sends to itself.</summary>
+    public void StepOwn(Group group, in RaftMessage message)
+    {
+        guard.Step(group, message, group.Stamp, default);
+        groups.MarkDirty(group);
+    }
+
+    /// <summary>
+    /// Steps the messages of the node to itself. Between two Readys only: a step would change the one in hand.
+    /// </summary>
+    public void StepOwn()
+    {
+        while (effects.TryTakeOwn(out HeldMessage own))
+        {
+            StepOwn(own.Group, own.Message);
+        }
+    }
+
+    private void AcceptBatch(ClientBatch batch)
+    {
+        for (int i = 0; i < batch.Operations.Length; i++)
+        {
+            if (groups.At(batch.Operations[i].GroupIndex) is { } group)
+            {
+                guard.Accept(group, batch, i);
+                groups.MarkDirty(group);
+            }
+        }
+
+        batch.Release();
+    }
+
+    private void StepFrame(NodeId from, ByteBuffer frame)
+    {
+        ReadOnlySpan<byte> rest = frame.Written;
+        while (PeerFrame.TryRead(ref rest, out GroupId id, out RaftMessage message, out MessageStamp stamp,
+            out ReadOnlySpan<byte> entries))
+        {
+            if (groups.Find(id) is { } group)
+            {
+                message.From = from;
+                message.To = self;
+                guard.Step(group, message, stamp, entries);
+                groups.MarkDirty(group);
+            }
+        }
+
+        frame.Return();
+    }
+
+    /// <summary>The log holds everything up to this batch: tells the groups, and lets go what waited for it.</summary>
+    private void MarkPersisted(ulong batch)
+    {
+        effects.MarkPersisted(batch);
+        while (effects.TryTakeConfirmed(out Confirmation confirmed))
+        {
+            if (confirmed.IsHardState)
+            {
+                groups.Do(confirmed.Group, static (group, _) => group.Saved(), self);
+            }
+            else
+            {
+                groups.Do(
+                    confirmed.Group,
+                    static (group, last) => group.Persisted(last.Index, last.Term),
+                    (confirmed.Index, confirmed.Term));
+            }
+        }
+
+        effects.ReleasePromises();
+    }
+}
+
+/// <summary>Whatever a loop does with a group: a broken rule stops the group, and only it. Owned by the loop.</summary>
+internal sealed class GroupGuard(ILeadershipSink leadership)
+{
+    /// <summary>Does something with a group that has not stopped.</summary>
+    public void Do<T>(Group group, Action<Group, T> action, T argument)
+    {
+        if (!group.Failed)
+        {
+            Ask(group, action, argument);
+        }
+    }
+
+    /// <summary>Asks a group for an answer that somebody waits for, also one that has stopped.</summary>
+    public void Ask<T>(Group group, Action<Group, T> action, T argument)
+    {
+        try
+        {
+            action(group, argument);
+        }
+        catch (InvariantException error)
+        {
+            Stop(group, error);
+        }
+    }
+
+    /// <summary>Gives a client's operation to a group, also to one that has stopped: it answers so.</summary>
+    public void Accept(Group group, ClientBatch batch, int operation)
+    {
+        try
+        {
+            group.Accept(batch, operation);
+        }
+        catch (InvariantException error)
+        {
+            Stop(group, error);
+        }
+    }
+
+    /// <summary>Gives a message to a group that has not stopped.</summary>
+    public void Step(Group group, in RaftMessage message, in MessageStamp stamp, ReadOnlySpan<byte> entries)
+    {
+        try
+        {
+            if (!group.Failed)
+            {
+                group.Step(message, stamp, entries);
+            }
+        }
+        catch (InvariantException error)
+        {
+            Stop(group, error);
+        }
+    }
+
+    /// <summary>Starts a group. One that could not be loaded takes nothing from the start.</summary>
+    public void Start(Group group)
+    {
+        if (group.LoadError is { } error)
+        {
+            Stop(group, error);
+            return;
+        }
+
+        group.Start();
+    }
+
+    private void Stop(Group group, Exception error)
+    {
+        group.Fail();
+        leadership.PartitionFailed(group.Index, error);
     }
 }

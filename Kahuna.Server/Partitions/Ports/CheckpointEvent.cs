@@ -26,7 +26,7 @@ internal sealed record RecordsTaken(GroupId Group, ViewSlice Slice, bool More, b
 /// <summary>
 /// A follower needs the state; the log does not reach back to it. The epoch counts for ephemeral groups only.
 /// </summary>
-internal sealed record SnapshotWanted(GroupId Group, NodeId Follower, Term Term, ulong Epoch = 0)
+internal sealed record SnapshotWanted(GroupId Group, NodeId Follower, Term Term, Epoch Epoch = default)
     : CheckpointEvent(Group);
 
 /// <summary>This node leads the group no more: it sends no snapshots of it.</summary>

@@ -10,7 +10,7 @@ namespace Kahuna.Server.Partitions.Ports;
 internal abstract record CheckpointRequest(GroupId Group)
 {
     /// <summary>The epoch that it is about; 0 but for ephemeral groups. In another epoch it is void.</summary>
-    public ulong Epoch { get; init; }
+    public Epoch Epoch { get; init; }
 }
 
 /// <summary>
@@ -37,7 +37,7 @@ internal sealed record SnapshotSent(GroupId Group, NodeId Follower, LogIndex Ind
     : CheckpointRequest(Group);
 
 /// <summary>
-/// A whole state has arrived and is verified: stand still if it is of use. Answered with <see cref="InstallAnswered"/>.
+/// A whole state has arrived and is verified: pause if it is needed. Answered with <see cref="InstallAnswered"/>.
 /// </summary>
 internal sealed record PrepareInstall(GroupId Group, CheckpointMark Mark) : CheckpointRequest(Group);
 

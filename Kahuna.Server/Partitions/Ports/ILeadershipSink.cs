@@ -1,3 +1,5 @@
+using Kahuna.Wire.Routing;
+
 namespace Kahuna.Server.Partitions.Ports;
 
 /// <summary>
@@ -6,10 +8,13 @@ namespace Kahuna.Server.Partitions.Ports;
 internal interface ILeadershipSink
 {
     /// <summary>Leader, term or this node's role have changed.</summary>
-    void LeadershipChanged(int slot, PartitionStatus status);
+    void LeadershipChanged(int index, PartitionStatus status);
 
-    /// <summary>A rule of the program is broken: the partition has stopped and serves nothing any more.</summary>
-    void PartitionFailed(int slot, Exception error);
+    /// <summary>The meta group has recorded this map of the slots. The same or an older one may follow.</summary>
+    void SlotsChanged(SlotMap slots);
+
+    /// <summary>A rule of the program is broken: the partition has stopped and no longer serves requests.</summary>
+    void PartitionFailed(int index, Exception error);
 
     /// <summary>The log or the stored state is dead; the node must stop.</summary>
     void StorageFailed(Exception error);

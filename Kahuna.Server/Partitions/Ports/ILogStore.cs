@@ -37,7 +37,7 @@ internal interface ILogStore : IAsyncDisposable
 
     /// <summary>
     /// Bytes of the whole log (all groups) from the entry after <paramref name="index"/> to the log's end, rather too
-    /// many than too few: 0 when the group has no such entry, all when the log does not hold it any more. Any thread,
+    /// many than too few: 0 when the group has no such entry, all when the log no longer holds it. Any thread,
     /// cheap.
     /// </summary>
     long BytesSince(GroupId group, LogIndex index);

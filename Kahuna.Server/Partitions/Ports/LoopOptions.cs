@@ -2,6 +2,7 @@ using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.KeyValues;
 using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Partitions.Ports;
 
@@ -111,6 +112,12 @@ internal sealed record LoopOptions
 
     /// <summary>Ticks between two tries to have something recorded by the meta group.</summary>
     public int AskMetaTicks { get; init; } = 5;
+
+    /// <summary>
+    /// The highest feature level to which this node, while it leads the meta group, raises the cluster; null: as far as
+    /// all nodes support it.
+    /// </summary>
+    public FeatureLevel? FeatureLevelMax { get; init; }
 
     public StateLimits StateLimits { get; init; } = new();
 

@@ -12,6 +12,8 @@ namespace Kahuna.Server.Partitions.Ports;
 internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnScheduler Scheduler, ILogStore Log,
     IPeerTransport Transport, ILeadershipSink Leadership)
 {
+    private GroupLayout? _layout;
+
     /// <summary>The node's stored states; read by the loops at their start only.</summary>
     public required IStateStore States { get; init; }
 
@@ -27,8 +29,8 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>What the node's persistent data may take up in memory.</summary>
     public PersistentMemory PersistentMemory { get; init; } = new(long.MaxValue);
 
-    /// <summary>Which groups the node has.</summary>
-    public GroupLayout Layout(LoopOptions options) => new(Partitions, options.HasEphemeral);
+    /// <summary>Which groups the node has. Built at the first call, by the owner of the loops.</summary>
+    public GroupLayout Layout(LoopOptions options) => _layout ??= new(Partitions, options.HasEphemeral);
 
     /// <summary>Hears what the partitions do; null when nobody checks it.</summary>
     public IPartitionTrace? Trace { get; init; }

@@ -10,7 +10,7 @@ namespace Kahuna.Server.Partitions.Ports;
 /// <param name="Serving">This node leads and has applied an entry of its own term, or follows a known leader.</param>
 /// <param name="Epoch">The epoch of an ephemeral group; 0 for others.</param>
 /// <param name="Lags">This node follows and has not caught up with its leader (<c>CatchUp</c>).</param>
-internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, ulong Epoch,
+internal readonly record struct PartitionStatus(RaftRole Role, NodeId Leader, Term Term, bool Serving, Epoch Epoch,
     bool Lags = false)
 {
     /// <summary>

@@ -1,3 +1,5 @@
+using Kahuna.Server.Primitives;
+
 namespace Kahuna.Server.Partitions.Ports;
 
 /// <summary>
@@ -5,32 +7,32 @@ namespace Kahuna.Server.Partitions.Ports;
 /// (docs/adr/0020-failover.md). Owned by one loop; not thread-safe.
 /// </summary>
 /// <param name="pauseMs">A gap of more than this between two turns is a pause of the process.</param>
-/// <param name="nowMs">Monotonic ms at which the loop is built; valid until the first turn.</param>
-internal sealed class TurnClock(int pauseMs, long nowMs)
+/// <param name="now">When the loop is built; valid until the first turn.</param>
+internal sealed class TurnClock(int pauseMs, NodeTime now)
 {
     private bool _hasTurned;
 
-    /// <summary>Monotonic ms at the beginning of the turn.</summary>
-    public long NowMs { get; private set; } = nowMs;
+    /// <summary>When the turn began.</summary>
+    public NodeTime Now { get; private set; } = now;
 
-    /// <summary>Monotonic ms of the first turn after the last pause; 0 when there was none.</summary>
-    public long ResumedMs { get; private set; }
+    /// <summary>When the first turn after the last pause began; 0 when there was none.</summary>
+    public NodeTime Resumed { get; private set; }
 
     /// <summary>
     /// The process was paused a short time ago: what arrives now may have waited here as long as the pause lasted.
     /// </summary>
-    public bool IsAfterPause => ResumedMs > 0 && NowMs - ResumedMs < pauseMs;
+    public bool IsAfterPause => Resumed > default(NodeTime) && Now - Resumed < pauseMs;
 
     /// <summary>A turn begins.</summary>
-    public void BeginTurn(long nowMs)
+    public void BeginTurn(NodeTime now)
     {
         // The time between the construction and the first turn is spent on loading what is stored.
-        if (_hasTurned && nowMs - NowMs > pauseMs)
+        if (_hasTurned && now - Now > pauseMs)
         {
-            ResumedMs = nowMs;
+            Resumed = now;
         }
 
         _hasTurned = true;
-        NowMs = nowMs;
+        Now = now;
     }
 }

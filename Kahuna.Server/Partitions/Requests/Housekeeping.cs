@@ -11,7 +11,7 @@ using Kahuna.Wire.Commands;
 namespace Kahuna.Server.Partitions.Requests;
 
 /// <summary>
-/// What a leader proposes without being asked: to remove keys whose time is over and forget deleted ones, to end
+/// What a leader proposes without being asked: to remove expired keys and forget deleted ones, to end
 /// leases, to forget sessions that nobody can need, to let keys go when there is no room. Each only as far as nothing
 /// of its kind is under way. Owned by a partition's <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
@@ -19,7 +19,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     ProposalQueue proposals, LockWaiters locks)
 {
     /// <summary>
-    /// Where keys have to go, it is looked after so many turns how much room there is: a few ms of a busy partition.
+    /// While keys are evicted, the room is checked once in this many turns: a few ms of a busy partition.
     /// </summary>
     private const int TurnsBetweenWeighings = 32;
 
@@ -55,15 +55,15 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     private int _turnsUntilWeighed;
     private bool _hasApplied;
     private int _appliedSinceTick;
-    private long _resumedMs;
+    private NodeTime _resumed;
 
     private Durability Level => group.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
 
     /// <summary>This node leads from now on.</summary>
-    public void BeginServing(long nowMs)
+    public void BeginServing(NodeTime now)
     {
         _evictedThrough = default;
-        _resumedMs = nowMs;
+        _resumed = now;
         locks.BeginServing();
     }
 
@@ -93,16 +93,16 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     }
 
     /// <summary>A tick: proposes what is due.</summary>
-    /// <param name="nowMs">Monotonic ms of this node.</param>
-    /// <param name="resumedMs">When the node resumed after its last pause, on the same clock.</param>
-    /// <param name="clusterMs">The cluster's time.</param>
+    /// <param name="now">The time of this node.</param>
+    /// <param name="resumed">When the node resumed after its last pause, on the same clock.</param>
+    /// <param name="clusterNow">The cluster's time.</param>
     /// <param name="isDraining">The node stops.</param>
-    public void Tick(long nowMs, long resumedMs, long clusterMs, bool isDraining)
+    public void Tick(NodeTime now, NodeTime resumed, ClusterTime clusterNow, bool isDraining)
     {
-        if (resumedMs > _resumedMs)
+        if (resumed > _resumed)
         {
             // What this node was sent meanwhile may have waited just as long, and must find its session.
-            _resumedMs = resumedMs;
+            _resumed = resumed;
             locks.BeginServing();
         }
 
@@ -112,13 +112,13 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
             return;
         }
 
-        Sweep(clusterMs);
+        Sweep(clusterNow);
         _appliedSinceTick = 0;
-        SweepLocks(clusterMs);
+        SweepLocks(clusterNow);
 
-        if (_forgetting == 0 && nowMs - _resumedMs >= options.StateLimits.CommandLifeMs)
+        if (_forgetting == 0 && now - _resumed >= options.StateLimits.CommandLifeMs)
         {
-            ForgetSessions(clusterMs);
+            ForgetSessions(clusterNow);
         }
     }
 
@@ -126,7 +126,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     /// As many sweeps as there are keys for: keys are removed at the rate at which they fall due, also while clients
     /// write more than is carried out.
     /// </summary>
-    private void Sweep(long clusterMs)
+    private void Sweep(ClusterTime clusterNow)
     {
         int keysMax = SweepsMax * options.SweepKeysMax;
         if (_sweeps * ExpirySweep.KeysPerCommand >= keysMax)
@@ -135,7 +135,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
         }
 
         bool isBusy = proposals.Bytes > options.UncommittedBytesMax / BusyShare;
-        int wanted = SweepsFor(applied.State.CountDue(clusterMs, keysMax));
+        int wanted = SweepsFor(applied.State.CountDue(clusterNow, keysMax));
         int allowed = isBusy ? SweepsFor(Math.Max(options.SweepKeysMax, _appliedSinceTick)) : wanted;
         for (; _sweeps < wanted && allowed > 0; _sweeps++, allowed--)
         {
@@ -150,13 +150,13 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     /// sweep that was turned away, because leadership is being handed over, would be proposed again in the same turn,
     /// without end.
     /// </summary>
-    public void GrantOn(long clusterMs)
+    public void GrantOn(ClusterTime clusterNow)
     {
         bool hasApplied = _hasApplied;
         _hasApplied = false;
         if (hasApplied && applied.State.Locks.HasGrants)
         {
-            SweepLocks(clusterMs);
+            SweepLocks(clusterNow);
         }
     }
 
@@ -187,7 +187,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     }
 
     /// <summary>
-    /// Queues keys that make up so many bytes: this partition's share of what is too much on the node.
+    /// Queues keys of about this many bytes: this partition's share of what is too much on the node.
     /// </summary>
     private bool Evict(long bytes)
     {
@@ -217,23 +217,23 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     /// Not while earlier ones are on their way: what they do is not to be seen yet, and would be proposed again and
     /// again.
     /// </summary>
-    private void SweepLocks(long clusterMs)
+    private void SweepLocks(ClusterTime clusterNow)
     {
         if (_unlocking == 0)
         {
-            _unlocking = locks.Sweep(clusterMs, Level, proposals);
+            _unlocking = locks.Sweep(clusterNow, Level, proposals);
         }
     }
 
-    private void ForgetSessions(long clusterMs)
+    private void ForgetSessions(ClusterTime clusterNow)
     {
         StateLimits limits = options.StateLimits;
         SessionTable sessions = applied.State.Sessions;
         bool isPressed = memory.IsPressed;
         long idleMs = isPressed || sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
-        bool forgets = sessions.HasForgettable(clusterMs, idleMs);
+        bool forgets = sessions.HasForgettable(clusterNow, idleMs);
         long keysIdleMs = isPressed || sessions.IsCrowdedWithKeys ? limits.CommandLifeMs : limits.SessionIdleMs;
-        bool forgetsKeys = sessions.HasForgettableKeys(clusterMs, keysIdleMs);
+        bool forgetsKeys = sessions.HasForgettableKeys(clusterNow, keysIdleMs);
 
         // Each command does a bounded number of steps; those that find nothing left do nothing.
         for (int i = 0; i < SessionSweepsPerTick && (forgets || forgetsKeys); i++)
@@ -266,4 +266,82 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
         proposals.Add(scratch.Written);
         scratch.Return();
     }
+}
+
+/// <summary>
+/// Keeps a node that was paused from beginning a session twice (docs/adr/0020-failover.md). Requests that were buffered
+/// during the pause may have been retried, applied and forgotten elsewhere; they look new here. For a while nothing
+/// that opens a session is taken, except by a leader that led before the pause and has found out that it still does.
+/// Owned by a group's <see cref="PendingRequests"/>; not thread-safe.
+/// </summary>
+internal sealed class PauseGuard(TurnClock clock)
+{
+    private NodeTime _servingSince;
+    private NodeTime _asked;
+    private NodeTime _confirmed;
+    private ulong _ticket;
+
+    /// <summary>
+    /// Whether a command that opens a session is refused now. A leader asks the others, so that it soon is not.
+    /// </summary>
+    public bool RefusesOpening(RaftCore core, bool isServing)
+    {
+        if (!clock.IsAfterPause)
+        {
+            return false;
+        }
+
+        if (!isServing || core.Role != RaftRole.Leader || _servingSince >= clock.Resumed)
+        {
+            return true;
+        }
+
+        if (_asked != clock.Resumed && core.TryRead(out _ticket))
+        {
+            _asked = clock.Resumed;
+        }
+
+        return _confirmed != clock.Resumed;
+    }
+
+    /// <summary>This node leads from now on.</summary>
+    public void BeginServing() => _servingSince = clock.Now;
+
+    /// <summary>This node leads no more: the round that it has asked for is not confirmed.</summary>
+    public void LoseLeadership()
+    {
+        _ticket = 0;
+        _asked = default;
+        _confirmed = default;
+    }
+
+    /// <summary>A majority has said since the round with this ticket began that this node leads.</summary>
+    public void Confirm(ulong ticket)
+    {
+        if (_ticket != 0 && ticket >= _ticket)
+        {
+            _confirmed = _asked;
+        }
+    }
+}
+
+/// <summary>
+/// Cluster time of one partition as its leader counts it: it continues from the last stamp that the state holds and
+/// advances with the leader's monotonic clock, so it never goes back and a lease never ends early. Owned by a
+/// partition.
+/// </summary>
+internal struct ClusterClock
+{
+    private ClusterTime _stamp;
+    private NodeTime _anchor;
+
+    /// <summary>A new leader has applied everything of earlier terms: continue from there.</summary>
+    public void Anchor(ClusterTime stateTime, NodeTime now)
+    {
+        _stamp = stateTime;
+        _anchor = now;
+    }
+
+    /// <summary>The time now.</summary>
+    public readonly ClusterTime At(NodeTime now) => _stamp + Math.Max(0, now - _anchor);
 }

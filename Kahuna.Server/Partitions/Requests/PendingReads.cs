@@ -41,10 +41,10 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     /// Answers the reads whose round is confirmed and applied, as far as a turn's slice and the clients' room reach.
     /// True: more can be answered in the next turn.
     /// </summary>
-    public bool Serve(long nowMs)
+    public bool Serve(ClusterTime now)
     {
         int left = SliceBytes;
-        if (!ServeParked(nowMs, ref left))
+        if (!ServeParked(now, ref left))
         {
             return true;
         }
@@ -65,7 +65,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
             {
                 read.Batch.Release();
             }
-            else if (parked.Holds(sink) || !TryAnswer(sink, asked, known, nowMs, ref left, out _))
+            else if (parked.Holds(sink) || !TryAnswer(sink, asked, known, now, ref left, out _))
             {
                 parked.Add(sink, asked);
             }
@@ -98,13 +98,13 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     }
 
     /// <summary>Looks at the lines that are due. False: the slice is used up.</summary>
-    private bool ServeParked(long nowMs, ref int left)
+    private bool ServeParked(ClusterTime now, ref int left)
     {
         int looked = 0;
         while (looked < parked.DueCount && left > 0)
         {
             ReplySink sink = parked.Due(looked);
-            ServeLine(sink, nowMs, ref left);
+            ServeLine(sink, now, ref left);
             if (left > 0)
             {
                 looked++;
@@ -115,7 +115,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         return left > 0;
     }
 
-    private void ServeLine(ReplySink sink, long nowMs, ref int left)
+    private void ServeLine(ReplySink sink, ClusterTime now, ref int left)
     {
         while (left > 0 && parked.TryPeek(sink, out ParkedRead read))
         {
@@ -129,7 +129,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
                 // It is answered, holds it back, or puts it at the end of the line again.
                 parked.Take(sink);
                 int others = parked.Count;
-                locks.Serve(sink, read.Number, read.Bytes, nowMs);
+                locks.Serve(sink, read.Number, read.Bytes, now);
                 read.Batch?.Release();
                 left -= ReadBytes;
                 if (parked.Count > others)
@@ -138,7 +138,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
                     return;
                 }
             }
-            else if (TryAnswer(sink, read, default, nowMs, ref left, out int answerBytes))
+            else if (TryAnswer(sink, read, default, now, ref left, out int answerBytes))
             {
                 parked.Take(sink);
             }
@@ -152,7 +152,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     /// <summary>
     /// Answers a read and lets its batch go. False: there is no room for its answer, of which the size is told.
     /// </summary>
-    private bool TryAnswer(ReplySink sink, in ParkedRead read, KnownHash known, long nowMs, ref int left,
+    private bool TryAnswer(ReplySink sink, in ParkedRead read, KnownHash known, ClusterTime now, ref int left,
         out int answerBytes)
     {
         bool decodes = Command.TryRead(read.Bytes, out Command command);
@@ -161,7 +161,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         answerBytes = 1;
         if (CommandKinds.IsLock(command.Kind))
         {
-            locks.Serve(sink, read.Number, read.Bytes, nowMs);
+            locks.Serve(sink, read.Number, read.Bytes, now);
             read.Batch!.Release();
             return true;
         }
@@ -174,7 +174,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         ByteBuffer frame = replies.BeginReply(sink, read.Number, out int at);
         try
         {
-            applied.State.Read(command, nowMs, frame, known);
+            applied.State.Read(command, now, frame, known);
         }
         catch (InvariantException)
         {
@@ -192,4 +192,228 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         read.Batch!.Release();
         return true;
     }
+}
+
+/// <summary>
+/// A leader's linearizable reads: waiting for their round, then for the round's index to be applied. Owned by a
+/// partition.
+/// </summary>
+internal sealed class ReadQueue
+{
+    private readonly Ring<PendingRead> _reads = new(1024);
+    private readonly Ring<ReadState> _confirmed = new(8);
+
+    public int Count => _reads.Count;
+
+    /// <summary>A read that waits, by its place in the line.</summary>
+    public ref readonly PendingRead this[int place] => ref _reads[place];
+
+    /// <summary>Queues a read under a ticket; the batch must be held for it.</summary>
+    public void Add(ClientBatch batch, int operation, ulong ticket)
+    {
+        InvariantException.Require(_reads.Count == 0 || ticket >= _reads[_reads.Count - 1].Ticket,
+            "tickets are given out in order");
+        _reads.Add(new PendingRead(batch, operation, ticket));
+    }
+
+    /// <summary>A round has confirmed all tickets up to this one.</summary>
+    public void Confirm(in ReadState state)
+    {
+        bool isLater = _confirmed.Count == 0
+            || (_confirmed[_confirmed.Count - 1] is var last && state.Ticket > last.Ticket
+            && state.Index >= last.Index);
+        InvariantException.Require(isLater, "rounds are confirmed in order");
+        _confirmed.Add(state);
+    }
+
+    /// <summary>The next read that may be served with the state at <paramref name="applied"/>.</summary>
+    public bool TryTake(LogIndex applied, out PendingRead read)
+    {
+        while (_confirmed.Count > 0 && _confirmed[0].Index <= applied)
+        {
+            if (_reads.Count > 0 && _reads[0].Ticket <= _confirmed[0].Ticket)
+            {
+                read = _reads.Take();
+                return true;
+            }
+
+            _confirmed.Take();
+        }
+
+        read = default;
+        return false;
+    }
+
+    /// <summary>Takes any read, served or not: leadership is lost.</summary>
+    public bool TryDrop(out PendingRead read)
+    {
+        while (_confirmed.Count > 0)
+        {
+            _confirmed.Take();
+        }
+
+        read = default;
+        if (_reads.Count == 0)
+        {
+            return false;
+        }
+
+        read = _reads.Take();
+        return true;
+    }
+
+    /// <summary>One read that waits.</summary>
+    internal readonly record struct PendingRead(ClientBatch Batch, int Operation, ulong Ticket);
+}
+
+/// <summary>
+/// The reads of a partition that wait until their clients have taken earlier answers, each client's in their order.
+/// Owned by a partition's <see cref="PendingRequests"/>; not thread-safe.
+/// </summary>
+internal sealed class ParkedReads(ReplyFrames replies)
+{
+    /// <summary>The room that an answer of unknown size needs at the least.</summary>
+    private const int AnyBytes = 1;
+
+    private readonly Dictionary<ReplySink, Line> _lines = [];
+    private readonly List<ReplySink> _due = [];
+
+    /// <summary>Reads that wait.</summary>
+    public int Count { get; private set; }
+
+    /// <summary>Clients whose line is to be looked at.</summary>
+    public int DueCount => _due.Count;
+
+    /// <summary>Reads of this client wait, so a further one has to wait behind them.</summary>
+    public bool Holds(ReplySink sink) => Count > 0 && _lines.ContainsKey(sink);
+
+    /// <summary>Adds a read at the end of its client's line.</summary>
+    /// <param name="sink">The client.</param>
+    /// <param name="read">The read.</param>
+    /// <param name="answerBytes">The room that its answer needs, as far as it is known.</param>
+    public void Add(ReplySink sink, in ParkedRead read, int answerBytes = AnyBytes)
+    {
+        if (!_lines.TryGetValue(sink, out Line? line))
+        {
+            line = new Line { AnswerBytes = answerBytes };
+            _lines.Add(sink, line);
+            _due.Add(sink);
+        }
+
+        line.Reads.Add(read);
+        Count++;
+    }
+
+    /// <summary>Something of the client's answers has left, or the client has.</summary>
+    public void Wake(ReplySink sink)
+    {
+        if (Holds(sink))
+        {
+            _due.Add(sink);
+        }
+    }
+
+    /// <summary>
+    /// Looks at every line again: the node may have room, and unary callers may have gone, without a word to anybody
+    /// here.
+    /// </summary>
+    public void WakeAll()
+    {
+        if (Count > 0)
+        {
+            _due.Clear();
+            _due.AddRange(_lines.Keys);
+        }
+    }
+
+    /// <summary>A client whose line is to be looked at.</summary>
+    public ReplySink Due(int place) => _due[place];
+
+    /// <summary>The first lines that were due have been looked at.</summary>
+    public void Looked(int lines)
+    {
+        InvariantException.Require(lines <= _due.Count, "lines that were looked at were due");
+        _due.RemoveRange(0, lines);
+    }
+
+    /// <summary>
+    /// The first of a client's line, when there is room for its answer or the client is gone. Otherwise the client's
+    /// sink will tell when something has left.
+    /// </summary>
+    public bool TryPeek(ReplySink sink, out ParkedRead read)
+    {
+        read = default;
+        if (!_lines.TryGetValue(sink, out Line? line))
+        {
+            return false;
+        }
+
+        if (!sink.IsClosed && !replies.HasRoom(sink, line.AnswerBytes))
+        {
+            // The sink may have told of the last bytes before it was asked to.
+            replies.TellWhenLeft(sink);
+            if (!replies.HasRoom(sink, line.AnswerBytes))
+            {
+                return false;
+            }
+        }
+
+        read = line.Reads[0];
+        return true;
+    }
+
+    /// <summary>The answer of the first of a client's line is larger than the room: so much it needs.</summary>
+    public void Need(ReplySink sink, int answerBytes) => _lines[sink].AnswerBytes = answerBytes;
+
+    /// <summary>Takes the first of a client's line.</summary>
+    public ParkedRead Take(ReplySink sink)
+    {
+        Line line = _lines[sink];
+        ParkedRead read = line.Reads.Take();
+        line.AnswerBytes = AnyBytes;
+        Count--;
+        InvariantException.Require(Count >= line.Reads.Count, "parked reads are counted");
+        if (line.Reads.Count == 0)
+        {
+            _lines.Remove(sink);
+        }
+
+        return read;
+    }
+
+    /// <summary>Takes any read; false when none is left.</summary>
+    public bool TryDrop(out ReplySink? sink, out ParkedRead read)
+    {
+        foreach (ReplySink first in _lines.Keys)
+        {
+            sink = first;
+            read = Take(first);
+            return true;
+        }
+
+        (sink, read) = (null, default);
+        _due.Clear();
+        return false;
+    }
+
+    private sealed class Line
+    {
+        public Ring<ParkedRead> Reads { get; } = new(16);
+
+        public required int AnswerBytes { get; set; }
+    }
+}
+
+/// <summary>
+/// A confirmed read whose answer has to wait until its client has taken earlier ones. It lies in a batch, which is held
+/// for it, or, when its answer was held back before, in bytes of its own.
+/// </summary>
+/// <param name="Number">The request's number.</param>
+/// <param name="Batch">The batch; null: <paramref name="Command"/>.</param>
+/// <param name="Operation">Its place in the batch.</param>
+/// <param name="Command">The encoded read.</param>
+internal readonly record struct ParkedRead(uint Number, ClientBatch? Batch, int Operation, byte[]? Command)
+{
+    /// <summary>The encoded read.</summary>
+    public ReadOnlySpan<byte> Bytes => Batch is { } batch ? batch.Command(batch.Operations[Operation]) : Command;
 }

@@ -3,7 +3,9 @@ using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Partitions.Requests;
@@ -29,7 +31,7 @@ internal sealed class PendingRequests
     private readonly Housekeeping _housekeeping;
     private readonly PauseGuard _pause;
     private ClusterClock _clock;
-    private long _deposedMs;
+    private NodeTime _deposedAt;
     private ulong _openTicket;
     private bool _hasOpenTicket;
 
@@ -57,6 +59,9 @@ internal sealed class PendingRequests
     /// <summary>This node leads and has applied an entry of its own term.</summary>
     public bool IsServing { get; private set; }
 
+    /// <summary>The version of the slot map that this node knows; 0 until it knows one.</summary>
+    public ulong SlotMapVersion { get; set; }
+
     /// <summary>The node stops, and takes nothing new.</summary>
     public bool IsDraining { get; set; }
 
@@ -71,13 +76,13 @@ internal sealed class PendingRequests
     public bool IsDue(RaftCore core) => (_proposals.Queued > 0 && CanPropose(core)) || (IsServing && _locks.IsDue);
 
     /// <summary>Cluster time, while this node serves.</summary>
-    public long ClusterMs => _clock.At(_turn.NowMs);
+    public ClusterTime ClusterNow => _clock.At(_turn.Now);
 
     /// <summary>A start has replayed commands.</summary>
     public void Replayed(int commands) => _housekeeping.Replayed(commands);
 
     /// <summary>An epoch of an ephemeral group begins.</summary>
-    public void BeginEpoch(ulong epoch) => _rules.Epoch = epoch;
+    public void BeginEpoch(Epoch epoch) => _rules.Epoch = epoch;
 
     /// <summary>One checked operation of a client. A read keeps the batch held until it is answered.</summary>
     public void Accept(RaftCore core, ClientBatch batch, int operation, bool hasFailed)
@@ -99,13 +104,17 @@ internal sealed class PendingRequests
         }
         else if (core.Role != RaftRole.Leader)
         {
-            _replies.Reply(batch.Sink, op.Number, new Outcome(OutcomeStatus.NotLeader, number: core.Leader.Value));
+            _replies.Reply(batch.Sink, op.Number, NotLeader(core));
         }
-        else if (_turn.NowMs - batch.ArrivalMs > (op.WaitMs is 0 or > Limits.CommandWaitMsMax ? Limits.CommandWaitMsMax
+        else if (_turn.Now - batch.Arrival > (op.WaitMs is 0 or > Limits.CommandWaitMsMax ? Limits.CommandWaitMsMax
             : op.WaitMs))
         {
             _replies.ReplyError(batch.Sink, op.Number, OutcomeStatus.Expired,
                 "The time limit passed before the operation was begun.");
+        }
+        else if (WriteRules.RefuseLevel(batch.Command(op), core) is { } reason)
+        {
+            _replies.ReplyError(batch.Sink, op.Number, OutcomeStatus.Unimplemented, reason);
         }
         else if (op.IsRead)
         {
@@ -132,7 +141,7 @@ internal sealed class PendingRequests
         }
 
         bool evicts = !IsDraining && _housekeeping.TryEvict(core);
-        long timeMs = _clock.At(_turn.NowMs);
+        ClusterTime time = _clock.At(_turn.Now);
         while (_proposals.TryPeek(out int payloadBytes))
         {
             if (!core.TryPropose(EntryKind.Commands, payloadBytes, out LogIndex index, out Span<byte> payload))
@@ -144,7 +153,7 @@ internal sealed class PendingRequests
                 return;
             }
 
-            _proposals.MarkProposed(index, core.Term, timeMs, payload);
+            _proposals.MarkProposed(index, core.Term, time, payload);
             if (evicts)
             {
                 _housekeeping.EvictedWith(index);
@@ -155,9 +164,9 @@ internal sealed class PendingRequests
     /// <summary>A tick: answers what was held back long enough, and proposes what is due.</summary>
     public void Tick()
     {
-        _locks.Tick(_clock.At(_turn.NowMs));
+        _locks.Tick(_clock.At(_turn.Now));
         _parked.WakeAll();
-        _housekeeping.Tick(_turn.NowMs, _turn.ResumedMs, _clock.At(_turn.NowMs), IsDraining);
+        _housekeeping.Tick(_turn.Now, _turn.Resumed, _clock.At(_turn.Now), IsDraining);
     }
 
     /// <summary>
@@ -181,8 +190,8 @@ internal sealed class PendingRequests
     public void BeginServing()
     {
         IsServing = true;
-        _clock.Anchor(_applied.TimeMs, _turn.NowMs);
-        _housekeeping.BeginServing(_turn.NowMs);
+        _clock.Anchor(_applied.Time, _turn.Now);
+        _housekeeping.BeginServing(_turn.Now);
         _pause.BeginServing();
     }
 
@@ -199,14 +208,14 @@ internal sealed class PendingRequests
     /// </summary>
     public bool ServeReads()
     {
-        long nowMs = _clock.At(_turn.NowMs);
-        _locks.ServeChanges(nowMs);
+        ClusterTime now = _clock.At(_turn.Now);
+        _locks.ServeChanges(now);
         if (IsServing && !IsDraining)
         {
-            _housekeeping.GrantOn(nowMs);
+            _housekeeping.GrantOn(now);
         }
 
-        return _reads.Serve(nowMs);
+        return _reads.Serve(now);
     }
 
     /// <summary>
@@ -217,7 +226,7 @@ internal sealed class PendingRequests
     /// </summary>
     public void LoseLeadership(RaftCore core)
     {
-        _deposedMs = IsServing ? _turn.NowMs : _deposedMs;
+        _deposedAt = IsServing ? _turn.Now : _deposedAt;
         IsServing = false;
         ReleaseProposed();
         _pause.LoseLeadership();
@@ -231,7 +240,7 @@ internal sealed class PendingRequests
         _reads.Drop(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
     }
 
-    /// <summary>The log is replaced, or void: the end of what was proposed is not known any more.</summary>
+    /// <summary>The log is replaced, or void: the outcome of pending proposals is no longer known.</summary>
     public void LoseProposed() => _proposals.DropProposed(OutcomeStatus.Unknown);
 
     /// <summary>
@@ -264,7 +273,7 @@ internal sealed class PendingRequests
             return;
         }
 
-        if (_turn.NowMs - _deposedMs >= DeposedMsMax)
+        if (_turn.Now - _deposedAt >= DeposedMsMax)
         {
             LoseProposed();
             return;
@@ -280,14 +289,16 @@ internal sealed class PendingRequests
     private bool HasRoom(RaftCore core) =>
         core.LastIndex.Value - core.CommitIndex.Value < (ulong)_options.EphemeralEntriesInFlight;
 
+    private Outcome NotLeader(RaftCore core) =>
+        new(OutcomeStatus.NotLeader, revision: (long)SlotMapVersion, number: core.Leader.Value);
+
     private void AcceptRead(RaftCore core, ClientBatch batch, int operation)
     {
         if (!_hasOpenTicket)
         {
             if (!core.TryRead(out _openTicket))
             {
-                _replies.Reply(batch.Sink, batch.Operations[operation].Number,
-                    new Outcome(OutcomeStatus.NotLeader, number: core.Leader.Value));
+                _replies.Reply(batch.Sink, batch.Operations[operation].Number, NotLeader(core));
                 return;
             }
 
@@ -307,5 +318,230 @@ internal sealed class PendingRequests
         }
 
         _proposals.Add(batch, op);
+    }
+}
+
+/// <summary>What the requests of a group work with. Immutable; its parts belong to the group and its loop.</summary>
+/// <param name="Group">The group.</param>
+/// <param name="Options">Sizes and times.</param>
+/// <param name="Applied">The group's state.</param>
+/// <param name="Memory">The group's share of the node's memory.</param>
+internal sealed record RequestParts(GroupId Group, LoopOptions Options, AppliedState Applied, MemoryShare Memory)
+{
+    /// <summary>The time of the loop's turns.</summary>
+    public required TurnClock Clock { get; init; }
+
+    /// <summary>How the node's log does.</summary>
+    public required LogWatch LogWatch { get; init; }
+
+    /// <summary>Where answers go.</summary>
+    public required ReplyFrames Replies { get; init; }
+}
+
+/// <summary>
+/// Why a group's leader refuses a write before it is proposed: too much is uncommitted, the log or the memory has no
+/// room, or the command is for another epoch. Owned by a group's <see cref="PendingRequests"/>; not thread-safe.
+/// </summary>
+/// <param name="parts">What the group consists of.</param>
+/// <param name="mayLease">
+/// In an ephemeral group: asks for leases of this length; false while the meta group has not made room for them. Null
+/// in other groups.
+/// </param>
+internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
+{
+    private readonly bool _isEphemeral = parts.Group.IsEphemeral;
+
+    /// <summary>The epoch of an ephemeral group.</summary>
+    public Epoch Epoch { get; set; }
+
+    /// <summary>
+    /// Why this command, or read, needs a higher feature level than the cluster has; null: it does not.
+    /// </summary>
+    public static string? RefuseLevel(ReadOnlySpan<byte> command, RaftCore core) =>
+        CommandKinds.Of((CommandKind)command[0]) is var kind && kind.Since <= core.Level
+            ? null
+            : $"{kind.Name} needs feature level {kind.Since}, and the cluster has level "
+                + $"{core.Level}. The level rises by "
+                + "itself once all nodes run a version that supports it.";
+
+    /// <summary>Why this write is refused, or null.</summary>
+    /// <param name="command">The encoded command.</param>
+    /// <param name="pendingBytes">Bytes of writes that are queued or proposed.</param>
+    /// <param name="status">What the refusal says to the caller's code.</param>
+    public string? Refuse(ReadOnlySpan<byte> command, long pendingBytes, out OutcomeStatus status)
+    {
+        status = OutcomeStatus.Busy;
+        if (pendingBytes > parts.Options.UncommittedBytesMax)
+        {
+            return "The partition has more uncommitted writes than it may; try again later.";
+        }
+
+        status = OutcomeStatus.Unavailable;
+        if (_isEphemeral && Command.EpochOf(command) is var epoch and not 0 && epoch != Epoch.Short)
+        {
+            return "The partition has begun another epoch than the one that the command is for.";
+        }
+
+        status = OutcomeStatus.LogFull;
+        if (!_isEphemeral && parts.LogWatch.RefuseWrites is { } reason)
+        {
+            return reason;
+        }
+
+        status = OutcomeStatus.MemoryFull;
+        if (MayGrow(command) && parts.Memory.RefuseGrowth(pendingBytes) is { } full)
+        {
+            return full;
+        }
+
+        status = OutcomeStatus.Unavailable;
+        return mayLease is not null && LeaseOf(command) is var lease and not 0 && !mayLease(lease)
+            ? "The partition makes room for leases of this length; try again."
+            : null;
+    }
+
+    /// <summary>The lease that a command asks for; 0: none.</summary>
+    private static long LeaseOf(ReadOnlySpan<byte> bytes) =>
+        CommandKinds.Has((CommandKind)bytes[0], CommandTraits.GrantsLease)
+            && Command.TryRead(bytes, out Command command) ? command.TtlMs : 0;
+
+    /// <summary>What frees memory is taken also when it is full.</summary>
+    private static bool MayGrow(ReadOnlySpan<byte> command) =>
+        !CommandKinds.Has((CommandKind)command[0], CommandTraits.FreesMemory);
+}
+
+/// <summary>
+/// The answers that a loop gives in one turn, gathered so that each client gets one frame. Owned by one loop; not
+/// thread-safe.
+/// </summary>
+/// <param name="loop">The loop; it hears when answers have left, where it asks for that.</param>
+/// <param name="trace">Hears what answers rest on before they leave.</param>
+internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
+{
+    private readonly int _loop = loop.Number;
+    private readonly List<ReplySink> _sinks = [];
+
+    /// <summary>
+    /// Opens one reply in the sink's frame of this turn; the caller appends the outcome and calls
+    /// <see cref="EndReply"/>.
+    /// </summary>
+    public ByteBuffer BeginReply(ReplySink sink, uint number, out int at)
+    {
+        ByteBuffer? frame = sink.Open[_loop];
+        if (frame is null)
+        {
+            frame = ByteBuffer.Rent(16 * 1024);
+            Frame.Begin(frame, FrameKind.Replies);
+            sink.Open[_loop] = frame;
+            sink.OpenCount[_loop] = 0;
+            _sinks.Add(sink);
+        }
+
+        at = frame.Length;
+        Frame.BeginReply(frame, number);
+        return frame;
+    }
+
+    /// <summary>
+    /// Ends the reply that was begun at <paramref name="at"/>. A frame that has become large leaves at once.
+    /// </summary>
+    public void EndReply(ReplySink sink, ByteBuffer frame, int at)
+    {
+        InvariantException.Require(frame == sink.Open[_loop] && at < frame.Length,
+            "a reply ends in the frame that it was begun in");
+        Frame.EndReply(frame, at);
+        sink.OpenCount[_loop]++;
+        if (frame.Length >= Wire.Limits.FrameBytesTarget)
+        {
+            sink.Open[_loop] = null;
+            _sinks.Remove(sink);
+            trace?.Flush();
+            sink.Deliver(frame, sink.OpenCount[_loop]);
+        }
+    }
+
+    /// <summary>A read's answer of <paramref name="answerBytes"/> may be made for the client now.</summary>
+    public bool HasRoom(ReplySink sink, int answerBytes) =>
+        sink.HasRoomForRead(sink.Open[_loop]?.Length ?? 0, answerBytes);
+
+    /// <summary>The sink tells the loop, once, when something has left.</summary>
+    public void TellWhenLeft(ReplySink sink) => sink.TellWhenLeft(loop);
+
+    /// <summary>
+    /// A rule is broken in the middle of an answer: nothing of what was begun may stay in the client's frame.
+    /// </summary>
+    public void GiveUpReply(ReplySink sink, uint number, ByteBuffer frame, int at)
+    {
+        frame.Length = at;
+        ReplyError(sink, number, OutcomeStatus.Internal,
+            "The partition has stopped on an internal error; see the node's log.");
+    }
+
+    /// <summary>
+    /// As <see cref="EndReply"/>, for a read. False when the answer is larger than the client's room: it is taken back.
+    /// </summary>
+    public bool TryEndRead(ReplySink sink, ByteBuffer frame, int at)
+    {
+        if (!sink.HasRoomForRead(at, frame.Length - at))
+        {
+            frame.Length = at;
+            return false;
+        }
+
+        EndReply(sink, frame, at);
+        return true;
+    }
+
+    /// <summary>
+    /// As <see cref="EndReply"/>, for a write, which is applied and cannot wait. False when the answer has a value
+    /// larger than the client's room: it is taken back.
+    /// </summary>
+    public bool TryEndWrite(ReplySink sink, ByteBuffer frame, int at)
+    {
+        if (!sink.HasRoomForWrite(at, frame.Length - at))
+        {
+            frame.Length = at;
+            return false;
+        }
+
+        EndReply(sink, frame, at);
+        return true;
+    }
+
+    /// <summary>Answers with an outcome.</summary>
+    public void Reply(ReplySink sink, uint number, scoped in Outcome outcome)
+    {
+        ByteBuffer frame = BeginReply(sink, number, out int at);
+        outcome.Write(frame);
+        EndReply(sink, frame, at);
+    }
+
+    /// <summary>Answers with a refusal that says why.</summary>
+    public void ReplyError(ReplySink sink, uint number, OutcomeStatus status, string sentence)
+    {
+        ByteBuffer frame = BeginReply(sink, number, out int at);
+        Outcome.WriteError(frame, status, sentence);
+        EndReply(sink, frame, at);
+    }
+
+    /// <summary>Hands each client its frame.</summary>
+    public void Deliver()
+    {
+        trace?.Flush();
+        foreach (ReplySink sink in _sinks)
+        {
+            ByteBuffer frame = sink.Open[_loop]!;
+            sink.Open[_loop] = null;
+            if (sink.OpenCount[_loop] == 0)
+            {
+                // Its only answer was taken back.
+                frame.Return();
+                continue;
+            }
+
+            sink.Deliver(frame, sink.OpenCount[_loop]);
+        }
+
+        _sinks.Clear();
     }
 }

@@ -1,5 +1,10 @@
+using System.Buffers.Binary;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Raft;
+using Kahuna.Server.State;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 
@@ -62,13 +67,13 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
     }
 
     /// <summary>
-    /// The next entry was proposed at this place: writes its payload, stamped with <paramref name="timeMs"/>.
+    /// The next entry was proposed at this place: writes its payload, stamped with <paramref name="time"/>.
     /// </summary>
-    public void MarkProposed(LogIndex index, Term term, long timeMs, Span<byte> payload)
+    public void MarkProposed(LogIndex index, Term term, ClusterTime time, Span<byte> payload)
     {
         Span span = _spans.Take();
         InvariantException.Require(payload.Length == span.Bytes, "an entry has room for its commands");
-        Span<byte> room = CommandEntry.WriteHeader(payload, timeMs, span.Count);
+        Span<byte> room = CommandEntry.WriteHeader(payload, time, span.Count);
         for (int i = 0; i < span.Count; i++)
         {
             QueuedCommand command = _commands[0];
@@ -296,4 +301,259 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
     private readonly record struct Span(int Bytes, int Count);
 
     private readonly record struct PendingEntry(LogIndex Index, Term Term, int Count, int Bytes);
+}
+
+/// <summary>
+/// The checked operations of one frame from a client, or of one unary call. Filled by the door, then shared read-only
+/// by the loops it concerns; each holder calls <see cref="Release"/> once, and the last one gives everything back.
+/// </summary>
+internal sealed class ClientBatch
+{
+    private const int IdleMax = 256;
+    private const int RetainOperationsMax = 4096;
+    private static readonly Stack<ClientBatch> s_idle = new(IdleMax);
+    private static readonly Lock s_idleLock = new();
+
+    private ClientOperation[] _operations = new ClientOperation[64];
+    private int _count;
+    private int _holders;
+
+    private ClientBatch()
+    {
+    }
+
+    /// <summary>The bytes that the operations point into; owned by the batch.</summary>
+    public ByteBuffer Buffer { get; private set; } = null!;
+
+    /// <summary>Where the answers go.</summary>
+    public ReplySink Sink { get; private set; } = null!;
+
+    /// <summary>Monotonic ms at which the batch came in.</summary>
+    public NodeTime Arrival { get; private set; }
+
+    public ReadOnlySpan<ClientOperation> Operations => _operations.AsSpan(0, _count);
+
+    /// <summary>Operations that this node is to bring to the leader; the door's alone.</summary>
+    public List<ClientOperation> Forwarded { get; } = [];
+
+    /// <summary>Takes an empty batch, held once. The batch takes over the buffer.</summary>
+    public static ClientBatch Rent(ByteBuffer buffer, ReplySink sink, NodeTime arrival)
+    {
+        ClientBatch? batch;
+        lock (s_idleLock)
+        {
+            s_idle.TryPop(out batch);
+        }
+
+        batch ??= new ClientBatch();
+        batch.Buffer = buffer;
+        batch.Sink = sink;
+        batch.Arrival = arrival;
+        batch._count = 0;
+        batch.Forwarded.Clear();
+        batch._holders = 1;
+        sink.HoldRequests(buffer.Length);
+        return batch;
+    }
+
+    public void Add(in ClientOperation operation)
+    {
+        if (_count == _operations.Length)
+        {
+            Array.Resize(ref _operations, _count * 2);
+        }
+
+        _operations[_count++] = operation;
+    }
+
+    /// <summary>One more holder, who calls <see cref="Release"/> in turn.</summary>
+    public void Hold(int holders = 1) => Interlocked.Add(ref _holders, holders);
+
+    public ReadOnlySpan<byte> Command(in ClientOperation operation) =>
+        Buffer.Array.AsSpan(operation.Offset, operation.Length);
+
+    public void Release()
+    {
+        int holders = Interlocked.Decrement(ref _holders);
+        InvariantException.Require(holders >= 0, "a batch is released as often as it is held");
+        if (holders > 0)
+        {
+            return;
+        }
+
+        Sink.HoldRequests(-Buffer.Length);
+        Buffer.Return();
+        Buffer = null!;
+        Sink = null!;
+        if (_operations.Length > RetainOperationsMax)
+        {
+            return;
+        }
+
+        lock (s_idleLock)
+        {
+            if (s_idle.Count < IdleMax)
+            {
+                s_idle.Push(this);
+            }
+        }
+    }
+}
+
+/// <summary>
+/// One checked operation of a <see cref="ClientBatch"/>: where its command lies in the batch's buffer, and how to
+/// answer it.
+/// </summary>
+/// <param name="Offset">Offset of the command.</param>
+/// <param name="Length">Length of the command.</param>
+/// <param name="Number">The request's number on its stream.</param>
+/// <param name="WaitMs">How long it may wait before it is proposed; 0: no limit.</param>
+/// <param name="GroupIndex">Index of its group (<see cref="GroupLayout"/>).</param>
+/// <param name="IsRead">It changes nothing.</param>
+internal readonly record struct ClientOperation(int Offset, int Length, uint Number, uint WaitMs, ushort GroupIndex,
+    bool IsRead);
+
+/// <summary>
+/// Payload of a log entry that carries commands: <c>i64 cluster time in ms, u32 count, then count × (u32 length,
+/// command)</c>. Stateless.
+/// </summary>
+internal static class CommandEntry
+{
+    public const int HeaderBytes = 12;
+    public const int ItemHeaderBytes = 4;
+
+    /// <summary>Writes the beginning of a payload. Returns the rest of the room.</summary>
+    public static Span<byte> WriteHeader(Span<byte> payload, ClusterTime time, int count)
+    {
+        BinaryPrimitives.WriteInt64LittleEndian(payload, time.Ms);
+        BinaryPrimitives.WriteUInt32LittleEndian(payload[8..], (uint)count);
+        return payload[HeaderBytes..];
+    }
+
+    /// <summary>Writes the next command. Returns the rest of the room.</summary>
+    public static Span<byte> WriteItem(Span<byte> room, scoped ReadOnlySpan<byte> command)
+    {
+        BinaryPrimitives.WriteUInt32LittleEndian(room, (uint)command.Length);
+        command.CopyTo(room[ItemHeaderBytes..]);
+        return room[(ItemHeaderBytes + command.Length)..];
+    }
+
+    public static bool TryReadHeader(ReadOnlySpan<byte> payload, out ClusterTime time, out int count,
+        out ReadOnlySpan<byte> items)
+    {
+        time = default;
+        count = 0;
+        items = default;
+        if (payload.Length < HeaderBytes)
+        {
+            return false;
+        }
+
+        time = new ClusterTime(BinaryPrimitives.ReadInt64LittleEndian(payload));
+        count = BinaryPrimitives.ReadInt32LittleEndian(payload[8..]);
+        items = payload[HeaderBytes..];
+        return count >= 0;
+    }
+
+    public static bool TryReadItem(ref ReadOnlySpan<byte> items, out ReadOnlySpan<byte> command)
+    {
+        command = default;
+        if (items.Length < ItemHeaderBytes)
+        {
+            return false;
+        }
+
+        uint length = BinaryPrimitives.ReadUInt32LittleEndian(items);
+        if (length > (uint)(items.Length - ItemHeaderBytes))
+        {
+            return false;
+        }
+
+        command = items.Slice(ItemHeaderBytes, (int)length);
+        items = items[(ItemHeaderBytes + (int)length)..];
+        return true;
+    }
+}
+
+/// <summary>Tells the state which keys the next group of commands is about. Stateless.</summary>
+internal static class CommandsAhead
+{
+    /// <summary>
+    /// The next commands of an entry and how many are left. The applier handles bytes that do not decode.
+    /// </summary>
+    public static void OfEntry(Prefetcher ahead, ReadOnlySpan<byte> items, int left)
+    {
+        if (left == 1)
+        {
+            ahead.Forget();
+            return;
+        }
+
+        for (int i = Math.Min(left, Prefetcher.CommandsMax); i > 0
+            && CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes); i--)
+        {
+            ahead.Add(Command.KeyOf(bytes));
+        }
+
+        ahead.PrefetchWrites();
+    }
+
+    /// <summary>The reads first in line, those behind them that are not confirmed yet included.</summary>
+    public static void OfReads(Prefetcher ahead, ReadQueue reads)
+    {
+        for (int i = 0; i < reads.Count && i < Prefetcher.CommandsMax; i++)
+        {
+            ref readonly ReadQueue.PendingRead read = ref reads[i];
+            ahead.Add(Command.KeyOf(read.Batch.Command(read.Batch.Operations[read.Operation])));
+        }
+
+        ahead.PrefetchReads();
+    }
+}
+
+/// <summary>
+/// Applies the commands of committed entries, and answers those of this leader's own callers. Owned by a group's
+/// <see cref="PendingRequests"/>; not thread-safe.
+/// </summary>
+internal sealed class AppliedCommands(RequestParts parts, ProposalQueue proposals, Housekeeping housekeeping)
+{
+    private readonly AppliedState _applied = parts.Applied;
+    private readonly MemoryShare _memory = parts.Memory;
+    private readonly ReplyFrames _replies = parts.Replies;
+
+    /// <summary>Applies one command of an entry, and answers its caller, if one waits.</summary>
+    public void Apply(RaftCore core, scoped in Command command, KnownHash known, bool isAwaited)
+    {
+        housekeeping.Applied(command.Kind);
+        ProposalQueue.PendingReply reply = isAwaited ? proposals.TakeReply() : default;
+        if (reply.Sink is null)
+        {
+            _applied.State.Apply(command, null, known);
+            if (command.Kind == CommandKind.Evict)
+            {
+                // There is room again, before the next tick says so.
+                _memory.Weigh(core);
+            }
+
+            return;
+        }
+
+        ByteBuffer frame = _replies.BeginReply(reply.Sink, reply.Number, out int at);
+        try
+        {
+            _applied.State.Apply(command, frame, known);
+        }
+        catch (InvariantException)
+        {
+            _replies.GiveUpReply(reply.Sink, reply.Number, frame, at);
+            throw;
+        }
+
+        if (!_replies.TryEndWrite(reply.Sink, frame, at))
+        {
+            // The client does not take its answers: it does not learn how this write ended. Under its number it may
+            // ask again.
+            proposals.Answer(reply, OutcomeStatus.Unknown);
+        }
+    }
 }

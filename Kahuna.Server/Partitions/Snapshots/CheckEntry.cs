@@ -8,17 +8,17 @@ namespace Kahuna.Server.Partitions.Snapshots;
 /// the digest of its state before the entry; a verdict says what the members of the mark at an index answered
 /// (docs/adr/0018-replicas-compare-digests.md). Immutable.
 /// </summary>
-/// <param name="TimeMs">Cluster time.</param>
+/// <param name="Time">Cluster time.</param>
 /// <param name="Kind">What the entry says.</param>
 /// <param name="Index">Verdict: the mark's index.</param>
 /// <param name="Digest">Agreed: the digest that a majority of the voters has there.</param>
-internal readonly record struct CheckEntry(long TimeMs, CheckKind Kind, LogIndex Index, ulong Digest)
+internal readonly record struct CheckEntry(ClusterTime Time, CheckKind Kind, LogIndex Index, ulong Digest)
 {
     public const int Bytes = 25;
 
     public void Write(Span<byte> target)
     {
-        BinaryPrimitives.WriteInt64LittleEndian(target, TimeMs);
+        BinaryPrimitives.WriteInt64LittleEndian(target, Time.Ms);
         target[8] = (byte)Kind;
         BinaryPrimitives.WriteUInt64LittleEndian(target[9..], Index.Value);
         BinaryPrimitives.WriteUInt64LittleEndian(target[17..], Digest);
@@ -34,7 +34,7 @@ internal readonly record struct CheckEntry(long TimeMs, CheckKind Kind, LogIndex
         }
 
         check = new CheckEntry(
-            BinaryPrimitives.ReadInt64LittleEndian(payload),
+            new ClusterTime(BinaryPrimitives.ReadInt64LittleEndian(payload)),
             (CheckKind)payload[8],
             new LogIndex(BinaryPrimitives.ReadUInt64LittleEndian(payload[9..])),
             BinaryPrimitives.ReadUInt64LittleEndian(payload[17..]));

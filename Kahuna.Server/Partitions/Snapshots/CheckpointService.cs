@@ -6,8 +6,8 @@ namespace Kahuna.Server.Partitions.Snapshots;
 
 /// <summary>
 /// The work of the node's checkpoint thread: brings states to the store, sends them to followers that the log does not
-/// reach, takes in those that arrive. It has no thread of its own: whoever runs it calls <see cref="Step"/> until that
-/// is false, and again when woken or at <see cref="DueMs"/>. Loops and links reach it by messages only, from any
+/// reach, takes in those that arrive. It has no thread of its own: its owner calls <see cref="Step"/> until that
+/// is false, and again when woken or at <see cref="Due"/>. Loops and links reach it by messages only, from any
 /// thread; everything else belongs to the thread that steps.
 /// </summary>
 internal sealed class CheckpointService : ICheckpointInbox, IDisposable
@@ -42,10 +42,11 @@ internal sealed class CheckpointService : ICheckpointInbox, IDisposable
     /// When <see cref="Step"/> is due without being woken, in ms of the clock; <see cref="long.MaxValue"/> when it is
     /// not.
     /// </summary>
-    public long DueMs => _closed ? long.MaxValue : Math.Min(_flush.DueMs, Math.Min(_source.DueMs, _sink.DueMs));
+    public NodeTime Due =>
+        _closed ? NodeTime.Never : NodeTime.Min(_flush.Due, NodeTime.Min(_source.Due, _sink.Due));
 
     /// <summary>Ms of the clock.</summary>
-    public long NowMs => (long)(_clock.GetTimestamp() * 1000.0 / _clock.TimestampFrequency);
+    public NodeTime Now => _clock.Now();
 
     /// <summary>Names the loops and who is to be told that there is work; before the first message.</summary>
     public void Attach(ICheckpointLoops loops, Action wake)
@@ -102,7 +103,7 @@ internal sealed class CheckpointService : ICheckpointInbox, IDisposable
                 return true;
             }
 
-            long now = NowMs;
+            NodeTime now = Now;
             return _flush.Step(now) || _source.Step(now) || _sink.Step(now);
         }
         catch (Exception error)
@@ -129,7 +130,7 @@ internal sealed class CheckpointService : ICheckpointInbox, IDisposable
         foreach (SnapshotWanted wanted in _freshening.FindAll(wanted => wanted.Group == group))
         {
             _freshening.Remove(wanted);
-            _source.Begin(wanted, NowMs);
+            _source.Begin(wanted, Now);
         }
     }
 
@@ -153,7 +154,7 @@ internal sealed class CheckpointService : ICheckpointInbox, IDisposable
 
     private void Handle(CheckpointEvent message)
     {
-        long now = NowMs;
+        NodeTime now = Now;
         switch (message)
         {
             case FlushDue due:

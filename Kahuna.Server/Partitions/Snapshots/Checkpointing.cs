@@ -130,7 +130,7 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
     {
         SendNothing();
         Sent.EndAll();
-        applied.Replace(state, default, default);
+        applied.BeginAnew(state);
         IsStill = false;
     }
 
@@ -149,8 +149,7 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
         bool whole = wholeWanted || _wholeNeeded;
         _viewed = applied.Index;
         _view = whole ? applied.State.ViewAll() : applied.State.ViewChanges();
-        ports.Checkpoints.Post(new ViewBegun(group, new CheckpointMark(applied.Index, applied.Term, _view.Summary),
-            whole));
+        ports.Checkpoints.Post(new ViewBegun(group, CheckpointMark.Of(applied, _view), whole));
     }
 
     /// <summary>
@@ -198,7 +197,7 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
     }
 
     /// <summary>
-    /// A state from another node has arrived; when it is of use, the partition stands still from here on.
+    /// A state from another node has arrived; when it is needed, the partition pauses from here on.
     /// </summary>
     public void AnswerInstall(InstallAnswer answer)
     {
@@ -221,7 +220,7 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
         InvariantException.Require(IsStill && mark.Index > applied.Index,
             "a state that is put in place was waited for, and is a later one");
         Sent.EndAll();
-        applied.Replace(state, mark.Index, mark.Term);
+        mark.Replace(applied, state);
         EndView();
         StoredThrough(mark.Index);
         IsStill = false;
@@ -233,7 +232,7 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
     /// <summary>
     /// A follower needs the state; the log from the stored state on is kept for it until it has caught up.
     /// </summary>
-    public void Send(NodeId follower, Term term, ulong epoch)
+    public void Send(NodeId follower, Term term, Epoch epoch)
     {
         _held.Begin(follower, group.IsEphemeral ? applied.Index : Stored);
         ports.Checkpoints.Post(new SnapshotWanted(group, follower, term, epoch));

@@ -5,7 +5,7 @@ using Kahuna.Server.Raft;
 namespace Kahuna.Server.Partitions.Snapshots;
 
 /// <summary>
-/// What a leader keeps of its log for followers that are being restored: a state that is sent is of use only if the log
+/// What a leader keeps of its log for followers that are being restored: a state that is sent helps only if the log
 /// behind it is there until the follower has caught up. A follower for which that would be too much is let go. Owned by
 /// one <see cref="Checkpointing"/>; not thread-safe.
 /// </summary>

@@ -11,8 +11,8 @@ internal interface ISnapshotRecords : IDisposable
     CheckpointMark Mark { get; }
 
     /// <summary>
-    /// Appends whole records, each preceded by its length (u32), about so many bytes. NotYet: they are under way, and
-    /// their arrival wakes the checkpoint service.
+    /// Appends whole records, each preceded by its length (u32), about this many bytes. NotYet: they are being read,
+    /// and their arrival wakes the checkpoint service.
     /// </summary>
     SnapshotRead Read(ByteBuffer target, int bytesMax);
 }

@@ -11,17 +11,14 @@ internal sealed class RateLimiter(long bytesPerSecond)
     private readonly double _creditMax = bytesPerSecond / 5.0;
 
     private double _credit;
-    private long _countedMs;
+    private NodeTime _countedAt;
 
-    /// <summary>
-    /// When work may begin, in ms of the clock whose time is <paramref name="nowMs"/>; not later than that when it may
-    /// now.
-    /// </summary>
-    public long ReadyMs(long nowMs)
+    /// <summary>When work may begin; not later than <paramref name="now"/> when it may now.</summary>
+    public NodeTime ReadyAt(NodeTime now)
     {
-        _credit = Math.Min(_creditMax, _credit + ((nowMs - _countedMs) * bytesPerSecond / 1000.0));
-        _countedMs = nowMs;
-        return _credit >= 0 ? nowMs : nowMs + 1 + (long)(-_credit * 1000 / bytesPerSecond);
+        _credit = Math.Min(_creditMax, _credit + ((now - _countedAt) * bytesPerSecond / 1000.0));
+        _countedAt = now;
+        return _credit >= 0 ? now : now + 1 + (long)(-_credit * 1000 / bytesPerSecond);
     }
 
     /// <summary>Work was done; the balance may become negative.</summary>

@@ -24,10 +24,14 @@ internal sealed class Receiving(NodeId from, SnapshotHeader header, CheckpointMa
     /// <param name="header">What its first chunk says.</param>
     /// <param name="mark">What the state ends with.</param>
     /// <param name="isLoaded">The state is loaded as it comes.</param>
+    /// <exception cref="FeatureLevelException">The state has a feature level that this build does not
+    /// support.</exception>
     public static Receiving Begin(CheckpointOptions options, IStateStore store, NodeId from, SnapshotHeader header,
         CheckpointMark mark, bool isLoaded)
     {
         GroupId group = header.Group;
+        FeatureLevelException.Require(
+            mark.Level, options.StateLimits, $"in a snapshot of {group.Name} from node {from}");
         StateLimits limits = group.IsEphemeral ? options.StateLimits.InEpoch(header.Epoch) : options.StateLimits;
         StateLoader? loader = isLoaded ? new StateLoader(limits, mark.Summary) : null;
         IStateWriter? writer = group.IsEphemeral ? null : store.BeginWrite(group, mark, whole: true);
@@ -60,10 +64,10 @@ internal sealed class Receiving(NodeId from, SnapshotHeader header, CheckpointMa
     /// <summary>The loop was asked and has not answered.</summary>
     public bool Asking { get; set; }
 
-    public long DueMs { get; set; }
+    public NodeTime Due { get; set; }
 
     /// <summary>When it last told the sender that a state is being loaded.</summary>
-    public long SaidMs { get; set; }
+    public NodeTime SaidAt { get; set; }
 
     /// <summary>Writes the whole records; what is left of the last one waits for the next chunk.</summary>
     public void Take(ReadOnlySpan<byte> bytes)

@@ -24,8 +24,7 @@ internal sealed class SentViews(GroupId group, AppliedState applied, ICheckpoint
         InvariantException.Require(!_views.ContainsKey(transfer), "a transfer has one view");
         StateView view = applied.State.ViewAll();
         _views[transfer] = view;
-        checkpoints.Post(new ViewBegun(group, new CheckpointMark(applied.Index, applied.Term, view.Summary),
-            Whole: true, transfer));
+        checkpoints.Post(new ViewBegun(group, CheckpointMark.Of(applied, view), Whole: true, transfer));
     }
 
     /// <summary>Fills a slice for a transfer. A view that is gone is told as ended.</summary>

@@ -2,6 +2,7 @@ using System.Buffers.Binary;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 using Kahuna.Wire.Routing;
 
 namespace Kahuna.Server.Partitions.Snapshots;
@@ -10,8 +11,8 @@ namespace Kahuna.Server.Partitions.Snapshots;
 /// Layout of a frame between nodes that belongs to a snapshot; its fifth byte tells it from frames of Raft messages
 /// (<c>PeerFrame</c>). Little-endian.
 /// <code>
-/// both:     u32 group, u8 kind (33 chunk, 34 answer), u8 flags, u16 zero, u64 term of the leader, u64 transfer,
-///           u64 chunk, u64 epoch (0 but for ephemeral groups)
+/// both:     u32 group, u8 kind (33 chunk, 34 answer), u8 flags, u16 feature level of the mark - 1 (answer: zero),
+///           u64 term of the leader, u64 transfer, u64 chunk, u64 epoch (0 but for ephemeral groups)
 /// chunk:    flags 1: the last one; mark (CheckpointMark), u32 length, u64 XXH64 of all before and of the records,
 ///           records (a row of records, each after its u32 length, cut anywhere; chunks count from 0)
 /// answer:   flags 1: the follower has the state, 2: it cannot take it, 4: it installs a state, this one of which it
@@ -41,6 +42,7 @@ internal static class SnapshotFrame
     {
         Span<byte> span = target.Take(ChunkHeaderBytes);
         WriteHeader(span, ChunkKind, header);
+        BinaryPrimitives.WriteUInt16LittleEndian(span[6..], mark.Level.Encoded);
         mark.Write(span[HeaderBytes..]);
         BinaryPrimitives.WriteInt32LittleEndian(span[(HeaderBytes + CheckpointMark.Bytes)..], records.Length);
         BinaryPrimitives.WriteUInt64LittleEndian(span[ChecksumOffset..], Checksum(span, records));
@@ -57,7 +59,7 @@ internal static class SnapshotFrame
         new Term(BinaryPrimitives.ReadUInt64LittleEndian(frame[8..])),
         BinaryPrimitives.ReadUInt64LittleEndian(frame[16..]),
         BinaryPrimitives.ReadUInt64LittleEndian(frame[24..]),
-        BinaryPrimitives.ReadUInt64LittleEndian(frame[32..]));
+        new Epoch(BinaryPrimitives.ReadUInt64LittleEndian(frame[32..])));
 
     /// <summary>False when the frame is damaged.</summary>
     public static bool TryReadChunk(ReadOnlySpan<byte> frame, out CheckpointMark mark, out ReadOnlySpan<byte> records)
@@ -72,7 +74,10 @@ internal static class SnapshotFrame
         }
 
         records = frame[ChunkHeaderBytes..];
-        mark = CheckpointMark.Read(frame[HeaderBytes..]);
+        mark = CheckpointMark.Read(frame[HeaderBytes..]) with
+        {
+            Level = FeatureLevel.Decode(BinaryPrimitives.ReadUInt16LittleEndian(frame[6..])),
+        };
         return BinaryPrimitives.ReadUInt64LittleEndian(frame[ChecksumOffset..]) == Checksum(frame, records);
     }
 
@@ -86,7 +91,7 @@ internal static class SnapshotFrame
         BinaryPrimitives.WriteUInt64LittleEndian(span[8..], header.Term.Value);
         BinaryPrimitives.WriteUInt64LittleEndian(span[16..], header.Transfer);
         BinaryPrimitives.WriteUInt64LittleEndian(span[24..], header.Chunk);
-        BinaryPrimitives.WriteUInt64LittleEndian(span[32..], header.Epoch);
+        BinaryPrimitives.WriteUInt64LittleEndian(span[32..], header.Epoch.Value);
     }
 
     private static ulong Checksum(ReadOnlySpan<byte> frame, ReadOnlySpan<byte> records) =>
@@ -101,4 +106,4 @@ internal static class SnapshotFrame
 /// <param name="Chunk">Number of the chunk, or of the next one wanted.</param>
 /// <param name="Epoch">Of an ephemeral group: the epoch that the state is of.</param>
 internal readonly record struct SnapshotHeader(GroupId Group, byte Flags, Term Term, ulong Transfer, ulong Chunk,
-    ulong Epoch);
+    Epoch Epoch);

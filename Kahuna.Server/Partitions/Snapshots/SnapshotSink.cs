@@ -18,14 +18,14 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
 
     public ICheckpointLoops? Loops { get; set; }
 
-    public long DueMs
+    public NodeTime Due
     {
         get
         {
-            long due = long.MaxValue;
+            NodeTime due = NodeTime.Never;
             foreach (Receiving receiving in _receivings)
             {
-                due = Math.Min(due, receiving.DueMs);
+                due = NodeTime.Min(due, receiving.Due);
             }
 
             return due;
@@ -33,7 +33,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
     }
 
     /// <summary>A chunk has arrived.</summary>
-    public void Arrived(NodeId from, ReadOnlySpan<byte> frame, long nowMs)
+    public void Arrived(NodeId from, ReadOnlySpan<byte> frame, NodeTime now)
     {
         SnapshotHeader header = SnapshotFrame.ReadHeader(frame);
         if (!SnapshotFrame.TryReadChunk(frame, out CheckpointMark mark, out ReadOnlySpan<byte> records))
@@ -58,7 +58,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
                 return;
             }
 
-            receiving = Begin(from, header, mark, nowMs);
+            receiving = Begin(from, header, mark, now);
             if (receiving is null)
             {
                 return;
@@ -72,7 +72,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
                 return;
             }
 
-            receiving.DueMs = nowMs + options.GiveUpMs;
+            receiving.Due = now + options.GiveUpMs;
             if (receiving.Complete)
             {
                 Ask(receiving);
@@ -87,8 +87,8 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
         });
     }
 
-    /// <summary>The loop says whether the state is of use.</summary>
-    public void Answered(InstallAnswered answered, long nowMs)
+    /// <summary>The loop says whether the state is needed.</summary>
+    public void Answered(InstallAnswered answered, NodeTime now)
     {
         if (_receivings.Find(one => one.Group == answered.Group && one.Asking) is not { } receiving)
         {
@@ -99,7 +99,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
         {
             case InstallAnswer.NotNow:
                 receiving.Asking = false;
-                receiving.DueMs = nowMs + AskAgainMs;
+                receiving.Due = now + AskAgainMs;
                 break;
             case InstallAnswer.Superseded:
                 Finish(receiving, SnapshotFrame.DoneFlag);
@@ -110,9 +110,9 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
         }
     }
 
-    public bool Step(long nowMs)
+    public bool Step(NodeTime now)
     {
-        if (_receivings.Find(one => nowMs >= one.DueMs) is not { } due)
+        if (_receivings.Find(one => now >= one.Due) is not { } due)
         {
             return false;
         }
@@ -140,7 +140,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
         }
     }
 
-    private Receiving? Begin(NodeId from, in SnapshotHeader header, in CheckpointMark mark, long nowMs)
+    private Receiving? Begin(NodeId from, in SnapshotHeader header, in CheckpointMark mark, NodeTime now)
     {
         GroupId group = header.Group;
         Remove(_receivings.Find(one => one.Group == group));
@@ -156,7 +156,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
             // Beside an own state of any size the other one must not be in memory; where nothing is stored there is
             // next to none.
             Receiving begun = Receiving.Begin(options, ports.Store, from, header, mark, isLoaded: own is null);
-            begun.DueMs = nowMs + options.GiveUpMs;
+            begun.Due = now + options.GiveUpMs;
             _receivings.Add(begun);
             ports.Report($"{group.Title}: receives the state up to entry {mark.Index} from node {from}.");
             return begun;
@@ -202,7 +202,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
     private void Ask(Receiving receiving)
     {
         receiving.Asking = true;
-        receiving.DueMs = long.MaxValue;
+        receiving.Due = NodeTime.Never;
         Loops!.Post(new PrepareInstall(receiving.Group, receiving.Mark) { Epoch = receiving.Header.Epoch });
     }
 
@@ -225,7 +225,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
             return;
         }
 
-        ulong epoch = receiving.Header.Epoch;
+        Epoch epoch = receiving.Header.Epoch;
         Loops!.Post(new DropState(group) { Epoch = epoch });
         StateMachine state = receiving.State
             ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits, _ => SayLoading());
@@ -241,12 +241,12 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
     /// </summary>
     private void SayLoading()
     {
-        long nowMs = (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency);
+        NodeTime now = ports.Clock.Now();
         foreach (Receiving receiving in _receivings)
         {
-            if (nowMs - receiving.SaidMs >= options.ResendMs)
+            if (now - receiving.SaidAt >= options.ResendMs)
             {
-                receiving.SaidMs = nowMs;
+                receiving.SaidAt = now;
                 Answer(receiving.From,
                     receiving.Header with { Chunk = receiving.Next, Flags = SnapshotFrame.LoadingFlag });
             }

@@ -23,13 +23,13 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
     private readonly RateLimiter _rate = new(options.BytesPerSecond);
     private readonly RateLimiter _volatileRate = new(options.VolatileBytesPerSecond);
     private ulong _transfers = options.FirstTransfer;
-    private long _dueMs = long.MaxValue;
+    private NodeTime _dueAt = NodeTime.Never;
 
     public ICheckpointLoops? Loops { get; set; }
 
-    public long DueMs => _sendings.Count == 0 ? long.MaxValue : _dueMs;
+    public NodeTime Due => _sendings.Count == 0 ? NodeTime.Never : _dueAt;
 
-    public void Begin(SnapshotWanted wanted, long nowMs)
+    public void Begin(SnapshotWanted wanted, NodeTime now)
     {
         Remove(_sendings.Find(sending => sending.Group == wanted.Group && sending.Follower == wanted.Follower));
         ulong transfer = ++_transfers;
@@ -42,17 +42,17 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         else
         {
             Send(wanted, transfer, ports.Store.OpenReader(wanted.Group) is { } reader
-                ? new StoredRecords(reader) : null, nowMs);
+                ? new StoredRecords(reader) : null, now);
         }
     }
 
     /// <summary>The loop has begun a view of a state that is in memory only, or says that there is none now.</summary>
-    public void Begun(ViewBegun begun, long nowMs)
+    public void Begun(ViewBegun begun, NodeTime now)
     {
         if (_opening.Remove(begun.Transfer, out (SnapshotWanted Wanted, BeginView View) opening))
         {
             Send(opening.Wanted, begun.Transfer, begun.Mark is { } mark
-                ? new LiveRecords(opening.View, mark, Loops!) : null, nowMs);
+                ? new LiveRecords(opening.View, mark, Loops!) : null, now);
         }
         else if (begun.Mark is not null)
         {
@@ -61,7 +61,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
     }
 
     /// <summary>The loop has handed out records of such a view.</summary>
-    public void Taken(RecordsTaken taken, long nowMs)
+    public void Taken(RecordsTaken taken, NodeTime now)
     {
         if (_sendings.Find(sending =>
             sending.Transfer == taken.Transfer) is not { Records: LiveRecords records } sending)
@@ -72,7 +72,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         }
 
         records.Taken(taken);
-        _dueMs = nowMs;
+        _dueAt = now;
         if (taken.Ended)
         {
             Finish(sending, installed: false);
@@ -94,7 +94,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
     }
 
     /// <summary>The follower has said how far it is.</summary>
-    public void Answered(NodeId from, in SnapshotHeader answer, long nowMs)
+    public void Answered(NodeId from, in SnapshotHeader answer, NodeTime now)
     {
         ulong transfer = answer.Transfer;
         if (_sendings.Find(sending => sending.Follower == from && sending.Transfer == transfer) is not { } sending)
@@ -110,41 +110,41 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         {
             // No chunk is let go: sending them again asks whether the state is in place, or goes on when another one
             // is.
-            sending.ProgressMs = nowMs;
+            sending.ProgressAt = now;
         }
         else if (answer.Chunk > sending.NextRead
-            || (answer.Chunk == 0 && sending.FirstKept > 0 && sending.IsLost(nowMs, options.ResendMs)))
+            || (answer.Chunk == 0 && sending.FirstKept > 0 && sending.IsLost(now, options.ResendMs)))
         {
             // The follower has lost what it had, by a restart: it gets the state as it is stored now, from the
             // beginning.
             Remove(sending);
-            Begin(sending.Wanted, nowMs);
+            Begin(sending.Wanted, now);
         }
         else if (answer.Chunk > sending.FirstKept)
         {
             sending.Acknowledged(answer.Chunk);
-            sending.ProgressMs = sending.SentMs = nowMs;
-            _dueMs = nowMs;
+            sending.ProgressAt = sending.SentAt = now;
+            _dueAt = now;
         }
         else if (answer.Chunk == sending.FirstKept && ++sending.Asked == AskedMax)
         {
             sending.SendAgain();
-            _dueMs = nowMs;
+            _dueAt = now;
         }
     }
 
-    public bool Step(long nowMs)
+    public bool Step(NodeTime now)
     {
-        if (nowMs < DueMs)
+        if (now < Due)
         {
             return false;
         }
 
-        _dueMs = long.MaxValue;
+        _dueAt = NodeTime.Never;
         bool worked = false;
         foreach (Sending sending in _sendings.ToArray())
         {
-            worked |= Step(sending, nowMs);
+            worked |= Step(sending, now);
         }
 
         return worked;
@@ -158,7 +158,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         }
     }
 
-    private void Send(SnapshotWanted wanted, ulong transfer, ISnapshotRecords? records, long nowMs)
+    private void Send(SnapshotWanted wanted, ulong transfer, ISnapshotRecords? records, NodeTime now)
     {
         if (records is null)
         {
@@ -168,16 +168,16 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
             return;
         }
 
-        _sendings.Add(new Sending(wanted, transfer, records) { ProgressMs = nowMs, SentMs = nowMs });
-        _dueMs = nowMs;
+        _sendings.Add(new Sending(wanted, transfer, records) { ProgressAt = now, SentAt = now });
+        _dueAt = now;
         ports.Report(
             $"{wanted.Group.Title}: the log does not reach back to node {wanted.Follower}; the state up to entry "
                 + $"{records.Mark.Index} is sent to it.");
     }
 
-    private bool Step(Sending sending, long nowMs)
+    private bool Step(Sending sending, NodeTime now)
     {
-        if (nowMs - sending.ProgressMs >= options.GiveUpMs)
+        if (now - sending.ProgressAt >= options.GiveUpMs)
         {
             ports.Report(
                 $"{sending.Group.Title}: node {sending.Follower} has not answered for {options.GiveUpMs / 1000} s; "
@@ -186,48 +186,48 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
             return true;
         }
 
-        if (sending.FirstKept < sending.NextSent && nowMs - sending.SentMs >= options.ResendMs)
+        if (sending.FirstKept < sending.NextSent && now - sending.SentAt >= options.ResendMs)
         {
             sending.SendAgain();
         }
 
         if (sending.NextSent < sending.NextRead)
         {
-            if (nowMs >= sending.NotBeforeMs)
+            if (now >= sending.NotBefore)
             {
-                return Send(sending, nowMs);
+                return Send(sending, now);
             }
 
-            _dueMs = Math.Min(_dueMs, sending.NotBeforeMs);
+            _dueAt = NodeTime.Min(_dueAt, sending.NotBefore);
             return false;
         }
 
         if (!sending.ReadToEnd && sending.NextRead - sending.FirstKept < (ulong)options.ChunksInFlight)
         {
             RateLimiter pace = sending.Group.IsEphemeral ? _volatileRate : _rate;
-            long ready = pace.ReadyMs(nowMs);
-            if (ready <= nowMs)
+            NodeTime ready = pace.ReadyAt(now);
+            if (ready <= now)
             {
                 if (sending.TryReadChunk(options.ChunkBytes, out int length))
                 {
                     pace.Charge(length);
-                    return Send(sending, nowMs);
+                    return Send(sending, now);
                 }
 
                 // The loop brings the records.
-                ready = sending.SentMs + options.ResendMs;
+                ready = sending.SentAt + options.ResendMs;
             }
 
-            _dueMs = Math.Min(_dueMs, ready);
+            _dueAt = NodeTime.Min(_dueAt, ready);
             return false;
         }
 
-        _dueMs = Math.Min(_dueMs, sending.SentMs + options.ResendMs);
+        _dueAt = NodeTime.Min(_dueAt, sending.SentAt + options.ResendMs);
         return false;
     }
 
     /// <summary>Sends the next chunk that was read and not sent.</summary>
-    private bool Send(Sending sending, long nowMs)
+    private bool Send(Sending sending, NodeTime now)
     {
         ByteBuffer frame = ports.Transport.BeginFrame();
         bool last = sending.ReadToEnd && sending.NextSent + 1 == sending.NextRead;
@@ -237,16 +237,16 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         if (!ports.Transport.TrySend(sending.Follower, frame))
         {
             // The link is down or full.
-            sending.NotBeforeMs = nowMs + RetryMs;
-            _dueMs = Math.Min(_dueMs, sending.NotBeforeMs);
+            sending.NotBefore = now + RetryMs;
+            _dueAt = NodeTime.Min(_dueAt, sending.NotBefore);
             return false;
         }
 
         InvariantException.Require(sending.NextSent >= sending.FirstKept && sending.NextSent < sending.NextRead,
             "a chunk that is sent is in memory");
         sending.NextSent++;
-        sending.SentMs = nowMs;
-        _dueMs = nowMs;
+        sending.SentAt = now;
+        _dueAt = now;
         return true;
     }
 
@@ -282,7 +282,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         private readonly ByteBuffer _records = ByteBuffer.Rent();
         private int _cut;
         private bool _more = true;
-        private long? _lostMs;
+        private NodeTime? _lostAt;
 
         public SnapshotWanted Wanted => wanted;
 
@@ -307,7 +307,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         public bool ReadToEnd => !_more && _cut == _records.Length;
 
         /// <summary>When the follower last got further.</summary>
-        public long ProgressMs { get; set; }
+        public NodeTime ProgressAt { get; set; }
 
         /// <summary>
         /// How often the follower has asked for the first chunk that it does not have, since it got the one before.
@@ -315,15 +315,16 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         public int Asked { get; set; }
 
         /// <summary>When a chunk was last sent.</summary>
-        public long SentMs { get; set; }
+        public NodeTime SentAt { get; set; }
 
         /// <summary>The link did not take a chunk; it is tried again then.</summary>
-        public long NotBeforeMs { get; set; }
+        public NodeTime NotBefore { get; set; }
 
         public ReadOnlySpan<byte> Unsent => _kept[(int)(NextSent - FirstKept)].Written;
 
         /// <summary>
-        /// Reads one more chunk: of about so many bytes, however long a record is. False when it is not to be had yet.
+        /// Reads one more chunk: of about this many bytes, however long a record is. False when it is not available
+        /// yet.
         /// </summary>
         public bool TryReadChunk(int bytes, out int length)
         {
@@ -357,14 +358,14 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         /// counts when the follower says so again, and has taken nothing meanwhile, after what it lacks was due to be
         /// sent again.
         /// </summary>
-        public bool IsLost(long nowMs, int resendMs)
+        public bool IsLost(NodeTime now, int resendMs)
         {
-            if (_lostMs is null)
+            if (_lostAt is null)
             {
-                _lostMs = SentMs = nowMs;
+                _lostAt = SentAt = now;
             }
 
-            return nowMs - _lostMs >= resendMs;
+            return now - _lostAt >= resendMs;
         }
 
         public void Acknowledged(ulong next)
@@ -379,7 +380,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
             _kept.RemoveRange(0, count);
             FirstKept = next;
             Asked = 0;
-            _lostMs = null;
+            _lostAt = null;
             NextSent = Math.Max(NextSent, next);
         }
 

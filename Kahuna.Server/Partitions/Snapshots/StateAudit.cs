@@ -14,7 +14,7 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
     private LogIndex _marked;
     private ulong _digest;
     private LogIndex _askedAt;
-    private long _askedMs;
+    private ClusterTime _askedTime;
     private bool _isAsking;
     private bool _isOpen;
     private bool _isDifferenceTold;
@@ -26,9 +26,9 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
     public ulong Digest => _digest;
 
     /// <summary>This node leads, from this cluster time on.</summary>
-    public void BeginServing(long clusterMs)
+    public void BeginServing(ClusterTime clusterNow)
     {
-        _askedMs = clusterMs;
+        _askedTime = clusterNow;
         _isAsking = false;
         _isOpen = false;
         _isDifferenceTold = false;
@@ -37,13 +37,13 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
     /// <summary>
     /// Leader: a mark is due. Not where nothing was applied since the last one and nothing has a deadline.
     /// </summary>
-    public bool IsDue(long clusterMs, LogIndex applied, bool hasDeadlines) =>
-        !_isAsking && clusterMs - _askedMs >= options.CheckIntervalMs && (hasDeadlines || applied > _askedAt);
+    public bool IsDue(ClusterTime clusterNow, LogIndex applied, bool hasDeadlines) =>
+        !_isAsking && clusterNow - _askedTime >= options.CheckIntervalMs && (hasDeadlines || applied > _askedAt);
 
     /// <summary>Leader: a mark was proposed.</summary>
-    public void Asked(long clusterMs)
+    public void Asked(ClusterTime clusterNow)
     {
-        _askedMs = clusterMs;
+        _askedTime = clusterNow;
         _isAsking = true;
     }
 
@@ -65,7 +65,7 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
     /// Leader: a member, or this node, has told its digest at the latest mark. What is to be proposed; null while that
     /// is open.
     /// </summary>
-    public CheckEntry? Answered(NodeId member, LogIndex index, ulong digest, long clusterMs)
+    public CheckEntry? Answered(NodeId member, LogIndex index, ulong digest, ClusterTime clusterNow)
     {
         int voter = VoterNumber(member);
         if (!_isOpen || voter < 0 || index != _marked)
@@ -85,7 +85,7 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
         if (same > _answers.Length / 2)
         {
             _isOpen = false;
-            return new CheckEntry(clusterMs, CheckKind.Agreed, _marked, digest);
+            return new CheckEntry(clusterNow, CheckKind.Agreed, _marked, digest);
         }
 
         if (same < answered && !_isDifferenceTold)
@@ -102,7 +102,7 @@ internal sealed class StateAudit(GroupId group, LoopOptions options, Action<Repo
         }
 
         _isOpen = false;
-        return new CheckEntry(clusterMs, CheckKind.Divided, _marked, 0);
+        return new CheckEntry(clusterNow, CheckKind.Divided, _marked, 0);
     }
 
     /// <summary>The state was replaced, or is void: what was marked before says nothing about it.</summary>

@@ -21,11 +21,11 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
     private IStateWriter? _writer;
     private readonly Stack<ViewSlice> _slices = new();
     private bool _takeNext;
-    private long _dueMs = long.MaxValue;
-    private long _takenMs;
-    private long _notBeforeMs;
-    private long _restDueMs = long.MaxValue;
-    private long _restNotBeforeMs;
+    private NodeTime _dueAt = NodeTime.Never;
+    private NodeTime _takenAt;
+    private NodeTime _notBefore;
+    private NodeTime _restDue = NodeTime.Never;
+    private NodeTime _restNotBefore;
 
     private enum Stage
     {
@@ -43,11 +43,11 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
     /// <summary>Told of a group when what was wanted for it is over, whether it was stored or not.</summary>
     public Action<GroupId> Over { get; set; } = static _ => { };
 
-    public long DueMs => _stage switch
+    public NodeTime Due => _stage switch
     {
-        Stage.Idle => _due.Count > 0 ? _notBeforeMs : _restDueMs,
-        Stage.Writing when _takeNext => _dueMs,
-        _ => long.MaxValue,
+        Stage.Idle => _due.Count > 0 ? _notBefore : _restDue,
+        Stage.Writing when _takeNext => _dueAt,
+        _ => NodeTime.Never,
     };
 
     public void Want(GroupId group)
@@ -81,9 +81,9 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         return true;
     }
 
-    public bool Step(long nowMs)
+    public bool Step(NodeTime now)
     {
-        if (_stage == Stage.Idle && _due.Count > 0 && nowMs >= _notBeforeMs)
+        if (_stage == Stage.Idle && _due.Count > 0 && now >= _notBefore)
         {
             _group = _due.Dequeue();
             _stage = Stage.Asked;
@@ -96,17 +96,17 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
             return true;
         }
 
-        if (_stage == Stage.Idle && _due.Count == 0 && nowMs >= _restDueMs)
+        if (_stage == Stage.Idle && _due.Count == 0 && now >= _restDue)
         {
-            _restDueMs = long.MaxValue;
-            _restNotBeforeMs = nowMs + options.RestPauseMs;
+            _restDue = NodeTime.Never;
+            _restNotBefore = now + options.RestPauseMs;
             _slices.Clear();
             ports.Store.LetGo();
             ports.Rest();
             return true;
         }
 
-        if (_stage == Stage.Writing && _takeNext && nowMs >= _dueMs)
+        if (_stage == Stage.Writing && _takeNext && now >= _dueAt)
         {
             _takeNext = false;
             Take();
@@ -116,7 +116,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         return false;
     }
 
-    public void Begun(ViewBegun begun, long nowMs)
+    public void Begun(ViewBegun begun, NodeTime now)
     {
         if (begun.Mark is not { } mark)
         {
@@ -127,7 +127,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         InvariantException.Require(_stage == Stage.Asked && begun.Group == _group, "a view was asked for");
         _stage = Stage.Writing;
         _index = mark.Index;
-        _takenMs = nowMs;
+        _takenAt = now;
         try
         {
             _writer = ports.Store.BeginWrite(_group, mark, begun.Whole);
@@ -141,7 +141,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         Take();
     }
 
-    public void Taken(RecordsTaken taken, long nowMs)
+    public void Taken(RecordsTaken taken, NodeTime now)
     {
         if (_stage != Stage.Writing || taken.Group != _group)
         {
@@ -158,7 +158,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
 
         try
         {
-            Write(taken, nowMs);
+            Write(taken, now);
         }
         catch (StateWriteException error) when (error.NoSpace)
         {
@@ -172,14 +172,14 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         End();
     }
 
-    private void Write(RecordsTaken taken, long nowMs)
+    private void Write(RecordsTaken taken, NodeTime now)
     {
         _rate.Charge(taken.Slice.Bytes);
         if (taken.More)
         {
             // The loop fills the other slice while this one is written, unless the rate says to wait.
-            _dueMs = NextMs(taken, nowMs);
-            if (_dueMs <= nowMs)
+            _dueAt = NextAt(taken, now);
+            if (_dueAt <= now)
             {
                 Take();
             }
@@ -190,7 +190,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
 
             if (_stage != Stage.Writing)
             {
-                // The loops take nothing any more: the node stops, and the log has what is not stored.
+                // The loops accept no more work: the node stops, and the log has what is not stored.
                 Keep(taken.Slice);
                 return;
             }
@@ -211,7 +211,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
             LogIndex index = _index;
             End();
             Loops!.Post(new StateStored(group, index));
-            _restDueMs = Math.Max(nowMs, _restNotBeforeMs);
+            _restDue = NodeTime.Max(now, _restNotBefore);
         }
     }
 
@@ -219,18 +219,18 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
     /// When the next records are to be taken: as the rate says, but before too much is put aside, at the rate at which
     /// that gathered for this slice.
     /// </summary>
-    private long NextMs(RecordsTaken taken, long nowMs)
+    private NodeTime NextAt(RecordsTaken taken, NodeTime now)
     {
-        long elapsedMs = Math.Max(1, nowMs - _takenMs);
+        long elapsedMs = Math.Max(1, now - _takenAt);
         long gathered = taken.Slice.PreImageBytes + taken.PreImageBytes;
-        _takenMs = nowMs;
+        _takenAt = now;
         if (ports.Log.BytesSince(_group, _storedBefore) > options.UrgentLogBytes)
         {
-            return nowMs;
+            return now;
         }
 
-        long ready = _rate.ReadyMs(nowMs);
-        return gathered == 0 ? ready : Math.Min(ready, nowMs + (options.AsideBytesMax * elapsedMs / gathered));
+        NodeTime ready = _rate.ReadyAt(now);
+        return gathered == 0 ? ready : NodeTime.Min(ready, now + (options.AsideBytesMax * elapsedMs / gathered));
     }
 
     private void Take()
@@ -262,14 +262,13 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         GroupId group = _group;
         End();
         Loops!.Post(new StateNotStored(group));
-        _notBeforeMs = NowAfterPause();
+        _notBefore = NowAfterPause();
         ports.Report(
             $"State of {group.Name} is not stored: {error.Message} The log keeps everything meanwhile; storing is "
                 + $"tried again every {options.NoRoomPauseMs / 1000} s.");
     }
 
-    private long NowAfterPause() =>
-        (long)(ports.Clock.GetTimestamp() * 1000.0 / ports.Clock.TimestampFrequency) + options.NoRoomPauseMs;
+    private NodeTime NowAfterPause() => ports.Clock.Now() + options.NoRoomPauseMs;
 
     private void End()
     {

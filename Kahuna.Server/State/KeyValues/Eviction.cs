@@ -32,7 +32,10 @@ internal static class Eviction
         }
 
         int count = 0;
-        while (bytes > 0 && count < KeysPerCommand && names.Length < namesBytesMax && uses.Next() is var row and not 0)
+        while (bytes > 0
+            && count < KeysPerCommand
+            && names.Length < namesBytesMax
+            && uses.Next() is { IsNone: false } row)
         {
             ref readonly KeyEntry entry = ref store.Keys[row];
             BinaryPrimitives.WriteUInt16LittleEndian(names.Take(sizeof(ushort)), entry.KeyLength);
@@ -53,7 +56,7 @@ internal static class Eviction
             int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
             ReadOnlySpan<byte> name = rest.Slice(sizeof(ushort), length);
             rest = rest[(sizeof(ushort) + length)..];
-            if (store.Keys.Find(name, store.Keys.HashOf(name)) is var row and not 0)
+            if (store.Keys.Find(name, store.Keys.HashOf(name)) is { IsNone: false } row)
             {
                 store.Forget(row);
                 store.Evicted++;

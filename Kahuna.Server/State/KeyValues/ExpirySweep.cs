@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.State.KeyValues;
@@ -18,28 +19,28 @@ internal static class ExpirySweep
     /// How many keys a sweep would find, counted up to <paramref name="countMax"/>; revisions that are too old count as
     /// one.
     /// </summary>
-    public static int CountDue(KeyStore store, long timeMs, int countMax) =>
+    public static int CountDue(KeyStore store, ClusterTime time, int countMax) =>
         Math.Min(
             countMax,
             Math.Max(
-                store.Expiry.CountPassed(timeMs, countMax),
-                Math.Max(store.Forgotten.Waiting, store.History.HasAged(timeMs) ? 1 : 0)));
+                store.Expiry.CountPassed(time, countMax),
+                Math.Max(store.Forgotten.Waiting, store.History.HasAged(time) ? 1 : 0)));
 
     /// <summary>
-    /// Removes at most so many keys, the earliest deadline first, and drops at most twice as many old revisions and
+    /// Removes at most this many keys, the earliest deadline first, and drops at most twice as many old revisions and
     /// deleted keys. How many keys it removed.
     /// </summary>
-    public static long Apply(KeyStore store, long timeMs, long countMax)
+    public static long Apply(KeyStore store, ClusterTime time, long countMax)
     {
         long removed = 0;
-        int first;
-        while (removed < countMax && (first = store.Expiry.First) != 0 && store.Expire(first, timeMs))
+        Row first;
+        while (removed < countMax && (first = store.Expiry.First) is { IsNone: false } && store.Expire(first, time))
         {
             removed++;
         }
 
         int droppedMax = 2 * (int)Math.Clamp(countMax, 0, ushort.MaxValue);
-        store.History.EvictAged(timeMs, droppedMax);
+        store.History.EvictAged(time, droppedMax);
         store.Forgotten.Forget(droppedMax);
         return removed;
     }

@@ -25,11 +25,11 @@ internal sealed class ClaimIndex(HashSecret secret)
     public long Bytes => _nodes.Bytes + _buckets.Bytes;
 
     /// <summary>The row of the claim that has the token; 0 when none has.</summary>
-    public int Find(FencingToken token)
+    public Row Find(FencingToken token)
     {
         if (Count == 0)
         {
-            return 0;
+            return Row.None;
         }
 
         int index = _buckets[BucketOf(HashOf(token))];
@@ -38,11 +38,11 @@ internal sealed class ClaimIndex(HashSecret secret)
             index = _nodes[index].Next;
         }
 
-        return index == 0 ? 0 : _nodes[index].Row;
+        return index == 0 ? Row.None : _nodes[index].Row;
     }
 
     /// <summary>Adds a claim whose token is not there.</summary>
-    public void Add(FencingToken token, int row)
+    public void Add(FencingToken token, Row row)
     {
         if (_buckets.Count == 0)
         {
@@ -132,7 +132,7 @@ internal sealed class ClaimIndex(HashSecret secret)
     private struct Node
     {
         public FencingToken Token;
-        public int Row;
+        public Row Row;
         public int Next;
     }
 }

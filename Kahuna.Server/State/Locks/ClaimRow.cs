@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.State.Locks;
@@ -25,17 +26,17 @@ internal readonly ref struct ClaimRow(Span<byte> value)
     }
 
     /// <summary>Cluster time at which it has waited long enough.</summary>
-    public long WaitEndMs
+    public ClusterTime WaitEnd
     {
-        get => BinaryPrimitives.ReadInt64LittleEndian(_value[8..]);
-        set => BinaryPrimitives.WriteInt64LittleEndian(_value[8..], value);
+        get => new(BinaryPrimitives.ReadInt64LittleEndian(_value[8..]));
+        set => BinaryPrimitives.WriteInt64LittleEndian(_value[8..], value.Ms);
     }
 
-    public int Lock { get => Read(16); set => Write(16, value); }
+    public Row Lock { get => new(Read(16)); set => Write(16, value.Value); }
 
-    public int Before { get => Read(20); set => Write(20, value); }
+    public Row Before { get => new(Read(20)); set => Write(20, value.Value); }
 
-    public int After { get => Read(24); set => Write(24, value); }
+    public Row After { get => new(Read(24)); set => Write(24, value.Value); }
 
     public int LeaseMs { get => Read(28); set => Write(28, value); }
 

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -24,59 +25,61 @@ internal static class LockReader
     /// Answers a read. False when it may be held back, because there is nothing to say yet; it is answered all the
     /// same.
     /// </summary>
-    public static bool Read(KeyStore store, LockTable locks, scoped in Command command, long nowMs, ByteBuffer outcome)
+    public static bool Read(
+        KeyStore store, LockTable locks, scoped in Command command, ClusterTime now, ByteBuffer outcome)
     {
         switch (command.Kind)
         {
             case CommandKind.LockAwait:
-                return Await(store, locks, new LockAwait(in command), nowMs, outcome);
+                return Await(store, locks, new LockAwait(in command), now, outcome);
             case CommandKind.LockList:
-                List(store, locks, new PageRequest(in command), nowMs, outcome);
+                List(store, locks, new PageRequest(in command), now, outcome);
                 return true;
             case CommandKind.LockObserve:
-                Get(store, locks, command.Key, nowMs, outcome);
+                Get(store, locks, command.Key, now, outcome);
                 return locks.CurrentToken(command.Key) != new LockObserve(in command).KnownToken;
             default:
-                Get(store, locks, command.Key, nowMs, outcome);
+                Get(store, locks, command.Key, now, outcome);
                 return true;
         }
     }
 
     private static bool Await(
-        KeyStore store, LockTable locks, scoped in LockAwait asked, long nowMs, ByteBuffer outcome)
+        KeyStore store, LockTable locks, scoped in LockAwait asked, ClusterTime now, ByteBuffer outcome)
     {
-        int row = locks.Rows.Find(asked.Resource);
-        int claim = row == 0 ? 0 : locks.Rows.FindClaim(row, asked.Owner);
-        if (claim == 0 || locks.Rows.ClaimAt(claim).Token != asked.Token)
+        Row row = locks.Rows.Find(asked.Resource);
+        Row claim = row.IsNone ? Row.None : locks.Rows.FindClaim(row, asked.Owner);
+        if (claim.IsNone || locks.Rows.ClaimAt(claim).Token != asked.Token)
         {
             new Outcome(OutcomeStatus.NotFound).Write(outcome);
             return true;
         }
 
         bool isHeld = store.Keys[claim].IsHeld;
-        Span<byte> now = stackalloc byte[sizeof(long)];
-        BinaryPrimitives.WriteInt64LittleEndian(now, nowMs);
+        Span<byte> nowBytes = stackalloc byte[sizeof(long)];
+        BinaryPrimitives.WriteInt64LittleEndian(nowBytes, now.Ms);
         scoped Outcome answer = isHeld
-            ? LockOutcome.HeldUntil(asked.Token, store.DeadlineOf(in store.Keys[claim]))
-            : LockOutcome.Queued(asked.Token, nowMs);
+            ? LockOutcome.HeldUntil(asked.Token, store.DeadlineOf(in store.Keys[claim]).Ms)
+            : LockOutcome.Queued(asked.Token, now.Ms);
         answer.HasValue = true;
-        answer.Value = now;
+        answer.Value = nowBytes;
         answer.Write(outcome);
         return isHeld;
     }
 
-    private static void Get(KeyStore store, LockTable locks, ReadOnlySpan<byte> name, long nowMs, ByteBuffer outcome)
+    private static void Get(
+        KeyStore store, LockTable locks, ReadOnlySpan<byte> name, ClusterTime now, ByteBuffer outcome)
     {
-        int row = locks.Rows.Find(name);
-        if (row == 0)
+        Row row = locks.Rows.Find(name);
+        if (row.IsNone)
         {
-            new Outcome(OutcomeStatus.NotFound, 0, nowMs).Write(outcome);
+            new Outcome(OutcomeStatus.NotFound, 0, now.Ms).Write(outcome);
             return;
         }
 
         ByteBuffer picture = ByteBuffer.Rent();
-        Draw(store, locks, row, nowMs, picture);
-        new Outcome(OutcomeStatus.Found, locks.CurrentToken(name).Value, nowMs)
+        Draw(store, locks, row, now, picture);
+        new Outcome(OutcomeStatus.Found, locks.CurrentToken(name).Value, now.Ms)
         {
             HasValue = true,
             Value = picture.Written,
@@ -89,14 +92,14 @@ internal static class LockReader
     /// to go on, 0 at the end.
     /// </summary>
     private static void List(
-        KeyStore store, LockTable locks, scoped in PageRequest asked, long nowMs, ByteBuffer outcome)
+        KeyStore store, LockTable locks, scoped in PageRequest asked, ClusterTime now, ByteBuffer outcome)
     {
         ByteBuffer page = ByteBuffer.Rent();
         RowSet rows = store.System.Of(SystemRowKind.Lock);
-        int row = rows.Next((int)Math.Clamp(asked.Cursor, 1, int.MaxValue));
+        Row row = rows.Next(new Row((int)Math.Clamp(asked.Cursor, 1, int.MaxValue)));
         for (int looked = 0;
-            row != 0 && looked < RowsPerPage && page.Length < BytesPerPage;
-            looked++, row = rows.Next(row + 1))
+            !row.IsNone && looked < RowsPerPage && page.Length < BytesPerPage;
+            looked++, row = rows.Next(row.Next))
         {
             ReadOnlySpan<byte> name = LockRows.NameIn(store.Keys.Key(in store.Keys[row]));
             if (!name.StartsWith(asked.Prefix))
@@ -106,19 +109,19 @@ internal static class LockReader
 
             BinaryPrimitives.WriteUInt16LittleEndian(page.Take(sizeof(ushort)), (ushort)name.Length);
             page.Append(name);
-            Draw(store, locks, row, nowMs, page);
+            Draw(store, locks, row, now, page);
         }
 
-        PageOutcome.Of(page.Written, row).Write(outcome);
+        PageOutcome.Of(page.Written, row.Value).Write(outcome);
         page.Return();
     }
 
-    private static void Draw(KeyStore store, LockTable locks, int row, long nowMs, ByteBuffer target)
+    private static void Draw(KeyStore store, LockTable locks, Row row, ClusterTime now, ByteBuffer target)
     {
         LockRow at = locks.Rows.LockAt(row);
         int told = Math.Min(at.Holders, HoldersPerPicture);
         LockSnapshot.WriteHeader(target, at.Permits, at.Waiters, at.Holders, told);
-        int claim = at.FirstHolder;
+        Row claim = at.FirstHolder;
         for (int i = 0; i < told; i++)
         {
             ClaimRow held = locks.Rows.ClaimAt(claim);
@@ -127,7 +130,7 @@ internal static class LockReader
                 target,
                 held.Mode,
                 held.Token.Value,
-                store.DeadlineOf(in entry) - nowMs,
+                store.DeadlineOf(in entry) - now,
                 store.Keys.Key(in entry)[ClaimRow.OwnerAt..],
                 held.Note);
             claim = held.After;

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.State.Locks;
 
@@ -13,13 +14,13 @@ internal readonly ref struct LockRow(Span<byte> value)
 
     private readonly Span<byte> _value = value;
 
-    public int FirstHolder { get => Read(0); set => Write(0, value); }
+    public Row FirstHolder { get => new(Read(0)); set => Write(0, value.Value); }
 
-    public int LastHolder { get => Read(4); set => Write(4, value); }
+    public Row LastHolder { get => new(Read(4)); set => Write(4, value.Value); }
 
-    public int FirstWaiter { get => Read(8); set => Write(8, value); }
+    public Row FirstWaiter { get => new(Read(8)); set => Write(8, value.Value); }
 
-    public int LastWaiter { get => Read(12); set => Write(12, value); }
+    public Row LastWaiter { get => new(Read(12)); set => Write(12, value.Value); }
 
     public int Waiters { get => Read(16); set => Write(16, value); }
 

@@ -23,10 +23,11 @@ internal sealed class LockRows
         _store = store;
         _limits = limits;
         Claims = new ClaimIndex(limits.HashSecret);
-        int before = store.System.Find(s_leasesBeforeName);
-        LeasesBeforeMs =
-            before == 0 ? 0 : BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[before]));
-        for (int row = 1; row <= store.Keys.Count; row++)
+        Row before = store.System.Find(s_leasesBeforeName);
+        LeasesBefore = before.IsNone
+            ? default
+            : new ClusterTime(BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[before])));
+        for (Row row = Row.First; row.Value <= store.Keys.Count; row = row.Next)
         {
             if (store.Keys[row].IsClaim)
             {
@@ -36,9 +37,9 @@ internal sealed class LockRows
     }
 
     /// <summary>
-    /// Until when leases of a state that was lost may go on, in cluster time; 0: there was none. The row <c>0xFF E</c>.
+    /// Until when leases of a state that was lost may go on; 0: there was none. The row <c>0xFF E</c>.
     /// </summary>
-    public long LeasesBeforeMs { get; private set; }
+    public ClusterTime LeasesBefore { get; private set; }
 
     /// <summary>All claims by token.</summary>
     public ClaimIndex Claims { get; }
@@ -52,19 +53,19 @@ internal sealed class LockRows
     /// <summary>Somebody wants to know of changes.</summary>
     public bool IsWatched { get; set; }
 
-    public void SetLeasesBefore(long leasesBeforeMs)
+    public void SetLeasesBefore(ClusterTime leasesBefore)
     {
         Span<byte> value = stackalloc byte[sizeof(long)];
-        BinaryPrimitives.WriteInt64LittleEndian(value, leasesBeforeMs);
+        BinaryPrimitives.WriteInt64LittleEndian(value, leasesBefore.Ms);
         _store.System.Create(SystemRowKind.LeasesBefore, s_leasesBeforeName, value);
-        LeasesBeforeMs = leasesBeforeMs;
+        LeasesBefore = leasesBefore;
     }
 
     /// <summary>What stands for a lock among <see cref="Changes"/>; locks may share it.</summary>
     public long WatchKey(ReadOnlySpan<byte> name) => -1L - _store.Keys.HashOf(name);
 
     /// <summary>Row of the lock; 0 when there is none.</summary>
-    public int Find(ReadOnlySpan<byte> key)
+    public Row Find(ReadOnlySpan<byte> key)
     {
         Span<byte> name = stackalloc byte[SystemRowKind.PrefixBytes + Wire.Limits.KeyBytesMax];
         name = NameOf(key, name);
@@ -72,22 +73,22 @@ internal sealed class LockRows
     }
 
     /// <summary>Row of the owner's claim; 0 when it has none.</summary>
-    public int FindClaim(int row, ReadOnlySpan<byte> owner)
+    public Row FindClaim(Row row, ReadOnlySpan<byte> owner)
     {
         Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Wire.Limits.OwnerBytesMax];
         name = ClaimNameOf(row, owner, name);
         return _store.System.Find(name);
     }
 
-    public LockRow LockAt(int row) => new(_store.Keys.Writable(in _store.Keys[row]));
+    public LockRow LockAt(Row row) => new(_store.Keys.Writable(in _store.Keys[row]));
 
-    public ClaimRow ClaimAt(int row) => new(_store.Keys.Writable(in _store.Keys[row]));
+    public ClaimRow ClaimAt(Row row) => new(_store.Keys.Writable(in _store.Keys[row]));
 
     /// <summary>The name of a row that is a lock; empty for other rows.</summary>
     public static ReadOnlySpan<byte> NameIn(ReadOnlySpan<byte> rowName) =>
         SystemRowKind.Of(rowName) == SystemRowKind.Lock ? rowName[SystemRowKind.PrefixBytes..] : default;
 
-    public int CreateLock(ReadOnlySpan<byte> key, int permits)
+    public Row CreateLock(ReadOnlySpan<byte> key, int permits)
     {
         Span<byte> name = stackalloc byte[SystemRowKind.PrefixBytes + Wire.Limits.KeyBytesMax];
         Span<byte> value = stackalloc byte[LockRow.Bytes];
@@ -97,7 +98,7 @@ internal sealed class LockRows
         return _store.System.Create(SystemRowKind.Lock, NameOf(key, name), value);
     }
 
-    public int CreateClaim(int row, scoped in LockBody form, long leaseMs, long waitEndMs)
+    public Row CreateClaim(Row row, scoped in LockBody form, long leaseMs, ClusterTime waitEnd)
     {
         Span<byte> name = stackalloc byte[ClaimRow.OwnerAt + Wire.Limits.OwnerBytesMax];
         Span<byte> value = stackalloc byte[ClaimRow.HeaderBytes + form.Note.Length];
@@ -106,16 +107,16 @@ internal sealed class LockRows
         made.Token = NextToken();
         made.Lock = row;
         made.LeaseMs = (int)leaseMs;
-        made.WaitEndMs = waitEndMs;
+        made.WaitEnd = waitEnd;
         made.Mode = form.Mode;
         form.Note.CopyTo(made.Note);
-        int claim = _store.System.Create(SystemRowKind.Claim, ClaimNameOf(row, form.Owner, name), value);
+        Row claim = _store.System.Create(SystemRowKind.Claim, ClaimNameOf(row, form.Owner, name), value);
         Claims.Add(made.Token, claim);
         return claim;
     }
 
     /// <summary>Frees a claim that is in no list.</summary>
-    public void FreeClaim(int claim)
+    public void FreeClaim(Row claim)
     {
         InvariantException.Require(
             _store.Keys[claim] is { IsClaim: true, ExpirySlot: 0 }, "a claim ends after it has left its list");
@@ -124,13 +125,13 @@ internal sealed class LockRows
     }
 
     /// <summary>Adds a claim that is in no list to those that hold the lock.</summary>
-    public void Hold(int row, int claim, long endMs)
+    public void Hold(Row row, Row claim, ClusterTime end)
     {
         LockRow at = new(_store.System.Open(row));
-        int last = at.LastHolder;
+        Row last = at.LastHolder;
         at.LastHolder = claim;
         at.Holders++;
-        if (last == 0)
+        if (last.IsNone)
         {
             at.FirstHolder = claim;
             NoteFirst(row);
@@ -138,50 +139,50 @@ internal sealed class LockRows
 
         _store.System.Close(row);
         Link(claim, last, isHeld: true);
-        _store.System.SetTime(claim, endMs);
+        _store.System.SetTime(claim, end);
     }
 
     /// <summary>Adds a claim that is in no list to those that wait.</summary>
-    public void Enqueue(int row, int claim, long timeMs)
+    public void Enqueue(Row row, Row claim, ClusterTime time)
     {
         LockRow at = new(_store.System.Open(row));
-        int last = at.LastWaiter;
+        Row last = at.LastWaiter;
         at.LastWaiter = claim;
         at.Waiters++;
-        if (last == 0)
+        if (last.IsNone)
         {
             at.FirstWaiter = claim;
         }
 
         _store.System.Close(row);
         Link(claim, last, isHeld: false);
-        _store.System.SetTime(claim, Math.Min(ClaimAt(claim).WaitEndMs, timeMs + _limits.WaiterCheckMs));
+        _store.System.SetTime(claim, ClusterTime.Min(ClaimAt(claim).WaitEnd, time + _limits.WaiterCheckMs));
     }
 
-    private void Link(int claim, int before, bool isHeld)
+    private void Link(Row claim, Row before, bool isHeld)
     {
         InvariantException.Require(
-            before == 0 || ClaimAt(before).Token < ClaimAt(claim).Token, "a list has the order of its tokens");
+            before.IsNone || ClaimAt(before).Token < ClaimAt(claim).Token, "a list has the order of its tokens");
         InvariantException.Require(
-            before == 0 || ClaimAt(before).After == 0, "a claim is added at the end of its list");
+            before.IsNone || ClaimAt(before).After.IsNone, "a claim is added at the end of its list");
         ClaimRow own = new(_store.System.Open(claim));
         own.Before = before;
-        own.After = 0;
+        own.After = Row.None;
         _store.Keys[claim].Flags = SystemRowKind.Claim.Flags | (isHeld ? KeyEntryFlags.Held : KeyEntryFlags.None);
         _store.System.Close(claim);
         SetAfter(before, claim);
     }
 
     /// <summary>Takes a claim out of the list that it is in; it has no time afterwards.</summary>
-    public void Unlink(int row, int claim)
+    public void Unlink(Row row, Row claim)
     {
-        (int before, int after) = (ClaimAt(claim).Before, ClaimAt(claim).After);
-        InvariantException.Require(before == 0 || ClaimAt(before).After == claim, "the claim before names this one");
-        InvariantException.Require(after == 0 || ClaimAt(after).Before == claim, "the claim after names this one");
+        (Row before, Row after) = (ClaimAt(claim).Before, ClaimAt(claim).After);
+        InvariantException.Require(before.IsNone || ClaimAt(before).After == claim, "the claim before names this one");
+        InvariantException.Require(after.IsNone || ClaimAt(after).Before == claim, "the claim after names this one");
         InvariantException.Require(ClaimAt(claim).Lock == row, "a claim is in a list of its own lock");
         _store.System.ClearTime(claim);
         SetAfter(before, after);
-        if (after != 0)
+        if (!after.IsNone)
         {
             ClaimRow next = new(_store.System.Open(after));
             next.Before = before;
@@ -193,9 +194,9 @@ internal sealed class LockRows
         {
             at.Holders--;
             InvariantException.Require(
-                at.Holders >= 0 && (before != 0 || at.FirstHolder == claim), "holders are counted");
-            at.LastHolder = after == 0 ? before : at.LastHolder;
-            if (before == 0)
+                at.Holders >= 0 && (!before.IsNone || at.FirstHolder == claim), "holders are counted");
+            at.LastHolder = after.IsNone ? before : at.LastHolder;
+            if (before.IsNone)
             {
                 at.FirstHolder = after;
                 NoteFirst(row);
@@ -205,17 +206,17 @@ internal sealed class LockRows
         {
             at.Waiters--;
             InvariantException.Require(
-                at.Waiters >= 0 && (before != 0 || at.FirstWaiter == claim), "claims that wait are counted");
-            at.LastWaiter = after == 0 ? before : at.LastWaiter;
-            at.FirstWaiter = before == 0 ? after : at.FirstWaiter;
+                at.Waiters >= 0 && (!before.IsNone || at.FirstWaiter == claim), "claims that wait are counted");
+            at.LastWaiter = after.IsNone ? before : at.LastWaiter;
+            at.FirstWaiter = before.IsNone ? after : at.FirstWaiter;
         }
 
         _store.System.Close(row);
     }
 
-    private void SetAfter(int claim, int after)
+    private void SetAfter(Row claim, Row after)
     {
-        if (claim != 0)
+        if (!claim.IsNone)
         {
             ClaimRow own = new(_store.System.Open(claim));
             own.After = after;
@@ -223,8 +224,8 @@ internal sealed class LockRows
         }
     }
 
-    public FencingToken TokenOfFirst(int row) =>
-        LockAt(row).FirstHolder is var first and not 0 ? ClaimAt(first).Token : FencingToken.None;
+    public FencingToken TokenOfFirst(Row row) =>
+        LockAt(row).FirstHolder is { IsNone: false } first ? ClaimAt(first).Token : FencingToken.None;
 
     public void Note(FencingToken token)
     {
@@ -234,7 +235,7 @@ internal sealed class LockRows
         }
     }
 
-    private void NoteFirst(int row)
+    private void NoteFirst(Row row)
     {
         if (IsWatched)
         {
@@ -244,13 +245,13 @@ internal sealed class LockRows
 
     private FencingToken NextToken()
     {
-        int row = _store.System.Find(s_latestName);
+        Row row = _store.System.Find(s_latestName);
         Span<byte> value = stackalloc byte[sizeof(long)];
-        long next = row == 0
-            ? _limits.FirstRevision
+        long next = row.IsNone
+            ? _limits.FirstRevision.Value
             : BinaryPrimitives.ReadInt64LittleEndian(_store.Keys.Value(in _store.Keys[row])) + 1;
         BinaryPrimitives.WriteInt64LittleEndian(value, next);
-        if (row == 0)
+        if (row.IsNone)
         {
             _store.System.Create(SystemRowKind.LatestToken, s_latestName, value);
         }
@@ -269,10 +270,10 @@ internal sealed class LockRows
         return scratch[..(SystemRowKind.PrefixBytes + key.Length)];
     }
 
-    private static Span<byte> ClaimNameOf(int row, ReadOnlySpan<byte> owner, Span<byte> scratch)
+    private static Span<byte> ClaimNameOf(Row row, ReadOnlySpan<byte> owner, Span<byte> scratch)
     {
         SystemRowKind.Claim.WritePrefix(scratch);
-        BinaryPrimitives.WriteInt32LittleEndian(scratch[SystemRowKind.PrefixBytes..], row);
+        BinaryPrimitives.WriteInt32LittleEndian(scratch[SystemRowKind.PrefixBytes..], row.Value);
         owner.CopyTo(scratch[ClaimRow.OwnerAt..]);
         return scratch[..(ClaimRow.OwnerAt + owner.Length)];
     }

@@ -11,7 +11,7 @@ namespace Kahuna.Server.State.Locks;
 /// The locks of one partition: claims that hold a lock and claims that wait for it, first come first served. A claim's
 /// number is its fencing token: claims of one lock are granted in the order of their numbers, which grow over
 /// everything that happens to the partition. A lock that nobody holds or waits for leaves nothing behind. No lease ends
-/// but by a command, and whoever is next has the lock with the same command. Where a command lets in more than
+/// but by a command, and the next claim gets the lock with the same command. Where a command lets in more than
 /// <see cref="GrantsPerCommand"/> claims, the others follow with the next commands, in their order: no command does
 /// unbounded work. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
@@ -43,7 +43,7 @@ internal sealed class LockTable : CommandHandler
     /// The state begins empty after another one was lost, whose leases may go on until this cluster time. It is part of
     /// the state: the row <c>0xFF E</c>.
     /// </summary>
-    public void BeginAfter(long leasesBeforeMs) => Rows.SetLeasesBefore(leasesBeforeMs);
+    public void BeginAfter(ClusterTime leasesBefore) => Rows.SetLeasesBefore(leasesBefore);
 
     /// <summary>What everything lies in, and what has changed there.</summary>
     public LockRows Rows { get; }
@@ -62,7 +62,7 @@ internal sealed class LockTable : CommandHandler
     /// <summary>
     /// True when some lease has ended at a time, or claims are still to be granted: the leader then proposes a sweep.
     /// </summary>
-    public bool HasWork(long nowMs) => HasGrants || Leases.AnyPassed(nowMs);
+    public bool HasWork(ClusterTime now) => HasGrants || Leases.AnyPassed(now);
 
     /// <summary>Claims are still to be granted.</summary>
     public bool HasGrants => Grants.Count > 0;
@@ -71,108 +71,110 @@ internal sealed class LockTable : CommandHandler
     /// Steps that sweeps have to do at a time, as far as it can be told, and at most <paramref name="countMax"/>:
     /// leases to end, and claims of the first lock that are to be granted.
     /// </summary>
-    public int StepsDue(long nowMs, int countMax, List<int> scratch)
+    public int StepsDue(ClusterTime now, int countMax, List<Row> scratch)
     {
         scratch.Clear();
-        Leases.CollectPassed(nowMs, countMax, scratch);
+        Leases.CollectPassed(now, countMax, scratch);
         return Math.Min(countMax, scratch.Count + (HasGrants ? Rows.LockAt(Grants.First).Waiters : 0));
     }
 
     /// <summary>The claims that are to be looked after, in no order.</summary>
-    public void CollectDueWaiters(long nowMs, int countMax, List<int> rows) =>
-        Waiters.CollectPassed(nowMs, countMax, rows);
+    public void CollectDueWaiters(ClusterTime now, int countMax, List<Row> rows) =>
+        Waiters.CollectPassed(now, countMax, rows);
 
     /// <summary>A claim that waits, by its row.</summary>
-    public (FencingToken Token, long WaitEndMs) Waiter(int row) =>
-        (Rows.ClaimAt(row).Token, Rows.ClaimAt(row).WaitEndMs);
+    public (FencingToken Token, ClusterTime WaitEnd) Waiter(Row row) =>
+        (Rows.ClaimAt(row).Token, Rows.ClaimAt(row).WaitEnd);
 
     /// <inheritdoc/>
-    public override void Apply(scoped in Command command, long timeMs, KnownHash known, CommandAnswer answer)
+    public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
     {
         if (command.Kind == CommandKind.LockSweep)
         {
             Sweep sweep = new(in command);
-            Sweep(timeMs, sweep.StepsMax, sweep.Decisions);
+            Sweep(time, sweep.StepsMax, sweep.Decisions);
             return;
         }
 
-        Outcome outcome = Apply(in command, timeMs);
+        Outcome outcome = Apply(in command, time);
         answer.Give(in outcome);
     }
 
     /// <inheritdoc/>
     public override bool Read(
-        scoped in Command command, long timeMs, long nowMs, KnownHash known, ByteBuffer outcome) =>
-        LockReader.Read(_store, this, in command, nowMs, outcome);
+        scoped in Command command, ClusterTime time, ClusterTime now, KnownHash known, ByteBuffer outcome) =>
+        LockReader.Read(_store, this, in command, now, outcome);
 
-    private Outcome Apply(scoped in Command command, long timeMs) => command.Kind switch
+    private Outcome Apply(scoped in Command command, ClusterTime time) => command.Kind switch
     {
-        CommandKind.LockAcquire => Acquire(new LockAcquire(in command), timeMs),
-        CommandKind.LockExtend => Extend(new LockExtend(in command), timeMs),
-        CommandKind.LockRelease => Release(new LockRelease(in command), timeMs),
+        CommandKind.LockAcquire => Acquire(new LockAcquire(in command), time),
+        CommandKind.LockExtend => Extend(new LockExtend(in command), time),
+        CommandKind.LockRelease => Release(new LockRelease(in command), time),
         _ => throw NoSuchCommand(command.Kind),
     };
 
-    private Outcome Acquire(scoped in LockAcquire asked, long timeMs)
+    private Outcome Acquire(scoped in LockAcquire asked, ClusterTime time)
     {
         bool isRead = LockBody.TryRead(asked.Form, out LockBody form);
         InvariantException.Require(isRead, "the door lets only claims pass that decode");
-        int row = Rows.Find(asked.Resource);
-        int own = row == 0 ? 0 : Rows.FindClaim(row, form.Owner);
-        return own == 0 ? AcquireNew(row, in asked, in form, timeMs) : AcquireAgain(own, in asked, in form, timeMs);
+        Row row = Rows.Find(asked.Resource);
+        Row own = row.IsNone ? Row.None : Rows.FindClaim(row, form.Owner);
+        return own.IsNone ? AcquireNew(row, in asked, in form, time) : AcquireAgain(own, in asked, in form, time);
     }
 
-    private Outcome Extend(scoped in LockExtend asked, long timeMs)
+    private Outcome Extend(scoped in LockExtend asked, ClusterTime time)
     {
-        int row = Rows.Find(asked.Resource);
-        int claim = ClaimOf(row, asked.Owner, asked.Token);
-        return claim != 0 && _store.Keys[claim].IsHeld
-            ? Renew(claim, asked.LeaseMs, timeMs)
+        Row row = Rows.Find(asked.Resource);
+        Row claim = ClaimOf(row, asked.Owner, asked.Token);
+        return !claim.IsNone && _store.Keys[claim].IsHeld
+            ? Renew(claim, asked.LeaseMs, time)
             : LockOutcome.Refused(TokenOfFirst(row));
     }
 
-    private Outcome Release(scoped in LockRelease asked, long timeMs)
+    private Outcome Release(scoped in LockRelease asked, ClusterTime time)
     {
-        int row = Rows.Find(asked.Resource);
-        int claim = ClaimOf(row, asked.Owner, asked.Token);
-        if (claim == 0 || (asked.OnlyPlace && _store.Keys[claim].IsHeld))
+        Row row = Rows.Find(asked.Resource);
+        Row claim = ClaimOf(row, asked.Owner, asked.Token);
+        if (claim.IsNone || (asked.OnlyPlace && _store.Keys[claim].IsHeld))
         {
             return LockOutcome.Refused(TokenOfFirst(row));
         }
 
-        Remove(claim, timeMs, GrantsPerCommand);
+        Remove(claim, time, GrantsPerCommand);
         return LockOutcome.Released(asked.Token);
     }
 
     /// <summary>The owner's claim under this token; 0 when there is none.</summary>
-    private int ClaimOf(int row, ReadOnlySpan<byte> owner, FencingToken token) =>
-        row != 0 && Rows.FindClaim(row, owner) is var claim and not 0 && Rows.ClaimAt(claim).Token == token ? claim : 0;
+    private Row ClaimOf(Row row, ReadOnlySpan<byte> owner, FencingToken token) =>
+        !row.IsNone && Rows.FindClaim(row, owner) is { IsNone: false } claim && Rows.ClaimAt(claim).Token == token
+            ? claim
+            : Row.None;
 
-    private FencingToken TokenOfFirst(int row) => row == 0 ? FencingToken.None : Rows.TokenOfFirst(row);
+    private FencingToken TokenOfFirst(Row row) => row.IsNone ? FencingToken.None : Rows.TokenOfFirst(row);
 
     /// <summary>
-    /// Grants what is still to be granted, ends leases that have passed, the earliest first, at most so many of both
+    /// Grants what is still to be granted, ends leases that have passed, the earliest first, at most this many of both
     /// together, and does what was decided about those who wait. Each end and each decision grants at most one claim;
     /// where more have come to their turn, they are left to the next sweep.
     /// </summary>
-    public void Sweep(long timeMs, long countMax, ReadOnlySpan<byte> decisions)
+    public void Sweep(ClusterTime time, long countMax, ReadOnlySpan<byte> decisions)
     {
         long steps = 0;
         while (steps < countMax && HasGrants)
         {
-            steps += Grant(Grants.First, timeMs, (int)(countMax - steps));
+            steps += Grant(Grants.First, time, (int)(countMax - steps));
         }
 
-        for (; steps < countMax && Leases.AnyPassed(timeMs); steps++)
+        for (; steps < countMax && Leases.AnyPassed(time); steps++)
         {
-            Remove(Leases.First, timeMs, 1);
+            Remove(Leases.First, time, 1);
             _expired++;
         }
 
         for (; decisions.Length >= WaiterDecision.Bytes; decisions = decisions[WaiterDecision.Bytes..])
         {
             WaiterDecision decision = WaiterDecision.Read(decisions);
-            if (!IsDue(in decision, timeMs))
+            if (!IsDue(in decision, time))
             {
                 // Gone, granted, or asked for again since it was decided.
                 continue;
@@ -180,20 +182,20 @@ internal sealed class LockTable : CommandHandler
 
             if (decision.AgainMs == 0)
             {
-                Remove(decision.Row, timeMs, 1);
+                Remove(decision.Row, time, 1);
             }
             else
             {
                 _store.System.SetTime(
-                    decision.Row, Math.Min(Rows.ClaimAt(decision.Row).WaitEndMs, timeMs + decision.AgainMs));
+                    decision.Row, ClusterTime.Min(Rows.ClaimAt(decision.Row).WaitEnd, time + decision.AgainMs));
             }
         }
     }
 
     /// <summary>The claim that a decision is about still waits, and it is time to look after it.</summary>
-    private bool IsDue(in WaiterDecision decision, long timeMs)
+    private bool IsDue(in WaiterDecision decision, ClusterTime time)
     {
-        if (decision.Row < 1 || decision.Row > _store.Keys.Count)
+        if (decision.Row < Row.First || decision.Row.Value > _store.Keys.Count)
         {
             return false;
         }
@@ -201,67 +203,84 @@ internal sealed class LockTable : CommandHandler
         ref readonly KeyEntry entry = ref _store.Keys[decision.Row];
         return entry is { IsClaim: true, IsHeld: false }
             && Rows.ClaimAt(decision.Row).Token == decision.Token
-            && Waiters.HasPassed(in entry, timeMs);
+            && Waiters.HasPassed(in entry, time);
     }
 
     /// <summary>True while the token's holder has the lock.</summary>
     public bool IsCurrent(ReadOnlySpan<byte> name, FencingToken token)
     {
-        int claim = Rows.Claims.Find(token);
-        return claim != 0 && _store.Keys[claim].IsHeld && Rows.Find(name) == Rows.ClaimAt(claim).Lock;
+        Row claim = Rows.Claims.Find(token);
+        return !claim.IsNone && _store.Keys[claim].IsHeld && Rows.Find(name) == Rows.ClaimAt(claim).Lock;
     }
 
     /// <summary>The lowest token that has the lock; none when nobody does.</summary>
     public FencingToken CurrentToken(ReadOnlySpan<byte> name) => TokenOfFirst(Rows.Find(name));
 
-    private Outcome AcquireNew(int row, scoped in LockAcquire asked, scoped in LockBody form, long timeMs)
+    /// <summary>
+    /// True for a fenced command with a token that has its lock. Another one is refused here.
+    /// </summary>
+    public bool PassesFence(scoped in Command command, CommandAnswer answer)
     {
-        if (row != 0 && Rows.LockAt(row).Permits != form.Permits)
+        if (IsCurrent(command.FenceName, new FencingToken(command.FenceToken)))
+        {
+            return true;
+        }
+
+        answer.Give(LockOutcome.FenceFailed(CurrentToken(command.FenceName)));
+        return false;
+    }
+
+    private Outcome AcquireNew(Row row, scoped in LockAcquire asked, scoped in LockBody form, ClusterTime time)
+    {
+        if (!row.IsNone && Rows.LockAt(row).Permits != form.Permits)
         {
             return LockOutcome.ModeDiffers(Rows.TokenOfFirst(row), Rows.LockAt(row).Permits);
         }
 
-        if (row != 0 && Rows.LockAt(row).Holders + Rows.LockAt(row).Waiters >= _limits.ClaimsPerLockMax)
+        if (!row.IsNone && Rows.LockAt(row).Holders + Rows.LockAt(row).Waiters >= _limits.ClaimsPerLockMax)
         {
             return new Outcome(OutcomeStatus.LockFull);
         }
 
-        bool isFree = row == 0
-            ? timeMs >= Rows.LeasesBeforeMs
+        bool isFree = row.IsNone
+            ? time >= Rows.LeasesBefore
             : Rows.LockAt(row).Waiters == 0 && Admits(row, form.Mode);
         if (!isFree && !asked.Waits)
         {
-            return LockOutcome.Refused(TokenOfFirst(row), row == 0 ? Rows.LeasesBeforeMs : EndOfFirst(row, timeMs));
+            ClusterTime end = row.IsNone ? Rows.LeasesBefore : EndOfFirst(row, time);
+            return LockOutcome.Refused(TokenOfFirst(row), end.Ms);
         }
 
-        if (row == 0)
+        if (row.IsNone)
         {
             row = Rows.CreateLock(asked.Resource, form.Permits);
             if (!isFree)
             {
                 // Somebody may have had it in the epoch before.
                 Rows.Hold(
-                    row, Rows.CreateClaim(row, new LockBody { Mode = LockMode.Exclusive }, 0, 0), Rows.LeasesBeforeMs);
+                    row,
+                    Rows.CreateClaim(row, new LockBody { Mode = LockMode.Exclusive }, 0, default),
+                    Rows.LeasesBefore);
             }
         }
 
-        int claim = Rows.CreateClaim(row, in form, asked.LeaseMs, timeMs + asked.WaitMs);
+        Row claim = Rows.CreateClaim(row, in form, asked.LeaseMs, time + asked.WaitMs);
         FencingToken token = Rows.ClaimAt(claim).Token;
         if (isFree)
         {
-            Rows.Hold(row, claim, timeMs + asked.LeaseMs);
-            return LockOutcome.Held(token, timeMs + asked.LeaseMs);
+            Rows.Hold(row, claim, time + asked.LeaseMs);
+            return LockOutcome.Held(token, (time + asked.LeaseMs).Ms);
         }
 
-        Rows.Enqueue(row, claim, timeMs);
-        return LockOutcome.Queued(token, timeMs);
+        Rows.Enqueue(row, claim, time);
+        return LockOutcome.Queued(token, time.Ms);
     }
 
     /// <summary>The owner has a claim: a lease is renewed, a wait begins anew at its place in the queue.</summary>
-    private Outcome AcquireAgain(int claim, scoped in LockAcquire asked, scoped in LockBody form, long timeMs)
+    private Outcome AcquireAgain(Row claim, scoped in LockAcquire asked, scoped in LockBody form, ClusterTime time)
     {
         FencingToken token = Rows.ClaimAt(claim).Token;
-        int row = Rows.ClaimAt(claim).Lock;
+        Row row = Rows.ClaimAt(claim).Lock;
         if (Rows.ClaimAt(claim).Mode != form.Mode || Rows.LockAt(row).Permits != form.Permits)
         {
             return LockOutcome.ModeDiffers(token, Rows.LockAt(row).Permits);
@@ -269,34 +288,34 @@ internal sealed class LockTable : CommandHandler
 
         if (_store.Keys[claim].IsHeld)
         {
-            return Renew(claim, asked.LeaseMs, timeMs);
+            return Renew(claim, asked.LeaseMs, time);
         }
 
         if (!asked.Waits)
         {
-            return LockOutcome.Refused(Rows.TokenOfFirst(row), EndOfFirst(row, timeMs));
+            return LockOutcome.Refused(Rows.TokenOfFirst(row), EndOfFirst(row, time).Ms);
         }
 
         ClaimRow changed = new(_store.System.Open(claim));
         changed.LeaseMs = (int)asked.LeaseMs;
-        changed.WaitEndMs = timeMs + asked.WaitMs;
+        changed.WaitEnd = time + asked.WaitMs;
         _store.System.Close(claim);
-        _store.System.SetTime(claim, Math.Min(timeMs + asked.WaitMs, timeMs + _limits.WaiterCheckMs));
-        return LockOutcome.Queued(token, timeMs);
+        _store.System.SetTime(claim, ClusterTime.Min(time + asked.WaitMs, time + _limits.WaiterCheckMs));
+        return LockOutcome.Queued(token, time.Ms);
     }
 
     /// <summary>A lease never ends earlier than it was promised.</summary>
-    private Outcome Renew(int claim, long leaseMs, long timeMs)
+    private Outcome Renew(Row claim, long leaseMs, ClusterTime time)
     {
-        long endMs = Math.Max(_store.DeadlineOf(in _store.Keys[claim]), timeMs + leaseMs);
-        _store.System.SetTime(claim, endMs);
-        return LockOutcome.Held(Rows.ClaimAt(claim).Token, endMs);
+        ClusterTime end = ClusterTime.Max(_store.DeadlineOf(in _store.Keys[claim]), time + leaseMs);
+        _store.System.SetTime(claim, end);
+        return LockOutcome.Held(Rows.ClaimAt(claim).Token, end.Ms);
     }
 
-    private bool Admits(int row, LockMode mode)
+    private bool Admits(Row row, LockMode mode)
     {
         LockRow at = Rows.LockAt(row);
-        return at.FirstHolder == 0
+        return at.FirstHolder.IsNone
             || (mode == Rows.ClaimAt(at.FirstHolder).Mode
                 && (mode == LockMode.Shared || (mode == LockMode.Permit && at.Holders < at.Permits)));
     }
@@ -305,31 +324,31 @@ internal sealed class LockTable : CommandHandler
     /// End of the first holder's lease; the time when nobody holds the lock yet, because those who are next are still
     /// to be granted.
     /// </summary>
-    private long EndOfFirst(int row, long timeMs) =>
-        Rows.LockAt(row).FirstHolder is var first and not 0 ? _store.DeadlineOf(in _store.Keys[first]) : timeMs;
+    private ClusterTime EndOfFirst(Row row, ClusterTime time) =>
+        Rows.LockAt(row).FirstHolder is { IsNone: false } first ? _store.DeadlineOf(in _store.Keys[first]) : time;
 
-    /// <summary>Takes a claim out of its lock; those who are next then have it, at most so many at once.</summary>
-    private void Remove(int claim, long timeMs, int grantsMax)
+    /// <summary>Takes a claim out of its lock; the next claims then get it, at most this many at once.</summary>
+    private void Remove(Row claim, ClusterTime time, int grantsMax)
     {
-        int row = Rows.ClaimAt(claim).Lock;
+        Row row = Rows.ClaimAt(claim).Lock;
         Rows.Note(Rows.ClaimAt(claim).Token);
         Rows.Unlink(row, claim);
         Rows.FreeClaim(claim);
-        Grant(row, timeMs, grantsMax);
+        Grant(row, time, grantsMax);
     }
 
     /// <summary>
-    /// Gives the lock to those who are first in its queue, as far as they may have it together, and at most so many.
+    /// Grants the lock to the first claims of its queue that may hold it together, at most this many.
     /// Nobody gets it who has waited long enough. A lock with more to grant stands among those with grants to come
     /// afterwards, and one without claims goes. How many claims were granted or given up; 1 when none was.
     /// </summary>
-    private int Grant(int row, long timeMs, int countMax)
+    private int Grant(Row row, ClusterTime time, int countMax)
     {
         int steps = 0;
-        while (Rows.LockAt(row).FirstWaiter is var next and not 0)
+        while (Rows.LockAt(row).FirstWaiter is { IsNone: false } next)
         {
             ClaimRow claim = Rows.ClaimAt(next);
-            bool isOver = claim.WaitEndMs <= timeMs;
+            bool isOver = claim.WaitEnd <= time;
             if (!isOver && !Admits(row, claim.Mode))
             {
                 break;
@@ -337,7 +356,7 @@ internal sealed class LockTable : CommandHandler
 
             if (steps == countMax)
             {
-                GrantLater(row, timeMs);
+                GrantLater(row, time);
                 return steps;
             }
 
@@ -350,12 +369,12 @@ internal sealed class LockTable : CommandHandler
             }
             else
             {
-                Rows.Hold(row, next, timeMs + claim.LeaseMs);
+                Rows.Hold(row, next, time + claim.LeaseMs);
             }
         }
 
         _store.System.ClearTime(row);
-        if (Rows.LockAt(row).FirstHolder == 0)
+        if (Rows.LockAt(row).FirstHolder.IsNone)
         {
             InvariantException.Require(
                 Rows.LockAt(row) is { Holders: 0, Waiters: 0 }, "a lock that goes has no claims");
@@ -368,11 +387,11 @@ internal sealed class LockTable : CommandHandler
     /// <summary>
     /// The lock has claims that are still to be granted: a sweep goes on with them, the locks that came first first.
     /// </summary>
-    private void GrantLater(int row, long timeMs)
+    private void GrantLater(Row row, ClusterTime time)
     {
         if (_store.Keys[row].ExpirySlot == 0)
         {
-            _store.System.SetTime(row, timeMs);
+            _store.System.SetTime(row, time);
         }
     }
 }

@@ -34,3 +34,79 @@ internal sealed class ChangeFeed
         }
     }
 }
+
+/// <summary>
+/// One change of a key, as <see cref="IChangeSink"/> is told of it. Its bytes are valid during the call only.
+/// </summary>
+internal readonly ref struct Change
+{
+    /// <summary>What happened.</summary>
+    public ChangeKind Kind { get; init; }
+
+    /// <summary>The key.</summary>
+    public ReadOnlySpan<byte> Key { get; init; }
+
+    /// <summary>
+    /// The key's revision since this change. Of <see cref="ChangeKind.HistoryCut"/>: the newest one that can no longer
+    /// be read. Of <see cref="ChangeKind.Evicted"/> and <see cref="ChangeKind.Forgotten"/>: the last one it had.
+    /// </summary>
+    public Revision Revision { get; init; }
+
+    /// <summary>The value that was written; empty for other kinds.</summary>
+    public ReadOnlySpan<byte> Value { get; init; }
+
+    /// <summary>The value that was written is null, not empty.</summary>
+    public bool IsNull { get; init; }
+
+    /// <summary>The revision before this one can still be read.</summary>
+    public bool IsPreviousKept { get; init; }
+}
+
+/// <summary>What happened to a key. Values are not stored.</summary>
+internal enum ChangeKind : byte
+{
+    /// <summary>A command wrote a value: the key has a new revision.</summary>
+    Written,
+
+    /// <summary>A command deleted the key: its last revision is the deletion.</summary>
+    Deleted,
+
+    /// <summary>
+    /// The key's time to live had passed: its last revision is the deletion. No command asked for it.
+    /// </summary>
+    Expired,
+
+    /// <summary>
+    /// There was no room: nothing of the key is left, no revision either. No command of a client asked for it.
+    /// </summary>
+    Evicted,
+
+    /// <summary>A deleted key's last trace is gone: nothing of it is left. No command asked for it.</summary>
+    Forgotten,
+
+    /// <summary>
+    /// The key's history was cut: its replaced revisions up to the named one can no longer be read. No command asked
+    /// for it.
+    /// </summary>
+    HistoryCut,
+}
+
+/// <summary>
+/// Where a change stands among all changes of a group: the same on every member, also after a restart. Positions of one
+/// group ascend in the order in which changes are told. A value.
+/// </summary>
+/// <param name="Group">The Raft group.</param>
+/// <param name="Epoch">Of an ephemeral group: its epoch; none of others.</param>
+/// <param name="Index">The log entry whose commands made the change.</param>
+/// <param name="N">The number of the change among those of the entry, from 0 on.</param>
+internal readonly record struct ChangePosition(GroupId Group, Epoch Epoch, LogIndex Index, int N);
+
+/// <summary>
+/// Hears of every change of a partition's keys, in the order of the log. Called by the owner of the state while a
+/// command is applied: it copies what it needs, and neither reads nor changes the state.
+/// </summary>
+internal interface IChangeSink
+{
+    /// <summary>A key has changed.</summary>
+    void Changed(in ChangePosition position, scoped in Change change);
+}

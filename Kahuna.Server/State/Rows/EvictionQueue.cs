@@ -14,9 +14,9 @@ internal sealed class EvictionQueue
     private const int StepsMax = 1 << 16;
 
     private readonly ChunkedTable<Node> _nodes = new();
-    private int _newest;
-    private int _oldest;
-    private int _hand;
+    private Row _newest;
+    private Row _oldest;
+    private Row _hand;
 
     /// <summary>Bytes of the table.</summary>
     public long Bytes => _nodes.Bytes;
@@ -25,18 +25,18 @@ internal sealed class EvictionQueue
     public int Count { get; private set; }
 
     /// <summary>A key is there; it counts as not used.</summary>
-    public void Add(int row)
+    public void Add(Row row)
     {
-        while (_nodes.Count <= row)
+        while (_nodes.Count <= row.Value)
         {
             _nodes.Add();
         }
 
-        InvariantException.Require(!_nodes[row].IsIn, "a key stands in the queue once");
-        _nodes[row] = new Node { Older = _newest, IsIn = true };
-        if (_newest != 0)
+        InvariantException.Require(!_nodes[row.Value].IsIn, "a key stands in the queue once");
+        _nodes[row.Value] = new Node { Older = _newest, IsIn = true };
+        if (!_newest.IsNone)
         {
-            _nodes[_newest].Newer = row;
+            _nodes[_newest.Value].Newer = row;
         }
         else
         {
@@ -48,39 +48,41 @@ internal sealed class EvictionQueue
     }
 
     /// <summary>A key was read or written.</summary>
-    public void Touch(int row)
+    public void Touch(Row row)
     {
-        if (row < _nodes.Count)
+        if (row.Value < _nodes.Count)
         {
-            _nodes[row].IsUsed = true;
+            _nodes[row.Value].IsUsed = true;
         }
     }
 
     /// <summary>A key is gone.</summary>
-    public void Remove(int row)
+    public void Remove(Row row)
     {
-        if (row >= _nodes.Count || !_nodes[row].IsIn)
+        if (row.Value >= _nodes.Count || !_nodes[row.Value].IsIn)
         {
             return;
         }
 
-        Node node = _nodes[row];
+        Node node = _nodes[row.Value];
         InvariantException.Require(
-            node.Newer == 0 ? _newest == row : _nodes[node.Newer].Older == row, "the newer neighbour names the key");
+            node.Newer.IsNone ? _newest == row : _nodes[node.Newer.Value].Older == row,
+            "the newer neighbour names the key");
         InvariantException.Require(
-            node.Older == 0 ? _oldest == row : _nodes[node.Older].Newer == row, "the older neighbour names the key");
-        if (node.Newer != 0)
+            node.Older.IsNone ? _oldest == row : _nodes[node.Older.Value].Newer == row,
+            "the older neighbour names the key");
+        if (!node.Newer.IsNone)
         {
-            _nodes[node.Newer].Older = node.Older;
+            _nodes[node.Newer.Value].Older = node.Older;
         }
         else
         {
             _newest = node.Older;
         }
 
-        if (node.Older != 0)
+        if (!node.Older.IsNone)
         {
-            _nodes[node.Older].Newer = node.Newer;
+            _nodes[node.Older.Value].Newer = node.Newer;
         }
         else
         {
@@ -88,19 +90,19 @@ internal sealed class EvictionQueue
         }
 
         _hand = _hand == row ? node.Newer : _hand;
-        _nodes[row] = default;
+        _nodes[row.Value] = default;
         Count--;
     }
 
     /// <summary>
     /// The next key that should go, which stays in the queue until it has; 0 when none was found this time.
     /// </summary>
-    public int Next()
+    public Row Next()
     {
         for (int step = 0; step < StepsMax && Count > 0; step++)
         {
-            int row = _hand != 0 ? _hand : _oldest;
-            ref Node node = ref _nodes[row];
+            Row row = !_hand.IsNone ? _hand : _oldest;
+            ref Node node = ref _nodes[row.Value];
             _hand = node.Newer;
             if (!node.IsUsed)
             {
@@ -110,13 +112,13 @@ internal sealed class EvictionQueue
             node.IsUsed = false;
         }
 
-        return 0;
+        return Row.None;
     }
 
     private struct Node
     {
-        public int Newer;
-        public int Older;
+        public Row Newer;
+        public Row Older;
         public bool IsIn;
         public bool IsUsed;
     }

@@ -22,29 +22,29 @@ internal sealed class ExpiryHeap(KeyTable keys)
     public long Bytes => _nodes.Bytes;
 
     /// <summary>The key with the earliest deadline; 0 when none expires.</summary>
-    public int First => _count == 0 ? 0 : _nodes[1].Key;
+    public Row First => _count == 0 ? Row.None : _nodes[1].Key;
 
     /// <summary>Deadline of a key that expires, in cluster time.</summary>
-    public long DeadlineOf(in KeyEntry entry) => _nodes[entry.ExpirySlot].DeadlineMs;
+    public ClusterTime DeadlineOf(in KeyEntry entry) => _nodes[entry.ExpirySlot].Deadline;
 
-    /// <summary>True when the key expires and its deadline is not after <paramref name="timeMs"/>.</summary>
-    public bool HasPassed(in KeyEntry entry, long timeMs) =>
-        entry.ExpirySlot != 0 && _nodes[entry.ExpirySlot].DeadlineMs <= timeMs;
+    /// <summary>True when the key expires and its deadline is not after <paramref name="time"/>.</summary>
+    public bool HasPassed(in KeyEntry entry, ClusterTime time) =>
+        entry.ExpirySlot != 0 && _nodes[entry.ExpirySlot].Deadline <= time;
 
-    /// <summary>True when some key's deadline is not after <paramref name="timeMs"/>.</summary>
-    public bool AnyPassed(long timeMs) => _count > 0 && _nodes[1].DeadlineMs <= timeMs;
+    /// <summary>True when some key's deadline is not after <paramref name="time"/>.</summary>
+    public bool AnyPassed(ClusterTime time) => _count > 0 && _nodes[1].Deadline <= time;
 
     /// <summary>
     /// How many keys' deadlines have passed, counted up to <paramref name="countMax"/>: linear in the result.
     /// </summary>
-    public int CountPassed(long timeMs, int countMax) => CountPassed(1, timeMs, countMax);
+    public int CountPassed(ClusterTime time, int countMax) => CountPassed(1, time, countMax);
 
-    /// <summary>Adds keys whose deadline has passed, in no order, until there are so many.</summary>
-    public void CollectPassed(long timeMs, int countMax, List<int> passed) =>
-        CollectPassed(1, timeMs, countMax, passed);
+    /// <summary>Adds keys whose deadline has passed, in no order, up to this many.</summary>
+    public void CollectPassed(ClusterTime time, int countMax, List<Row> passed) =>
+        CollectPassed(1, time, countMax, passed);
 
     /// <summary>Gives a key a deadline, or another one.</summary>
-    public void Set(int key, long deadlineMs)
+    public void Set(Row key, ClusterTime deadline)
     {
         ref KeyEntry entry = ref keys[key];
         int slot = entry.ExpirySlot;
@@ -61,11 +61,11 @@ internal sealed class ExpiryHeap(KeyTable keys)
             InvariantException.Require(slot <= _count && _nodes[slot].Key == key, "a row knows its place in its heap");
         }
 
-        Place(new Node { DeadlineMs = deadlineMs, Key = key }, slot);
+        Place(new Node { Deadline = deadline, Key = key }, slot);
     }
 
     /// <summary>Takes a key out that expires.</summary>
-    public void Remove(int key)
+    public void Remove(Row key)
     {
         ref KeyEntry entry = ref keys[key];
         int slot = entry.ExpirySlot;
@@ -79,9 +79,9 @@ internal sealed class ExpiryHeap(KeyTable keys)
         }
     }
 
-    private int CountPassed(int slot, long timeMs, int countMax)
+    private int CountPassed(int slot, ClusterTime time, int countMax)
     {
-        if (countMax <= 0 || slot > _count || _nodes[slot].DeadlineMs > timeMs)
+        if (countMax <= 0 || slot > _count || _nodes[slot].Deadline > time)
         {
             return 0;
         }
@@ -90,16 +90,16 @@ internal sealed class ExpiryHeap(KeyTable keys)
         int child = ((slot - 1) * Children) + 2;
         for (int i = 0; i < Children; i++)
         {
-            counted += CountPassed(child + i, timeMs, countMax - counted);
+            counted += CountPassed(child + i, time, countMax - counted);
         }
 
         return counted;
     }
 
     /// <summary>What is below a place is not earlier than the place.</summary>
-    private void CollectPassed(int slot, long timeMs, int countMax, List<int> passed)
+    private void CollectPassed(int slot, ClusterTime time, int countMax, List<Row> passed)
     {
-        if (slot > _count || passed.Count >= countMax || _nodes[slot].DeadlineMs > timeMs)
+        if (slot > _count || passed.Count >= countMax || _nodes[slot].Deadline > time)
         {
             return;
         }
@@ -108,7 +108,7 @@ internal sealed class ExpiryHeap(KeyTable keys)
         int child = ((slot - 1) * Children) + 2;
         for (int i = 0; i < Children; i++)
         {
-            CollectPassed(child + i, timeMs, countMax, passed);
+            CollectPassed(child + i, time, countMax, passed);
         }
     }
 
@@ -175,11 +175,76 @@ internal sealed class ExpiryHeap(KeyTable keys)
     }
 
     private static bool IsBefore(in Node a, in Node b) =>
-        a.DeadlineMs != b.DeadlineMs ? a.DeadlineMs < b.DeadlineMs : a.Key < b.Key;
+        a.Deadline != b.Deadline ? a.Deadline < b.Deadline : a.Key < b.Key;
 
     private struct Node
     {
-        public long DeadlineMs;
-        public int Key;
+        public ClusterTime Deadline;
+        public Row Key;
     }
+}
+
+/// <summary>Which rows stand in one order of time. Values are not stored.</summary>
+internal enum RowHeap : byte
+{
+    /// <summary>Keys that expire, by their deadline.</summary>
+    Deadlines,
+
+    /// <summary>Sessions that remember outcomes, by the time of their last command.</summary>
+    LiveSessions,
+
+    /// <summary>Sessions that have no more than their number left, by the time of their last command.</summary>
+    IdleSessions,
+
+    /// <summary>Idempotency keys, by the time of their last use.</summary>
+    IdempotencyKeys,
+
+    /// <summary>Claims that hold a lock, by the end of their lease.</summary>
+    Leases,
+
+    /// <summary>Claims that wait for a lock, by the time at which somebody has to look whether they still do.</summary>
+    Waiters,
+
+    /// <summary>Locks whose next claims are still to be granted, by the time since when.</summary>
+    Grants,
+}
+
+/// <summary>
+/// The rows that have a time, one order for each <see cref="RowHeap"/>. Owned by one <see cref="KeyStore"/>; not
+/// thread-safe.
+/// </summary>
+internal sealed class RowHeaps
+{
+    private readonly ExpiryHeap[] _heaps;
+
+    public RowHeaps(KeyTable keys)
+    {
+        _heaps = new ExpiryHeap[(int)RowHeap.Grants + 1];
+        for (int i = 0; i < _heaps.Length; i++)
+        {
+            _heaps[i] = new ExpiryHeap(keys);
+        }
+
+        Deadlines = this[RowHeap.Deadlines];
+    }
+
+    /// <summary>The heap of keys that expire, which every write asks.</summary>
+    public ExpiryHeap Deadlines { get; }
+
+    /// <summary>Bytes of all of them.</summary>
+    public long Bytes
+    {
+        get
+        {
+            long bytes = 0;
+            foreach (ExpiryHeap heap in _heaps)
+            {
+                bytes += heap.Bytes;
+            }
+
+            return bytes;
+        }
+    }
+
+    public ExpiryHeap this[RowHeap heap] => _heaps[(int)heap];
 }

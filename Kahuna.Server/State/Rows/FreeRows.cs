@@ -29,13 +29,13 @@ internal sealed class FreeRows
     public int Count { get; private set; }
 
     /// <summary>The lowest row; 0 when there is none.</summary>
-    public int First
+    public Row First
     {
         get
         {
             if (Count == 0)
             {
-                return 0;
+                return Row.None;
             }
 
             int index = 0;
@@ -44,15 +44,15 @@ internal sealed class FreeRows
                 index = (index << WordShift) + BitOperations.TrailingZeroCount(_levels[level][index]);
             }
 
-            return index;
+            return new Row(index);
         }
     }
 
     /// <summary>Adds a row that is not there.</summary>
-    public void Add(int row)
+    public void Add(Row row)
     {
         Count++;
-        int index = row;
+        int index = row.Value;
         for (int level = 0; level < Levels; level++)
         {
             int word = index >> WordShift;
@@ -74,15 +74,15 @@ internal sealed class FreeRows
     }
 
     /// <summary>Takes a row away that is there.</summary>
-    public void Remove(int row)
+    public void Remove(Row row)
     {
         InvariantException.Require(
             Count > 0
-                && row >> WordShift < _levels[0].Length
-                && (_levels[0][row >> WordShift] & (1UL << (row & 63))) != 0,
+                && row.Value >> WordShift < _levels[0].Length
+                && (_levels[0][row.Value >> WordShift] & (1UL << (row.Value & 63))) != 0,
             "only a row that is there is taken away");
         Count--;
-        int index = row;
+        int index = row.Value;
         for (int level = 0; level < Levels; level++)
         {
             ref ulong word = ref _levels[level][index >> WordShift];

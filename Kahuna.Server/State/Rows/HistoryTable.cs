@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State.Rows;
@@ -11,10 +12,19 @@ namespace Kahuna.Server.State.Rows;
 /// <param name="limits">What is kept.</param>
 /// <param name="keys">The rows that have a history.</param>
 /// <param name="slabs">Where values lie.</param>
+/// <param name="changes">Whether anybody hears of every replaced revision that goes.</param>
 /// <param name="beforeChange">Hears of a row before what is kept of it changes.</param>
-/// <param name="onEvicted">Hears of a row whose oldest replaced revision is gone, and which one that was.</param>
+/// <param name="onEvicted">
+/// Hears of a row whose oldest replaced revision is gone, and which one that was: of a deleted key whose history is
+/// empty then, and of every key while somebody listens to changes.
+/// </param>
 internal sealed class HistoryTable(
-    StateLimits limits, KeyTable keys, SlabAllocator slabs, Action<int> beforeChange, Action<int, long> onEvicted)
+    StateLimits limits,
+    KeyTable keys,
+    SlabAllocator slabs,
+    ChangeFeed changes,
+    Action<Row> beforeChange,
+    Action<Row, Revision> onEvicted)
 {
     /// <summary>
     /// What a record counts against the byte limit besides its key and value: its row and the rounding of its block.
@@ -65,7 +75,7 @@ internal sealed class HistoryTable(
     /// </summary>
     public bool Keeps(in KeyEntry entry) =>
         limits.HistoryPerKey > 0
-            && entry.Revision > 0
+            && !entry.Revision.IsNone
             && Cost(entry.KeyLength, entry.ValueLength) <= limits.HistoryBytes
             && CountedBytes <= limits.HistoryBytes + (limits.HistoryBytes / 4);
 
@@ -74,7 +84,7 @@ internal sealed class HistoryTable(
     /// slices. The record takes over the key's block unless the revision is a deletion. Only for a revision that
     /// <see cref="Keeps"/>.
     /// </summary>
-    public void Push(int key, long timeMs)
+    public void Push(Row key, ClusterTime time)
     {
         ref KeyEntry entry = ref keys[key];
         int index = TakeRow();
@@ -82,7 +92,7 @@ internal sealed class HistoryTable(
         record = new HistoryRecord
         {
             Revision = entry.Revision,
-            ReplacedAtMs = timeMs,
+            ReplacedAt = time,
             Number = NextNumber++,
             Digest = entry.Digest,
             Key = key,
@@ -129,7 +139,7 @@ internal sealed class HistoryTable(
     /// Adds a record to its key's ring, as the newest. For a state that is being loaded, whose order over all keys
     /// <see cref="FinishLoading"/> makes.
     /// </summary>
-    public void Load(int key, in HistoryRecord loaded)
+    public void Load(Row key, in HistoryRecord loaded)
     {
         int index = TakeRow();
         _records[index] = loaded;
@@ -169,23 +179,23 @@ internal sealed class HistoryTable(
     }
 
     /// <summary>True when the earliest record is older than the limit.</summary>
-    public bool HasAged(long timeMs) =>
-        _earliest != 0 && timeMs - _records[_earliest].ReplacedAtMs > limits.HistoryAgeMs;
+    public bool HasAged(ClusterTime time) =>
+        _earliest != 0 && time - _records[_earliest].ReplacedAt > limits.HistoryAgeMs;
 
     /// <summary>
     /// Drops at most <paramref name="countMax"/> records that are older than the limit; called with every command, so
     /// that no call has much to do.
     /// </summary>
-    public void EvictAged(long timeMs, int countMax)
+    public void EvictAged(ClusterTime time, int countMax)
     {
-        while (countMax-- > 0 && HasAged(timeMs))
+        while (countMax-- > 0 && HasAged(time))
         {
             Evict(_earliest);
         }
     }
 
     /// <summary>Drops everything that is kept of a key.</summary>
-    public void Forget(int key)
+    public void Forget(Row key)
     {
         while (keys[key].HistoryCount > 0)
         {
@@ -194,7 +204,7 @@ internal sealed class HistoryTable(
     }
 
     /// <summary>The record of one revision of a key; 0 when it is not kept.</summary>
-    public int Find(in KeyEntry entry, long revision)
+    public int Find(in KeyEntry entry, Revision revision)
     {
         int index = entry.NewestHistory;
         for (int left = entry.HistoryCount; left > 0; left--)
@@ -212,9 +222,9 @@ internal sealed class HistoryTable(
     }
 
     /// <summary>Asks for the newest replaced revision of a key.</summary>
-    public void PrefetchNewest(int key)
+    public void PrefetchNewest(Row key)
     {
-        if (key != 0 && keys[key].NewestHistory != 0)
+        if (!key.IsNone && keys[key].NewestHistory != 0)
         {
             CacheLines.Prefetch(in _records[keys[key].NewestHistory]);
         }
@@ -326,7 +336,10 @@ internal sealed class HistoryTable(
 
         record.Older = _free;
         _free = index;
-        onEvicted(record.Key, record.Revision);
+        if (changes.IsOn || entry is { HistoryCount: 0, IsDeleted: true })
+        {
+            onEvicted(record.Key, record.Revision);
+        }
     }
 
     private void Unline(int index, in HistoryRecord record)
@@ -349,6 +362,133 @@ internal sealed class HistoryTable(
         else
         {
             _latest = record.Earlier;
+        }
+    }
+}
+
+/// <summary>One replaced revision of a key: 64 bytes. A row of <see cref="HistoryTable"/>, owned by it.</summary>
+internal struct HistoryRecord
+{
+    public Revision Revision;
+
+    /// <summary>Cluster time at which it was replaced.</summary>
+    public ClusterTime ReplacedAt;
+
+    /// <summary>
+    /// Place in the order of replacement over all keys of the partition, from 1 on; the same on every node.
+    /// </summary>
+    public long Number;
+
+    /// <summary>Digest of the revision, taken over from the key's row.</summary>
+    public ulong Digest;
+
+    /// <summary>Row of the key.</summary>
+    public Row Key;
+
+    /// <summary>The block that holds the key's bytes and then this revision's value; none for a deletion.</summary>
+    public uint Block;
+
+    public int ValueLength;
+
+    /// <summary>The key's next newer record; the newest one names the oldest here, which closes the ring.</summary>
+    public int Newer;
+
+    /// <summary>
+    /// The key's next older record; the oldest one names the newest. In an unused row: the next unused row.
+    /// </summary>
+    public int Older;
+
+    /// <summary>The record of any key that was replaced next; 0 at the end.</summary>
+    public int Later;
+
+    /// <summary>The record of any key that was replaced before; 0 at the start.</summary>
+    public int Earlier;
+
+    public KeyEntryFlags Flags;
+}
+
+/// <summary>Whether the revision that a write replaces is kept, and the cluster time that is noted with it.</summary>
+internal readonly record struct HistoryChoice(bool IsKept, ClusterTime Time)
+{
+    /// <summary>What is replaced is forgotten.</summary>
+    public static HistoryChoice NotKept => default;
+
+    public static HistoryChoice KeptAt(ClusterTime time) => new(true, time);
+}
+
+/// <summary>
+/// Deleted keys without a value or history, and what is left of those that were forgotten: one revision for all
+/// of them. A key without a row begins above it, so that no revision of a name ever comes again. Which keys wait
+/// follows from the rows, so it is not stored. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// </summary>
+internal sealed class ForgottenKeys(KeyStore store, StateLimits limits)
+{
+    private static readonly byte[] s_firstRevisionName = SystemRowKind.FirstRevision.ToName();
+
+    /// <summary>The lowest row goes first, so that nodes which were loaded and nodes which were not agree.</summary>
+    private readonly FreeRows _waiting = new();
+
+    /// <summary>
+    /// The revision that a key without a row gets when it is written: 1 but in later epochs of ephemeral groups, and
+    /// above that of every key that was forgotten or had to go.
+    /// </summary>
+    public Revision FirstRevision { get; private set; } = limits.FirstRevision;
+
+    /// <summary>Keys that wait to be forgotten.</summary>
+    public int Waiting => _waiting.Count;
+
+    /// <summary>A deleted key has no value and no history left.</summary>
+    public void Add(Row key) => _waiting.Add(key);
+
+    /// <summary>A deleted key of which nothing is kept is written again, or gone.</summary>
+    public void Remove(Row key) => _waiting.Remove(key);
+
+    /// <summary>Forgets at most this many of the waiting keys.</summary>
+    public void Forget(int countMax)
+    {
+        while (countMax-- > 0 && _waiting.First is { IsNone: false } key)
+        {
+            InvariantException.Require(
+                store.Keys[key] is { IsDeleted: true, HistoryCount: 0 }, "only deleted keys without history wait");
+            store.Forget(key);
+        }
+    }
+
+    /// <summary>A key is gone that had this revision.</summary>
+    public void Raise(Revision revision)
+    {
+        if (revision < FirstRevision)
+        {
+            return;
+        }
+
+        FirstRevision = revision.Next();
+        Span<byte> value = stackalloc byte[sizeof(long)];
+        BinaryPrimitives.WriteInt64LittleEndian(value, FirstRevision.Value);
+        Row row = store.System.Find(s_firstRevisionName);
+        if (row.IsNone)
+        {
+            store.System.Create(SystemRowKind.FirstRevision, s_firstRevisionName, value);
+        }
+        else
+        {
+            store.System.Rewrite(row, value);
+        }
+    }
+
+    /// <summary>Everything was loaded.</summary>
+    public void FinishLoading()
+    {
+        Row row = store.System.Find(s_firstRevisionName);
+        FirstRevision = row.IsNone
+            ? FirstRevision
+            : new Revision(BinaryPrimitives.ReadInt64LittleEndian(store.Keys.Value(in store.Keys[row])));
+        for (Row key = Row.First; key.Value <= store.Keys.Count; key = key.Next)
+        {
+            if (store.Keys[key] is { IsDeleted: true, HistoryCount: 0 })
+            {
+                _waiting.Add(key);
+            }
         }
     }
 }

@@ -6,5 +6,5 @@ namespace Kahuna.Server.State.Rows;
 internal interface IRowObserver
 {
     /// <summary>A row, or what is kept of its history, is about to change.</summary>
-    void BeforeChange(int row);
+    void BeforeChange(Row row);
 }

@@ -26,17 +26,17 @@ internal static class KeyRecord
     public static uint Row(ReadOnlySpan<byte> record) => BinaryPrimitives.ReadUInt32LittleEndian(record[4..]);
 
     /// <summary>Appends the record of a row.</summary>
-    public static void Write(KeyStore store, int key, ByteBuffer target)
+    public static void Write(KeyStore store, Row key, ByteBuffer target)
     {
         ref readonly KeyEntry entry = ref store.Keys[key];
         Span<byte> header = target.Take(HeaderBytes);
         BinaryPrimitives.WriteUInt16LittleEndian(header, entry.KeyLength);
         header[2] = (byte)entry.Flags;
         header[3] = 0;
-        BinaryPrimitives.WriteInt32LittleEndian(header[4..], key);
-        BinaryPrimitives.WriteInt64LittleEndian(header[8..], entry.Revision);
+        BinaryPrimitives.WriteInt32LittleEndian(header[4..], key.Value);
+        BinaryPrimitives.WriteInt64LittleEndian(header[8..], entry.Revision.Value);
         BinaryPrimitives.WriteInt64LittleEndian(
-            header[16..], entry.ExpirySlot == 0 ? NoDeadline : store.DeadlineOf(in entry));
+            header[16..], entry.ExpirySlot == 0 ? NoDeadline : store.DeadlineOf(in entry).Ms);
         BinaryPrimitives.WriteInt32LittleEndian(header[24..], entry.ValueLength);
         BinaryPrimitives.WriteInt32LittleEndian(header[28..], entry.HistoryCount);
         if (entry.IsFree)
@@ -51,8 +51,8 @@ internal static class KeyRecord
         {
             ref readonly HistoryRecord record = ref store.History[index];
             Span<byte> revision = target.Take(RevisionHeaderBytes);
-            BinaryPrimitives.WriteInt64LittleEndian(revision, record.Revision);
-            BinaryPrimitives.WriteInt64LittleEndian(revision[8..], record.ReplacedAtMs);
+            BinaryPrimitives.WriteInt64LittleEndian(revision, record.Revision.Value);
+            BinaryPrimitives.WriteInt64LittleEndian(revision[8..], record.ReplacedAt.Ms);
             BinaryPrimitives.WriteInt64LittleEndian(revision[16..], record.Number);
             revision[24] = (byte)record.Flags;
             BinaryPrimitives.WriteInt32LittleEndian(revision[25..], record.ValueLength);
@@ -82,7 +82,7 @@ internal static class KeyRecord
         }
 
         digest = unchecked(digest + StateDigest.OfRow(reader.Key, reader.Value, reader.Revision, reader.Flags));
-        if (reader.DeadlineMs is { } deadline)
+        if (reader.Deadline is { } deadline)
         {
             digest = unchecked(digest + StateDigest.OfDeadline(reader.Row, deadline));
         }
@@ -94,7 +94,7 @@ internal static class KeyRecord
                 HistoryRecord replaced = new()
                 {
                     Digest = StateDigest.OfRevision(reader.Key, reader.Value, reader.Revision, reader.Flags),
-                    ReplacedAtMs = reader.ReplacedAtMs,
+                    ReplacedAt = reader.ReplacedAt,
                     Number = reader.Number,
                 };
                 digest = unchecked(digest + StateDigest.OfRecord(in replaced));

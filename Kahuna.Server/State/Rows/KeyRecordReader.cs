@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State.Rows;
 
@@ -14,20 +15,20 @@ internal ref struct KeyRecordReader
     private uint _left;
 
     /// <summary>Number of the key's row, from 1 on.</summary>
-    public int Row { get; private set; }
+    public Row Row { get; private set; }
 
     public ReadOnlySpan<byte> Key { get; private set; }
 
     /// <summary>The revision that was last read: the current one at first.</summary>
     public ReadOnlySpan<byte> Value { get; private set; }
 
-    public long Revision { get; private set; }
+    public Revision Revision { get; private set; }
 
     public KeyEntryFlags Flags { get; private set; }
 
-    public long? DeadlineMs { get; private set; }
+    public ClusterTime? Deadline { get; private set; }
 
-    public long ReplacedAtMs { get; private set; }
+    public ClusterTime ReplacedAt { get; private set; }
 
     public long Number { get; private set; }
 
@@ -65,9 +66,9 @@ internal ref struct KeyRecordReader
         }
 
         reader.Flags = flags;
-        reader.Row = row;
-        reader.Revision = BinaryPrimitives.ReadInt64LittleEndian(record[8..]);
-        reader.DeadlineMs = deadline == NoDeadline ? null : deadline;
+        reader.Row = new Row(row);
+        reader.Revision = new Revision(BinaryPrimitives.ReadInt64LittleEndian(record[8..]));
+        reader.Deadline = deadline == NoDeadline ? null : new ClusterTime(deadline);
         reader.Key = rest[..keyLength];
         reader.Value = rest.Slice(keyLength, (int)valueLength);
         reader._left = BinaryPrimitives.ReadUInt32LittleEndian(record[28..]);
@@ -92,8 +93,8 @@ internal ref struct KeyRecordReader
             return false;
         }
 
-        Revision = BinaryPrimitives.ReadInt64LittleEndian(_rest);
-        ReplacedAtMs = BinaryPrimitives.ReadInt64LittleEndian(_rest[8..]);
+        Revision = new Revision(BinaryPrimitives.ReadInt64LittleEndian(_rest));
+        ReplacedAt = new ClusterTime(BinaryPrimitives.ReadInt64LittleEndian(_rest[8..]));
         Number = BinaryPrimitives.ReadInt64LittleEndian(_rest[16..]);
         Flags = (KeyEntryFlags)_rest[24];
         Value = _rest.Slice(KeyRecord.RevisionHeaderBytes, (int)valueLength);

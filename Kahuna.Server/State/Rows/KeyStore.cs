@@ -27,7 +27,7 @@ internal sealed class KeyStore
     private long _deleted;
 
     /// <summary>The key of which everything is going: its history goes with it.</summary>
-    private int _forgetting;
+    private Row _forgetting;
     private ulong _digest;
 
     public KeyStore(StateLimits limits)
@@ -36,8 +36,9 @@ internal sealed class KeyStore
         _slabs = new SlabAllocator(limits.SlabsMax);
         Forgotten = new ForgottenKeys(this, limits);
         Keys = new KeyTable(_slabs, limits.HashSecret);
-        History = new HistoryTable(limits, Keys, _slabs, BeforeChange, AfterEviction);
+        History = new HistoryTable(limits, Keys, _slabs, Changes, BeforeChange, AfterEviction);
         Heaps = new RowHeaps(Keys);
+        Expiry = Heaps.Deadlines;
         System = new SystemRows(this);
     }
 
@@ -49,7 +50,7 @@ internal sealed class KeyStore
     public RowHeaps Heaps { get; }
 
     /// <summary>Keys that expire.</summary>
-    public ExpiryHeap Expiry => Heaps.Deadlines;
+    public ExpiryHeap Expiry { get; }
 
     /// <summary>Rows that are no keys.</summary>
     public SystemRows System { get; }
@@ -109,7 +110,7 @@ internal sealed class KeyStore
         RowSet rows = new();
         if (andOthers)
         {
-            rows.AddAll(Keys.Count);
+            rows.AddAll(new Row(Keys.Count));
             _changed.Clear();
         }
         else
@@ -123,27 +124,27 @@ internal sealed class KeyStore
     /// <summary>From now on the observer hears of every row before it changes.</summary>
     public void Observe(IRowObserver observer) => _observers.Add(observer);
 
-    /// <summary>The observer hears of no row any more. False when it did not hear before.</summary>
+    /// <summary>The observer hears of no further row. False when it was not attached.</summary>
     public bool EndObserving(IRowObserver observer) => _observers.Remove(observer);
 
     /// <summary>True when a row stands for a key that exists.</summary>
-    public bool Exists(int key) => key != 0 && !Keys[key].IsDeleted;
+    public bool Exists(Row key) => !key.IsNone && !Keys[key].IsDeleted;
 
     /// <summary>
     /// Before each command: drops a bounded number of replaced revisions that are too many or too old, and forgets a
     /// bounded number of deleted keys of which nothing is kept.
     /// </summary>
-    public void DropOld(long timeMs)
+    public void DropOld(ClusterTime time)
     {
         History.BeginCommand();
-        History.EvictAged(timeMs, AgedPerCommand);
+        History.EvictAged(time, AgedPerCommand);
         Forgotten.Forget(ForgottenPerCommand);
     }
 
     /// <summary>Adds a key that has no row, at the first revision.</summary>
-    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
+    public Row Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
     {
-        int key = Create(name, hash, value, isNull ? KeyEntryFlags.Null : KeyEntryFlags.None);
+        Row key = Create(name, hash, value, isNull ? KeyEntryFlags.Null : KeyEntryFlags.None);
         Tell(ChangeKind.Written, key);
         return key;
     }
@@ -152,7 +153,7 @@ internal sealed class KeyStore
     public void TrackUses()
     {
         Uses = new EvictionQueue();
-        for (int row = 1; row <= Keys.Count; row++)
+        for (Row row = Row.First; row.Value <= Keys.Count; row = row.Next)
         {
             if ((Keys[row].Flags & (KeyEntryFlags.Free | KeyEntryFlags.System)) == 0)
             {
@@ -165,12 +166,12 @@ internal sealed class KeyStore
     /// Forgets a key with its history and its deadline, as if it had never been, but for this: revisions of keys
     /// without a row begin above its own from now on.
     /// </summary>
-    public void Forget(int key)
+    public void Forget(Row key)
     {
         ClearDeadline(key);
         _forgetting = key;
         History.Forget(key);
-        _forgetting = 0;
+        _forgetting = Row.None;
         BeginChange(key);
         ref KeyEntry entry = ref Keys[key];
         if (entry.IsDeleted)
@@ -179,7 +180,7 @@ internal sealed class KeyStore
         }
 
         Tell(entry.IsDeleted ? ChangeKind.Forgotten : ChangeKind.Evicted, key);
-        long revision = entry.Revision;
+        Revision revision = entry.Revision;
         _deleted -= entry.IsDeleted ? 1 : 0;
         InvariantException.Require(
             _deleted >= 0 && (entry.Flags & KeyEntryFlags.System) == 0, "only keys are forgotten");
@@ -192,7 +193,7 @@ internal sealed class KeyStore
     /// <summary>
     /// The time that goes with a row that has one: a key's deadline, a session's last command, the end of a lease.
     /// </summary>
-    public long DeadlineOf(in KeyEntry entry) => HeapOf(in entry).DeadlineOf(in entry);
+    public ClusterTime DeadlineOf(in KeyEntry entry) => HeapOf(in entry).DeadlineOf(in entry);
 
     /// <summary>Where the row's time stands, or would.</summary>
     public ExpiryHeap HeapOf(in KeyEntry entry) =>
@@ -204,7 +205,7 @@ internal sealed class KeyStore
     /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>,
     /// and is overwritten in its place without. The deadline stays as it is.
     /// </summary>
-    public void Write(int key, ReadOnlySpan<byte> value, bool isNull, HistoryChoice keep)
+    public void Write(Row key, ReadOnlySpan<byte> value, bool isNull, HistoryChoice keep)
     {
         ref KeyEntry entry = ref Keys[key];
         Uses?.Touch(key);
@@ -230,9 +231,9 @@ internal sealed class KeyStore
     /// Deletes a key that exists: its value goes to history or is freed. Its name and revision stay for as long as its
     /// history has something.
     /// </summary>
-    public void Delete(int key, HistoryChoice keep) => Delete(key, keep, ChangeKind.Deleted);
+    public void Delete(Row key, HistoryChoice keep) => Delete(key, keep, ChangeKind.Deleted);
 
-    private void Delete(int key, HistoryChoice keep, ChangeKind change)
+    private void Delete(Row key, HistoryChoice keep, ChangeKind change)
     {
         ref KeyEntry entry = ref Keys[key];
         InvariantException.Require(
@@ -254,26 +255,26 @@ internal sealed class KeyStore
     /// Turns the key into a deleted one if its time to live has passed. Every command does this first to its key, so
     /// that it finds the same whether or not a sweep came before it. True when the key was removed.
     /// </summary>
-    public bool Expire(int key, long timeMs)
+    public bool Expire(Row key, ClusterTime time)
     {
-        if (!Expiry.HasPassed(in Keys[key], timeMs))
+        if (!Expiry.HasPassed(in Keys[key], time))
         {
             return false;
         }
 
-        Delete(key, HistoryChoice.KeptAt(timeMs), ChangeKind.Expired);
+        Delete(key, HistoryChoice.KeptAt(time), ChangeKind.Expired);
         return true;
     }
 
-    public void SetDeadline(int key, long deadlineMs)
+    public void SetDeadline(Row key, ClusterTime deadline)
     {
         ClearDeadline(key);
         BeginChange(key);
-        Expiry.Set(key, deadlineMs);
-        _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadlineMs));
+        Expiry.Set(key, deadline);
+        _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadline));
     }
 
-    public void ClearDeadline(int key)
+    public void ClearDeadline(Row key)
     {
         ref KeyEntry entry = ref Keys[key];
         if (entry.ExpirySlot != 0)
@@ -290,12 +291,12 @@ internal sealed class KeyStore
     /// at the end no row may be missing.
     /// </summary>
     public bool TryLoad(
-        int key,
+        Row key,
         ReadOnlySpan<byte> name,
         ReadOnlySpan<byte> value,
-        long revision,
+        Revision revision,
         KeyEntryFlags flags,
-        long? deadlineMs)
+        ClusterTime? deadline)
     {
         if ((flags & KeyEntryFlags.Free) != 0)
         {
@@ -304,7 +305,7 @@ internal sealed class KeyStore
         }
 
         uint hash = Keys.HashOf(name);
-        if (Keys.Find(name, hash) != 0 || !Keys.TryInsertAt(key, name, hash, value.Length))
+        if (!Keys.Find(name, hash).IsNone || !Keys.TryInsertAt(key, name, hash, value.Length))
         {
             return false;
         }
@@ -321,10 +322,10 @@ internal sealed class KeyStore
         entry.Flags = flags;
         _deleted += entry.IsDeleted ? 1 : 0;
         AddDigest(ref entry);
-        if (deadlineMs is { } deadline)
+        if (deadline is { } known)
         {
-            HeapOf(in entry).Set(key, deadline);
-            _digest = unchecked(_digest + StateDigest.OfDeadline(key, deadline));
+            HeapOf(in entry).Set(key, known);
+            _digest = unchecked(_digest + StateDigest.OfDeadline(key, known));
         }
 
         return true;
@@ -334,7 +335,7 @@ internal sealed class KeyStore
     /// Adds a replaced revision, newer than those that the key has. For a state that is being loaded.
     /// </summary>
     public void LoadReplaced(
-        int key, ReadOnlySpan<byte> value, long revision, long replacedAtMs, long number, KeyEntryFlags flags)
+        Row key, ReadOnlySpan<byte> value, Revision revision, ClusterTime replacedAt, long number, KeyEntryFlags flags)
     {
         ref KeyEntry entry = ref Keys[key];
         uint block = SlabAllocator.None;
@@ -348,7 +349,7 @@ internal sealed class KeyStore
         History.Load(key, new HistoryRecord
         {
             Revision = revision,
-            ReplacedAtMs = replacedAtMs,
+            ReplacedAt = replacedAt,
             Number = number,
             Digest = StateDigest.OfRevision(Keys.Key(in entry), value, revision, flags),
             Key = key,
@@ -366,14 +367,14 @@ internal sealed class KeyStore
     }
 
     /// <summary>Adds a row of any kind.</summary>
-    public int Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, KeyEntryFlags flags)
+    public Row Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, KeyEntryFlags flags)
     {
-        if (Keys.FirstFree is var reused and not 0)
+        if (Keys.FirstFree is { IsNone: false } reused)
         {
             BeforeChange(reused);
         }
 
-        int key = Keys.Insert(name, hash, value.Length);
+        Row key = Keys.Insert(name, hash, value.Length);
         ref KeyEntry entry = ref Keys[key];
         InvariantException.Require(
             entry is { ExpirySlot: 0, HistoryCount: 0 }, "a new row has neither time nor history");
@@ -391,19 +392,19 @@ internal sealed class KeyStore
     }
 
     /// <summary>A row is about to change: who has to know is told.</summary>
-    public void BeginChange(int key)
+    public void BeginChange(Row key)
     {
         BeforeChange(key);
         _changed.Add(key);
     }
 
-    /// <summary>Slabs and rows but for so many, which are not for new data, are used up.</summary>
+    /// <summary>All slabs and rows are in use, except for this many, which new data may not take.</summary>
     private bool LacksRoom(int besides) =>
         _slabs.SlotsInUse + besides >= _limits.SlabsMax - _limits.SlabsReserved
             || Keys.Count - Keys.FreeCount + (long)besides >= _limits.RowsMax;
 
     /// <summary>A replaced revision of a key is gone.</summary>
-    private void AfterEviction(int key, long revision)
+    private void AfterEviction(Row key, Revision revision)
     {
         ref readonly KeyEntry entry = ref Keys[key];
         if (Changes.IsOn && key != _forgetting)
@@ -417,7 +418,7 @@ internal sealed class KeyStore
         }
     }
 
-    private void Tell(ChangeKind kind, int key)
+    private void Tell(ChangeKind kind, Row key)
     {
         if (!Changes.IsOn)
         {
@@ -432,11 +433,12 @@ internal sealed class KeyStore
             Revision = entry.Revision,
             Value = kind == ChangeKind.Written ? Keys.Value(in entry) : default,
             IsNull = kind == ChangeKind.Written && entry.IsNull,
-            IsPreviousKept = entry.HistoryCount > 0 && History[entry.NewestHistory].Revision == entry.Revision - 1,
+            IsPreviousKept = entry.HistoryCount > 0
+                && History[entry.NewestHistory].Revision == entry.Revision.Previous(),
         });
     }
 
-    private void BeforeChange(int key)
+    private void BeforeChange(Row key)
     {
         foreach (IRowObserver observer in _observers)
         {
@@ -448,7 +450,7 @@ internal sealed class KeyStore
     /// Makes the block fit a new value and counts the revision. The key's bytes are in the block afterwards; the
     /// value's are the caller's to write.
     /// </summary>
-    private void Replace(int key, ref KeyEntry entry, int valueLength, HistoryChoice keep)
+    private void Replace(Row key, ref KeyEntry entry, int valueLength, HistoryChoice keep)
     {
         BeginChange(key);
         uint old = entry.Block;
@@ -457,7 +459,7 @@ internal sealed class KeyStore
         if (keep.IsKept && History.Keeps(in entry))
         {
             handedOver = !entry.IsDeleted;
-            History.Push(key, keep.TimeMs);
+            History.Push(key, keep.Time);
         }
 
         int length = entry.KeyLength + valueLength;
@@ -472,7 +474,7 @@ internal sealed class KeyStore
         }
 
         entry.ValueLength = valueLength;
-        entry.Revision++;
+        entry.Revision = entry.Revision.Next();
     }
 
     /// <summary>The digest of everything grows by so much.</summary>

@@ -1,4 +1,6 @@
+using System.Numerics;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.State.Rows;
@@ -17,7 +19,7 @@ internal sealed class KeyTable
 
     private readonly SlabAllocator _slabs;
     private readonly ChunkedTable<KeyEntry> _entries = new();
-    private readonly ChunkedTable<int> _buckets = new();
+    private readonly ChunkedTable<Row> _buckets = new();
     private readonly FreeRows _free = new();
     private readonly HashSecret _secret;
 
@@ -45,16 +47,16 @@ internal sealed class KeyTable
     public int FreeCount => _free.Count;
 
     /// <summary>The row that the next key gets, where one is free; 0 when a new row is added.</summary>
-    public int FirstFree => _free.First;
+    public Row FirstFree => _free.First;
 
     /// <summary>Bytes of rows and buckets.</summary>
     public long Bytes => _entries.Bytes + _buckets.Bytes;
 
     /// <summary>The row of a key. The reference stays good for the table's life.</summary>
-    public ref KeyEntry this[int index]
+    public ref KeyEntry this[Row row]
     {
         [MethodImpl(MethodImplOptions.AggressiveInlining)]
-        get => ref _entries[index];
+        get => ref _entries[row.Value];
     }
 
     /// <summary>
@@ -79,12 +81,12 @@ internal sealed class KeyTable
     public ReadOnlySpan<byte> Value(in KeyEntry entry) => _slabs.Span(entry.Block, entry.KeyLength, entry.ValueLength);
 
     /// <summary>Index of the row of <paramref name="key"/>, 0 when it was never written.</summary>
-    public int Find(ReadOnlySpan<byte> key, uint hash)
+    public Row Find(ReadOnlySpan<byte> key, uint hash)
     {
-        int index = _buckets[BucketOf(hash)];
-        while (index != 0)
+        Row index = _buckets[BucketOf(hash)];
+        while (!index.IsNone)
         {
-            ref KeyEntry entry = ref _entries[index];
+            ref KeyEntry entry = ref _entries[index.Value];
             if (entry.Hash == hash && entry.KeyLength == key.Length && Key(in entry).SequenceEqual(key))
             {
                 return index;
@@ -93,28 +95,28 @@ internal sealed class KeyTable
             index = entry.Next;
         }
 
-        return 0;
+        return Row.None;
     }
 
     /// <summary>Asks for the bucket of a hash.</summary>
     public void PrefetchBucket(uint hash) => CacheLines.Prefetch(in _buckets[BucketOf(hash)]);
 
     /// <summary>Asks for the first row of a hash's bucket and returns its index, 0 when there is none.</summary>
-    public int PrefetchRow(uint hash)
+    public Row PrefetchRow(uint hash)
     {
-        int index = _buckets[BucketOf(hash)];
-        CacheLines.Prefetch(in _entries[index]);
+        Row index = _buckets[BucketOf(hash)];
+        CacheLines.Prefetch(in _entries[index.Value]);
         return index;
     }
 
     /// <summary>Asks for the first lines of a row's key and value, and for the next row of its bucket.</summary>
-    public void PrefetchBlock(int index, int linesMax)
+    public void PrefetchBlock(Row index, int linesMax)
     {
-        if (index != 0 && !_entries[index].IsFree)
+        if (!index.IsNone && !_entries[index.Value].IsFree)
         {
-            ref readonly KeyEntry entry = ref _entries[index];
+            ref readonly KeyEntry entry = ref _entries[index.Value];
             CacheLines.Prefetch(_slabs.Span(entry.Block, 0, entry.BlockLength), linesMax);
-            CacheLines.Prefetch(in _entries[entry.Next]);
+            CacheLines.Prefetch(in _entries[entry.Next.Value]);
         }
     }
 
@@ -122,17 +124,17 @@ internal sealed class KeyTable
     /// Adds a row for a key that has none, at revision 0, with a block for the key and <paramref name="valueLength"/>
     /// bytes of value, which the caller writes.
     /// </summary>
-    public int Insert(ReadOnlySpan<byte> key, uint hash, int valueLength)
+    public Row Insert(ReadOnlySpan<byte> key, uint hash, int valueLength)
     {
-        int index = FirstFree;
-        if (index != 0)
+        Row index = FirstFree;
+        if (!index.IsNone)
         {
             _free.Remove(index);
-            InvariantException.Require(_entries[index].IsFree, "a row that is used again stands for nothing");
+            InvariantException.Require(_entries[index.Value].IsFree, "a row that is used again stands for nothing");
         }
         else
         {
-            index = _entries.Add();
+            index = new Row(_entries.Add());
         }
 
         Fill(index, key, hash, valueLength);
@@ -140,16 +142,16 @@ internal sealed class KeyTable
     }
 
     /// <summary>Takes a key's row and block away; the row is used again for a key to come.</summary>
-    public void Free(int index)
+    public void Free(Row index)
     {
-        ref KeyEntry entry = ref _entries[index];
+        ref KeyEntry entry = ref _entries[index.Value];
         InvariantException.Require(
             entry is { IsFree: false, ExpirySlot: 0, HistoryCount: 0 }, "a row goes after its time and history");
-        ref int link = ref _buckets[BucketOf(entry.Hash)];
+        ref Row link = ref _buckets[BucketOf(entry.Hash)];
         while (link != index)
         {
-            InvariantException.Require(link != 0, "a row is in the bucket of its hash");
-            link = ref _entries[link].Next;
+            InvariantException.Require(!link.IsNone, "a row is in the bucket of its hash");
+            link = ref _entries[link.Value].Next;
         }
 
         link = entry.Next;
@@ -161,9 +163,9 @@ internal sealed class KeyTable
     /// Gives a row's block another length for the value; the key's bytes and as many of the value's as fit are kept,
     /// the rest is undefined.
     /// </summary>
-    public void Resize(int index, int valueLength)
+    public void Resize(Row index, int valueLength)
     {
-        ref KeyEntry entry = ref _entries[index];
+        ref KeyEntry entry = ref _entries[index.Value];
         if (SizeClasses.Of(entry.KeyLength + valueLength) != SizeClasses.Of(entry.BlockLength))
         {
             uint old = entry.Block;
@@ -180,7 +182,7 @@ internal sealed class KeyTable
     /// The same as <see cref="Insert"/> in a given row; rows up to it that nobody filled are not to be used until
     /// somebody does. False when the row is taken.
     /// </summary>
-    public bool TryInsertAt(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)
+    public bool TryInsertAt(Row index, ReadOnlySpan<byte> key, uint hash, int valueLength)
     {
         if (!TryReach(index))
         {
@@ -192,7 +194,7 @@ internal sealed class KeyTable
     }
 
     /// <summary>The same for a row that stands for nothing.</summary>
-    public bool TryFreeAt(int index)
+    public bool TryFreeAt(Row index)
     {
         if (!TryReach(index))
         {
@@ -203,26 +205,26 @@ internal sealed class KeyTable
         return true;
     }
 
-    private bool TryReach(int index)
+    private bool TryReach(Row index)
     {
-        while (_entries.Count <= index)
+        while (_entries.Count <= index.Value)
         {
             _entries.Add();
         }
 
-        return _entries[index].KeyLength == 0 && !_entries[index].IsFree;
+        return _entries[index.Value].KeyLength == 0 && !_entries[index.Value].IsFree;
     }
 
-    private void AddFree(int index)
+    private void AddFree(Row index)
     {
-        _entries[index] = new KeyEntry { Flags = KeyEntryFlags.Free, Block = SlabAllocator.None };
+        _entries[index.Value] = new KeyEntry { Flags = KeyEntryFlags.Free, Block = SlabAllocator.None };
         _free.Add(index);
     }
 
-    private void Fill(int index, ReadOnlySpan<byte> key, uint hash, int valueLength)
+    private void Fill(Row index, ReadOnlySpan<byte> key, uint hash, int valueLength)
     {
-        ref int bucket = ref _buckets[BucketOf(hash)];
-        ref KeyEntry entry = ref _entries[index];
+        ref Row bucket = ref _buckets[BucketOf(hash)];
+        ref KeyEntry entry = ref _entries[index.Value];
         entry = new KeyEntry
         {
             Hash = hash,
@@ -256,13 +258,13 @@ internal sealed class KeyTable
         int added = _buckets.Add();
         uint bit = _mask + 1;
         int split = added - (int)bit;
-        int stay = 0;
-        int move = 0;
-        int index = _buckets[split];
-        while (index != 0)
+        Row stay = Row.None;
+        Row move = Row.None;
+        Row index = _buckets[split];
+        while (!index.IsNone)
         {
-            ref KeyEntry entry = ref _entries[index];
-            int next = entry.Next;
+            ref KeyEntry entry = ref _entries[index.Value];
+            Row next = entry.Next;
             if ((entry.Hash & bit) == 0)
             {
                 entry.Next = stay;
@@ -283,5 +285,274 @@ internal sealed class KeyTable
         {
             _mask = (_mask << 1) | 1;
         }
+    }
+}
+
+/// <summary>
+/// The hash of a command's key, where it is known from looking ahead; the default: it is not. A value.
+/// </summary>
+/// <param name="Value">What <see cref="KeyTable.HashOf(ReadOnlySpan{byte})"/> gives for the key.</param>
+/// <param name="IsKnown">False: <paramref name="Value"/> means nothing.</param>
+internal readonly record struct KnownHash(uint Value, bool IsKnown = true);
+
+/// <summary>
+/// One key that was ever written: 48 bytes. A deleted key keeps its row, because its revisions go on where they
+/// stopped. A row of <see cref="KeyTable"/>, owned by it.
+/// </summary>
+internal struct KeyEntry
+{
+    /// <summary>Revision of the last write, deletions included.</summary>
+    public Revision Revision;
+
+    /// <summary>Digest of the last write (<see cref="StateDigest.OfRevision"/>).</summary>
+    public ulong Digest;
+
+    /// <summary>Lower half of the key's hash; saves most comparisons of bytes.</summary>
+    public uint Hash;
+
+    /// <summary>Next row of the same hash bucket; 0 ends the chain.</summary>
+    public Row Next;
+
+    /// <summary>The block that holds the key's bytes and then the value's.</summary>
+    public uint Block;
+
+    public int ValueLength;
+
+    /// <summary>Place in the expiry heap; 0 when the key does not expire.</summary>
+    public int ExpirySlot;
+
+    /// <summary>Newest replaced revision in the history table; 0 when none is kept.</summary>
+    public int NewestHistory;
+
+    public int HistoryCount;
+
+    public ushort KeyLength;
+
+    public KeyEntryFlags Flags;
+
+    /// <summary>The key is deleted; only its name and revision are kept.</summary>
+    public readonly bool IsDeleted => (Flags & KeyEntryFlags.Deleted) != 0;
+
+    /// <summary>The value is null, not empty.</summary>
+    public readonly bool IsNull => (Flags & KeyEntryFlags.Null) != 0;
+
+    /// <summary>The row stands for nothing.</summary>
+    public readonly bool IsFree => (Flags & KeyEntryFlags.Free) != 0;
+
+    /// <summary>The row is a client session.</summary>
+    public readonly bool IsSession => (Flags & KeyEntryFlags.Session) != 0;
+
+    /// <summary>The row is a claim for a lock.</summary>
+    public readonly bool IsClaim => (Flags & KeyEntryFlags.Claim) != 0;
+
+    /// <summary>The row is a claim that holds its lock.</summary>
+    public readonly bool IsHeld => (Flags & KeyEntryFlags.Held) != 0;
+
+    /// <summary>Length for which <see cref="Block"/> was allocated.</summary>
+    public readonly int BlockLength => KeyLength + ValueLength;
+}
+
+/// <summary>What a revision of a key is besides its bytes.</summary>
+[Flags]
+internal enum KeyEntryFlags : byte
+{
+    None = 0,
+
+    /// <summary>The revision is a deletion; it has no value.</summary>
+    Deleted = 1,
+
+    /// <summary>The value is null, not empty.</summary>
+    Null = 2,
+
+    /// <summary>The row stands for nothing and is used again; it has neither name nor value.</summary>
+    Free = 4,
+
+    /// <summary>The row is the system's own and no key: its name begins with a byte that no key does.</summary>
+    System = 8,
+
+    /// <summary>
+    /// With <see cref="System"/>: the value is a client session (<see cref="Sessions.SessionWindow"/>), which is
+    /// changed in place.
+    /// </summary>
+    Session = 16,
+
+    /// <summary>With <see cref="System"/>: a claim for a lock (<see cref="Locks.ClaimRow"/>).</summary>
+    Claim = 32,
+
+    /// <summary>With <see cref="Claim"/>: it holds the lock; others wait for it.</summary>
+    Held = 64,
+}
+
+/// <summary>
+/// A set of row numbers, one bit each. It grows to what is added and keeps its room when it is cleared. Owned by one
+/// store or view; not thread-safe.
+/// </summary>
+internal sealed class RowSet
+{
+    private const int WordShift = 6;
+
+    private ulong[] _words = [];
+
+    /// <summary>Rows in the set.</summary>
+    public int Count { get; private set; }
+
+    public bool Contains(Row row) =>
+        row.Value >> WordShift < _words.Length && (_words[row.Value >> WordShift] & Bit(row)) != 0;
+
+    public void Add(Row row)
+    {
+        if (row.Value >> WordShift >= _words.Length)
+        {
+            Array.Resize(ref _words, Math.Max((row.Value >> WordShift) + 1, 2 * _words.Length));
+        }
+
+        ref ulong word = ref _words[row.Value >> WordShift];
+        Count += (word & Bit(row)) == 0 ? 1 : 0;
+        word |= Bit(row);
+    }
+
+    /// <summary>Adds all rows from 1 to <paramref name="last"/>.</summary>
+    public void AddAll(Row last)
+    {
+        Clear();
+        if (_words.Length <= last.Value >> WordShift)
+        {
+            _words = new ulong[(last.Value >> WordShift) + 1];
+        }
+
+        int whole = (last.Value + 1) >> WordShift;
+        _words.AsSpan(0, whole).Fill(ulong.MaxValue);
+        if ((last.Next.Value & 63) != 0)
+        {
+            _words[whole] = Bit(last.Next) - 1;
+        }
+
+        _words[0] &= ~1UL;
+        Count = last.Value;
+    }
+
+    /// <summary>True when the row was in the set.</summary>
+    public bool Remove(Row row)
+    {
+        if (!Contains(row))
+        {
+            return false;
+        }
+
+        _words[row.Value >> WordShift] &= ~Bit(row);
+        Count--;
+        return true;
+    }
+
+    /// <summary>The first row from <paramref name="from"/> on; 0 when there is none.</summary>
+    public Row Next(Row from)
+    {
+        int index = from.Value >> WordShift;
+        if (Count == 0 || index >= _words.Length)
+        {
+            return Row.None;
+        }
+
+        ulong word = _words[index] & (ulong.MaxValue << (from.Value & 63));
+        while (word == 0)
+        {
+            if (++index == _words.Length)
+            {
+                return Row.None;
+            }
+
+            word = _words[index];
+        }
+
+        return new Row((index << WordShift) + BitOperations.TrailingZeroCount(word));
+    }
+
+    /// <summary>Takes the rows of another set over and leaves that one empty, with the room of this one.</summary>
+    public void TakeFrom(RowSet other)
+    {
+        Clear();
+        (_words, other._words) = (other._words, _words);
+        (Count, other.Count) = (other.Count, 0);
+    }
+
+    public void Clear()
+    {
+        if (Count > 0)
+        {
+            Array.Clear(_words);
+            Count = 0;
+        }
+    }
+
+    private static ulong Bit(Row row) => 1UL << (row.Value & 63);
+}
+
+/// <summary>
+/// A growing table of structs in chunks of equal size. Growing adds one chunk and never moves a row, so it costs the
+/// same at a million rows as at ten, and a reference to a row stays good. The collector sees one object without
+/// references per chunk. Owned by the state of one partition; not thread-safe.
+/// </summary>
+internal sealed class ChunkedTable<T>
+    where T : unmanaged
+{
+    /// <summary>
+    /// Rows of one chunk: small enough that a partition with few keys costs little, large enough that a million keys
+    /// are a few hundred objects.
+    /// </summary>
+    public const int ChunkRows = 1 << ChunkShift;
+
+    private const int ChunkShift = 12;
+
+    private T[][] _chunks = [];
+    private int _chunkCount;
+
+    /// <summary>Rows that were ever taken: those behind hold anything.</summary>
+    private int _taken;
+
+    /// <summary>Rows in use; indexes are 0 to Count - 1.</summary>
+    public int Count { get; private set; }
+
+    /// <summary>Bytes of all chunks.</summary>
+    public long Bytes => (long)_chunkCount * ChunkRows * Unsafe.SizeOf<T>();
+
+    // The directory's bounds check stays; inside a chunk the masked index is below its length by construction.
+    public ref T this[int index]
+    {
+        [MethodImpl(MethodImplOptions.AggressiveInlining)]
+        get => ref Unsafe.Add(
+            ref MemoryMarshal.GetArrayDataReference(_chunks[index >> ChunkShift]), index & (ChunkRows - 1));
+    }
+
+    /// <summary>Takes the next row and returns its index. The row holds zeros.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    public int Add()
+    {
+        if (Count == _chunkCount << ChunkShift)
+        {
+            AddChunk();
+        }
+
+        if (Count == _taken)
+        {
+            _taken++;
+            this[Count] = default;
+        }
+
+        return Count++;
+    }
+
+    private void AddChunk()
+    {
+        if (_chunkCount == _chunks.Length)
+        {
+            Array.Resize(ref _chunks, Math.Max(4, _chunks.Length * 2));
+        }
+
+        // Rows are cleared as they are taken: a state of a few keys does not pay for the clearing of whole chunks.
+        // The first chunk is ordinary memory: a small table may not live long.
+        _chunks[_chunkCount] = _chunkCount == 0
+            ? GC.AllocateUninitializedArray<T>(ChunkRows)
+            : PinnedMemory.Allocate<T>(ChunkRows);
+        _chunkCount++;
     }
 }

@@ -1,8 +1,12 @@
+using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
+
 namespace Kahuna.Server.State.Rows;
 
 /// <summary>
 /// Bounds of one partition's state. The same on every node, since applying depends on them; all but
-/// <see cref="HashSecret"/>.
+/// <see cref="HashSecret"/> and <see cref="Features"/>.
 /// </summary>
 internal sealed record StateLimits
 {
@@ -65,7 +69,7 @@ internal sealed record StateLimits
     public int RowsMax { get; init; } = 1 << 28;
 
     /// <summary>The revision that the first write of a key gets.</summary>
-    public long FirstRevision { get; private init; } = 1;
+    public Revision FirstRevision { get; private init; } = new(1);
 
     /// <summary>
     /// The longest lease that an epoch of an ephemeral group may grant before the meta group has made room for longer
@@ -85,7 +89,22 @@ internal sealed record StateLimits
     /// Where an epoch begins empty: the longest lease that the epoch before could grant. Its cluster time begins at 0
     /// after the one before was closed, so that until this cluster time nothing is granted.
     /// </summary>
-    public long LeasesBeforeMs { get; init; }
+    public ClusterTime LeasesBeforeMs { get; init; }
+
+    /// <summary>The feature levels that this build supports.</summary>
+    public FeatureRange Features { get; init; } = FeatureLevels.Supported;
+
+    /// <summary>The highest of them.</summary>
+    public FeatureLevel FeatureLevelMax => Features.Max;
+
+    /// <summary>
+    /// Where an epoch begins empty after slots were moved: the slot map as of its beginning, the same on all members.
+    /// Null while the map is the initial one.
+    /// </summary>
+    public SlotMap? SlotsBefore { get; init; }
+
+    /// <summary>With <see cref="SlotsBefore"/>: the partition that the group serves.</summary>
+    public int Partition { get; init; }
 
     /// <summary>
     /// Key of the tables' hash, which each process draws for itself: where a row is found in memory depends on it, and
@@ -97,8 +116,9 @@ internal sealed record StateLimits
     /// As these, for an epoch of an ephemeral group, from 1 on: its revisions and tokens are above those of all epochs
     /// before.
     /// </summary>
-    public StateLimits InEpoch(ulong epoch) => this with { FirstRevision = ((long)(epoch - 1) << RevisionBits) + 1 };
+    public StateLimits InEpoch(Epoch epoch) =>
+        this with { FirstRevision = new Revision(((long)(epoch.Value - 1) << RevisionBits) + 1) };
 
     /// <summary>The epoch that a revision of an ephemeral key is from.</summary>
-    public static ulong EpochOf(long revision) => (ulong)(revision >> RevisionBits) + 1;
+    public static Epoch EpochOf(Revision revision) => new((ulong)(revision.Value >> RevisionBits) + 1);
 }

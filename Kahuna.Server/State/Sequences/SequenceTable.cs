@@ -34,12 +34,12 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
 
     /// <summary>The sequence's number among all that there ever were here; 0 when there is none of the name.</summary>
     public ulong IncarnationOf(ReadOnlySpan<byte> name) =>
-        Find(name) is var row and not 0
+        Find(name) is { IsNone: false } row
             ? BinaryPrimitives.ReadUInt64LittleEndian(store.Keys.Value(in store.Keys[row])[IncarnationAt..])
             : 0;
 
     /// <inheritdoc/>
-    public override void Apply(scoped in Command command, long timeMs, KnownHash known, CommandAnswer answer)
+    public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
     {
         Outcome outcome = Apply(in command);
         if (command.Has(CommandFlags.Keyed) && outcome.Status != OutcomeStatus.Applied)
@@ -52,7 +52,8 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
     }
 
     /// <inheritdoc/>
-    public override bool Read(scoped in Command command, long timeMs, long nowMs, KnownHash known, ByteBuffer outcome)
+    public override bool Read(
+        scoped in Command command, ClusterTime time, ClusterTime now, KnownHash known, ByteBuffer outcome)
     {
         if (command.Kind == CommandKind.SequenceList)
         {
@@ -68,13 +69,13 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
 
     private Outcome Apply(scoped in Command command)
     {
-        int row = Find(command.Key);
+        Row row = Find(command.Key);
         if (command.Kind == CommandKind.SequenceCreate)
         {
-            return row == 0 ? Create(in command) : new Outcome(OutcomeStatus.ConditionFailed);
+            return row.IsNone ? Create(in command) : new Outcome(OutcomeStatus.ConditionFailed);
         }
 
-        if (row == 0)
+        if (row.IsNone)
         {
             return new Outcome(OutcomeStatus.NotFound);
         }
@@ -93,9 +94,9 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
     /// <summary>What a sequence is like and how far it is.</summary>
     private void Get(ReadOnlySpan<byte> name, ByteBuffer outcome)
     {
-        int row = Find(name);
-        Outcome answer = new(row == 0 ? OutcomeStatus.NotFound : OutcomeStatus.Found);
-        if (row != 0)
+        Row row = Find(name);
+        Outcome answer = new(row.IsNone ? OutcomeStatus.NotFound : OutcomeStatus.Found);
+        if (!row.IsNone)
         {
             answer.HasValue = true;
             answer.Value = store.Keys.Value(in store.Keys[row])[..ToldBytes];
@@ -113,10 +114,10 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
     {
         ByteBuffer page = ByteBuffer.Rent();
         RowSet rows = store.System.Of(SystemRowKind.Sequence);
-        int row = rows.Next((int)Math.Clamp(asked.Cursor, 1, int.MaxValue));
+        Row row = rows.Next(new Row((int)Math.Clamp(asked.Cursor, 1, int.MaxValue)));
         for (int looked = 0;
-            row != 0 && looked < RowsPerPage && page.Length < BytesPerPage;
-            looked++, row = rows.Next(row + 1))
+            !row.IsNone && looked < RowsPerPage && page.Length < BytesPerPage;
+            looked++, row = rows.Next(row.Next))
         {
             ref readonly KeyEntry entry = ref store.Keys[row];
             ReadOnlySpan<byte> name = store.Keys.Key(in entry)[SystemRowKind.PrefixBytes..];
@@ -130,7 +131,7 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
             page.Append(store.Keys.Value(in entry)[..ToldBytes]);
         }
 
-        PageOutcome.Of(page.Written, row).Write(outcome);
+        PageOutcome.Of(page.Written, row.Value).Write(outcome);
         page.Return();
     }
 
@@ -146,7 +147,7 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
         return new Outcome(OutcomeStatus.Applied);
     }
 
-    private Outcome Update(int row, scoped in Command command)
+    private Outcome Update(Row row, scoped in Command command)
     {
         SequenceBody.TryRead(command.Value, out SequenceBody change);
         Span<byte> value = stackalloc byte[ValueBytes];
@@ -167,7 +168,7 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
         return new Outcome(OutcomeStatus.Applied);
     }
 
-    private Outcome Next(int row, long count)
+    private Outcome Next(Row row, long count)
     {
         Span<byte> value = store.Keys.Writable(in store.Keys[row]);
         SequenceBody.TryRead(value, out SequenceBody form);
@@ -208,11 +209,12 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
 
     private ulong NextIncarnation()
     {
-        int row = store.System.Find(s_latestName);
+        Row row = store.System.Find(s_latestName);
         Span<byte> value = stackalloc byte[sizeof(ulong)];
-        ulong next = 1 + (row == 0 ? 0 : BinaryPrimitives.ReadUInt64LittleEndian(store.Keys.Value(in store.Keys[row])));
+        ulong next = 1
+            + (row.IsNone ? 0 : BinaryPrimitives.ReadUInt64LittleEndian(store.Keys.Value(in store.Keys[row])));
         BinaryPrimitives.WriteUInt64LittleEndian(value, next);
-        if (row == 0)
+        if (row.IsNone)
         {
             store.System.Create(SystemRowKind.LatestIncarnation, s_latestName, value);
         }
@@ -224,7 +226,7 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
         return next;
     }
 
-    private int Find(ReadOnlySpan<byte> key)
+    private Row Find(ReadOnlySpan<byte> key)
     {
         Span<byte> name = stackalloc byte[SystemRowKind.PrefixBytes + Wire.Limits.KeyBytesMax];
         name = NameOf(key, name);

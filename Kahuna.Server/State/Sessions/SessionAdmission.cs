@@ -11,7 +11,7 @@ internal enum SessionAdmission
     /// <summary>It was carried out: the remembered outcome is the answer.</summary>
     Repeated,
 
-    /// <summary>It is confirmed, so that nobody should ask any more; its outcome is forgotten.</summary>
+    /// <summary>It is confirmed, and its outcome is forgotten: nobody should ask for it.</summary>
     Forgotten,
 
     /// <summary>Another command had it.</summary>

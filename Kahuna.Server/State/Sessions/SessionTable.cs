@@ -12,8 +12,9 @@ namespace Kahuna.Server.State.Sessions;
 /// The memory behind "at most once": for each client session the outcomes of its latest mutations, until the client
 /// confirms them. Part of the state: every node has the same, and it is stored and sent with the keys. Sessions are
 /// rows named <c>0xFF S u64</c>, values that outcomes carry are rows named <c>0xFF V u64 session u64 number</c>.
-/// Nothing is forgotten by itself: a leader proposes it (<see cref="Sweep(long, long, int)"/>), because only it knows
-/// whether it has stood still for longer than commands live. Owned by one <see cref="StateMachine"/>; not thread-safe.
+/// Nothing is forgotten by itself: a leader proposes it (<see cref="Sweep(ClusterTime, long, int)"/>), because only it
+/// knows whether it has stood still for longer than commands live. Owned by one <see cref="StateMachine"/>; not
+/// thread-safe.
 /// </summary>
 internal sealed class SessionTable : CommandHandler, IOutcomeMemory
 {
@@ -42,7 +43,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     private readonly SessionQuota _sessions;
     private readonly SessionQuota _keys;
     private ulong _id;
-    private int _row;
+    private Row _row;
     private ulong _number;
     private uint _check;
 
@@ -56,7 +57,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
         _idempotencyKeys = store.Heaps[RowHeap.IdempotencyKeys];
         _sessions = new SessionQuota(limits.SessionsMax, limits.SessionBytesMax);
         _keys = new SessionQuota(limits.IdempotencyKeysMax, limits.IdempotencyKeyBytesMax);
-        for (int row = 1; row <= store.Keys.Count; row++)
+        for (Row row = Row.First; row.Value <= store.Keys.Count; row = row.Next)
         {
             if (_rows.IsAny(row))
             {
@@ -97,17 +98,17 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     /// <see cref="Remember"/> before anything else happens here; with others <see cref="Answer"/> is what is left to
     /// do.
     /// </summary>
-    public SessionAdmission Begin(scoped in Command command, ulong session, long timeMs)
+    public SessionAdmission Begin(scoped in Command command, ulong session, ClusterTime time)
     {
         _number = command.Sequence;
         _check = CommandDigest.Of(in command);
-        if (session != _id || _row == 0)
+        if (session != _id || _row.IsNone)
         {
             _id = session;
             _row = _rows.Find(_id);
         }
 
-        bool isNew = _row == 0;
+        bool isNew = _row.IsNone;
         if (isNew && !command.Has(CommandFlags.Opening))
         {
             return SessionAdmission.Unknown;
@@ -116,19 +117,43 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
         ulong low = command.Sequence - command.Lag;
         if (!isNew)
         {
-            Touch(timeMs);
+            Touch(time);
         }
         else if (!QuotaOf(_id).IsFull)
         {
-            Open(low, timeMs);
+            Open(low, time);
         }
 
-        SessionAdmission admission = _row == 0
+        SessionAdmission admission = _row.IsNone
             ? SessionAdmission.Full
             : Admit(low, command.Has(CommandFlags.ReturnPrevious));
         Refusals += admission == SessionAdmission.Full ? 1 : 0;
         return admission;
     }
+
+    /// <summary>
+    /// True when the command's number is new, and its outcome is to be remembered. Another one is answered here.
+    /// </summary>
+    public bool IsNew(
+        scoped in Command command, ulong session, ClusterTime time, CommandAnswer answer, ByteBuffer? outcome)
+    {
+        SessionAdmission admission = Begin(in command, session, time);
+        if (admission != SessionAdmission.New)
+        {
+            Answer(admission, outcome);
+            return false;
+        }
+
+        answer.RememberNumber();
+        return true;
+    }
+
+    /// <summary>The session of an idempotency key that holds for one incarnation of a sequence.</summary>
+    public static ulong KeyOf(ulong session, ulong incarnation) =>
+        IdempotencyKey.AsKey(StateDigest.Mix(session ^ StateDigest.Mix(incarnation)));
+
+    /// <summary>True while the session is remembered.</summary>
+    public bool Knows(ulong session) => !_rows.Find(session).IsNone;
 
     /// <summary>Keeps the outcome of the command that has begun.</summary>
     public void Remember(scoped in Outcome outcome)
@@ -184,38 +209,38 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
         remembered.Write(outcome);
     }
 
-    /// <summary>True when a <see cref="Sweep(long, long, int)"/> at this time has something to do.</summary>
-    public bool HasForgettable(long nowMs, long idleMs) =>
-        _liveSessions.AnyPassed(nowMs - _limits.CommandLifeMs) || _idleSessions.AnyPassed(nowMs - idleMs);
+    /// <summary>True when a <see cref="Sweep(ClusterTime, long, int)"/> at this time has something to do.</summary>
+    public bool HasForgettable(ClusterTime now, long idleMs) =>
+        _liveSessions.AnyPassed(now - _limits.CommandLifeMs) || _idleSessions.AnyPassed(now - idleMs);
 
     /// <summary>True when a <see cref="SweepKeys"/> at this time has something to do.</summary>
-    public bool HasForgettableKeys(long nowMs, long idleMs) => _idempotencyKeys.AnyPassed(nowMs - idleMs);
+    public bool HasForgettableKeys(ClusterTime now, long idleMs) => _idempotencyKeys.AnyPassed(now - idleMs);
 
     /// <summary>Carries out a leader's sweep: of idempotency keys with their flag, else of sessions.</summary>
-    public override void Apply(scoped in Command command, long timeMs, KnownHash known, CommandAnswer answer)
+    public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
     {
         Sweep sweep = new(in command);
         if (sweep.IsOfIdempotencyKeys)
         {
-            SweepKeys(timeMs, sweep.IdleMs, StepsPerSweep);
+            SweepKeys(time, sweep.IdleMs, StepsPerSweep);
         }
         else
         {
-            Sweep(timeMs, sweep.IdleMs, StepsPerSweep);
+            Sweep(time, sweep.IdleMs, StepsPerSweep);
         }
     }
 
     /// <summary>
     /// Forgets, the longest idle first: all outcomes of sessions that were idle for longer than a command lives, and
     /// those sessions themselves that were idle for <paramref name="idleMs"/>, which is no less than that. Ends when it
-    /// has done so many steps: a step is one outcome or one session. The number of sessions that are gone.
+    /// has done this many steps: a step is one outcome or one session. The number of sessions that are gone.
     /// </summary>
-    public int Sweep(long timeMs, long idleMs, int stepsMax)
+    public int Sweep(ClusterTime time, long idleMs, int stepsMax)
     {
         int steps = 0;
-        int row;
-        _row = 0;
-        while (steps < stepsMax && _liveSessions.AnyPassed(timeMs - _limits.CommandLifeMs))
+        Row row;
+        _row = Row.None;
+        while (steps < stepsMax && _liveSessions.AnyPassed(time - _limits.CommandLifeMs))
         {
             steps += ForgetOutcomes(_liveSessions.First, stepsMax - steps);
         }
@@ -223,8 +248,8 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
         int gone = 0;
         for (;
             steps < stepsMax
-                && (row = _idleSessions.First) != 0
-                && _idleSessions.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs));
+                && (row = _idleSessions.First) is { IsNone: false }
+                && _idleSessions.AnyPassed(time - Math.Max(idleMs, _limits.CommandLifeMs));
             steps++)
         {
             Free(row);
@@ -238,17 +263,17 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     /// <summary>
     /// Forgets idempotency keys with their outcomes, the longest idle first, that were idle for
     /// <paramref name="idleMs"/>, which is no less than a command's life. Steps as for
-    /// <see cref="Sweep(long, long, int)"/>.
+    /// <see cref="Sweep(ClusterTime, long, int)"/>.
     /// </summary>
-    public int SweepKeys(long timeMs, long idleMs, int stepsMax)
+    public int SweepKeys(ClusterTime time, long idleMs, int stepsMax)
     {
         int steps = 0;
         int gone = 0;
-        int row;
-        _row = 0;
+        Row row;
+        _row = Row.None;
         while (steps < stepsMax
-            && (row = _idempotencyKeys.First) != 0
-            && _idempotencyKeys.AnyPassed(timeMs - Math.Max(idleMs, _limits.CommandLifeMs)))
+            && (row = _idempotencyKeys.First) is { IsNone: false }
+            && _idempotencyKeys.AnyPassed(time - Math.Max(idleMs, _limits.CommandLifeMs)))
         {
             if (_store.Keys[row].ValueLength > SessionWindow.HeaderBytes)
             {
@@ -312,7 +337,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
 
     private void AddBytes(ulong id, long bytes) => QuotaOf(id).Bytes += bytes;
 
-    /// <summary>The values of the session take up so many bytes more.</summary>
+    /// <summary>The values of the session take up this many more bytes.</summary>
     private void AddKept(long bytes)
     {
         SessionWindow window = new(_store.System.BeginChange(_row));
@@ -321,7 +346,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
         _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before));
     }
 
-    private void Free(int row)
+    private void Free(Row row)
     {
         ulong id = SystemRowKind.SessionIn(_store.Keys.Key(in _store.Keys[row]));
         AddBytes(id, -_rows.BytesOf(row));
@@ -331,7 +356,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     }
 
     /// <summary>
-    /// Every number below <paramref name="low"/> is confirmed: their outcomes go, and so many of their values. Those
+    /// Every number below <paramref name="low"/> is confirmed: their outcomes go, and this many of their values. Those
     /// that are left go with the session's next commands, or with a sweep.
     /// </summary>
     private void Confirm(ulong low, int valuesMax)
@@ -350,26 +375,26 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
         _store.System.EndChange(_row, unchecked(window.HeaderDigest(_id) - before - gone));
     }
 
-    private void Open(ulong low, long timeMs)
+    private void Open(ulong low, ClusterTime time)
     {
         _row = _rows.Create(_id, low);
-        _store.System.PlaceSession(_row, null, timeMs);
+        _store.System.PlaceSession(_row, null, time);
         QuotaOf(_id).Count++;
         AddBytes(_id, _rows.BytesOf(_row));
     }
 
     /// <summary>The session is in use. To the second is enough: times that are counted from it are minutes.</summary>
-    private void Touch(long timeMs)
+    private void Touch(ClusterTime time)
     {
         ref readonly KeyEntry entry = ref _store.Keys[_row];
-        if (timeMs - _store.DeadlineOf(in entry) >= _limits.SessionTouchMs)
+        if (time - _store.DeadlineOf(in entry) >= _limits.SessionTouchMs)
         {
             _store.System.BeginChange(_row);
-            _store.System.PlaceSession(_row, _store.HeapOf(in entry), timeMs);
+            _store.System.PlaceSession(_row, _store.HeapOf(in entry), time);
         }
     }
 
-    private void Grow(int row, int room)
+    private void Grow(Row row, int room)
     {
         ref KeyEntry entry = ref _store.Keys[row];
         _store.System.BeginChange(row);
@@ -384,7 +409,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     /// Forgets the oldest outcomes of a session that has a window, and the window with the last of them. How many
     /// places it looked at and values it freed.
     /// </summary>
-    private int ForgetOutcomes(int row, int placesMax)
+    private int ForgetOutcomes(Row row, int placesMax)
     {
         _id = SystemRowKind.SessionIn(_store.Keys.Key(in _store.Keys[row]));
         _row = row;
@@ -399,28 +424,28 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
             Resize(row, SessionWindow.HeaderBytes);
         }
 
-        _row = 0;
+        _row = Row.None;
         return Math.Max(1, values + (int)places);
     }
 
     /// <summary>
     /// Gives the window another size, and the session its place among those with outcomes or without.
     /// </summary>
-    private void Resize(int row, int bytes)
+    private void Resize(Row row, int bytes)
     {
         ref KeyEntry entry = ref _store.Keys[row];
         ExpiryHeap from = _store.HeapOf(in entry);
-        long timeMs = from.DeadlineOf(in entry);
+        ClusterTime time = from.DeadlineOf(in entry);
         AddBytes(_id, -_rows.BytesOf(row));
         _store.Keys.Resize(row, bytes);
         AddBytes(_id, _rows.BytesOf(row));
-        _store.System.PlaceSession(row, from, timeMs);
+        _store.System.PlaceSession(row, from, time);
     }
 
     /// <summary>Frees the value of a number's outcome; how many bytes it took up.</summary>
     private uint ForgetValue(ulong number)
     {
-        int row = _rows.FindValue(_id, number);
+        Row row = _rows.FindValue(_id, number);
         long bytes = _rows.BytesOf(row);
         AddBytes(_id, -bytes);
         _store.System.Free(row);

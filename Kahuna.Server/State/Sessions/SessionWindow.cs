@@ -3,7 +3,9 @@ using System.Numerics;
 using System.Runtime.CompilerServices;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Server.State.Sessions;
 
@@ -13,7 +15,7 @@ namespace Kahuna.Server.State.Sessions;
 /// offset  0  u64  low: every number below it is confirmed, and refused from now on
 ///         8  u64  high: the highest number that was carried out
 ///        16  u32  bytes that values of its outcomes take up, which have rows of their own
-///        20  u16  left: so many confirmed numbers have values that are still to be freed
+///        20  u16  left: confirmed numbers whose values are still to be freed
 ///        22  u16  the place from which these are looked for
 ///        24  room × 24 bytes, where room is 0 or a power of two; number n stands at place n modulo room:
 ///              0  u8   status of its outcome (0: the number was not carried out here)
@@ -230,5 +232,101 @@ internal readonly ref struct SessionWindow(Span<byte> bytes)
         place.Clear();
         Left--;
         return number;
+    }
+}
+
+/// <summary>
+/// The rows that sessions are made of: <c>0xFF S u64 session</c> and <c>0xFF V u64 session u64 number</c>, a value that
+/// an outcome carries. Knows no rules. Owned by one <see cref="SessionTable"/>; not thread-safe.
+/// </summary>
+internal sealed class SessionRows(KeyStore store)
+{
+    private const int ValueNameBytes = SystemRowKind.SessionNameBytes + sizeof(ulong);
+
+    /// <summary>A session's row, its place among the others and its share of the hash table.</summary>
+    private const int RowBytes = 48 + 16 + 6;
+
+    /// <summary>Bytes that a row takes up.</summary>
+    public long BytesOf(Row row) => RowBytes + SizeClasses.BytesOf(SizeClasses.Of(store.Keys[row].BlockLength));
+
+    /// <summary>True for a row that belongs to a session, itself or a value.</summary>
+    public bool IsAny(Row row)
+    {
+        ref readonly KeyEntry entry = ref store.Keys[row];
+        return (entry.Flags & KeyEntryFlags.System) != 0
+            && SystemRowKind.Of(store.Keys.Key(in entry)) is { Owner: CommandTable.Sessions };
+    }
+
+    /// <summary>Row of a session; 0 when there is none.</summary>
+    public Row Find(ulong id)
+    {
+        Span<byte> name = stackalloc byte[SystemRowKind.SessionNameBytes];
+        WriteName(name, id);
+        return store.System.Find(name);
+    }
+
+    /// <summary>Adds a session that remembers nothing.</summary>
+    public Row Create(ulong id, ulong low)
+    {
+        Span<byte> name = stackalloc byte[SystemRowKind.SessionNameBytes];
+        WriteName(name, id);
+        Span<byte> value = stackalloc byte[SessionWindow.HeaderBytes];
+        value.Clear();
+        new SessionWindow(value).Low = low;
+        return store.System.Create(SystemRowKind.Session, name, value);
+    }
+
+    /// <summary>Row of the value that a number's outcome carries; it must be there.</summary>
+    public Row FindValue(ulong id, ulong number)
+    {
+        Span<byte> name = stackalloc byte[ValueNameBytes];
+        WriteValueName(name, id, number);
+        Row row = store.System.Find(name);
+        InvariantException.Require(!row.IsNone, "a remembered value is there");
+        return row;
+    }
+
+    /// <summary>Keeps the value that a number's outcome carries.</summary>
+    public Row CreateValue(ulong id, ulong number, ReadOnlySpan<byte> value)
+    {
+        Span<byte> name = stackalloc byte[ValueNameBytes];
+        WriteValueName(name, id, number);
+        return store.System.Create(SystemRowKind.KeptValue, name, value);
+    }
+
+    private static void WriteName(Span<byte> name, ulong id)
+    {
+        SystemRowKind.Session.WritePrefix(name);
+        BinaryPrimitives.WriteUInt64LittleEndian(name[SystemRowKind.PrefixBytes..], id);
+    }
+
+    private static void WriteValueName(Span<byte> name, ulong id, ulong number)
+    {
+        SystemRowKind.KeptValue.WritePrefix(name);
+        BinaryPrimitives.WriteUInt64LittleEndian(name[SystemRowKind.PrefixBytes..], id);
+        BinaryPrimitives.WriteUInt64LittleEndian(name[SystemRowKind.SessionNameBytes..], number);
+    }
+}
+
+/// <summary>
+/// What tells a command apart from others that wrongly carry its number: every field that says what is to be done, each
+/// at a place of its own. Stored with outcomes, so the hash is a public one. Stateless.
+/// </summary>
+internal static class CommandDigest
+{
+    private const ulong Odd = 0x9E3779B185EBCA87;
+
+    public static uint Of(scoped in Command command)
+    {
+        ulong fields = ((ulong)(command.Flags & ~CommandFlags.Opening) << 40) | ((ulong)command.Kind << 32);
+        fields = unchecked((fields * Odd) + (ulong)command.Number);
+        fields = unchecked((fields * Odd) + (ulong)command.TtlMs);
+        fields = unchecked((fields * Odd) + (ulong)command.ComparedRevision);
+        ulong check = XxHash64.Hash(command.Value, XxHash64.Hash(command.Key, fields));
+        check = command.Has(CommandFlags.IfValue) ? XxHash64.Hash(command.ComparedValue, check) : check;
+        check = command.Has(CommandFlags.Fenced)
+            ? XxHash64.Hash(command.FenceName, unchecked(check + ((ulong)command.FenceToken * Odd)))
+            : check;
+        return (uint)(check >> 32);
     }
 }

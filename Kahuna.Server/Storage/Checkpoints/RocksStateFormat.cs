@@ -2,14 +2,15 @@ using System.Buffers.Binary;
 using System.Globalization;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Storage.Checkpoints;
 
 /// <summary>
 /// Keys and values of checkpoints in RocksDB. Each generation of a group's state has a column family,
 /// <c>GROUP-GENERATION</c>. The key <c>u32 group, 'k', u32 row (both big endian)</c> has a record,
-/// <c>u32 group, 'm'</c> has the mark. In the default column family, <c>u32 0, "version"</c> has the format's version
-/// (u32, little endian). Stateless.
+/// <c>u32 group, 'm'</c> has the mark, and behind it, above level 1, the mark's feature level - 1 (u16, little endian).
+/// In the default column family, <c>u32 0, "version"</c> has the format's version (u32, little endian). Stateless.
 /// </summary>
 internal static class RocksStateFormat
 {
@@ -20,6 +21,9 @@ internal static class RocksStateFormat
 
     /// <summary>Length of a record's key.</summary>
     public const int RecordKeyBytes = PrefixBytes + sizeof(uint);
+
+    /// <summary>Length of a mark with a feature level.</summary>
+    public const int MarkBytesMax = CheckpointMark.Bytes + sizeof(ushort);
 
     private const byte RecordKind = (byte)'k';
     private const byte MarkKind = (byte)'m';
@@ -60,8 +64,28 @@ internal static class RocksStateFormat
     public static void WriteMarkKey(Span<byte> key, GroupId group) => WritePrefix(key, group, MarkKind);
 
     /// <summary>Reads a mark; null if the value is none.</summary>
-    public static CheckpointMark? ReadMark(ReadOnlySpan<byte> value) =>
-        value.Length == CheckpointMark.Bytes ? CheckpointMark.Read(value) : null;
+    public static CheckpointMark? ReadMark(ReadOnlySpan<byte> value) => value.Length switch
+    {
+        CheckpointMark.Bytes => CheckpointMark.Read(value),
+        MarkBytesMax => CheckpointMark.Read(value) with
+        {
+            Level = FeatureLevel.Decode(BinaryPrimitives.ReadUInt16LittleEndian(value[CheckpointMark.Bytes..])),
+        },
+        _ => null,
+    };
+
+    /// <summary>Writes a mark. Returns its length, which is that of older formats at level 1.</summary>
+    public static int WriteMark(Span<byte> value, in CheckpointMark mark)
+    {
+        mark.Write(value);
+        if (mark.Level == FeatureLevel.First)
+        {
+            return CheckpointMark.Bytes;
+        }
+
+        BinaryPrimitives.WriteUInt16LittleEndian(value[CheckpointMark.Bytes..], mark.Level.Encoded);
+        return MarkBytesMax;
+    }
 
     private static void WritePrefix(Span<byte> key, GroupId group, byte kind)
     {

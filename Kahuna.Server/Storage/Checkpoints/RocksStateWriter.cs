@@ -129,10 +129,9 @@ internal sealed class RocksStateWriter : IStateWriter
     private void PutMark(StagedFile file)
     {
         Span<byte> key = stackalloc byte[RocksStateFormat.PrefixBytes];
-        Span<byte> value = stackalloc byte[CheckpointMark.Bytes];
+        Span<byte> value = stackalloc byte[RocksStateFormat.MarkBytesMax];
         RocksStateFormat.WriteMarkKey(key, _group);
-        _mark.Write(value);
-        file.Put(key, value);
+        file.Put(key, value[..RocksStateFormat.WriteMark(value, _mark)]);
     }
 }
 

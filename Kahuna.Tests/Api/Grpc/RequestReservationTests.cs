@@ -96,7 +96,7 @@ public sealed class RequestReservationTests
         ByteBuffer buffer = ByteBuffer.Rent();
         buffer.Append(new byte[1000]);
         ClientBatch batch = ClientBatch.Rent(
-            buffer, new HoldingSink(new RequestReservation(new RequestBudget(Mega), node)), 0);
+            buffer, new HoldingSink(new RequestReservation(new RequestBudget(Mega), node)), default);
         batch.Hold();
         batch.Release();
         Assert.Equal(1000, node.Used);

@@ -1,7 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Cluster.Attack;
 
@@ -18,7 +17,7 @@ internal sealed class AttackTarget(IReadOnlyList<Uri> nodes)
         await using KahunaClient client = KahunaClient.Connect(
             string.Join(',', nodes), static options => options.Insecure = true);
         ClusterDescription description = await client.DescribeAsync();
-        int leader = description.Partitions[KeyRouting.Partition(key.Span, description.Partitions.Count)].LeaderNodeId
+        int leader = description.Partitions[InitialPartition.Of(key.Span, description.Partitions.Count)].LeaderNodeId
             ?? 1;
         return nodes[Math.Clamp(leader - 1, 0, nodes.Count - 1)];
     }

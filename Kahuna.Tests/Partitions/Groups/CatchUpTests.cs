@@ -60,7 +60,7 @@ public sealed class CatchUpTests
     {
         ClusterView view = new(new ClusterIdentity("c", new NodeId(2), "1", 2, [(new NodeId(2), new Uri("https://n2:1"))]));
         ILeadershipSink sink = view;
-        PartitionStatus near = new(RaftRole.Follower, new NodeId(1), new Term(3), Serving: true, Epoch: 0);
+        PartitionStatus near = new(RaftRole.Follower, new NodeId(1), new Term(3), Serving: true, Epoch.None);
         sink.LeadershipChanged(0, near);
         sink.LeadershipChanged(1, near with { Lags = true });
         Assert.False(view.IsReady(out string reason));

@@ -34,7 +34,7 @@ public sealed class EpochMembershipTests
                 PreferredLeader = static _ => s_nodes[0],
                 Seed = Seed,
             },
-            joined: 0,
+            joined: Epoch.None,
             _said.Add);
     }
 
@@ -65,8 +65,8 @@ public sealed class EpochMembershipTests
         Begin();
         RaftMessage message =
             new() { Kind = RaftMessageKind.Append, From = s_nodes[1], To = s_nodes[0], Term = new Term(1) };
-        Assert.False(_life.MayTake(in message, new MessageStamp(2, 7), default, out _));
-        Assert.True(_life.MayTake(in message, new MessageStamp(1, 7), default, out _));
+        Assert.False(_life.MayTake(in message, new MessageStamp(new Epoch(2), 7), default, out _));
+        Assert.True(_life.MayTake(in message, new MessageStamp(new Epoch(1), 7), default, out _));
     }
 
     [Fact]
@@ -74,7 +74,7 @@ public sealed class EpochMembershipTests
     {
         Apply(new MetaCommand(CommandKind.RegisterNode) { Node = s_nodes[0], Incarnation = 7, Nonce = Seed + 1 });
         Assert.False(_life.Learn(_meta.Meta.View(), out _));
-        Assert.Equal((0UL, false), (_life.Epoch, _life.IsTakingPart));
+        Assert.Equal((Epoch.None, false), (_life.Epoch, _life.IsTakingPart));
     }
 
     [Fact]
@@ -98,13 +98,13 @@ public sealed class EpochMembershipTests
     {
         Apply(new MetaCommand(CommandKind.RegisterNode) { Node = s_nodes[0], Incarnation = 7, Nonce = Seed });
         Assert.True(_life.Learn(_meta.Meta.View(), out VotingRight voting));
-        Assert.Equal((1UL, true, VotingRight.Full), (_life.Epoch, _life.IsTakingPart, voting));
+        Assert.Equal((new Epoch(1), true, VotingRight.Full), (_life.Epoch, _life.IsTakingPart, voting));
     }
 
     private bool MayTake(RaftMessageKind kind, ulong incarnation, out bool returned)
     {
         RaftMessage message = new() { Kind = kind, From = s_nodes[1], To = s_nodes[0], Term = new Term(1) };
-        return _life.MayTake(in message, new MessageStamp(1, incarnation), default, out returned);
+        return _life.MayTake(in message, new MessageStamp(new Epoch(1), incarnation), default, out returned);
     }
 
     private void Apply(MetaCommand command)

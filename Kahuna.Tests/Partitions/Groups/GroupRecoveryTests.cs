@@ -39,7 +39,7 @@ public sealed class GroupRecoveryTests
         };
         GroupRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        RaftCore core = recovery.RecoverLog(static (_, _) => { });
+        RaftCore core = recovery.RecoverLog(static (_, _, _) => { });
         Assert.Equal(expected, string.Join(',', log.Asked(core, stored)));
         Assert.Equal(52UL, core.LastIndex.Value);
         Assert.Equal(stored, core.LogStart.Value);
@@ -63,7 +63,7 @@ public sealed class GroupRecoveryTests
                 FatalErrors = RethrownErrors.Shared,
             });
         recovery.LoadState();
-        RaftCore core = recovery.RecoverLog(static (_, _) => { });
+        RaftCore core = recovery.RecoverLog(static (_, _, _) => { });
 
         Assert.True(recovery.LogRestarts);
         Assert.Equal((stored, stored), (core.LastIndex.Value, core.LogStart.Value));
@@ -81,7 +81,8 @@ public sealed class GroupRecoveryTests
         };
         GroupRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+        string message = Assert.Throws<GroupUnusableException>(
+            () => recovery.RecoverLog(static (_, _, _) => { })).Message;
 
         Assert.Contains(
             "the stored state is of term 6, and the log knows no term after 5", message, StringComparison.Ordinal);
@@ -100,7 +101,8 @@ public sealed class GroupRecoveryTests
         };
         GroupRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+        string message = Assert.Throws<GroupUnusableException>(
+            () => recovery.RecoverLog(static (_, _, _) => { })).Message;
 
         Assert.Contains(
             "the log begins after entry 11, and the stored state in state/ ends with entry 10",
@@ -121,7 +123,8 @@ public sealed class GroupRecoveryTests
         };
         GroupRecovery recovery = new(s_group, Options(cluster), ports);
         recovery.LoadState();
-        string message = Assert.Throws<GroupUnusableException>(() => recovery.RecoverLog(static (_, _) => { })).Message;
+        string message = Assert.Throws<GroupUnusableException>(
+            () => recovery.RecoverLog(static (_, _, _) => { })).Message;
 
         Assert.Contains(
             "state/ in the data directory has no state of it (is a disk not mounted?)",

@@ -109,7 +109,7 @@ public sealed class NodeRegistrationTests
         {
             Node = new NodeId(2),
             Group = GroupId.Of(0, isEphemeral: true),
-            Epoch = 1,
+            Epoch = new Epoch(1),
             Number = 1,
         };
         NodeRegistration desk = new(
@@ -134,7 +134,7 @@ public sealed class NodeRegistrationTests
     private static ModelCluster Recording(out Group leader)
     {
         ModelCluster cluster = new(3, configure: static options => options with { HasEphemeral = true });
-        int meta = new GroupLayout(1, HasEphemeral: true).SlotOf(GroupId.Meta);
+        int meta = new GroupLayout(1, hasEphemeral: true).IndexOf(GroupId.Meta);
         cluster.Elect();
         cluster.Tick(100);
         leader = cluster[cluster.LeaderOf(meta).Value].Loops!.Group(meta);
@@ -148,7 +148,7 @@ public sealed class NodeRegistrationTests
         {
             Node = new NodeId(2),
             Group = GroupId.Of(0, isEphemeral: true),
-            Epoch = 1_000,
+            Epoch = new Epoch(1_000),
             Number = number,
         }.Write(bytes);
         cluster[leader.Core.Leader.Value].Loops!.Loops[0].PostMetaAsk(bytes);
@@ -160,7 +160,7 @@ public sealed class NodeRegistrationTests
         ByteBuffer bytes = ByteBuffer.Rent();
         command.Write(bytes);
         Assert.True(Command.TryRead(bytes.Written, out Command decoded));
-        state.BeginEntry(default, 1);
+        state.BeginEntry(default, new ClusterTime(1));
         state.Apply(in decoded, null);
         bytes.Return();
     }

@@ -47,7 +47,7 @@ public sealed class PeerFrameTests
     {
         ByteBuffer frame = ByteBuffer.Rent();
         GroupId group = GroupId.Of(0, isEphemeral: true);
-        MessageStamp stamp = new(Epoch: 3, Incarnation: 0x0102);
+        MessageStamp stamp = new(new Epoch(3), Incarnation: 0x0102);
         PeerFrame.EndMessage(frame, PeerFrame.BeginMessage(frame, new GroupId(1), s_append, stamp));
         int at = PeerFrame.BeginMessage(frame, group, s_append, stamp);
         frame.Append("abc"u8);

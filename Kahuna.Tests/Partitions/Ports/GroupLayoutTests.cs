@@ -8,11 +8,11 @@ public sealed class GroupLayoutTests
     [Fact]
     public void EveryGroupHasASlotOfItsOwnAndBack()
     {
-        GroupLayout layout = new(3, HasEphemeral: true);
-        Assert.Equal(7, layout.Slots);
-        for (int slot = 0; slot < layout.Slots; slot++)
+        GroupLayout layout = new(3, hasEphemeral: true);
+        Assert.Equal(7, layout.Count);
+        for (int index = 0; index < layout.Count; index++)
         {
-            Assert.Equal(slot, layout.SlotOf(layout.GroupOf(slot)));
+            Assert.Equal(index, layout.IndexOf(layout.GroupOf(index)));
         }
 
         Assert.Equal(new GroupId(3), layout.GroupOf(2));
@@ -23,27 +23,27 @@ public sealed class GroupLayoutTests
     [Fact]
     public void BothGroupsOfAPartitionBelongToOneLoopAndTheMetaGroupToTheFirst()
     {
-        GroupLayout layout = new(5, HasEphemeral: true);
+        GroupLayout layout = new(5, hasEphemeral: true);
         for (int partition = 0; partition < 5; partition++)
         {
             Assert.Equal(
-                layout.LoopOf(layout.SlotOf(partition, isEphemeral: false), 2),
-                layout.LoopOf(layout.SlotOf(partition, isEphemeral: true), 2));
+                layout.LoopOf(layout.IndexOf(partition, isEphemeral: false), 2),
+                layout.LoopOf(layout.IndexOf(partition, isEphemeral: true), 2));
         }
 
-        Assert.Equal(0, layout.LoopOf(layout.SlotOf(GroupId.Meta), 2));
+        Assert.Equal(0, layout.LoopOf(layout.IndexOf(GroupId.Meta), 2));
     }
 
     [Fact]
     public void WhatIsNotThereHasNoSlot()
     {
-        GroupLayout persistentOnly = new(2, HasEphemeral: false);
-        Assert.Equal(2, persistentOnly.Slots);
-        Assert.Equal(-1, persistentOnly.SlotOf(GroupId.Meta));
-        Assert.Equal(-1, persistentOnly.SlotOf(GroupId.Of(0, isEphemeral: true)));
-        Assert.Equal(-1, persistentOnly.SlotOf(new GroupId(3)));
-        Assert.Equal(-1, persistentOnly.SlotOf(GroupId.Node));
-        Assert.Equal(-1, new GroupLayout(2, HasEphemeral: true).SlotOf(GroupId.Node));
+        GroupLayout persistentOnly = new(2, hasEphemeral: false);
+        Assert.Equal(2, persistentOnly.Count);
+        Assert.Equal(-1, persistentOnly.IndexOf(GroupId.Meta));
+        Assert.Equal(-1, persistentOnly.IndexOf(GroupId.Of(0, isEphemeral: true)));
+        Assert.Equal(-1, persistentOnly.IndexOf(new GroupId(3)));
+        Assert.Equal(-1, persistentOnly.IndexOf(GroupId.Node));
+        Assert.Equal(-1, new GroupLayout(2, hasEphemeral: true).IndexOf(GroupId.Node));
     }
 
     [Fact]

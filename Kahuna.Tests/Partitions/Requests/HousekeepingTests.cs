@@ -39,7 +39,7 @@ public sealed class HousekeepingTests
         AppliedState applied = new(_state);
         _proposals = new ProposalQueue(EntryBytesMax, replies);
         LockWaiters locks = new(
-            options, new TurnClock(options.PauseMs, nowMs: 0), replies, applied, new ParkedReads(replies));
+            options, new TurnClock(options.PauseMs, default), replies, applied, new ParkedReads(replies));
         _chores = new Housekeeping(
             new GroupId(1),
             options,
@@ -47,7 +47,7 @@ public sealed class HousekeepingTests
             new MemoryShare(new GroupId(1), _cluster[1].Ports!, applied),
             _proposals,
             locks);
-        _chores.BeginServing(0);
+        _chores.BeginServing(default);
     }
 
     [Fact]
@@ -55,7 +55,7 @@ public sealed class HousekeepingTests
     {
         HoldWithWaiters(LockTable.StepsPerSweep * 3);
         _chores.Applied(CommandKind.LockRelease);
-        _chores.GrantOn(_state.TimeMs);
+        _chores.GrantOn(_state.Time);
         int proposed = _proposals.Queued;
         Assert.True(_state.Locks.HasGrants);
         Assert.NotEqual(0, proposed);
@@ -65,12 +65,12 @@ public sealed class HousekeepingTests
         _chores.Drop();
         for (int i = 0; i < 10; i++)
         {
-            _chores.GrantOn(_state.TimeMs);
+            _chores.GrantOn(_state.Time);
         }
 
         Assert.Equal(0, _proposals.Queued);
         _chores.Applied(CommandKind.Set);
-        _chores.GrantOn(_state.TimeMs);
+        _chores.GrantOn(_state.Time);
         Assert.Equal(proposed, _proposals.Queued);
     }
 
@@ -79,17 +79,17 @@ public sealed class HousekeepingTests
     {
         HoldWithWaiters(LockTable.StepsPerSweep * 3);
         _chores.Applied(CommandKind.LockRelease);
-        _chores.GrantOn(_state.TimeMs);
+        _chores.GrantOn(_state.Time);
         int proposed = _proposals.Queued;
         for (int i = 1; i < proposed; i++)
         {
             _chores.Applied(CommandKind.LockSweep);
-            _chores.GrantOn(_state.TimeMs);
+            _chores.GrantOn(_state.Time);
             Assert.Equal(proposed, _proposals.Queued);
         }
 
         _chores.Applied(CommandKind.LockSweep);
-        _chores.GrantOn(_state.TimeMs);
+        _chores.GrantOn(_state.Time);
         Assert.True(_proposals.Queued > proposed);
     }
 
@@ -109,18 +109,19 @@ public sealed class HousekeepingTests
                 }));
         }
 
-        _chores.Tick(10_000, 0, clusterMs: 100_000_000, isDraining: false);
+        ClusterTime later = new(100_000_000);
+        _chores.Tick(new NodeTime(10_000), default, later, isDraining: false);
         int proposed = _proposals.Queued;
         Assert.InRange(proposed, SessionSweepsPerTick, SessionSweepsPerTick + 2);
         for (int i = 1; i < SessionSweepsPerTick; i++)
         {
             _chores.Applied(CommandKind.SessionSweep);
-            _chores.Tick(10_000 + i, 0, clusterMs: 100_000_000, isDraining: false);
+            _chores.Tick(new NodeTime(10_000 + i), default, later, isDraining: false);
             Assert.Equal(proposed, _proposals.Queued);
         }
 
         _chores.Applied(CommandKind.SessionSweep);
-        _chores.Tick(20_000, 0, clusterMs: 100_000_000, isDraining: false);
+        _chores.Tick(new NodeTime(20_000), default, later, isDraining: false);
         Assert.Equal(proposed + SessionSweepsPerTick, _proposals.Queued);
     }
 
@@ -167,7 +168,7 @@ public sealed class HousekeepingTests
         }
 
         int before = _proposals.Queued;
-        _chores.Tick(nowMs: 0, resumedMs: 0, clusterMs: 1_000, isDraining: false);
+        _chores.Tick(now: default, resumed: default, new ClusterTime(1_000), isDraining: false);
         return _proposals.Queued - before;
     }
 

@@ -1,5 +1,6 @@
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Partitions.Requests;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Tests.State.Locks;
@@ -53,17 +54,17 @@ public sealed class LockFootprintTests
             tokens[i] = Count + i + 1;
         }
 
-        state.BeginEntry(default, limits.CommandLifeMs + 1);
+        state.BeginEntry(default, new ClusterTime(limits.CommandLifeMs + 1));
         int sessions = Count;
-        while (state.Sessions.HasForgettable(state.TimeMs, limits.SessionIdleMs))
+        while (state.Sessions.HasForgettable(state.Time, limits.SessionIdleMs))
         {
-            sessions -= state.Sessions.Sweep(state.TimeMs, limits.SessionIdleMs, 512);
+            sessions -= state.Sessions.Sweep(state.Time, limits.SessionIdleMs, 512);
         }
 
         ReplyFrames replies = new(cluster[1].Loops!.Loops[0], trace: null);
         LockWaiters desk = new(
             options,
-            new TurnClock(options.PauseMs, nowMs: 0),
+            new TurnClock(options.PauseMs, default),
             replies,
             new AppliedState(state),
             new ParkedReads(replies));
@@ -73,7 +74,7 @@ public sealed class LockFootprintTests
                 connections[i / PerConnection],
                 (uint)(i % PerConnection),
                 LockCommands.Await($"orders/{i}", Owner(i + 1), tokens[i], holdMs: 30_000),
-                state.TimeMs);
+                state.Time);
         }
 
         long taken = GC.GetTotalMemory(forceFullCollection: true) - before;

@@ -19,7 +19,7 @@ public sealed class LockWaitersTurnTests
     private readonly ModelCluster _cluster = new(1);
     private readonly StateMachine _state = new(new StateLimits());
     private readonly ModelSink _sink = new();
-    private readonly TurnClock _clock = new(pauseMs: 10_000, nowMs: 0);
+    private readonly TurnClock _clock = new(pauseMs: 10_000, now: default);
     private readonly LockWaiters _desk;
 
     public LockWaitersTurnTests()
@@ -38,7 +38,7 @@ public sealed class LockWaitersTurnTests
         Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
         foreach (int left in new[] { Observers - ReadsPerTurn, Observers - (2 * ReadsPerTurn), 0 })
         {
-            _desk.ServeChanges(_state.TimeMs);
+            _desk.ServeChanges(_state.Time);
             Assert.Equal((left, left > 0), (_desk.Held, _desk.IsDue));
         }
 
@@ -55,10 +55,10 @@ public sealed class LockWaitersTurnTests
         }
 
         // It is free as before: there is nothing to say, and one turn is enough to find that out.
-        _desk.ServeChanges(_state.TimeMs);
+        _desk.ServeChanges(_state.Time);
         Assert.Equal((ReadsPerTurn, false), (_desk.Held, _desk.IsDue));
         Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
-        _desk.ServeChanges(_state.TimeMs);
+        _desk.ServeChanges(_state.Time);
         Assert.Equal((0, false), (_desk.Held, _desk.IsDue));
     }
 
@@ -67,12 +67,12 @@ public sealed class LockWaitersTurnTests
     {
         const int Observers = (2 * ReadsPerTurn) + 10;
         Observe("l", Observers, holdMs: 100);
-        _clock.BeginTurn(_clock.NowMs + 100);
-        _desk.Tick(_state.TimeMs);
+        _clock.BeginTurn(_clock.Now + 100);
+        _desk.Tick(_state.Time);
         Assert.Equal((Observers - ReadsPerTurn, true), (_desk.Held, _desk.IsDue));
-        _desk.ServeChanges(_state.TimeMs);
+        _desk.ServeChanges(_state.Time);
         Assert.Equal((10, true), (_desk.Held, _desk.IsDue));
-        _desk.ServeChanges(_state.TimeMs);
+        _desk.ServeChanges(_state.Time);
         Assert.Equal((0, false), (_desk.Held, _desk.IsDue));
     }
 
@@ -91,7 +91,7 @@ public sealed class LockWaitersTurnTests
 
         Observe("l", 50, token: 1);
         Apply(LockCommands.Release("l", "owner 0", 1));
-        _desk.ServeChanges(_state.TimeMs);
+        _desk.ServeChanges(_state.Time);
         Assert.InRange(_desk.Held, 40, 49);
         Assert.True(_desk.IsDue);
     }
@@ -109,7 +109,7 @@ public sealed class LockWaitersTurnTests
         {
             for (uint i = 0; i < Observers; i++)
             {
-                _desk.Serve(stream, i, LockCommands.Observe("l", 0, holdMs: 30_000), _state.TimeMs);
+                _desk.Serve(stream, i, LockCommands.Observe("l", 0, holdMs: 30_000), _state.Time);
             }
         }
 
@@ -123,7 +123,7 @@ public sealed class LockWaitersTurnTests
         Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
         do
         {
-            _desk.ServeChanges(_state.TimeMs);
+            _desk.ServeChanges(_state.Time);
         }
         while (_desk.IsDue);
         Assert.Equal((0, 0, 0), (_desk.Held, connection.Used, node.Used));
@@ -135,7 +135,7 @@ public sealed class LockWaitersTurnTests
         Observe("l", 100);
         _sink.IsGone = true;
         Apply(LockCommands.Acquire("l", "ann", leaseMs: 60_000));
-        _desk.ServeChanges(_state.TimeMs);
+        _desk.ServeChanges(_state.Time);
         Assert.Equal((0, 0), (_desk.Held, _sink.HeldBack));
     }
 
@@ -149,11 +149,11 @@ public sealed class LockWaitersTurnTests
             string owner = "owner " + i.ToString(CultureInfo.InvariantCulture);
             long before = _state.Locks.CurrentToken("held"u8).Value;
             Apply(LockCommands.Acquire("held", owner, leaseMs: 60_000, waitMs: 60_000));
-            _desk.Serve(_sink, 1, LockCommands.Await("held", owner, before + 1), _state.TimeMs);
-            _desk.Serve(_sink, 2, LockCommands.Observe("held", before, holdMs: 30_000), _state.TimeMs);
+            _desk.Serve(_sink, 1, LockCommands.Await("held", owner, before + 1), _state.Time);
+            _desk.Serve(_sink, 2, LockCommands.Observe("held", before, holdMs: 30_000), _state.Time);
             Apply(LockCommands.Release(
                 "held", i == 0 ? "ann" : "owner " + (i - 1).ToString(CultureInfo.InvariantCulture), before));
-            _desk.ServeChanges(_state.TimeMs);
+            _desk.ServeChanges(_state.Time);
         }
 
         Assert.Equal(0, _desk.Held);
@@ -164,7 +164,7 @@ public sealed class LockWaitersTurnTests
     {
         for (int i = 0; i < count; i++)
         {
-            _desk.Serve(_sink, (uint)i, LockCommands.Observe(name, token, holdMs), _state.TimeMs);
+            _desk.Serve(_sink, (uint)i, LockCommands.Observe(name, token, holdMs), _state.Time);
         }
 
         Assert.Equal(count, _desk.Held);

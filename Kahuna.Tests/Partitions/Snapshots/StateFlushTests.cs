@@ -9,7 +9,6 @@ using Kahuna.Tests.Storage;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions.Snapshots;
 
@@ -90,11 +89,11 @@ public sealed class StateFlushTests
         // between.
         Assert.True(slices[1] > slices[0]);
         Assert.Equal(slices[1], slices[2]);
-        Assert.InRange(keeper.DueMs, keeper.NowMs + 1, keeper.NowMs + options.RestPauseMs);
+        Assert.InRange(keeper.Due - keeper.Now, 1, options.RestPauseMs);
         clock.NowMs += options.RestPauseMs;
         Run(keeper);
         Assert.Equal(2, rests);
-        Assert.Equal(long.MaxValue, keeper.DueMs);
+        Assert.Equal(NodeTime.Never, keeper.Due);
         Assert.Empty(failures);
     }
 
@@ -163,8 +162,8 @@ public sealed class StateFlushTests
         cluster.Tick(20);
         NodeId leader = cluster.Elect();
         ModelCluster.ModelNode node = cluster[leader.Value];
-        Group stops = node.Loops!.Group(KeyRouting.Partition("key"u8, 2));
-        Group other = node.Loops.Group(1 - stops.Slot);
+        Group stops = node.Loops!.Group(InitialPartition.Of("key"u8, 2));
+        Group other = node.Loops.Group(1 - stops.Index);
         cluster.Hung.Add(leader);
         cluster.Send(leader, (CommandKind.Set, "key", "value"));
         cluster.Tick(2);

@@ -34,6 +34,7 @@ internal readonly record struct LoggedEvent(
         SimEvent.Kill => $"node {Node} is killed",
         SimEvent.Stop => $"node {Node} is told to stop",
         SimEvent.Wipe => $"node {Node} loses its disk",
+        SimEvent.Build => $"node {Node} gets a build of feature level {B} in place of {A}",
         SimEvent.Pause => $"node {Node} is paused",
         SimEvent.Resume => $"node {Node} goes on after a pause",
         SimEvent.LinkUp => $"nodes {Node} and {A} are linked",

@@ -33,4 +33,5 @@ internal enum SimEvent : byte
     StorageDead,
     Report,
     Violation,
+    Build,
 }

@@ -99,7 +99,7 @@ internal sealed class Nemesis
     /// </summary>
     public void StorageDied(SimNode node, Exception error)
     {
-        if (!_disks.Explains(node))
+        if (!_disks.Explains(node) && !_cluster.Upgrade.Explains(node, error))
         {
             _cluster.Rules.Break("storage fails only when the disk does", $"node {node.Id}: {error}");
         }
@@ -144,7 +144,9 @@ internal sealed class Nemesis
             node.Wipe();
             _disks.Forget(node);
         }
-        else if (!_disks.Explains(node) && refusal != SimCrashException.Text)
+        else if (!_disks.Explains(node)
+            && !_cluster.Upgrade.Explains(node, node.StartError)
+            && refusal != SimCrashException.Text)
         {
             _cluster.Rules.Break(
                 "a restart finds what was on stable storage", $"node {node.Id} does not start: {refusal}");
@@ -218,7 +220,7 @@ internal sealed class Nemesis
     /// <summary>Some node, more often one that leads.</summary>
     private SimNode Choose(SimRandom random)
     {
-        int group = random.Next(_cluster.Config.Layout.Slots);
+        int group = random.Next(_cluster.Config.Layout.Count);
         SimNode other = random.Pick(_cluster.Nodes);
         return random.Chance(0.5) ? LeaderOf(group) ?? other : other;
     }

@@ -70,7 +70,7 @@ internal sealed class NetworkFaults(SimCluster cluster, Nemesis nemesis)
 
     private SimNode Leader(SimRandom random)
     {
-        int group = random.Next(cluster.Config.Layout.Slots);
+        int group = random.Next(cluster.Config.Layout.Count);
         return cluster.Nodes.FirstOrDefault(node => node.IsUp && node.Loops!.Group(group).IsLeader)
             ?? random.Pick(cluster.Nodes);
     }

@@ -6,7 +6,6 @@ using Kahuna.Tests.Cluster.Attack;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 using Kahuna.Wire.Commands;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Faults;
 
@@ -128,7 +127,7 @@ internal sealed class ReplacedTail(SimCluster cluster, Nemesis nemesis)
         for (int i = 0; ; i++)
         {
             byte[] key = Encoding.UTF8.GetBytes(string.Create(CultureInfo.InvariantCulture, $"tail {i}/k"));
-            if (KeyRouting.Partition(key, cluster.Config.Groups) == group)
+            if (InitialPartition.Of(key, cluster.Config.Groups) == group)
             {
                 return key;
             }

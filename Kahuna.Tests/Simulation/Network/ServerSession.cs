@@ -168,8 +168,7 @@ internal sealed class ServerSession : ReplySink
     private void Greet()
     {
         ByteBuffer hello = ByteBuffer.Rent();
-        Frame.Begin(hello, FrameKind.Hello, Limits.WireVersion);
-        Frame.End(hello, 0);
+        Frame.WriteServerHello(hello, _admission.Router.View.Slots.Version);
         Send(hello);
         SendMap();
     }

@@ -1,5 +1,5 @@
 using Grpc.Core;
-using Kahuna.Server.Api;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 
 namespace Kahuna.Tests.Simulation.Network;

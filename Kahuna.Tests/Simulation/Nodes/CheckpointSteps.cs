@@ -1,4 +1,5 @@
 using Kahuna.Server.Partitions.Snapshots;
+using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Engine;
 
 namespace Kahuna.Tests.Simulation.Nodes;
@@ -29,10 +30,10 @@ internal sealed class CheckpointSteps(SimNode node, CheckpointService keeper, Si
             node.Scheduler.Note(SimEvent.KeeperStep, node.Id);
             Wake();
         }
-        else if (keeper.DueMs is var due && due != long.MaxValue)
+        else if (keeper.Due is var due && due != NodeTime.Never)
         {
             int timer = ++_timer;
-            node.After(node.Clock.ToRun(Math.Clamp(due - keeper.NowMs, 1, 60_000) * 1_000_000), () =>
+            node.After(node.Clock.ToRun(Math.Clamp(due - keeper.Now, 1, 60_000) * 1_000_000), () =>
             {
                 if (!_stepping && timer == _timer)
                 {

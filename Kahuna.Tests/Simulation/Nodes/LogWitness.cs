@@ -24,7 +24,7 @@ internal sealed class LogWitness(GroupLayout layout)
 
     /// <summary>Everything that a log can hold: all groups, and behind them what belongs to the node itself.</summary>
     public static IEnumerable<GroupId> All(GroupLayout layout) =>
-        Enumerable.Range(0, layout.Slots).Select(layout.GroupOf).Append(GroupId.Node);
+        Enumerable.Range(0, layout.Count).Select(layout.GroupOf).Append(GroupId.Node);
 
     public void Told(LogOperation operation)
     {
@@ -78,12 +78,12 @@ internal sealed class LogWitness(GroupLayout layout)
     public void Forget() => Recovered(Fresh(layout), 0);
 
     private static GroupImage[] Fresh(GroupLayout layout) =>
-        [.. Enumerable.Range(0, layout.Slots + 1).Select(_ => new GroupImage())];
+        [.. Enumerable.Range(0, layout.Count + 1).Select(_ => new GroupImage())];
 
-    private int IndexOf(GroupId group) => group == GroupId.Node ? layout.Slots : layout.SlotOf(group);
+    private int IndexOf(GroupId group) => group == GroupId.Node ? layout.Count : layout.IndexOf(group);
 
     /// <summary>The node's own record is written by the loop of the meta group.</summary>
-    private int LoopOf(int index, int loops) => index == layout.Slots ? 0 : layout.LoopOf(index, loops);
+    private int LoopOf(int index, int loops) => index == layout.Count ? 0 : layout.LoopOf(index, loops);
 
     private void Apply(List<LogOperation> operations, GroupImage[] images)
     {
@@ -107,7 +107,7 @@ internal sealed class LogWitness(GroupLayout layout)
                 if (LoopOf(index, loops) == loop)
                 {
                     wrong = images[index].Differs(found[index]) is { } difference
-                        ? $"{(index == layout.Slots ? "the node" : layout.GroupOf(index).Name)}: {difference}"
+                        ? $"{(index == layout.Count ? "the node" : layout.GroupOf(index).Name)}: {difference}"
                         : null;
                 }
             }

@@ -38,10 +38,16 @@ internal sealed record NodeParts(
             config.HasEphemeral);
         view.Failed += (group, error) => Judge(node, group, error);
         view.StorageDead += node.Die;
+        StateLimits limits = config.AllStateLimits with
+        {
+            HashSecret = new HashSecret(start, ~start),
+            Features = node.Features,
+        };
         CheckpointService keeper = new(
-            Keeping(config, self, start), new CheckpointPorts(states, log, node, node.Clock, node.Say), node.Die);
+            Keeping(config, self, limits), new CheckpointPorts(states, log, node, node.Clock, node.Say), node.Die);
         LoopOptions options = Options(config, self, voters, start) with
         {
+            StateLimits = limits,
             Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full,
         };
         LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view)
@@ -73,7 +79,7 @@ internal sealed record NodeParts(
         node.Break($"{group.Name} has failed: {error}");
     }
 
-    private static CheckpointOptions Keeping(SimConfig config, NodeId self, ulong start) => new()
+    private static CheckpointOptions Keeping(SimConfig config, NodeId self, StateLimits limits) => new()
     {
         Self = self,
         BytesPerSecond = config.BackgroundBytesPerSecond,
@@ -82,8 +88,8 @@ internal sealed record NodeParts(
         ChunkBytes = config.SliceBytes,
         ChunksInFlight = config.ChunksInFlight,
         FreshLogBytes = config.FlushLogBytes / 4,
-        StateLimits = config.AllStateLimits with { HashSecret = new HashSecret(start, ~start) },
-        FirstTransfer = start,
+        StateLimits = limits,
+        FirstTransfer = limits.HashSecret.First,
     };
 
     private static LoopOptions Options(SimConfig config, NodeId self, IReadOnlyList<NodeId> voters, ulong start) =>
@@ -100,7 +106,6 @@ internal sealed record NodeParts(
             EntryBytesMax = config.EntryBytesMax,
             LogBatchesInFlight = config.LogBatchesInFlight,
             UncommittedBytesMax = config.UncommittedBytesMax,
-            StateLimits = config.AllStateLimits with { HashSecret = new HashSecret(start, ~start) },
             FlushLogBytes = config.FlushLogBytes,
             HasEphemeral = config.HasEphemeral,
             PauseMs = config.StandstillMs,

@@ -10,6 +10,7 @@ using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Rules;
 using Kahuna.Tests.Storage;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Simulation.Nodes;
 
@@ -72,6 +73,26 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public bool IsUp { get; private set; }
     public bool IsPaused { get; private set; }
 
+    /// <summary>Its build supports one feature level more than the released one.</summary>
+    public bool IsRaised
+    {
+        get;
+        set
+        {
+            field = value;
+            WasRaised |= value;
+        }
+    }
+
+    /// <summary>It has had such a build.</summary>
+    public bool WasRaised { get; private set; }
+
+    /// <summary>The feature levels that its build supports.</summary>
+    public FeatureRange Features => IsRaised ? FeatureLevels.SupportedInTest : FeatureLevels.Supported;
+
+    /// <summary>Why the last start was refused.</summary>
+    public Exception? StartError { get; private set; }
+
     /// <summary>The directory was lost, and the node does not vote yet.</summary>
     public bool IsRejoining { get; private set; }
 
@@ -80,6 +101,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public LoopSet? Loops { get; private set; }
     public CheckpointService? Keeper { get; private set; }
     public ClusterView? View { get; private set; }
+    public RequestAdmission? Admission => _admission;
     public HungDisk Hung { get; }
 
     /// <summary>Bytes of answers that wait, and how many streams they may be for.</summary>
@@ -107,6 +129,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public bool Start(out string? refusal)
     {
         refusal = null;
+        StartError = null;
         Life++;
         IsUp = true;
         IsPaused = false;
@@ -133,6 +156,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             IsUp = false;
             Life++;
             Disk.Kill();
+            StartError = error;
             refusal = error.Message;
             Scheduler.Note(SimEvent.StartRefused, Id, words: refusal);
             return false;

@@ -66,7 +66,7 @@ internal sealed class AvailabilityRules
         _shapes = new NodeShape[_count];
         _links = new LinkShape[_count, _count];
         _wholeSinceNs = new long[_count, _count];
-        _groups = [.. Enumerable.Range(0, config.Layout.Slots).Select(_ => new GroupView(_count))];
+        _groups = [.. Enumerable.Range(0, config.Layout.Count).Select(_ => new GroupView(_count))];
         IsJudged = config.DelayNs * DelaysPerTimeout <= config.ElectionNs && config.Loss <= LossMax;
     }
 
@@ -289,7 +289,7 @@ internal sealed class AvailabilityRules
     /// indexes with it.
     /// </summary>
     private static (ulong Epoch, ulong Commit) At(Group partition) =>
-        (partition.Status.Epoch, partition.Core.CommitIndex.Value);
+        (partition.Status.Epoch.Value, partition.Core.CommitIndex.Value);
 
     private static (ulong Epoch, ulong Commit) Later((ulong Epoch, ulong Commit) a, (ulong Epoch, ulong Commit) b) =>
         a.CompareTo(b) < 0 ? b : a;

@@ -36,12 +36,13 @@ internal sealed class ClusterRules
     {
         _config = config;
         _layout = config.Layout;
-        _groups = new GroupRules?[_layout.Slots];
-        _beliefs = new BeliefRules?[_layout.Slots];
-        _volatiles = new VolatileRules?[_layout.Slots];
+        _groups = new GroupRules?[_layout.Count];
+        _beliefs = new BeliefRules?[_layout.Count];
+        _volatiles = new VolatileRules?[_layout.Count];
         _holders = new HolderRules(config, Break);
         _places = new PlaceRules(config, Break);
-        for (int slot = 0; slot < _layout.Slots; slot++)
+        Levels = new LevelRules(config, nodes, Break);
+        for (int slot = 0; slot < _layout.Count; slot++)
         {
             if (_layout.GroupOf(slot).IsEphemeral)
             {
@@ -66,7 +67,10 @@ internal sealed class ClusterRules
     public int Restored => _volatiles.Sum(static group => group?.Restored ?? 0);
 
     /// <summary>The rules of the ephemeral group of a partition.</summary>
-    public VolatileRules Ephemeral(int partition) => _volatiles[_layout.SlotOf(partition, isEphemeral: true)]!;
+    public VolatileRules Ephemeral(int partition) => _volatiles[_layout.IndexOf(partition, isEphemeral: true)]!;
+
+    /// <summary>The rules of the feature level.</summary>
+    public LevelRules Levels { get; }
 
     public ulong Committed(int slot) => _groups[slot]?.Committed ?? _volatiles[slot]!.Committed;
 
@@ -85,7 +89,8 @@ internal sealed class ClusterRules
     {
         _holders.Ended(node);
         _places.Ended(node);
-        for (int slot = 0; slot < _layout.Slots; slot++)
+        Levels.Ended(node);
+        for (int slot = 0; slot < _layout.Count; slot++)
         {
             _groups[slot]?.Ended(node);
             _beliefs[slot]?.Ended(node);
@@ -95,7 +100,7 @@ internal sealed class ClusterRules
 
     public void Wiped(SimNode node)
     {
-        for (int slot = 0; slot < _layout.Slots; slot++)
+        for (int slot = 0; slot < _layout.Count; slot++)
         {
             _groups[slot]?.Wiped(node);
             _volatiles[slot]?.Wiped(node);
@@ -112,9 +117,11 @@ internal sealed class ClusterRules
             return;
         }
 
+        Levels.Look(node, loops);
         for (int i = 0; i < _groups.Length; i++)
         {
             Group partition = loops.Group(i);
+            Levels.Look(node, partition);
             _volatiles[i]?.Look(node, partition);
             _groups[i]?.Look(node, partition);
             _holders.Look(node, i, partition);
@@ -136,7 +143,7 @@ internal sealed class ClusterRules
 
         while (PeerFrame.TryRead(ref frame, out GroupId group, out RaftMessage message, out _))
         {
-            int slot = _layout.SlotOf(group);
+            int slot = _layout.IndexOf(group);
             _beliefs[slot]?.Hears(
                 node, message, loops.Group(slot).Core, loops.Loops[_layout.LoopOf(slot, loops.Loops.Length)].Turns);
         }
@@ -144,7 +151,7 @@ internal sealed class ClusterRules
 
     /// <summary>Last entry of a group that is on the node's own disk, as its core knows.</summary>
     public LogIndex DurableIndex(SimNode node, GroupId group) =>
-        node.Loops!.Group(_layout.SlotOf(group)).Core.DurableIndex;
+        node.Loops!.Group(_layout.IndexOf(group)).Core.DurableIndex;
 
     /// <summary>
     /// A node's state thread says that a state is stored, which is what the log is cut by: it is, up to that entry, and
@@ -183,7 +190,7 @@ internal sealed class ClusterRules
     public void Appended(
         SimNode node, GroupId group, ulong first, IReadOnlyList<EntryId> entries, ReadOnlySpan<byte> bytes)
     {
-        int number = _layout.SlotOf(group);
+        int number = _layout.IndexOf(group);
         _groups[number]!.Appended(node, first, entries);
         ulong index = first;
         while (EntryCodec.TryRead(ref bytes, out Term term, out EntryKind kind, out ReadOnlySpan<byte> payload))
@@ -226,7 +233,7 @@ internal sealed class ClusterRules
             out ReadOnlySpan<byte> beside))
         {
             message.To = to;
-            int slot = _layout.SlotOf(group);
+            int slot = _layout.IndexOf(group);
             if (message.Kind == RaftMessageKind.Forward)
             {
                 NoteMeta(node, beside);
@@ -264,8 +271,8 @@ internal sealed class ClusterRules
             {
                 _places.Told(
                     node,
-                    _layout.SlotOf(
-                        Kahuna.Wire.Routing.KeyRouting.Partition(Encoding.UTF8.GetBytes(name), _layout.Partitions),
+                    _layout.IndexOf(
+                        InitialPartition.Of(Encoding.UTF8.GetBytes(name), _layout.Partitions),
                         isEphemeral: false),
                     outcome.Revision);
             }
@@ -324,7 +331,7 @@ internal sealed class ClusterRules
         if (Command.TryRead(bytes, out Command command)
             && MetaCommand.Read(in command) is { Group.IsEphemeral: true } said)
         {
-            _volatiles[_layout.SlotOf(said.Group)]!.Said(node, said);
+            _volatiles[_layout.IndexOf(said.Group)]!.Said(node, said);
         }
     }
 

@@ -17,17 +17,17 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
 {
     private const string Rule = "a state gives a lock to those who may have it together, in the order of their tokens";
 
-    private readonly Seen?[] _seen = new Seen?[config.Nodes * config.Layout.Slots];
+    private readonly Seen?[] _seen = new Seen?[config.Nodes * config.Layout.Count];
 
     public void Ended(SimNode node)
     {
-        Array.Clear(_seen, (node.Id - 1) * config.Layout.Slots, config.Layout.Slots);
+        Array.Clear(_seen, (node.Id - 1) * config.Layout.Count, config.Layout.Count);
     }
 
     /// <summary>After code of a node has run.</summary>
     public void Look(SimNode node, int slot, Group partition)
     {
-        Seen seen = _seen[((node.Id - 1) * config.Layout.Slots) + slot] ??= new Seen();
+        Seen seen = _seen[((node.Id - 1) * config.Layout.Count) + slot] ??= new Seen();
         if (seen.Applied == partition.Applied)
         {
             return;
@@ -41,7 +41,7 @@ internal sealed class HolderRules(SimConfig config, Action<string, string> break
 
         ByteBuffer outcome = ByteBuffer.Rent();
         Command list = new() { Kind = CommandKind.LockList, Flags = CommandFlags.Number | CommandFlags.AtRevision };
-        partition.State.Read(in list, nowMs: 0, outcome);
+        partition.State.Read(in list, now: default, outcome);
         Outcome.TryRead(outcome.Written, out Outcome read);
         for (ReadOnlySpan<byte> rest = read.Value; !rest.IsEmpty;)
         {

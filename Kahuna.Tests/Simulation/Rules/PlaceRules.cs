@@ -3,6 +3,7 @@ using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Nodes;
 using Kahuna.Wire.Commands;
 
@@ -24,7 +25,7 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
 
     public void Ended(SimNode node)
     {
-        for (int slot = 0; slot < config.Layout.Slots; slot++)
+        for (int slot = 0; slot < config.Layout.Count; slot++)
         {
             _leaders.Remove((node.Id, slot));
         }
@@ -37,7 +38,7 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
         if (core.Role == RaftRole.Leader
             && (!_leaders.TryGetValue((node.Id, slot), out Leadership? known) || known.Term != core.Term))
         {
-            _leaders[(node.Id, slot)] = new Leadership(core.Term, NowMs(node));
+            _leaders[(node.Id, slot)] = new Leadership(core.Term, Now(node));
         }
     }
 
@@ -46,7 +47,7 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
     {
         if (_leaders.TryGetValue((node.Id, slot), out Leadership? leadership))
         {
-            leadership.ToldMs[token] = NowMs(node);
+            leadership.Told[token] = Now(node);
         }
     }
 
@@ -56,7 +57,7 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
         if (node.Loops?.Group(slot) is not { } partition
             || partition.Core.Role != RaftRole.Leader
             || partition.Core.Term != term
-            || !CommandEntry.TryReadHeader(payload, out long timeMs, out _, out ReadOnlySpan<byte> items))
+            || !CommandEntry.TryReadHeader(payload, out ClusterTime time, out _, out ReadOnlySpan<byte> items))
         {
             return;
         }
@@ -67,53 +68,53 @@ internal sealed class PlaceRules(SimConfig config, Action<string, string> breaks
                 && Command.TryRead(bytes, out Command sweep)
                 && sweep.Value.Length > 0)
             {
-                Check(node, slot, partition, sweep.Value, timeMs);
+                Check(node, slot, partition, sweep.Value, time);
             }
         }
     }
 
-    private void Check(SimNode node, int slot, Group partition, ReadOnlySpan<byte> decisions, long timeMs)
+    private void Check(SimNode node, int slot, Group partition, ReadOnlySpan<byte> decisions, ClusterTime time)
     {
         // A decision about a claim that is gone, or that was asked for again since, changes nothing.
-        List<int> due = [];
-        partition.State.Locks.CollectDueWaiters(timeMs, int.MaxValue, due);
+        List<Row> due = [];
+        partition.State.Locks.CollectDueWaiters(time, int.MaxValue, due);
         for (; decisions.Length >= WaiterDecision.Bytes; decisions = decisions[WaiterDecision.Bytes..])
         {
             WaiterDecision decision = WaiterDecision.Read(decisions);
-            (FencingToken token, long waitEndMs) = due.Contains(decision.Row)
+            (FencingToken token, ClusterTime waitEnd) = due.Contains(decision.Row)
                 ? partition.State.Locks.Waiter(decision.Row)
                 : default;
-            if (decision.AgainMs != 0 || token != decision.Token || waitEndMs <= timeMs)
+            if (decision.AgainMs != 0 || token != decision.Token || waitEnd <= time)
             {
                 continue;
             }
 
-            long nowMs = NowMs(node);
+            NodeTime now = Now(node);
             if (!_leaders.TryGetValue((node.Id, slot), out Leadership? leadership)
                 || leadership.Term != partition.Core.Term
-                || nowMs - leadership.SinceMs < config.WaiterCheckMs - SlackMs)
+                || now - leadership.Since < config.WaiterCheckMs - SlackMs)
             {
                 breaks(
                     Rule,
                     $"node {node.Id} gives claim {token} of group {slot} up, and leads for "
-                        + $"{nowMs - (leadership?.SinceMs ?? nowMs)} of {config.WaiterCheckMs} ms");
+                        + $"{now - (leadership?.Since ?? now)} of {config.WaiterCheckMs} ms");
             }
-            else if (leadership.ToldMs.TryGetValue(token.Value, out long toldMs)
-                && nowMs - toldMs < config.WaiterCheckMs - SlackMs)
+            else if (leadership.Told.TryGetValue(token.Value, out NodeTime told)
+                && now - told < config.WaiterCheckMs - SlackMs)
             {
                 breaks(
                     Rule,
                     $"node {node.Id} gives claim {token} of group {slot} up, whose caller it has answered "
-                        + $"{nowMs - toldMs} of {config.WaiterCheckMs} ms ago");
+                        + $"{now - told} of {config.WaiterCheckMs} ms ago");
             }
         }
     }
 
-    private static long NowMs(SimNode node) => node.Clock.GetTimestamp() / 1_000_000;
+    private static NodeTime Now(SimNode node) => new(node.Clock.GetTimestamp() / 1_000_000);
 
     /// <summary>What is known of one leader in one term, by its own clock.</summary>
-    private sealed record Leadership(Term Term, long SinceMs)
+    private sealed record Leadership(Term Term, NodeTime Since)
     {
-        public Dictionary<long, long> ToldMs { get; } = [];
+        public Dictionary<long, NodeTime> Told { get; } = [];
     }
 }

@@ -78,16 +78,17 @@ internal sealed class VolatileRules(
             stamp.Epoch == partition.Stamp.Epoch,
             "nobody promises in an epoch that it knows to be closed",
             $"node {node.Id} sends {message.Kind} in epoch {stamp.Epoch}, and is in {partition.Stamp.Epoch}");
+        ulong number = stamp.Epoch.Value;
         (ulong Epoch, ulong Number) pledged = _seen[node.Id].Pledged;
         Require(
-            pledged.Epoch != stamp.Epoch || pledged.Number <= _released.GetValueOrDefault((node.Id, stamp.Epoch)),
+            pledged.Epoch != number || pledged.Number <= _released.GetValueOrDefault((node.Id, number)),
             "who has pledged keeps out",
             $"node {node.Id} sends {message.Kind} in epoch {stamp.Epoch}, and has said pledge {pledged.Number}");
         Require(
             core.IsVoting || (acknowledges && node.IsRejoining),
             acknowledges ? "who lost its log acknowledges nothing that counts" : "who lost its promises does not vote",
             $"node {node.Id} sends {message.Kind} in term {term}");
-        Epoch epoch = EpochOf(stamp.Epoch, node);
+        Epoch epoch = EpochOf(number, node);
         if (acknowledges)
         {
             Remember(epoch.AcknowledgedBy(node.Id), message.Index.Value, core, epoch);
@@ -121,7 +122,7 @@ internal sealed class VolatileRules(
             {
                 ushort wanted = Command.EpochOf(command);
                 Require(
-                    wanted == 0 || wanted == (ushort)stamp.Epoch,
+                    wanted == 0 || wanted == stamp.Epoch.Short,
                     "a command is carried out in its epoch only",
                     $"node {node.Id} has a command for epoch {wanted} in the log of epoch {stamp.Epoch}");
             }
@@ -135,11 +136,11 @@ internal sealed class VolatileRules(
             && command.Node.Value == node.Id
             && command.Incarnation == node.Loops?.Group(slot).Stamp.Incarnation)
         {
-            _seen[node.Id].Pledged = (command.Epoch, command.Number);
+            _seen[node.Id].Pledged = (command.Epoch.Value, command.Number);
         }
         else if (command.Kind == CommandKind.ReleasePledge)
         {
-            (int, ulong) key = (command.Node.Value, command.Epoch);
+            (int, ulong) key = (command.Node.Value, command.Epoch.Value);
             _released[key] = Math.Max(command.Number, _released.GetValueOrDefault(key));
         }
     }
@@ -147,7 +148,7 @@ internal sealed class VolatileRules(
     /// <summary>After code of a node has run.</summary>
     public void Look(SimNode node, Group partition)
     {
-        ulong number = partition.Stamp.Epoch;
+        ulong number = partition.Stamp.Epoch.Value;
         if (number == 0)
         {
             return;
@@ -225,7 +226,7 @@ internal sealed class VolatileRules(
 
         int left = nodes.Count(node =>
             node.Loops?.Group(slot) is { } partition
-                && partition.Stamp.Epoch == Newest
+                && partition.Stamp.Epoch.Value == Newest
                 && partition.MayPromise(partition.Stamp));
         Require(
             left <= config.Nodes - (config.Nodes / 2) - 1,

@@ -1,7 +1,8 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Linearizability;
+using Kahuna.Tests.Simulation.Faults;
 using Kahuna.Tests.Simulation.Rules;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
@@ -10,14 +11,14 @@ namespace Kahuna.Tests.Simulation.Workload;
 /// each. A revision says of which epoch an answer is; an answer without a revision counts where the times leave one
 /// epoch only, and a call whose end is unknown in every epoch that it can have happened in.
 /// </summary>
-internal sealed class EphemeralHistory(ClusterRules rules, int groups)
+internal sealed class EphemeralHistory(ClusterRules rules, int groups, SlotMover? mover)
 {
     private const int ProcessesMax = 100_000;
 
     public IEnumerable<HistoryOperation> Of(Call call)
     {
         VolatileRules group = rules.Ephemeral(
-            KeyRouting.Partition(System.Text.Encoding.UTF8.GetBytes(call.Key), groups));
+            mover?.Concerns(call.Key) == true ? mover.Partition : InitialPartition.Of(call.Key, groups));
         if (call.Outcome is CallOutcome.Unknown or CallOutcome.Open)
         {
             for (ulong epoch = 1; epoch <= group.Newest; epoch++)
@@ -68,7 +69,7 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
     {
         if (call.Revision is { } revision and > 0)
         {
-            return StateLimits.EpochOf(revision);
+            return StateLimits.EpochOf(new Revision(revision)).Value;
         }
 
         ulong only = 0;
@@ -90,7 +91,7 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
 
     private static HistoryOperation In(Call call, ulong epoch)
     {
-        long before = new StateLimits().InEpoch(epoch).FirstRevision - 1;
+        long before = new StateLimits().InEpoch(new Epoch(epoch)).FirstRevision.Value - 1;
         HistoryOperation operation = CallHistory.Of(call);
         return operation with
         {
@@ -101,7 +102,7 @@ internal sealed class EphemeralHistory(ClusterRules rules, int groups)
             {
                 OnlyIfRevision = call.OnlyIfRevision is not { } compared
                     ? null
-                    : StateLimits.EpochOf(compared) == epoch
+                    : StateLimits.EpochOf(new Revision(compared)).Value == epoch
                     ? compared - before
                     : long.MaxValue,
             },

@@ -6,7 +6,6 @@ using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
 using Kahuna.Server.State.Rows;
 using Kahuna.Tests.Simulation.Engine;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
@@ -106,8 +105,8 @@ internal sealed class FencedWrites(SimCluster cluster, KahunaClient client, int 
     {
         // An epoch that is lost takes its locks along, though nobody else has them before their leases are over.
         bool isLost = call.IsEphemeral
-            && StateLimits.EpochOf(call.Token) < cluster.Rules.Ephemeral(
-                KeyRouting.Partition(Encoding.UTF8.GetBytes(call.Key), cluster.Config.Groups)).Newest;
+            && StateLimits.EpochOf(new Revision(call.Token)).Value < cluster.Rules.Ephemeral(
+                InitialPartition.Of(Encoding.UTF8.GetBytes(call.Key), cluster.Config.Groups)).Newest;
         if (_isExact && !isLost)
         {
             cluster.Rules.Break(

@@ -7,7 +7,6 @@ using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 using Kahuna.Wire;
 using Kahuna.Wire.Commands;
-using Kahuna.Wire.Routing;
 using AcquireLockRequest = Kahuna.Server.Api.Protos.AcquireLockRequest;
 using WireDurability = Kahuna.Server.Api.Protos.Durability;
 using WireLockMode = Kahuna.Server.Api.Protos.LockMode;
@@ -211,7 +210,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         int partition = _random.Next(cluster.Config.Groups);
         byte[][] keys =
         [
-            .. s_colliding.Where(key => KeyRouting.Partition(key, cluster.Config.Groups) == partition)
+            .. s_colliding.Where(key => InitialPartition.Of(key, cluster.Config.Groups) == partition)
                 .Take(CollidingAtOnce),
         ];
         RawStream stream = await OpenAsync(Encoding.ASCII.GetString(keys[0]));
@@ -263,8 +262,8 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     /// <summary>A stream to the node that leads the key's group, as far as there is one.</summary>
     private async Task<RawStream> OpenAsync(string key, bool isEphemeral = false)
     {
-        int slot = cluster.Config.Layout.SlotOf(
-            KeyRouting.Partition(Encoding.UTF8.GetBytes(key), cluster.Config.Groups), isEphemeral);
+        int slot = cluster.Config.Layout.IndexOf(
+            InitialPartition.Of(Encoding.UTF8.GetBytes(key), cluster.Config.Groups), isEphemeral);
         SimNode node = cluster.Nodes.FirstOrDefault(node => node.Loops?.Group(slot).IsLeader == true)
             ?? _random.Pick(cluster.Nodes);
         IFrameChannel channel = cluster.Clients.Channel(cluster.Config.Clients + number);

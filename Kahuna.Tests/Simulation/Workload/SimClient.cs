@@ -75,6 +75,7 @@ internal sealed class SimClient
             NewSessionId = cluster.Clients.NewSessionId,
         };
         _client = new KahunaClient(options, ports, NullLoggerFactory.Instance);
+        cluster.Mover?.Watch(_client);
         _sequences = new SequenceCalls(cluster, _client);
         _unary = new UnaryClient(cluster.Clients, number, _clock, options.RequestTimeout, _config.Nodes);
     }
@@ -222,7 +223,7 @@ internal sealed class SimClient
             _cluster.Rules.Break("a call ends at its deadline", $"process {process}: {lateNs / 1_000_000} ms later");
         }
 
-        if (abandoned is null)
+        if (abandoned is null && _cluster.Mover?.Concerns(call.Key) != true)
         {
             _cluster.Prompt.Ended(call, _cluster.Scheduler.NowNs);
         }
@@ -238,11 +239,8 @@ internal sealed class SimClient
         KeyValueClient store = _client.KeyValues;
         TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
         Durability durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
-        KahunaValue? compared = call.OnlyIfNull
-            ? KahunaValue.Null
-            : call.OnlyIfValue is { } text
-            ? (KahunaValue)text
-            : default(KahunaValue?);
+        KahunaValue? compared = call.OnlyIfNull ? KahunaValue.Null
+            : call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
         switch (call.Kind)
         {
             case CallKind.Set:
@@ -319,7 +317,7 @@ internal sealed class SimClient
             return _sequences.Draw(process, random);
         }
 
-        string key = leased?.Key ?? _cluster.Keys.Take(random, IsHurried);
+        string key = leased?.Key ?? _cluster.Mover?.TryTake(_rare) ?? _cluster.Keys.Take(random, IsHurried);
         bool isEphemeral = leased?.IsEphemeral ?? (_config.HasEphemeral && random.Chance(_config.Ephemeral));
         CallKind kind = leased is not null && random.Chance(0.5)
             ? CallKind.Extend
@@ -328,6 +326,7 @@ internal sealed class SimClient
                     CallKind.Set, CallKind.Set, CallKind.Set, CallKind.Get, CallKind.Get, CallKind.Get, CallKind.Exists,
                     CallKind.Delete, CallKind.Extend, CallKind.Increment,
                 ]);
+        kind = _cluster.Mover?.Allowed(key, kind) ?? kind;
         bool isCounter = key[1] is '0' or '3';
         if (isCounter && kind is CallKind.Set or CallKind.Extend)
         {

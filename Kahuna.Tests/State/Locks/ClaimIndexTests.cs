@@ -13,12 +13,12 @@ public sealed class ClaimIndexTests
         ClaimIndex index = new(new HashSecret(1, 2));
         Dictionary<long, int> model = [];
         List<long> tokens = [];
-        Assert.Equal(0, index.Find(new FencingToken(1)));
+        Assert.Equal(0, index.Find(new FencingToken(1)).Value);
         for (int step = 1; step <= 50_000; step++)
         {
             if (random.Next(5) < 3 || tokens.Count == 0)
             {
-                index.Add(new FencingToken(step), step + 7);
+                index.Add(new FencingToken(step), new Row(step + 7));
                 model.Add(step, step + 7);
                 tokens.Add(step);
             }
@@ -32,10 +32,10 @@ public sealed class ClaimIndexTests
             }
 
             long any = random.Next(1, step + 2);
-            Assert.Equal(model.GetValueOrDefault(any), index.Find(new FencingToken(any)));
+            Assert.Equal(model.GetValueOrDefault(any), index.Find(new FencingToken(any)).Value);
             Assert.Equal(model.Count, index.Count);
         }
 
-        Assert.All(model, entry => Assert.Equal(entry.Value, index.Find(new FencingToken(entry.Key))));
+        Assert.All(model, entry => Assert.Equal(entry.Value, index.Find(new FencingToken(entry.Key)).Value));
     }
 }

@@ -1,5 +1,6 @@
 using System.Text;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.State.Locks;

@@ -1,4 +1,5 @@
 using System.Text;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Rows;
@@ -59,13 +60,13 @@ internal sealed class LockDriver(StateLimits? limits = null)
     /// <summary>The command that a leader proposes now to that end.</summary>
     public byte[] DueSweep(long countMax = 512, Func<long, int>? againMs = null)
     {
-        List<int> rows = [];
-        Machine.Locks.CollectDueWaiters(Now, 512, rows);
+        List<Row> rows = [];
+        Machine.Locks.CollectDueWaiters(new ClusterTime(Now), 512, rows);
         ByteBuffer decisions = ByteBuffer.Rent();
-        foreach (int row in rows)
+        foreach (Row row in rows)
         {
-            (FencingToken token, long endMs) = Machine.Locks.Waiter(row);
-            new WaiterDecision(row, token, endMs <= Now ? 0 : againMs?.Invoke(token.Value) ?? 1_000).Write(decisions);
+            (FencingToken token, ClusterTime end) = Machine.Locks.Waiter(row);
+            new WaiterDecision(row, token, end.Ms <= Now ? 0 : againMs?.Invoke(token.Value) ?? 1_000).Write(decisions);
         }
 
         byte[] command = LockCommands.Encode(new Command
@@ -90,7 +91,7 @@ internal sealed class LockDriver(StateLimits? limits = null)
                 Durability = Durability.Persistent,
                 Key = Encoding.UTF8.GetBytes(name),
             },
-            Now,
+            new ClusterTime(Now),
             _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
         if (outcome.Status == OutcomeStatus.NotFound)
@@ -135,11 +136,11 @@ internal sealed class LockDriver(StateLimits? limits = null)
     {
         Assert.True(Command.TryRead(bytes, out Command read));
         _outcome.Length = 0;
-        Machine.BeginEntry(default, Now);
-        Follower.BeginEntry(default, Now);
+        Machine.BeginEntry(default, new ClusterTime(Now));
+        Follower.BeginEntry(default, new ClusterTime(Now));
         if (read.IsRead)
         {
-            Machine.Read(in read, Now, _outcome);
+            Machine.Read(in read, new ClusterTime(Now), _outcome);
         }
         else
         {

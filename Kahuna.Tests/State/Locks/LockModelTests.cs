@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Outcomes;
@@ -71,7 +72,7 @@ public sealed class LockModelTests
                     {
                         locks.Sweep(random.Next(1, 20));
                     }
-                    while (locks.Machine.Locks.HasWork(locks.Now));
+                    while (locks.Machine.Locks.HasWork(new ClusterTime(locks.Now)));
 
                     foreach (ModelLock each in model.Values)
                     {

@@ -1,4 +1,5 @@
 using System.Globalization;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Outcomes;
@@ -21,7 +22,7 @@ public sealed class LockSliceTests
         long[] tokens = Queue(Readers, LockMode.Shared);
         _locks.Release("l", "writer", writer);
         Assert.Equal((LockTable.GrantsPerCommand, Readers - LockTable.GrantsPerCommand), Count());
-        Assert.True(_locks.Machine.Locks.HasWork(_locks.Now));
+        Assert.True(_locks.Machine.Locks.HasWork(new ClusterTime(_locks.Now)));
 
         // Who comes now stands behind them, and is not refused a place.
         long late = _locks.Acquire("l", "late", waitMs: 60_000, mode: LockMode.Shared).Revision;
@@ -36,7 +37,7 @@ public sealed class LockSliceTests
             Assert.Equal(Math.Min(Readers + 1, held + LockTable.StepsPerSweep), Count().Held);
         }
 
-        Assert.False(_locks.Machine.Locks.HasWork(_locks.Now));
+        Assert.False(_locks.Machine.Locks.HasWork(new ClusterTime(_locks.Now)));
         Assert.Equal([.. tokens, late], Tokens());
         _locks.Check();
     }
@@ -64,7 +65,7 @@ public sealed class LockSliceTests
 
         // Nobody has it yet, and somebody is next: it is not free.
         Assert.Equal((OutcomeStatus.ConditionFailed, 0L, _locks.Now), Told(_locks.Acquire("l", "hasty")));
-        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("k", "v", "l", last).Status);
+        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("l/k", "v", "l", last).Status);
         _locks.Reload();
         while (_locks.Machine.Locks.HasGrants)
         {
@@ -136,7 +137,7 @@ public sealed class LockSliceTests
         {
             Assert.Equal(
                 i % 3 == 0 ? OutcomeStatus.FenceFailed : OutcomeStatus.Applied,
-                _locks.FencedSet("k", "v", "l", tokens[i]).Status);
+                _locks.FencedSet("l/k", "v", "l", tokens[i]).Status);
         }
 
         foreach (long token in new[] { waiting, elsewhere, 0, waiting + 1_000, long.MaxValue })
@@ -144,12 +145,12 @@ public sealed class LockSliceTests
             Assert.Equal(
                 (OutcomeStatus.FenceFailed, tokens[1]),
                 (
-                    _locks.FencedSet("k", "v", "l", Math.Max(1, token)).Status,
-                    _locks.FencedSet("k", "v", "l", Math.Max(1, token)).Revision));
+                    _locks.FencedSet("l/k", "v", "l", Math.Max(1, token)).Status,
+                    _locks.FencedSet("l/k", "v", "l", Math.Max(1, token)).Revision));
         }
 
-        Assert.Equal(OutcomeStatus.Applied, _locks.FencedSet("k", "v", "other", elsewhere).Status);
-        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("k", "v", "no lock", elsewhere).Status);
+        Assert.Equal(OutcomeStatus.Applied, _locks.FencedSet("other/k", "v", "other", elsewhere).Status);
+        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("no lock/k", "v", "no lock", elsewhere).Status);
         Assert.Equal(_locks.Machine.Digest, _locks.Follower.Digest);
     }
 

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Commands;
@@ -185,13 +186,13 @@ public sealed class LockTableTests
 
         _locks.Release("l", "r0", tokens[0]);
         Assert.Equal(OutcomeStatus.ConditionFailed, _locks.Acquire("l", "writer").Status);
-        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("k", "v", "l", tokens[0]).Status);
+        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("l/k", "v", "l", tokens[0]).Status);
         foreach (int reader in (int[])[1, 2, Readers / 2, Readers - 2, Readers - 1])
         {
-            Assert.Equal(OutcomeStatus.Applied, _locks.FencedSet("k", "v", "l", tokens[reader]).Status);
+            Assert.Equal(OutcomeStatus.Applied, _locks.FencedSet("l/k", "v", "l", tokens[reader]).Status);
         }
 
-        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("k", "v", "l", tokens[^1] + 1).Status);
+        Assert.Equal(OutcomeStatus.FenceFailed, _locks.FencedSet("l/k", "v", "l", tokens[^1] + 1).Status);
         _locks.Now += 1_000;
         _locks.Sweep(countMax: Readers);
         Assert.Equal(OutcomeStatus.Applied, _locks.Acquire("l", "writer").Status);
@@ -289,14 +290,15 @@ public sealed class LockTableTests
             }
         }
 
-        LockDriver next = new(new StateLimits().InEpoch(2));
+        LockDriver next = new(new StateLimits().InEpoch(new Epoch(2)));
         Assert.True(next.Acquire("l0", "ann").Revision > latest);
     }
 
     [Fact]
     public void After_an_epoch_was_lost_nothing_is_granted_before_its_leases_are_over()
     {
-        LockDriver locks = new(new StateLimits().InEpoch(2) with { LeasesBeforeMs = 60_000 });
+        StateLimits limits = new StateLimits().InEpoch(new Epoch(2));
+        LockDriver locks = new(limits with { LeasesBeforeMs = new ClusterTime(60_000) });
         locks.Now = 59_999;
         Assert.Equal(OutcomeStatus.ConditionFailed, locks.Acquire("l", "ann").Status);
         Answer bob = locks.Acquire("l", "bob", waitMs: 5_000);
@@ -384,7 +386,7 @@ public sealed class LockTableTests
 
         Assert.InRange(_locks.Machine.Counts.Bytes - before, 10 << 20, 50 << 20);
         _locks.Now += 60_000;
-        while (_locks.Machine.Locks.HasWork(_locks.Now))
+        while (_locks.Machine.Locks.HasWork(new ClusterTime(_locks.Now)))
         {
             _locks.Sweep();
         }

@@ -46,14 +46,15 @@ public sealed class MetaTableTests
         RegisterAll();
         Pledge(1, number: 1);
         Pledge(1, number: 2);
-        Assert.Equal(1UL, View.Group(s_group).Epoch);
-        _state.BeginEntry(default, 12_345);
+        Assert.Equal(1UL, View.Group(s_group).Epoch.Value);
+        _state.BeginEntry(default, new ClusterTime(12_345));
         Pledge(3, number: 1);
         MetaGroup next = View.Group(s_group);
         Assert.Equal(
-            (2UL, 12_345L, StateLimits.LeaseCeilingMsDefault), (next.Epoch, next.ClosedMs, next.CeilingBeforeMs));
+            (new Epoch(2), new ClusterTime(12_345), StateLimits.LeaseCeilingMsDefault),
+            (next.Epoch, next.Closed, next.CeilingBeforeMs));
         Assert.Empty(next.Pledges);
-        Assert.Equal(1UL, View.Group(GroupId.Of(0, isEphemeral: true)).Epoch);
+        Assert.Equal(1UL, View.Group(GroupId.Of(0, isEphemeral: true)).Epoch.Value);
     }
 
     [Fact]
@@ -74,7 +75,7 @@ public sealed class MetaTableTests
         Register(4, incarnation: 7);
         Pledge(4, number: 1);
         Pledge(1, number: 1);
-        Assert.Equal(1UL, View.Group(s_group).Epoch);
+        Assert.Equal(1UL, View.Group(s_group).Epoch.Value);
     }
 
     [Fact]
@@ -98,15 +99,15 @@ public sealed class MetaTableTests
         Release(1, number: 5);
         Pledge(1, number: 5);
         Pledge(2, number: 1);
-        Assert.Equal(1UL, View.Group(s_group).Epoch);
+        Assert.Equal(1UL, View.Group(s_group).Epoch.Value);
     }
 
     [Fact]
     public void TheCeilingIsRaisedAndNeverLowered()
     {
-        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = 1, Number = 90_000 });
-        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = 1, Number = 70_000 });
-        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = 2, Number = 99_000 });
+        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = new Epoch(1), Number = 90_000 });
+        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = new Epoch(1), Number = 70_000 });
+        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = new Epoch(2), Number = 99_000 });
         Assert.Equal(90_000, View.Group(s_group).CeilingMs);
         RegisterAll();
         Pledge(1, number: 1);
@@ -119,21 +120,22 @@ public sealed class MetaTableTests
     [Fact]
     public void LeasesOfAnEpochThatWasLostBeforeTheLastOneCountToo()
     {
-        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = 1, Number = 3_600_000 });
+        Apply(new MetaCommand(CommandKind.RaiseCeiling) { Group = s_group, Epoch = new Epoch(1), Number = 3_600_000 });
         RegisterAll();
-        _state.BeginEntry(default, 100_000);
+        _state.BeginEntry(default, new ClusterTime(100_000));
         Pledge(1, number: 1);
         Pledge(2, number: 1);
         Assert.Equal(3_600_000, View.Group(s_group).CeilingBeforeMs);
-        _state.BeginEntry(default, 160_000);
+        _state.BeginEntry(default, new ClusterTime(160_000));
         Pledge(1, number: 2, epoch: 2);
         Pledge(2, number: 2, epoch: 2);
-        Assert.Equal((3UL, 3_540_000L), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
-        _state.BeginEntry(default, 5_000_000);
+        Assert.Equal((3UL, 3_540_000L), (View.Group(s_group).Epoch.Value, View.Group(s_group).CeilingBeforeMs));
+        _state.BeginEntry(default, new ClusterTime(5_000_000));
         Pledge(1, number: 3, epoch: 3);
         Pledge(2, number: 3, epoch: 3);
         Assert.Equal(
-            (4UL, StateLimits.LeaseCeilingMsDefault), (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
+            (new Epoch(4), StateLimits.LeaseCeilingMsDefault),
+            (View.Group(s_group).Epoch, View.Group(s_group).CeilingBeforeMs));
     }
 
     [Fact]
@@ -188,7 +190,7 @@ public sealed class MetaTableTests
             Node = new NodeId(node),
             Incarnation = incarnation,
             Group = s_group,
-            Epoch = epoch,
+            Epoch = new Epoch(epoch),
             Number = number,
         });
 

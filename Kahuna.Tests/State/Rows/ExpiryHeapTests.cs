@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Tests.State.Rows;
@@ -30,33 +31,33 @@ public sealed class ExpiryHeapTests
         {
             int key = random.Next(1, 301);
             bool there = entries.Remove(key, out (long Deadline, int Row) old);
-            Assert.Equal(there, keys[key].ExpirySlot != 0);
+            Assert.Equal(there, keys[new Row(key)].ExpirySlot != 0);
             model.Remove(old);
             if (there && random.Next(2) == 0)
             {
-                heap.Remove(key);
-                Assert.Equal(0, keys[key].ExpirySlot);
+                heap.Remove(new Row(key));
+                Assert.Equal(0, keys[new Row(key)].ExpirySlot);
             }
             else
             {
                 long deadline = random.Next(deadlines);
-                heap.Set(key, deadline);
-                Assert.Equal(deadline, heap.DeadlineOf(in keys[key]));
+                heap.Set(new Row(key), new ClusterTime(deadline));
+                Assert.Equal(deadline, heap.DeadlineOf(in keys[new Row(key)]).Ms);
                 entries[key] = (deadline, key);
                 model.Add(entries[key]);
             }
 
             Assert.Equal(model.Count, heap.Count);
-            Assert.Equal(model.Count == 0 ? 0 : model.Min.Row, heap.First);
+            Assert.Equal(model.Count == 0 ? 0 : model.Min.Row, heap.First.Value);
         }
 
         while (model.Count > 0)
         {
-            Assert.Equal(model.Min.Row, heap.First);
+            Assert.Equal(model.Min.Row, heap.First.Value);
             heap.Remove(heap.First);
             model.Remove(model.Min);
         }
 
-        Assert.Equal(0, heap.First);
+        Assert.Equal(0, heap.First.Value);
     }
 }

@@ -20,14 +20,14 @@ public sealed class FreeRowsTests
             {
                 row = model.Min;
                 model.Remove(row);
-                free.Remove(row);
+                free.Remove(new Row(row));
             }
             else if (model.Add(row))
             {
-                free.Add(row);
+                free.Add(new Row(row));
             }
 
-            Assert.Equal((model.Count, model.Count == 0 ? 0 : model.Min), (free.Count, free.First));
+            Assert.Equal((model.Count, model.Count == 0 ? 0 : model.Min), (free.Count, free.First.Value));
         }
     }
 }

@@ -16,18 +16,18 @@ public sealed class KeyTableTests
         for (int i = 1; i <= 100_000; i++)
         {
             byte[] key = Key(i);
-            Assert.Equal(0, table.Find(key, table.HashOf(key)));
-            Assert.Equal(i, table.Insert(key, table.HashOf(key), 0));
+            Assert.Equal(0, table.Find(key, table.HashOf(key)).Value);
+            Assert.Equal(i, table.Insert(key, table.HashOf(key), 0).Value);
             int earlier = 1 + (int)((i * 48_271L) % i);
-            Assert.Equal(earlier, table.Find(Key(earlier), table.HashOf(Key(earlier))));
+            Assert.Equal(earlier, table.Find(Key(earlier), table.HashOf(Key(earlier))).Value);
         }
 
         for (int i = 1; i <= 100_000; i++)
         {
             byte[] key = Key(i);
-            int index = table.Find(key, table.HashOf(key));
+            int index = table.Find(key, table.HashOf(key)).Value;
             Assert.Equal(i, index);
-            Assert.True(table.Key(in table[index]).SequenceEqual(key));
+            Assert.True(table.Key(in table[new Row(index)]).SequenceEqual(key));
         }
 
         Assert.Equal(100_000, table.Count);
@@ -44,11 +44,11 @@ public sealed class KeyTableTests
 
         for (int i = 1; i <= 3000; i += 7)
         {
-            Assert.Equal(i, table.Find(Key(i), 0xFFFF_FFFF));
+            Assert.Equal(i, table.Find(Key(i), 0xFFFF_FFFF).Value);
         }
 
-        Assert.Equal(0, table.Find(Key(3001), 0xFFFF_FFFF));
-        Assert.Equal(0, table.Find(Key(1), 0));
+        Assert.Equal(0, table.Find(Key(3001), 0xFFFF_FFFF).Value);
+        Assert.Equal(0, table.Find(Key(1), 0).Value);
     }
 
     [Fact]
@@ -56,9 +56,9 @@ public sealed class KeyTableTests
     {
         KeyTable table = new(new SlabAllocator(), s_secret);
         table.Insert("abc"u8, 1, 0);
-        Assert.Equal(0, table.Find("ab"u8, 1));
-        Assert.Equal(0, table.Find("abcd"u8, 1));
-        Assert.Equal(1, table.Find("abc"u8, 1));
+        Assert.Equal(0, table.Find("ab"u8, 1).Value);
+        Assert.Equal(0, table.Find("abcd"u8, 1).Value);
+        Assert.Equal(1, table.Find("abc"u8, 1).Value);
     }
 
     private static byte[] Key(int i) => Encoding.UTF8.GetBytes("key/" + i.ToString(CultureInfo.InvariantCulture));

@@ -1,9 +1,11 @@
 using System.Text;
 using Kahuna.Client.Sequences;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Tests.State.Locks;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 
@@ -130,7 +132,7 @@ public sealed class SequenceTableTests
         {
             Create($"a/{i}", new SequenceDefinition { Initial = i + 1 });
             Create($"b/{i}", new SequenceDefinition());
-            _state.BeginEntry(default, _timeMs);
+            _state.BeginEntry(default, new ClusterTime(_timeMs));
             byte[] key = Encoding.UTF8.GetBytes($"a/key {i}");
             _state.Apply(
                 new Command { Kind = CommandKind.Set, Durability = Durability.Persistent, Key = key }, null);
@@ -144,7 +146,9 @@ public sealed class SequenceTableTests
         {
             _outcome.Length = 0;
             _state.Read(
-                new Command { Kind = CommandKind.SequenceList, Key = "a/"u8, AtRevision = cursor }, _timeMs, _outcome);
+                new Command { Kind = CommandKind.SequenceList, Key = "a/"u8, AtRevision = cursor },
+                new ClusterTime(_timeMs),
+                _outcome);
             Assert.True(Outcome.TryRead(_outcome.Written, out Outcome page));
             Assert.True(page.Value.Length < 70_000);
             ReadOnlySpan<byte> rest = page.Value;
@@ -176,7 +180,7 @@ public sealed class SequenceTableTests
         byte[] lockCommand = LockCommands.Acquire("a/lock", "ann", leaseMs: 100_000);
         for (int i = 0; i < 40_000; i++)
         {
-            _state.BeginEntry(default, _timeMs);
+            _state.BeginEntry(default, new ClusterTime(_timeMs));
             _state.Apply(
                 new Command
                 {
@@ -197,7 +201,7 @@ public sealed class SequenceTableTests
 
         Assert.Equal(["a/first", "a/last"], Names(state, CommandKind.SequenceList, SequenceSnapshot.Bytes));
         _outcome.Length = 0;
-        state.Read(new Command { Kind = CommandKind.LockList, Key = "a/"u8 }, _timeMs, _outcome);
+        state.Read(new Command { Kind = CommandKind.LockList, Key = "a/"u8 }, new ClusterTime(_timeMs), _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome locks));
         Assert.Equal(0, locks.Number);
         Assert.Equal("a/lock", Encoding.UTF8.GetString(locks.Value.Slice(2, BitConverter.ToUInt16(locks.Value))));
@@ -244,7 +248,7 @@ public sealed class SequenceTableTests
     private List<string> Names(StateMachine state, CommandKind kind, int entryBytes)
     {
         _outcome.Length = 0;
-        state.Read(new Command { Kind = kind, Key = "a/"u8 }, _timeMs, _outcome);
+        state.Read(new Command { Kind = kind, Key = "a/"u8 }, new ClusterTime(_timeMs), _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome page));
         Assert.Equal(0, page.Number);
         List<string> names = [];
@@ -295,7 +299,9 @@ public sealed class SequenceTableTests
     {
         _outcome.Length = 0;
         _state.Read(
-            new Command { Kind = CommandKind.SequenceGet, Key = Encoding.UTF8.GetBytes(name) }, _timeMs, _outcome);
+            new Command { Kind = CommandKind.SequenceGet, Key = Encoding.UTF8.GetBytes(name) },
+                new ClusterTime(_timeMs),
+                _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
         return outcome.Status == OutcomeStatus.Found ? SequenceDescription.Read(name, outcome.Value) : null;
     }
@@ -323,7 +329,7 @@ public sealed class SequenceTableTests
         };
         Assert.True(CommandCheck.IsGood(command, 1 << 20, out _, out string? sentence), sentence);
         _outcome.Length = 0;
-        _state.BeginEntry(default, ++_timeMs);
+        _state.BeginEntry(default, new ClusterTime(++_timeMs));
         _state.Apply(command, _outcome);
         Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
         return new Outcome(outcome.Status, outcome.Revision, outcome.Number);

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire;
 using Kahuna.Wire.Commands;
@@ -44,7 +45,7 @@ public sealed class ConfirmedValuesTests
 
         _state.Now += s_limits.CommandLifeMs;
         int sweeps = 0;
-        while (_state.Machine.Sessions.HasForgettable(_state.Now, s_limits.SessionIdleMs))
+        while (_state.Machine.Sessions.HasForgettable(new ClusterTime(_state.Now), s_limits.SessionIdleMs))
         {
             _state.SweepSessions(s_limits.SessionIdleMs);
             sweeps++;

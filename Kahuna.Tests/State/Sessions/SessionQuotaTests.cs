@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -160,7 +161,7 @@ public sealed class SessionQuotaTests
             Number = s_limits.SessionIdleMs,
         };
         int sweeps = 0;
-        for (; state.Machine.Sessions.HasForgettable(state.Now, s_limits.SessionIdleMs); sweeps++)
+        for (; state.Machine.Sessions.HasForgettable(new ClusterTime(state.Now), s_limits.SessionIdleMs); sweeps++)
         {
             state.Follow(sweep);
             Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire;
@@ -126,15 +127,15 @@ public sealed class SessionTableTests
         Assert.Equal(1, _state.Numbered(s_increment, 1, 5, 4).Number);
 
         _state.Now += 9_999;
-        Assert.False(_state.Machine.Sessions.HasForgettable(_state.Now, s_limits.SessionIdleMs));
+        Assert.False(_state.Machine.Sessions.HasForgettable(new ClusterTime(_state.Now), s_limits.SessionIdleMs));
         _state.SweepSessions(s_limits.SessionIdleMs);
         Assert.Equal(1, _state.Numbered(s_increment, 1, 5, 4).Number);
 
         _state.Now += 10_000;
         long before = _state.Machine.Sessions.Bytes;
-        Assert.True(_state.Machine.Sessions.HasForgettable(_state.Now, s_limits.SessionIdleMs));
+        Assert.True(_state.Machine.Sessions.HasForgettable(new ClusterTime(_state.Now), s_limits.SessionIdleMs));
         _state.SweepSessions(s_limits.SessionIdleMs);
-        Assert.False(_state.Machine.Sessions.HasForgettable(_state.Now, s_limits.SessionIdleMs));
+        Assert.False(_state.Machine.Sessions.HasForgettable(new ClusterTime(_state.Now), s_limits.SessionIdleMs));
         Assert.True(_state.Machine.Sessions.Bytes < before);
         Assert.Equal(OutcomeStatus.NumberForgotten, _state.Numbered(s_increment, 1, 5, 4, opening: false).Status);
         Assert.Equal(2, _state.Numbered(s_increment, 1, 6, 5, opening: false).Number);
@@ -206,7 +207,7 @@ public sealed class SessionTableTests
 
         Assert.InRange(state.Machine.BytesInUse, 1, 40_000_000);
         state.Now += s_limits.CommandLifeMs;
-        while (state.Machine.Sessions.HasForgettable(state.Now, s_limits.SessionIdleMs))
+        while (state.Machine.Sessions.HasForgettable(new ClusterTime(state.Now), s_limits.SessionIdleMs))
         {
             state.SweepSessions(s_limits.SessionIdleMs);
         }

@@ -255,7 +255,8 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             "Exchange",
             new Frame { Payload = ByteString.CopyFrom(hello) },
             new Frame { Payload = ByteString.CopyFrom([.. Payload(kind: 2, version: 0, count: 1), .. request]) });
-        Assert.Equal(hello, frames[0].Payload.ToByteArray());
+        byte[] slotMapVersion = [1, 0, 0, 0, 0, 0, 0, 0];
+        Assert.Equal([.. Payload(kind: 1, WireVersion, count: 1), .. slotMapVersion], frames[0].Payload.ToByteArray());
         Assert.Equal(Payload(kind: 4, version: 0, count: 1), frames[1].Payload.ToByteArray()[..8]);
         Assert.Equal(3, DescribeClusterResponse.Parser.ParseFrom(frames[1].Payload.Span[8..]).Nodes.Count);
 

@@ -16,6 +16,7 @@ GET, FOUND, FORWARD = 0x80, 2, 1 << 31
 HEADER = struct.Struct("<BBHI")
 REQUEST, COMMAND = struct.Struct("<III"), struct.Struct("<BBHHHI")
 REPLY, OUTCOME = struct.Struct("<II"), struct.Struct("<BBHIqq")
+SLOT_MAP_VERSION = struct.Struct("<Q")
 
 
 class ServiceChecks:
@@ -63,7 +64,7 @@ class ServiceChecks:
         replies = self.stubs.method("Cluster", "Exchange")(iter([
             frame(payload=HEADER.pack(HELLO, 0, WIRE_VERSION, 0)),
             frame(payload=HEADER.pack(REQUESTS, 0, 0, 1) + REQUEST.pack(7, FORWARD, len(command)) + command)]), timeout=PATIENCE)
-        assert next(replies).payload == HEADER.pack(HELLO, 0, WIRE_VERSION, 0)
+        assert next(replies).payload == HEADER.pack(HELLO, 0, WIRE_VERSION, 1) + SLOT_MAP_VERSION.pack(1)
         leaders = next(replies).payload
         assert HEADER.unpack_from(leaders) == (MAP, 0, 0, 1), leaders
         assert self.stubs.message("DescribeClusterResponse").FromString(leaders[HEADER.size:]).cluster_id

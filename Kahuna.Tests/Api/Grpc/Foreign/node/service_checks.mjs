@@ -38,7 +38,9 @@ export async function exchangeGreetsAndAnswersAFrame(stubs, key) {
     frames.push(payload);
   }
   assert.equal((await status).code, grpc.status.OK);
-  assert.deepEqual(frames[0], header(HELLO, WIRE_VERSION, 0));
+  const slotMapVersion = Buffer.alloc(8);
+  slotMapVersion.writeBigUInt64LE(1n);
+  assert.deepEqual(frames[0], Buffer.concat([header(HELLO, WIRE_VERSION, 1), slotMapVersion]));
   assert.deepEqual(frames[1].subarray(0, HEADER_BYTES), header(MAP, 0, 1));
   const map = stubs.methods.get("/kahuna.v1.Cluster/DescribeCluster").responseDeserialize(frames[1].subarray(HEADER_BYTES));
   assert.equal(map.nodes.length, 3);
