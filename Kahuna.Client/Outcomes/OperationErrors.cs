@@ -64,6 +64,11 @@ internal static class OperationErrors
             $"The sequence \"{sequence}\" has {(left == 0 ? "no value" : $"only {left:N0} values")} left "
                 + $"before its bound; none was taken."));
 
+    public static KahunaException NoBlock(string name) => new(
+        KahunaErrorCode.DeadlineExceeded,
+        OperationOutcome.DidNotHappen,
+        $"No block of values of sequence \"{name}\" arrived in time; this call took no value. Repeat it.");
+
     public static KahunaException OutOfBounds(Answer answered) => new(
         KahunaErrorCode.InvalidArgument,
         OperationOutcome.DidNotHappen,

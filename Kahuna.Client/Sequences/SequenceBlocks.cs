@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Runtime.ExceptionServices;
+using Kahuna.Client.Outcomes;
 
 namespace Kahuna.Client.Sequences;
 
@@ -96,9 +97,10 @@ internal sealed class SequenceBlock(SequenceClient sequences, string name, int s
         }
     }
 
-    /// <summary>The next value.</summary>
+    /// <summary>The next value. Ends at the request timeout, even if others take every value that is fetched.</summary>
     public async ValueTask<long> NextAsync(CancellationToken ct)
     {
+        long end = sequences.EndOfCall();
         while (true)
         {
             Task<Exception?> fetching;
@@ -114,10 +116,15 @@ internal sealed class SequenceBlock(SequenceClient sequences, string name, int s
 
             try
             {
-                if (await fetching.WaitAsync(ct).ConfigureAwait(sequences.CapturesContext) is { } failure)
+                if (await fetching.WaitAsync(sequences.LeftUntil(end), time, ct)
+                    .ConfigureAwait(sequences.CapturesContext) is { } failure)
                 {
                     ExceptionDispatchInfo.Throw(failure);
                 }
+            }
+            catch (TimeoutException)
+            {
+                throw OperationErrors.NoBlock(name);
             }
             catch (OperationCanceledException) when (ct.IsCancellationRequested && !fetching.IsCompleted)
             {
@@ -194,11 +201,13 @@ internal sealed class SequenceBlock(SequenceClient sequences, string name, int s
     private async Task<Part> TakeAsync()
     {
         long count = size;
+        long end = sequences.EndOfCall();
         while (true)
         {
             // The age counts from before the call, so that a block is dropped too early rather than too late.
             long begun = time.GetTimestamp();
-            SequenceTake take = await sequences.TryReserveAsync(name, count).ConfigureAwait(sequences.CapturesContext);
+            SequenceTake take = await sequences.TryReserveAsync(name, count, sequences.LeftUntil(end))
+                .ConfigureAwait(sequences.CapturesContext);
             if (take.Range is { } range)
             {
                 return new Part(range.First, range.Step, range.Count, begun, IsLast: count < size);

@@ -23,10 +23,12 @@ public sealed class SequenceClient
 {
     private readonly ClusterConnection _connection;
     private readonly SequenceBlocks _blocks;
+    private readonly ConnectionClock _clock;
 
     internal SequenceClient(ClusterConnection connection, TimeProvider time)
     {
         _connection = connection;
+        _clock = new ConnectionClock(time);
         _blocks = new SequenceBlocks(this, time);
     }
 
@@ -114,9 +116,10 @@ public sealed class SequenceClient
         }
 
         long asked = count;
+        long end = EndOfCall();
         while (true)
         {
-            SequenceTake take = await _connection.Run(Taking<SequenceTake>(name, asked), ct)
+            SequenceTake take = await _connection.Run(Taking<SequenceTake>(name, asked, LeftUntil(end)), ct)
                 .ConfigureAwait(_connection.CapturesContext);
             if (take.Range is { } range)
             {
@@ -125,7 +128,8 @@ public sealed class SequenceClient
 
             // The count shrinks with each answer, so that concurrent callers cannot delay this forever.
             asked = Math.Min(take.Left, asked - 1);
-            if (await GetAsync(name, ct).ConfigureAwait(_connection.CapturesContext) is not { Cycle: true })
+            if (await GetAsync(name, LeftUntil(end), ct).ConfigureAwait(_connection.CapturesContext)
+                is not { Cycle: true })
             {
                 throw OperationErrors.Exhausted(name, take.Left);
             }
@@ -138,9 +142,12 @@ public sealed class SequenceClient
     /// <returns>The sequence; null when it does not exist.</returns>
     /// <exception cref="KahunaException">The read could not be answered; it is safe to repeat.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public async ValueTask<SequenceDescription?> GetAsync(string name, CancellationToken ct = default)
+    public ValueTask<SequenceDescription?> GetAsync(string name, CancellationToken ct = default) =>
+        GetAsync(name, null, ct);
+
+    private async ValueTask<SequenceDescription?> GetAsync(string name, TimeSpan? patience, CancellationToken ct)
     {
-        SequenceReply reply = await ReplyAsync(CommandKind.SequenceGet, name, null, ct)
+        SequenceReply reply = await ReplyAsync(CommandKind.SequenceGet, name, null, ct, patience)
             .ConfigureAwait(_connection.CapturesContext);
         return reply.Status == OutcomeStatus.Found ? SequenceDescription.Read(name, reply.Value.Span) : null;
     }
@@ -216,16 +223,23 @@ public sealed class SequenceClient
     /// Takes several values, or returns how many are left if those are fewer. Fails with
     /// <see cref="KahunaErrorCode.SequenceExhausted"/> if none is left.
     /// </summary>
-    internal ValueTask<SequenceTake> TryReserveAsync(string name, long count) =>
-        _connection.Run(Taking<SequenceTake>(name, count), CancellationToken.None);
+    internal ValueTask<SequenceTake> TryReserveAsync(string name, long count, TimeSpan patience) =>
+        _connection.Run(Taking<SequenceTake>(name, count, patience), CancellationToken.None);
 
-    private static Operation<TResult> Taking<TResult>(string name, long count)
+    /// <summary>When a call that begins now has to end, however many requests it makes.</summary>
+    internal long EndOfCall() => _clock.Now + _connection.RequestTimeout;
+
+    /// <summary>What is left until the end of a call; zero when it is over.</summary>
+    internal TimeSpan LeftUntil(long end) => _clock.Span(Math.Max(0, end - _clock.Now));
+
+    private static Operation<TResult> Taking<TResult>(string name, long count, TimeSpan? patience = null)
         where TResult : struct, IOperationResult<TResult>
     {
         ArgumentNullException.ThrowIfNull(name);
         Operation<TResult> operation = Operation<TResult>.Rent();
         operation.Request.Begin(CommandKind.SequenceNext, Durability.Persistent, name);
         operation.Request.AddNumber(count);
+        operation.Request.Patience = patience;
         return operation;
     }
 
@@ -246,11 +260,13 @@ public sealed class SequenceClient
         }
     }
 
-    private ValueTask<SequenceReply> ReplyAsync(CommandKind kind, string name, SequenceBody? body, CancellationToken ct)
+    private ValueTask<SequenceReply> ReplyAsync(
+        CommandKind kind, string name, SequenceBody? body, CancellationToken ct, TimeSpan? patience = null)
     {
         ArgumentNullException.ThrowIfNull(name);
         Operation<SequenceReply> operation = Operation<SequenceReply>.Rent();
         operation.Request.Begin(kind, Durability.Persistent, name);
+        operation.Request.Patience = patience;
         if (body is { } written)
         {
             byte[] value = new byte[SequenceBody.Bytes];

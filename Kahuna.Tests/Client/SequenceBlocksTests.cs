@@ -50,6 +50,56 @@ public sealed class SequenceBlocksTests
         Assert.Contains("only 10 values", failure.Message, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_call_that_makes_several_requests_ends_at_one_request_timeout(bool isFast)
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(3));
+        cluster[1].Answer = _ =>
+        {
+            if (cluster[1].Received.Count > 1)
+            {
+                return null;
+            }
+
+            time.Advance(TimeSpan.FromSeconds(2));
+            return Left(5);
+        };
+        Task taking = isFast
+            ? client.Sequences.NextAsync("s", s_fast).AsTask()
+            : client.Sequences.ReserveAsync("s", 50).AsTask();
+        await Wait.UntilAsync(() => cluster[1].Received.Count == 2);
+        time.Advance(TimeSpan.FromSeconds(1.1));
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(() => taking.WaitAsync(Wait.Longest));
+        Assert.Equal(KahunaErrorCode.DeadlineExceeded, failure.Code);
+    }
+
+    [Fact]
+    public async Task A_caller_does_not_wait_longer_when_others_take_what_is_fetched()
+    {
+        ManualTime time = new();
+        FakeCluster cluster = new();
+        await using KahunaClient client = await cluster.ConnectedAsync(time, TimeSpan.FromSeconds(3));
+        SequenceOptions two = new() { Mode = SequenceMode.Fast, BlockSize = 2 };
+        Task<long>[] callers = [.. Enumerable.Range(0, 3).Select(_ => client.Sequences.NextAsync("s", two).AsTask())];
+        await Wait.UntilAsync(() => cluster[1].Received.Count == 1);
+        time.Advance(TimeSpan.FromSeconds(2.9));
+        FakeRequest asked = cluster[1].Received.Single();
+        asked.Connection.Reply(asked, new FakeReply(OutcomeStatus.Applied, 2, 1));
+
+        // Two of them take the values of the block, and the third waits for the next one.
+        await Wait.UntilAsync(() => cluster[1].Received.Count == 2);
+        time.Advance(TimeSpan.FromSeconds(0.2));
+        await Wait.UntilAsync(() => callers.All(static caller => caller.IsCompleted));
+        KahunaException failure = Assert.IsType<KahunaException>(
+            Assert.Single(callers, static caller => caller.IsFaulted).Exception!.InnerException);
+        Assert.Equal(
+            (KahunaErrorCode.DeadlineExceeded, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
+    }
+
     [Fact]
     public async Task An_answer_that_makes_no_sense_does_not_hold_it_up()
     {

@@ -220,6 +220,36 @@ public sealed class GuaranteesTests
         cluster.Start(missing);
     }, kept: false);
 
+    [Fact]
+    public void A_node_that_was_cut_off_at_the_end_of_an_epoch_learns_of_it_by_a_snapshot()
+    {
+        // It is not started again, so nothing more is recorded of it afterwards.
+        SimNode? missing = null;
+        Look(3, cluster =>
+        {
+            missing = cluster.Nodes[2];
+            SimNode[] others = [.. cluster.Nodes.Take(2)];
+            cluster.CutPeers(missing, isCut: true);
+            cluster.Run(2);
+            foreach (SimNode node in others)
+            {
+                node.Crash(power: false);
+            }
+
+            cluster.Start(others);
+            cluster.Run(30);
+            for (int i = 0; i < 60; i++)
+            {
+                Assert.True(cluster.Set("long", new string('x', 500 + i), Durability.Persistent));
+                cluster.Run(0.2);
+            }
+
+            Assert.All(others, node => Assert.True(node.Loops!.Group(2).Core.LogStart.Value > 0));
+            cluster.CutPeers(missing, isCut: false);
+        }, kept: false);
+        Assert.Equal(2UL, missing!.Loops!.Group(1).Status.Epoch.Value);
+    }
+
     private static void Look(int nodes, Action<ScriptedCluster> happening, bool kept, int patienceMs = 600_000)
     {
         ScriptedCluster cluster = new(nodes, patienceMs: patienceMs);

@@ -107,11 +107,23 @@ public sealed class JsonGuardTests
                 Version = new Version(version),
                 VersionPolicy = HttpVersionPolicy.RequestVersionExact,
             };
-        using HttpResponseMessage response = await connection.SendAsync(get, CancellationToken.None)
-            .WaitAsync(LastNet.Span);
+        HttpResponseMessage? response = null;
+        try
+        {
+            response = await connection.SendAsync(get, CancellationToken.None).WaitAsync(LastNet.Span);
+        }
+        catch (HttpRequestException)
+        {
+            // On a busy machine the reply is cut off before its caller has seen it begin.
+        }
+
         await log.WaitFor("was lost");
         await UntilAsync(() => room.Used == 0);
-        await Assert.ThrowsAnyAsync<Exception>(() => response.Content.ReadAsByteArrayAsync());
+        if (response is not null)
+        {
+            await Assert.ThrowsAnyAsync<Exception>(() => response.Content.ReadAsByteArrayAsync());
+            response.Dispose();
+        }
     }
 
     [Fact]

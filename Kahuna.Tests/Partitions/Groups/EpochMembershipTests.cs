@@ -7,6 +7,7 @@ using Kahuna.Server.State.Meta;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Partitions.Groups;
 
@@ -24,7 +25,7 @@ public sealed class EpochMembershipTests
 
     public EpochMembershipTests()
     {
-        Apply(new MetaCommand(CommandKind.Configure) { Number = 1, Voters = s_nodes });
+        Apply(new MetaCommand(CommandKind.Configure) { Number = 2, Voters = s_nodes });
         _life = new EpochMembership(
             s_group,
             new LoopOptions
@@ -92,6 +93,39 @@ public sealed class EpochMembershipTests
         Assert.False(_life.MayLease(long.MaxValue / 2));
         Assert.False(_life.MayLease(long.MaxValue / 2));
         Assert.Equal(2, _said.Count(static said => said.Kind == CommandKind.RaiseCeiling));
+    }
+
+    [Fact]
+    public void A_new_epoch_begins_without_the_slots_that_were_given_away_in_the_one_before()
+    {
+        Begin();
+        Assert.Null(_life.SlotsBefore);
+        Apply(new MetaCommand(CommandKind.MoveSlots)
+        {
+            MapVersion = 1,
+            Group = s_group,
+            Epoch = new Epoch(1),
+            Number = 1,
+            Slots = [new SlotRange(6, 6, 0)],
+        });
+        Assert.False(_life.Learn(_meta.Meta.View(), out _));
+        Assert.Null(_life.SlotsBefore);
+        foreach (NodeId node in s_nodes[1..])
+        {
+            Apply(new MetaCommand(CommandKind.RegisterNode) { Node = node, Incarnation = 3, Nonce = 1 });
+            Apply(new MetaCommand(CommandKind.Pledge)
+            {
+                Node = node,
+                Incarnation = 3,
+                Group = s_group,
+                Epoch = new Epoch(1),
+                Number = 1,
+            });
+        }
+
+        Assert.True(_life.Learn(_meta.Meta.View(), out _));
+        Assert.Equal(
+            (new Epoch(2), 2UL, 1), (_life.Epoch, _life.SlotsBefore!.Version, _life.SlotsBefore[6]));
     }
 
     private void Begin()

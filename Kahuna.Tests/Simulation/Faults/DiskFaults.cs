@@ -1,4 +1,5 @@
 using System.Globalization;
+using Kahuna.Server.Storage;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
 using Kahuna.Tests.Storage;
@@ -9,6 +10,9 @@ namespace Kahuna.Tests.Simulation.Faults;
 internal sealed class DiskFaults(Nemesis nemesis)
 {
     private const int InputOutputError = 5;
+
+    /// <summary>Part of the flipped bits that are in the last batch but one of the log.</summary>
+    private const double NewestPart = 0.4;
 
     /// <summary>Nodes on whose disk a bit was flipped.</summary>
     private readonly HashSet<int> _damaged = [];
@@ -191,7 +195,10 @@ internal sealed class DiskFaults(Nemesis nemesis)
         return () => nemesis.StartLater(node, 0);
     }
 
-    /// <summary>A bit of what has been on stable storage for a while changes while the node is down.</summary>
+    /// <summary>
+    /// A bit of what has been on stable storage for a while changes while the node is down, or of a batch of the log
+    /// that another one follows.
+    /// </summary>
     private Action? Flip(SimNode node, SimRandom random)
     {
         if (!nemesis.MayLose(node))
@@ -204,7 +211,12 @@ internal sealed class DiskFaults(Nemesis nemesis)
         string[] segments = [.. node.Disk.Files.Where(static path => path.EndsWith(".seg", StringComparison.Ordinal))];
         nemesis.Target = $"of node {node.Id}";
         string[] files = [.. states, .. segments.SkipLast(2)];
-        if (files.Length > 0)
+        if (random.Chance(NewestPart))
+        {
+            // The newest segment may be prepared and not used yet.
+            _ = segments.Reverse().Any(path => TryFlipBeforeLastBatch(node, path, random));
+        }
+        else if (files.Length > 0)
         {
             _damaged.Add(node.Id);
             string path = random.Pick(files);
@@ -220,5 +232,39 @@ internal sealed class DiskFaults(Nemesis nemesis)
         }
 
         return () => nemesis.StartLater(node, 0);
+    }
+
+    /// <summary>
+    /// The bit is in the last batch but one, of which nothing outside of the log may tell yet. Only the batch behind it
+    /// proves that it was on stable storage.
+    /// </summary>
+    private bool TryFlipBeforeLastBatch(SimNode node, string path, SimRandom random)
+    {
+        bool isDone = false;
+        node.Disk.Change(path, content =>
+        {
+            if (SegmentHeader.Read(content, out _) is not { } header)
+            {
+                return;
+            }
+
+            (int before, int last) = (0, 0);
+            for (int at = SegmentHeader.Bytes; at + LogRecord.BatchBytes <= content.Length; at++)
+            {
+                if (LogRecord.TryReadBatch(content.AsSpan(at), header.Seal, out _, out _))
+                {
+                    (before, last) = (last, at);
+                }
+            }
+
+            if (before > 0)
+            {
+                isDone = true;
+                _damaged.Add(node.Id);
+                nemesis.Target = $"of node {node.Id} in {path}, before its last batch";
+                content[random.Between(before, last - 1)] ^= (byte)(1 << random.Next(8));
+            }
+        });
+        return isDone;
     }
 }

@@ -42,6 +42,9 @@ internal sealed class PeerNetwork
         }
     }
 
+    /// <summary>Told of every chunk of a snapshot that arrives.</summary>
+    public Action<int, SnapshotHeader>? ChunkArrived { get; set; }
+
     public long Lost { get; private set; }
 
     public long Duplicated { get; private set; }
@@ -238,6 +241,11 @@ internal sealed class PeerNetwork
         {
             if (IsOpen(from, to, epoch) && !link.Cut)
             {
+                if (SnapshotFrame.Is(frame) && frame[4] == SnapshotFrame.ChunkKind)
+                {
+                    ChunkArrived?.Invoke(to, SnapshotFrame.ReadHeader(frame));
+                }
+
                 _nodes[to - 1].Receive(from, frame, () => IsOpen(from, to, epoch));
             }
             else

@@ -1,4 +1,5 @@
 using Kahuna.Server.Partitions.Groups;
+using Kahuna.Server.Partitions.Snapshots;
 using Kahuna.Server.Primitives;
 using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Nodes;
@@ -22,7 +23,7 @@ internal sealed class AvailabilityRules
     /// <summary>
     /// A new leader serves within so long, with the election timeout that servers have unless told otherwise.
     /// </summary>
-    private const long ServiceNs = 3_000_000_000;
+    private const long ServiceNs = 4_500_000_000;
 
     /// <summary>
     /// An election timeout has room for so many delays of one way. Where it has not, elections succeed by chance.
@@ -67,6 +68,7 @@ internal sealed class AvailabilityRules
         _links = new LinkShape[_count, _count];
         _wholeSinceNs = new long[_count, _count];
         _groups = [.. Enumerable.Range(0, config.Layout.Count).Select(_ => new GroupView(_count))];
+        peers.ChunkArrived = Arrived;
         IsJudged = config.DelayNs * DelaysPerTimeout <= config.ElectionNs && config.Loss <= LossMax;
     }
 
@@ -77,11 +79,12 @@ internal sealed class AvailabilityRules
     public long Judged { get; private set; }
 
     /// <summary>
-    /// How long a group may be without service after the last change: 3 s, or four election timeouts where a seed draws
-    /// long ones. A follower waits for up to two until it asks for votes, and an election that is split is repeated.
-    /// Where two candidates can get half of the votes each, it may be split twice.
+    /// How long a group may be without service after the last change: 4.5 s, or six election timeouts where a seed
+    /// draws long ones. A follower waits for up to two until it asks for votes, and an election that is split is
+    /// repeated: twice, where two candidates can get half of the votes that are left each. Twice as long where frames
+    /// are lost: then one election in ten fails, and sometimes several in a row.
     /// </summary>
-    public long LimitNs => LimitOf(_config);
+    public long LimitNs => LimitOf(_config) * (_config.Loss > 0 ? 2 : 1);
 
     /// <summary>
     /// An ephemeral group begins when the meta group says so, and an epoch whose majority may have forgotten it is
@@ -90,15 +93,28 @@ internal sealed class AvailabilityRules
     private long EphemeralLimitNs =>
         (2 * LimitNs) + (((long)_config.Pledges.AmnesiacMs + _config.Pledges.OtherMs) * 1_000_000L);
 
-    /// <summary>The same, of a seed.</summary>
-    public static long LimitOf(SimConfig config) =>
-        Math.Max(ServiceNs, 4 * config.ElectionNs) * (config.Nodes % 2 == 0 ? 3 : 2) / 2;
+    /// <summary>The same, of a seed in which no frames are lost.</summary>
+    public static long LimitOf(SimConfig config) => Math.Max(ServiceNs, 6 * config.ElectionNs);
 
     /// <summary>Since when everything is whole, and every group is served.</summary>
     public long QuietSinceNs { get; private set; }
 
     /// <summary>Something happens that cannot be seen by looking.</summary>
     public void Disturbed(long nowNs) => QuietSinceNs = nowNs;
+
+    /// <summary>
+    /// A node has come further in a snapshot than at any time since the last change. It is not filled yet, however
+    /// long its log is: a log that was lost may end with entries that do not count.
+    /// </summary>
+    private void Arrived(int node, SnapshotHeader chunk)
+    {
+        int slot = _config.Layout.IndexOf(chunk.Group);
+        if (chunk.Chunk >= _groups[slot].Chunks[node - 1])
+        {
+            _groups[slot].Chunks[node - 1] = chunk.Chunk + 1;
+            _groups[slot].Filling |= 1 << (node - 1);
+        }
+    }
 
     /// <summary>The groups as they are 100 ms later.</summary>
     public void Look(long nowNs, bool haveClientsCuts)
@@ -141,10 +157,12 @@ internal sealed class AvailabilityRules
     {
         GroupId name = _config.Layout.GroupOf(slot);
         long limitNs = (name.IsEphemeral ? EphemeralLimitNs : LimitNs) + (2 * _slowestNs);
-        if (NeedsSnapshot(slot, members))
+        if (NeedsSnapshot(slot, members) || (group.Filling & members) != 0)
         {
             group.FilledNs = nowNs;
         }
+
+        group.Filling = 0;
 
         wholeNs = Math.Min(wholeNs, nowNs - group.FilledNs);
         if (wholeNs <= limitNs || WereBehind(group, members))
@@ -221,6 +239,7 @@ internal sealed class AvailabilityRules
         ulong epoch = NewestEpoch(slot);
         for (int i = 0; i < _count; i++)
         {
+            group.Chunks[i] = 0;
             group.Last[i] = LastOf(i, slot, epoch);
             group.Committed = Math.Max(group.Committed, At(i, slot) is var (of, commit) && of == epoch ? commit : 0);
         }
@@ -391,8 +410,14 @@ internal sealed class AvailabilityRules
         /// <summary>How far the group has come.</summary>
         public (ulong Epoch, ulong Commit) Commit { get; set; }
 
-        /// <summary>When a member of the majority was last seen to need a snapshot.</summary>
+        /// <summary>When a member of the majority last needed a snapshot, or came further in one.</summary>
         public long FilledNs { get; set; }
+
+        /// <summary>Which nodes have come further in a snapshot since the last look.</summary>
+        public int Filling { get; set; }
+
+        /// <summary>Since the last change: how many chunks of a snapshot each node has got.</summary>
+        public ulong[] Chunks { get; } = new ulong[count];
 
         /// <summary>At the last change: what was committed, in the newest epoch.</summary>
         public ulong Committed { get; set; }

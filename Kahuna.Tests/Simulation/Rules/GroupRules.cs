@@ -99,8 +99,11 @@ internal sealed class GroupRules(
                 durable >= term,
                 "a term is durable before it is used",
                 $"node {node.Id} answers in term {term}, and its disk says {durable}");
+
+            // A leader of a later term may have replaced the entry in the same batch. What is acknowledged cannot be
+            // committed then: that leader was elected without it.
             Require(
-                node.Witness.Durable(group).Last >= message.Index.Value,
+                durable > term || node.Witness.Durable(group).Last >= message.Index.Value,
                 "an acknowledgement leaves after the sync",
                 $"node {node.Id} acknowledges entry {message.Index}, and its disk has "
                     + $"{node.Witness.Durable(group).Last}");

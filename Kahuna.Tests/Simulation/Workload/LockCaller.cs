@@ -19,8 +19,11 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
     private static readonly LockMode[] s_modes =
         [LockMode.Exclusive, LockMode.Exclusive, LockMode.Shared, LockMode.Permit];
 
+    /// <summary>Part of the callers with a forgotten grant that write under its token before their next call.</summary>
+    private const double LateWrites = 0.3;
+
     /// <summary>Grants that their process has forgotten, and remembers when it is late.</summary>
-    private readonly List<LockHandle> _forgotten = [];
+    private readonly List<(Call Call, LockHandle Handle)> _forgotten = [];
 
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(20_000 + (ulong)process);
 
@@ -32,6 +35,12 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
         while (!cluster.LoadEnds)
         {
             await PauseAsync(_random.Exponential(2 * cluster.Config.ThinkMs));
+            if (_forgotten.Count > 0 && _random.Chance(LateWrites))
+            {
+                // Others may have had the lock since then, and nobody may have it now.
+                await _writes.WriteAsync(_random.Pick(_forgotten).Call, static () => 0);
+            }
+
             Call call = cluster.History.Begin(Draw(), cluster.Scheduler);
             bool renews = _random.Chance(0.5);
             LockHandle? handle = await AcquireAsync(call, renews);
@@ -123,12 +132,12 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             }
 
             if (_forgotten.FindIndex(
-                late => late.Resource == handle.Resource
-                    && late.Durability == handle.Durability
-                    && late.Token != handle.Token) is var index and >= 0
+                late => late.Handle.Resource == handle.Resource
+                    && late.Handle.Durability == handle.Durability
+                    && late.Handle.Token != handle.Token) is var index and >= 0
                 && _random.Chance(0.3))
             {
-                LockHandle late = _forgotten[index];
+                LockHandle late = _forgotten[index].Handle;
                 _forgotten.RemoveAt(index);
                 await late.DisposeAsync();
             }
@@ -139,7 +148,7 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
         if (_random.Chance(0.15) && !renews)
         {
             call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs);
-            _forgotten.Add(handle);
+            _forgotten.Add((call, handle));
             return;
         }
 

@@ -51,6 +51,15 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
     /// <summary>So many calls delete, or change, what they take from.</summary>
     private const double Changing = 0.08;
 
+    /// <summary>The same for the sequence that is deleted: a key has to be used before and after it.</summary>
+    private const double Deleting = 0.25;
+
+    /// <summary>So many calls have an idempotency key.</summary>
+    private const double Keyed = 0.3;
+
+    /// <summary>The same for the sequence that is deleted.</summary>
+    private const double RebornKeyed = 0.6;
+
     /// <summary>For so long callers use the same idempotency keys: less than anybody remembers them.</summary>
     private const long KeyNs = 2_000_000_000;
 
@@ -63,7 +72,7 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
     {
         string name = string.Create(CultureInfo.InvariantCulture, $"sequence {random.Next(Sequences)}");
         bool isPlain = name is not (Fast or Cyclic or DownCyclic);
-        if (random.Chance(Changing))
+        if (random.Chance(name == Reborn ? Deleting : Changing))
         {
             _ = ChangeAsync(name);
             _ = ListAsync();
@@ -78,7 +87,7 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
             By = isPlain ? random.Between(1, 3) : 1,
             Bound = name switch { Bounded => LargerBound, Cyclic or DownCyclic => CycleLength, _ => long.MaxValue },
             IsFast = name == Fast,
-            SequenceKey = isPlain && random.Chance(0.3)
+            SequenceKey = isPlain && random.Chance(name == Reborn ? RebornKeyed : Keyed)
                 ? $"key {random.Next(3)} of {cluster.Scheduler.NowNs / KeyNs}"
                 : null,
         };

@@ -13,16 +13,16 @@ internal static class SequenceHistory
         SequenceCalls.DownCyclic => CheckCycles(calls, static value => SequenceCalls.CycleLength + 1 - value),
         SequenceCalls.Wide => CheckSteps(name, calls, SequenceCalls.WideFirst, SequenceCalls.WideStep),
         SequenceCalls.Down => CheckSteps(name, calls, SequenceCalls.DownFirst, SequenceCalls.DownStep),
-        _ => CheckOne(name, calls, calls[0].IsFast ? null : 1),
+        _ => CheckOne(name, calls.Select(CallHistory.Of), calls[0].IsFast ? null : 1),
     }
         ?? (
             calls.FirstOrDefault(static call => call.Last > call.Bound) is { } over
                 ? $"{name} gave {over.First} to {over.Last}, and ends at {over.Bound}"
                 : null);
 
-    private static string? CheckOne(string name, IEnumerable<Call> calls, long? first)
+    private static string? CheckOne(string name, IEnumerable<HistoryOperation> calls, long? first)
     {
-        KeyVerdict verdict = SequenceChecker.Check(name, [.. calls.Select(CallHistory.Of)], first);
+        KeyVerdict verdict = SequenceChecker.Check(name, [.. calls], first);
         return verdict.Verdict == Verdict.Linearizable ? null : new HistoryVerdict([verdict]).Findings();
     }
 
@@ -50,14 +50,28 @@ internal static class SequenceHistory
     }
 
     /// <summary>Each incarnation by itself, and none goes on when another has begun after it.</summary>
+    /// <remarks>
+    /// A sequence that was created again knows none of its earlier keys (docs/guarantees.md). So a call under a key
+    /// whose answer was lost may have taken values of one incarnation, and be answered by the next one.
+    /// </remarks>
     private static string? CheckIncarnations(string name, List<Call> calls)
     {
-        List<Call> others = [.. calls.Where(static call => call.Outcome != CallOutcome.Ok)];
+        HistoryOperation[] others =
+            [.. calls.Where(static call => call.Outcome != CallOutcome.Ok).Select(CallHistory.Of)];
         ILookup<long, Call> incarnations = calls.Where(static call => call.Outcome == CallOutcome.Ok)
             .ToLookup(static call => call.First / SequenceCalls.Incarnation);
         foreach (IGrouping<long, Call> incarnation in incarnations)
         {
-            if (CheckOne(name, incarnation.Concat(others), incarnation.Key * SequenceCalls.Incarnation) is { } wrong)
+            IEnumerable<HistoryOperation> elsewhere = calls
+                .Where(call => call is { Outcome: CallOutcome.Ok, SequenceKey: not null }
+                    && call.First / SequenceCalls.Incarnation > incarnation.Key)
+                .Select(static call => CallHistory.Of(call) with
+                {
+                    Outcome = HistoryOutcome.Unknown,
+                    Result = OperationResult.Unconstrained,
+                });
+            HistoryOperation[] all = [.. incarnation.Select(CallHistory.Of), .. others, .. elsewhere];
+            if (CheckOne(name, all, incarnation.Key * SequenceCalls.Incarnation) is { } wrong)
             {
                 return wrong;
             }
