@@ -206,6 +206,16 @@ internal struct OperationRequest
         FixedPartition = partition;
     }
 
+    /// <summary>
+    /// Sets the page of a range: its partition, the first key behind it, and <see cref="RangeRequest.Options"/>. On the
+    /// wire they are the number, the compared value and the revision to read at.
+    /// </summary>
+    public void SetRange(int partition, byte[]? end, long options)
+    {
+        SetPage(partition, options);
+        AddComparison(end is null ? default(KahunaValue?) : (KahunaValue)end, null);
+    }
+
     /// <summary>Adds an idempotency key and returns its session; 0 when the key is refused.</summary>
     public ulong AddIdempotencyKey(string key)
     {

@@ -1,5 +1,7 @@
+using System.Runtime.CompilerServices;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Outcomes;
+using Kahuna.Wire;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.KeyValues;
@@ -205,6 +207,67 @@ public sealed class KeyValueClient
         operation.Request.AddNumber(amount);
         options?.Fence?.ApplyTo(ref operation.Request);
         return _connection.Run(operation, ct);
+    }
+
+    /// <summary>
+    /// Reads the keys that begin with a prefix, in the order of their UTF-8 bytes, over all partitions. Keys are read
+    /// in pages while the caller goes on: each page shows one state of its partition, later pages show later ones. A
+    /// key that exists throughout the scan is returned exactly once.
+    /// </summary>
+    /// <param name="prefix">The start of the keys; empty for all.</param>
+    /// <param name="options">Bounds, direction and limit; null for none.</param>
+    /// <param name="ct">Ends the scan.</param>
+    /// <exception cref="KahunaException">A page could not be read; the scan may be begun again.</exception>
+    /// <exception cref="ArgumentOutOfRangeException">The limit or the page size is outside its range.</exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async IAsyncEnumerable<KeyValueEntry> ScanAsync(
+        string prefix = "", ScanOptions? options = null, [EnumeratorCancellation] CancellationToken ct = default)
+    {
+        RangeScan scan = await OpenAsync(prefix, options, ct).ConfigureAwait(_connection.CapturesContext);
+        while (await scan.NextAsync(ct).ConfigureAwait(_connection.CapturesContext) is { } entry)
+        {
+            yield return entry;
+        }
+    }
+
+    /// <summary>Counts the keys that begin with a prefix, as <see cref="ScanAsync"/> would find them.</summary>
+    /// <param name="prefix">The start of the keys; empty for all.</param>
+    /// <param name="options">Bounds; null for none. Direction and limit do not matter.</param>
+    /// <param name="ct">Ends the count.</param>
+    /// <exception cref="KahunaException">A page could not be read; it is safe to repeat.</exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<long> CountAsync(
+        string prefix = "", ScanOptions? options = null, CancellationToken ct = default)
+    {
+        RangeScan scan = await OpenAsync(prefix, options, ct).ConfigureAwait(_connection.CapturesContext);
+        return await scan.CountAsync(ct).ConfigureAwait(_connection.CapturesContext);
+    }
+
+    private async ValueTask<RangeScan> OpenAsync(string prefix, ScanOptions? options, CancellationToken ct)
+    {
+        ArgumentNullException.ThrowIfNull(prefix);
+        options ??= new ScanOptions();
+        if (options.Limit < 1)
+        {
+            throw new ArgumentOutOfRangeException(nameof(options), options.Limit, "Limit must be 1 or greater.");
+        }
+
+        if (options.PageSize is < 1 or > Limits.RangeKeysMax)
+        {
+            throw new ArgumentOutOfRangeException(
+                nameof(options), options.PageSize, "PageSize must be 1 to 10,000.");
+        }
+
+        int partitions = await _connection.PartitionsAsync(ct).ConfigureAwait(_connection.CapturesContext);
+        return new RangeScan(
+            _connection,
+            options.Durability ?? _durability,
+            partitions,
+            KeyRange.Of(
+                Utf8Text.Strict.GetBytes(prefix),
+                options.From is null ? null : Utf8Text.Strict.GetBytes(options.From),
+                options.To is null ? null : Utf8Text.Strict.GetBytes(options.To)),
+            options);
     }
 
     private Operation<TResult> Begin<TResult>(CommandKind kind, string key, Durability? durability)

@@ -6,6 +6,9 @@ internal static class Limits
     /// <summary>Longest name in bytes of UTF-8 (docs/guarantees.md).</summary>
     public const int KeyBytesMax = 1024;
 
+    /// <summary>Keys on one page of a range.</summary>
+    public const int RangeKeysMax = 10_000;
+
     /// <summary>Largest value by default.</summary>
     public const int ValueBytesDefault = 1 << 20;
 

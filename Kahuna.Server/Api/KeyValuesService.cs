@@ -13,7 +13,7 @@ namespace Kahuna.Server.Api;
 /// The unary key/value methods for any gRPC client. Each encodes its message as a command and decodes the outcome.
 /// Stateless, any thread.
 /// </summary>
-internal sealed class KeyValuesService(UnaryExecutor calls) : Protos.KeyValues.KeyValuesBase
+internal sealed class KeyValuesService(UnaryExecutor calls, ScanPages scans) : Protos.KeyValues.KeyValuesBase
 {
     public override async Task<SetKeyValueResponse> SetKeyValue(SetKeyValueRequest request, ServerCallContext context)
     {
@@ -143,6 +143,12 @@ internal sealed class KeyValuesService(UnaryExecutor calls) : Protos.KeyValues.K
         Outcome.TryRead(bytes, out Outcome outcome);
         return new IncrementKeyValueResponse { Value = KeyOutcome.SumOf(in outcome), Revision = outcome.Revision };
     }
+
+    public override Task<ScanKeyValuesResponse> ScanKeyValues(
+        ScanKeyValuesRequest request, ServerCallContext context) => scans.ReadAsync(request, context);
+
+    public override Task<CountKeyValuesResponse> CountKeyValues(
+        CountKeyValuesRequest request, ServerCallContext context) => scans.CountAsync(request, context);
 
     private Task<byte[]> ReadAsync(
         CommandKind kind, string key, Protos.Durability durability, long? atRevision, ServerCallContext context)

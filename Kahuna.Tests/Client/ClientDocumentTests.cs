@@ -26,7 +26,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(13, shown.Length);
+        Assert.Equal(14, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -70,6 +70,21 @@ public sealed partial class ClientDocumentTests
         Assert.Equal(
             (1, "blue", false, true, 5),
             (set.Revision.Value, get.Value.AsString(), exists.Found, deleted.Deleted, counter.Value));
+
+        #region scan
+        await foreach (KeyValueEntry entry in kv.ScanAsync("config/"))
+        {
+            Console.WriteLine($"{entry.Key} = {entry.Value.AsString()} at revision {entry.Revision}");
+        }
+
+        long orders = await kv.CountAsync("orders/");
+        ScanOptions latest = new() { Descending = true, Limit = 10, To = "orders/2027" };
+        await foreach (KeyValueEntry entry in kv.ScanAsync("orders/", latest))
+        {
+            Console.WriteLine(entry.Key);
+        }
+        #endregion
+        Assert.Equal((0, 1), (orders, await kv.CountAsync("config/")));
 
         #region conditions
         SetResult created = await kv.SetAsync("jobs/17", "new", new SetOptions { OnlyIfAbsent = true });

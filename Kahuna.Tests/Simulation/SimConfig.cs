@@ -19,6 +19,8 @@ internal sealed record SimConfig
 
     private const int UpgradeFork = 29;
 
+    private const int ScansFork = 31;
+
     /// <summary>As <see cref="HostileFork"/>, for seeds in which no slot moves.</summary>
     private const int SlotsFork = 27;
 
@@ -159,6 +161,9 @@ internal sealed record SimConfig
 
     /// <summary>Callers of each client that ask for locks.</summary>
     public int LockCallers { get; init; }
+
+    /// <summary>Clients that scan the keys.</summary>
+    public int Scanners { get; init; }
 
     /// <summary>The longest lease of an epoch before room is made for longer ones.</summary>
     public long LeaseCeilingMs { get; init; } = 60_000;
@@ -349,6 +354,7 @@ internal sealed record SimConfig
             config = config with { SlotMoves = moves.Pick([1, 1, 2, 3]) };
         }
 
+        config = config with { Scanners = new SimRandom(seed).Fork(ScansFork).Pick([0, 0, 1, 2]) };
         SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
         if (hostile.Chance(0.15))
         {

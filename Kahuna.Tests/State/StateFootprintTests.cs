@@ -37,7 +37,7 @@ public sealed class StateFootprintTests
         }
 
         double perKey = (double)machine.Counts.Bytes / Keys;
-        Assert.InRange(perKey, 16 + 128 + 40, 16 + 128 + 60);
+        Assert.InRange(perKey, 16 + 128 + 40, 16 + 128 + 72);
 
         // Overwritten at full history, the state grows by the bound of the history and the rows of its records.
         for (int i = 0; i < Keys; i++)

@@ -90,6 +90,8 @@ public sealed partial class SourceTests
             "The acquire protocol is one idea: claim, wait, verify the grant, and abandon what is no longer wanted.",
         ["Kahuna.Tests/Client/AcquireTests.cs"] = "One scenario for each step and failure of the acquire protocol.",
         ["Kahuna.Tests/Partitions/ModelCluster.cs"] = "A model of a cluster of loops, step by step.",
+        ["Kahuna.Tests/Simulation/SimConfig.cs"] = "Everything that a seed draws, in the order of the draws.",
+        ["Kahuna.Tests/Simulation/Workload/SimClient.cs"] = "One client of a run, and what its callers draw.",
         ["Kahuna.Tests/Simulation/Nodes/SimNode.cs"] = "One node of the simulator, from start to crash.",
         ["Kahuna.Tests/Simulation/Rules/AvailabilityRules.cs"] = "One rule, and the facts that it judges by.",
         ["Kahuna.Tests/Simulation/Rules/VolatileRules.cs"] = "One family of rules, and the facts that they judge by.",

@@ -18,7 +18,7 @@ public sealed class CommandCheckTests
     [InlineData(12, "kind is 12")]
     [InlineData(0x40, "only servers")]
     [InlineData(0x7F, "only servers")]
-    [InlineData(0x88, "kind is 136")]
+    [InlineData(0x89, "kind is 137")]
     [InlineData(0xFF, "kind is 255")]
     public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
         Refused(Of((CommandKind)kind), words);

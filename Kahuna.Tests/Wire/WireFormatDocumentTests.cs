@@ -112,6 +112,7 @@ public sealed class WireFormatDocumentTests
                 | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : 0)
                 | (flag is CommandFlags.Opening or CommandFlags.Keyed ? CommandFlags.Session : 0),
             Value = form,
+            ComparedValue = kind == CommandKind.KeyRange ? "l"u8 : default,
             Number = 1,
             Sequence = 1,
             Key = "k"u8,

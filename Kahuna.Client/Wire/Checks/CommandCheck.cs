@@ -47,10 +47,37 @@ internal static class CommandCheck
         {
             CommandTable.Sequences => SequenceCheck.Refusal(in command),
             CommandTable.Locks => LockCheck.Refusal(in command),
+            _ when command.Kind == CommandKind.KeyRange => RangeRefusal(in command),
             _ => ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax)
                 ?? ConditionRefusal(in command, valueBytesMax)
                 ?? NumberRefusal(in command),
         };
+
+    private static string? RangeRefusal(scoped in Command command)
+    {
+        RangeRequest asked = new(in command);
+        if (command.Value.Length > 0 || command.Partition < 0 || (asked.Flags & ~RangeFlags.All) != 0)
+        {
+            return "the range is malformed";
+        }
+
+        if (asked.Limit is < 1 or > Limits.RangeKeysMax)
+        {
+            return string.Create(
+                CultureInfo.InvariantCulture, $"limit is {asked.Limit:N0}; it must be 1 to {Limits.RangeKeysMax:N0}");
+        }
+
+        if (asked.End.Length > Limits.KeyBytesMax)
+        {
+            return string.Create(
+                CultureInfo.InvariantCulture,
+                $"end is {asked.End.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
+        }
+
+        return asked.HasEnd && asked.End.SequenceCompareTo(asked.Start) < 0
+            ? "end comes before start; a range ends behind its start"
+            : null;
+    }
 
     private static string KindRefusal(CommandKind kind) => (byte)kind switch
     {

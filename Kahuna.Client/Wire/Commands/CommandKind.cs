@@ -112,4 +112,9 @@ internal enum CommandKind : byte
     /// has <see cref="Command.Token"/> (0: nobody).
     /// </summary>
     LockObserve = 0x87,
+
+    /// <summary>
+    /// Reads a page of the keys of <see cref="Command.Partition"/> in order, as <see cref="RangeRequest"/> says.
+    /// </summary>
+    KeyRange = 0x88,
 }

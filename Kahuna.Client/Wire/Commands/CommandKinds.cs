@@ -31,6 +31,8 @@ internal static class CommandKinds
             Conditions | Write | Number | WithoutHistory),
         new(CommandKind.Get, "get", CommandTable.KeyValues, FromClients, AtRevision),
         new(CommandKind.Exists, "exists", CommandTable.KeyValues, FromClients, AtRevision),
+        new(CommandKind.KeyRange, "key range", CommandTable.KeyValues, FromClients | IsList,
+            Number | AtRevision | IfValue),
 
         // Sequences.
         new(CommandKind.SequenceCreate, "sequence create", CommandTable.Sequences, FromClients, Numbered),

@@ -24,6 +24,11 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     /// </summary>
     private const int ReadBytes = 64;
 
+    /// <summary>
+    /// The same for a page of a list, which may look at thousands of rows: a turn serves four of them.
+    /// </summary>
+    private const int PageBytes = 1 << 20;
+
     private readonly ReadQueue _reads = new();
 
     /// <summary>
@@ -157,7 +162,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     {
         bool decodes = Command.TryRead(read.Bytes, out Command command);
         InvariantException.Require(decodes, "a read that passed the door decodes");
-        left -= ReadBytes;
+        left -= CommandKinds.Has(command.Kind, CommandTraits.IsList) ? PageBytes : ReadBytes;
         answerBytes = 1;
         if (CommandKinds.IsLock(command.Kind))
         {

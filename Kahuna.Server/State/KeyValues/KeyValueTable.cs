@@ -36,7 +36,15 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
     public override bool Read(
         scoped in Command command, ClusterTime time, ClusterTime now, KnownHash known, ByteBuffer outcome)
     {
-        KeyReader.Read(store, in command, time, now, outcome, known);
+        if (command.Kind == CommandKind.KeyRange)
+        {
+            RangeReader.Read(store, new RangeRequest(in command), time, outcome);
+        }
+        else
+        {
+            KeyReader.Read(store, in command, time, now, outcome, known);
+        }
+
         return true;
     }
 

@@ -36,6 +36,7 @@ internal sealed class KeyStore
         _slabs = new SlabAllocator(limits.SlabsMax);
         Forgotten = new ForgottenKeys(this, limits);
         Keys = new KeyTable(_slabs, limits.HashSecret);
+        Ordered = new OrderedIndex(Keys);
         History = new HistoryTable(limits, Keys, _slabs, Changes, BeforeChange, AfterEviction);
         Heaps = new RowHeaps(Keys);
         Expiry = Heaps.Deadlines;
@@ -43,6 +44,9 @@ internal sealed class KeyStore
     }
 
     public KeyTable Keys { get; }
+
+    /// <summary>The keys in the order of their bytes: all that have a row, deleted ones too.</summary>
+    public OrderedIndex Ordered { get; }
 
     public HistoryTable History { get; }
 
@@ -72,7 +76,7 @@ internal sealed class KeyStore
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
     public long BytesInUse => _slabs.BytesInUse + TableBytes;
 
-    private long TableBytes => Keys.Bytes + History.Bytes + Heaps.Bytes + (Uses?.Bytes ?? 0);
+    private long TableBytes => Keys.Bytes + Ordered.Bytes + History.Bytes + Heaps.Bytes + (Uses?.Bytes ?? 0);
 
     /// <summary>
     /// Bytes in use that nothing lies in: what comes next may take their place. Free rows count as far as there is room
@@ -186,6 +190,7 @@ internal sealed class KeyStore
             _deleted >= 0 && (entry.Flags & KeyEntryFlags.System) == 0, "only keys are forgotten");
         _digest = unchecked(_digest - entry.Digest);
         Uses?.Remove(key);
+        Ordered.Remove(key);
         Keys.Free(key);
         Forgotten.Raise(revision);
     }
@@ -315,6 +320,10 @@ internal sealed class KeyStore
         {
             System.Added(key, name);
         }
+        else
+        {
+            Ordered.Add(key);
+        }
 
         ref KeyEntry entry = ref Keys[key];
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
@@ -364,6 +373,8 @@ internal sealed class KeyStore
     {
         History.FinishLoading(nextHistoryNumber);
         Forgotten.FinishLoading();
+        InvariantException.Require(
+            Ordered.Count == Keys.Count - Keys.FreeCount - System.Rows, "every key is in the ordered index");
     }
 
     /// <summary>Adds a row of any kind.</summary>
@@ -386,6 +397,7 @@ internal sealed class KeyStore
         if ((flags & KeyEntryFlags.System) == 0)
         {
             Uses?.Add(key);
+            Ordered.Add(key);
         }
 
         return key;

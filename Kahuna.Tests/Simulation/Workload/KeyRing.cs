@@ -12,12 +12,28 @@ internal sealed class KeyRing(int slots)
 
     private readonly (int Generation, int Uses)[] _slots = new (int, int)[slots];
 
+    /// <summary>All keys that are in use; each is used once by this.</summary>
+    public string[] Names()
+    {
+        string[] names = new string[slots];
+        for (int slot = 0; slot < slots; slot++)
+        {
+            names[slot] = Use(slot);
+        }
+
+        return names;
+    }
+
     /// <summary>A key; one of the first two when everybody wants the same.</summary>
     public string Take(SimRandom random, bool same)
     {
         // Some keys are busier than others.
         int among = same ? Math.Min(slots, 2) : slots;
-        int slot = Math.Min(random.Next(among), random.Next(among));
+        return Use(Math.Min(random.Next(among), random.Next(among)));
+    }
+
+    private string Use(int slot)
+    {
         ref (int Generation, int Uses) taken = ref _slots[slot];
         if (++taken.Uses > UsesMax)
         {

@@ -25,6 +25,7 @@ internal sealed class SimClient
 
     /// <summary>Numbers of the callers that ask for locks begin here.</summary>
     private const int FirstLockProcess = 50_000;
+    private const int FirstScanProcess = 90_000;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -106,6 +107,26 @@ internal sealed class SimClient
             Running++;
             _context.Post(_ => _ = RunAsync(caller), null);
         }
+
+        if (_number <= _config.Scanners)
+        {
+            Running++;
+            _context.Post(_ => _ = RunAsync(new ScanCaller(_cluster, _client, FirstScanProcess + _number)), null);
+        }
+    }
+
+    private async Task RunAsync(ScanCaller caller)
+    {
+        try
+        {
+            await caller.RunAsync();
+        }
+        catch (Exception error)
+        {
+            _cluster.Rules.Break("the client answers as it says", error.ToString());
+        }
+
+        Running--;
     }
 
     private async Task RunAsync(ILockUser caller)

@@ -78,6 +78,16 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             new ExistsKeyValueRequest { Key = _name, Durability = Server.Api.Protos.Durability.Persistent });
         Assert.Equal((true, set.Revision), (exists.Found, exists.Revision));
         Assert.InRange(exists.RemainingTtlMs, 1, 3_600_000);
+        ScanKeyValuesResponse scanned = await calls.UnaryAsync<ScanKeyValuesResponse>(
+            s_keys,
+            "ScanKeyValues",
+            new ScanKeyValuesRequest { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent });
+        Assert.Equal((_name, a, ""), (scanned.Entries[0].Key, scanned.Entries[0].Value, scanned.NextPageToken));
+        CountKeyValuesResponse counted = await calls.UnaryAsync<CountKeyValuesResponse>(
+            s_keys,
+            "CountKeyValues",
+            new CountKeyValuesRequest { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent });
+        Assert.Equal(scanned.Entries.Count, counted.Count);
 
         DeleteKeyValueResponse deleted =
             await calls.UnaryAsync<DeleteKeyValueResponse>(s_keys, "DeleteKeyValue", new DeleteKeyValueRequest

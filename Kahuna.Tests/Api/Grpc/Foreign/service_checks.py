@@ -56,6 +56,18 @@ class ServiceChecks:
         assert not self._key("DeleteKeyValue", key=key, durability=PERSISTENT).found
         assert self._key("GetKeyValue", key=key, durability=PERSISTENT, at_revision=first).value.data == b"a"
 
+    def scan_reads_pages_in_order(self):
+        prefix = self.key + "-scan/"
+        for name in ("c", "a", "b"):
+            self._key("SetKeyValue", key=prefix + name, value=self._value(name.encode()), durability=PERSISTENT)
+        first = self._key("ScanKeyValues", prefix=prefix, durability=PERSISTENT, limit=2)
+        assert [(each.key, each.value.data) for each in first.entries] == [(prefix + "a", b"a"), (prefix + "b", b"b")], first
+        second = self._key("ScanKeyValues", prefix=prefix, durability=PERSISTENT, limit=2, page_token=first.next_page_token)
+        assert [each.key for each in second.entries] == [prefix + "c"] and not second.next_page_token, second
+        back = self._key("ScanKeyValues", prefix=prefix, durability=PERSISTENT, descending=True, keys_only=True)
+        assert [each.key for each in back.entries] == [prefix + name for name in "cba"], back
+        assert self._key("CountKeyValues", prefix=prefix, durability=PERSISTENT).count == 3
+
     def exchange_greets_and_answers_a_frame(self):
         self._key("SetKeyValue", key=self.key, value=self._value(b"framed"), durability=PERSISTENT)
         key = self.key.encode()

@@ -53,6 +53,21 @@ export async function valueOfAMebibyte(stubs, key) {
   assert.ok((await call("GetKeyValue", { key })).value.data.equals(data));
 }
 
+export async function scanPages(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  for (const i of ["c", "a", "b"]) {
+    await call("SetKeyValue", { key: `${key}/${i}`, value: bytes(i) });
+  }
+  const first = await call("ScanKeyValues", { prefix: `${key}/`, limit: 2 });
+  assert.deepEqual(first.entries.map((entry) => entry.key), [`${key}/a`, `${key}/b`]);
+  const second = await call("ScanKeyValues", { prefix: `${key}/`, limit: 2, page_token: first.next_page_token });
+  assert.deepEqual(second.entries.map((entry) => entry.value.data.toString()), ["c"]);
+  assert.equal(second.next_page_token, "");
+  assert.equal((await call("CountKeyValues", { prefix: `${key}/` })).count, "3");
+  await refused(grpc.status.INVALID_ARGUMENT, "page_token", () => call("ScanKeyValues", { prefix: key, page_token: first.next_page_token }));
+  await refused(grpc.status.INVALID_ARGUMENT, "end comes before start", () => call("ScanKeyValues", { prefix: key, from: `${key}b`, to: `${key}a` }));
+}
+
 export async function extendAndDelete(stubs, key) {
   const call = calls(stubs, "KeyValues");
   assert.equal((await call("ExtendKeyValue", { key, ttl_ms: 1 })).found, false);

@@ -1,0 +1,30 @@
+namespace Kahuna.Wire.Commands;
+
+/// <summary>The bounds of a range of keys. Immutable.</summary>
+/// <param name="Start">The first key that counts; empty for the first of all.</param>
+/// <param name="End">The first key that does not count any more; null for none such.</param>
+internal readonly record struct KeyRange(byte[] Start, byte[]? End)
+{
+    /// <summary>The keys that begin with a prefix and lie within the bounds that are given.</summary>
+    public static KeyRange Of(byte[] prefix, byte[]? from, byte[]? to)
+    {
+        byte[]? end = After(prefix);
+        bool endsEarlier = to is not null && (end is null || to.AsSpan().SequenceCompareTo(end) < 0);
+        bool startsLater = from is not null && from.AsSpan().SequenceCompareTo(prefix) > 0;
+        return new KeyRange(startsLater ? from! : prefix, endsEarlier ? to : end);
+    }
+
+    /// <summary>The first name behind all that begin with these bytes; null where there is none.</summary>
+    private static byte[]? After(byte[] prefix)
+    {
+        int length = prefix.AsSpan().LastIndexOfAnyExcept(byte.MaxValue) + 1;
+        if (length == 0)
+        {
+            return null;
+        }
+
+        byte[] after = prefix[..length];
+        after[^1]++;
+        return after;
+    }
+}

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What scans cost: pages among few and many keys, a scan of all keys, and the calls of others beside it.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<USAGE
+Usage: scripts/scans.sh [--keys N] [--rounds N]
+
+Starts three processes with one partition, writes keys of 15 bytes with values of 128 bytes, and prints the
+time of a page of 1,000 keys among 2,000 and among N keys (default 1000000) with their ratio, the rate of a
+scan of all of them, and the times of another client's gets alone and beside the scan. About a minute.
+USAGE
+}
+
+read_options "$@" <<'OPTIONS'
+keys [1-9][0-9]{3,8} a whole number from 1000 on
+rounds [1-9][0-9]* a whole number from 1 on
+OPTIONS
+measure
