@@ -1,4 +1,6 @@
+using System.Buffers;
 using System.Buffers.Binary;
+using System.Buffers.Text;
 using System.Text;
 using Google.Protobuf;
 using Grpc.Core;
@@ -169,7 +171,7 @@ internal sealed class ScanPages(UnaryExecutor calls, int partitions)
         byte[] token = new byte[sizeof(ulong) + last.Length];
         BinaryPrimitives.WriteUInt64LittleEndian(token, XxHash64.Hash(last, query));
         last.CopyTo(token.AsSpan(sizeof(ulong)));
-        return Convert.ToBase64String(token);
+        return Base64Url.EncodeToString(token);
     }
 
     /// <summary>The key behind which the page begins; empty for the first page.</summary>
@@ -182,7 +184,7 @@ internal sealed class ScanPages(UnaryExecutor calls, int partitions)
         }
 
         byte[] token = new byte[text.Length];
-        return Convert.TryFromBase64String(text, token, out int length)
+        return Base64Url.DecodeFromChars(text, token, out _, out int length) == OperationStatus.Done
             && length > sizeof(ulong)
             && BinaryPrimitives.ReadUInt64LittleEndian(token)
                 == XxHash64.Hash(token.AsSpan(sizeof(ulong), length - sizeof(ulong)), query)

@@ -47,7 +47,7 @@ public sealed class ScanTests(ThreeNodes nodes)
             () => ReadAsync(client, new ScanOptions { From = _name + "b", To = _name + "a" }));
         Assert.Equal(
             (KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
-        Assert.Contains("end comes before start", failure.Message, StringComparison.Ordinal);
+        Assert.Contains("to comes before from", failure.Message, StringComparison.Ordinal);
         await Assert.ThrowsAsync<ArgumentOutOfRangeException>(() => ReadAsync(client, new ScanOptions { Limit = 0 }));
     }
 

@@ -52,7 +52,8 @@ public sealed class EtcdTargetTests
         server.IsStuck = true;
         EtcdException late = await Assert.ThrowsAsync<EtcdException>(async () => await session.SetAsync("a", default));
         Assert.True(session.IsTimeout(late));
-        Assert.Equal("DeadlineExceeded: The deadline passed.", late.Message);
+        // The server may see the deadline pass first, and has words of its own.
+        Assert.StartsWith("DeadlineExceeded: ", late.Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -71,11 +71,11 @@ internal static class CommandCheck
         {
             return string.Create(
                 CultureInfo.InvariantCulture,
-                $"end is {asked.End.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
+                $"to is {asked.End.Length:N0} bytes; the limit is {Limits.KeyBytesMax:N0}");
         }
 
         return asked.HasEnd && asked.End.SequenceCompareTo(asked.Start) < 0
-            ? "end comes before start; a range ends behind its start"
+            ? "to comes before from; a range ends behind its beginning"
             : null;
     }
 

@@ -65,7 +65,7 @@ export async function scanPages(stubs, key) {
   assert.equal(second.next_page_token, "");
   assert.equal((await call("CountKeyValues", { prefix: `${key}/` })).count, "3");
   await refused(grpc.status.INVALID_ARGUMENT, "page_token", () => call("ScanKeyValues", { prefix: key, page_token: first.next_page_token }));
-  await refused(grpc.status.INVALID_ARGUMENT, "end comes before start", () => call("ScanKeyValues", { prefix: key, from: `${key}b`, to: `${key}a` }));
+  await refused(grpc.status.INVALID_ARGUMENT, "to comes before from", () => call("ScanKeyValues", { prefix: key, from: `${key}b`, to: `${key}a` }));
 }
 
 export async function extendAndDelete(stubs, key) {
