@@ -6,10 +6,10 @@ public sealed record ScanOptions
     /// <summary>The durability, which is part of the keys' names; null for the client's.</summary>
     public Durability? Durability { get; init; }
 
-    /// <summary>The first key that counts; null for no such bound. It need not exist.</summary>
+    /// <summary>The start of the range, which is part of it; null for no such bound. It need not exist.</summary>
     public string? From { get; init; }
 
-    /// <summary>The first key that does not count any more; null for no such bound. It need not exist.</summary>
+    /// <summary>The end of the range, which is not part of it; null for no such bound. It need not exist.</summary>
     public string? To { get; init; }
 
     /// <summary>From the last key to the first.</summary>

@@ -24,7 +24,7 @@ internal sealed class ScanPages(UnaryExecutor calls, int partitions)
     /// <summary>Keys of a page whose request does not say how many.</summary>
     private const int LimitDefault = 1_000;
 
-    /// <summary>A page ends behind the key with which it reaches so many bytes.</summary>
+    /// <summary>A page ends when it has this many bytes.</summary>
     private const int BytesPerPage = 64 * 1024;
 
     /// <summary>One page.</summary>

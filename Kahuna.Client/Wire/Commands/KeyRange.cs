@@ -1,8 +1,8 @@
 namespace Kahuna.Wire.Commands;
 
 /// <summary>The bounds of a range of keys. Immutable.</summary>
-/// <param name="Start">The first key that counts; empty for the first of all.</param>
-/// <param name="End">The first key that does not count any more; null for none such.</param>
+/// <param name="Start">The start, which is part of the range; empty for the first key of all.</param>
+/// <param name="End">The end, which is not part of the range; null for no bound.</param>
 internal readonly record struct KeyRange(byte[] Start, byte[]? End)
 {
     /// <summary>The keys that begin with a prefix and lie within the bounds that are given.</summary>

@@ -100,7 +100,7 @@ internal sealed class PeerMessages(LoopOptions options, IPeerTransport transport
     /// stamp must still be that of the epoch, and the node must not have pledged to keep out of it: a pledge also binds
     /// what already waits for the disk (docs/adr/0011-ephemeral-groups.md, decision 5). A later term does not void a
     /// promise: its receiver compares terms itself. The entries that it acknowledges may be replaced by then, even in
-    /// the batch that has them. They cannot be committed: whoever replaced them was elected without them.
+    /// the batch that has them. They cannot be committed: the leader that replaced them was elected without them.
     /// </item>
     /// <item>
     /// A message to this node itself (its own vote) is stepped after the round: a step would change the Ready that is

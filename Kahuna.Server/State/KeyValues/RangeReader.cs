@@ -16,7 +16,7 @@ internal static class RangeReader
     /// <summary>Rows that one page looks at, deleted ones included: a few milliseconds.</summary>
     public const int RowsPerPage = 8_192;
 
-    /// <summary>A page ends behind the entry with which it reaches so many bytes.</summary>
+    /// <summary>A page ends when it has this many bytes.</summary>
     public const int BytesPerPage = 64 * 1024;
 
     /// <summary>Rows that are looked up at once, so that their memory is fetched side by side.</summary>
