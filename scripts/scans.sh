@@ -9,7 +9,8 @@ Usage: scripts/scans.sh [--keys N] [--rounds N]
 
 Starts three processes with one partition, writes keys of 15 bytes with values of 128 bytes, and prints the
 time of a page of 1,000 keys among 2,000 and among N keys (default 1000000) with their ratio, the rate of a
-scan of all of them, and the times of another client's gets alone and beside the scan. About a minute.
+scan of all of them by the SDK and by a gRPC stream, and the times of another client's gets alone, beside the
+scan, and beside a client with 256 pages or 256 counts in flight. About a minute.
 USAGE
 }
 

@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using System.Text;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire;
@@ -217,7 +218,10 @@ public sealed class KeyValueClient
     /// <param name="prefix">The start of the keys; empty for all.</param>
     /// <param name="options">Bounds, direction and limit; null for none.</param>
     /// <param name="ct">Ends the scan.</param>
-    /// <exception cref="KahunaException">A page could not be read; the scan may be begun again.</exception>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: the prefix or a bound is refused. Otherwise a page could not be
+    /// read; the scan may be begun again.
+    /// </exception>
     /// <exception cref="ArgumentOutOfRangeException">The limit or the page size is outside its range.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async IAsyncEnumerable<KeyValueEntry> ScanAsync(
@@ -264,10 +268,22 @@ public sealed class KeyValueClient
             options.Durability ?? _durability,
             partitions,
             KeyRange.Of(
-                Utf8Text.Strict.GetBytes(prefix),
-                options.From is null ? null : Utf8Text.Strict.GetBytes(options.From),
-                options.To is null ? null : Utf8Text.Strict.GetBytes(options.To)),
+                Encode(prefix, "prefix"),
+                options.From is null ? null : Encode(options.From, "From"),
+                options.To is null ? null : Encode(options.To, "To")),
             options);
+    }
+
+    private static byte[] Encode(string text, string field)
+    {
+        try
+        {
+            return Utf8Text.Strict.GetBytes(text);
+        }
+        catch (EncoderFallbackException)
+        {
+            throw OperationErrors.NoUtf8(field);
+        }
     }
 
     private Operation<TResult> Begin<TResult>(CommandKind kind, string key, Durability? durability)

@@ -10,7 +10,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// The unary key/value methods for any gRPC client. Each encodes its message as a command and decodes the outcome.
+/// The key/value methods for any gRPC client. Each encodes its message as a command and decodes the outcome.
 /// Stateless, any thread.
 /// </summary>
 internal sealed class KeyValuesService(UnaryExecutor calls, ScanPages scans) : Protos.KeyValues.KeyValuesBase
@@ -149,6 +149,11 @@ internal sealed class KeyValuesService(UnaryExecutor calls, ScanPages scans) : P
 
     public override Task<CountKeyValuesResponse> CountKeyValues(
         CountKeyValuesRequest request, ServerCallContext context) => scans.CountAsync(request, context);
+
+    public override Task StreamKeyValues(
+        StreamKeyValuesRequest request,
+        IServerStreamWriter<StreamKeyValuesResponse> responseStream,
+        ServerCallContext context) => scans.StreamAsync(request, responseStream, context);
 
     private Task<byte[]> ReadAsync(
         CommandKind kind, string key, Protos.Durability durability, long? atRevision, ServerCallContext context)

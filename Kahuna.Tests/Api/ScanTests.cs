@@ -1,7 +1,10 @@
+using System.Net.Security;
 using Grpc.Core;
+using Grpc.Net.Client;
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Server.Api.Protos;
+using Kahuna.Server.Hosting;
 using Kahuna.Tests.Api.Grpc;
 using KeyValueEntry = Kahuna.Client.Outcomes.KeyValueEntry;
 
@@ -52,6 +55,21 @@ public sealed class ScanTests(ThreeNodes nodes)
     }
 
     [Theory]
+    [InlineData("prefix", "~", null, null)]
+    [InlineData("From", "", "a~", null)]
+    [InlineData("To", "", null, "a~b")]
+    public async Task Bounds_are_text(string field, string prefix, string? from, string? to)
+    {
+        await using KahunaClient client = Connect(Durability.Persistent);
+        ScanOptions bounds = new() { From = from?.Replace('~', '\ud800'), To = to?.Replace('~', '\ud800') };
+        KahunaException failure = await Assert.ThrowsAsync<KahunaException>(
+            () => client.KeyValues.CountAsync(prefix.Replace('~', '\ud800'), bounds).AsTask());
+        Assert.Equal(
+            (KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen), (failure.Code, failure.Outcome));
+        Assert.Contains($"{field} has an unpaired surrogate", failure.Message, StringComparison.Ordinal);
+    }
+
+    [Theory]
     [InlineData(false)]
     [InlineData(true)]
     public async Task Unary_pages_are_what_the_client_reads(bool descending)
@@ -94,6 +112,95 @@ public sealed class ScanTests(ThreeNodes nodes)
             },
             CountKeyValuesResponse.Parser);
         Assert.Equal(descending ? 11 : 110, count.Count);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Streams_are_what_the_client_reads(bool descending)
+    {
+        await using KahunaClient client = Connect(Durability.Persistent);
+        string[] keys = [.. Enumerable.Range(0, 120).Select(i => $"{_name}{i % 5}/{i:000}")];
+        await Task.WhenAll(keys.Select(key => client.KeyValues.SetAsync(
+            key, key.EndsWith('7') ? null : new string('v', key.EndsWith('3') ? 40_000 : 10)).AsTask()));
+        StreamKeyValuesRequest request = new()
+        {
+            Prefix = _name,
+            Durability = Kahuna.Server.Api.Protos.Durability.Persistent,
+            Descending = descending,
+        };
+        List<string> read = [];
+        await foreach (StreamKeyValuesResponse message in Messages(nodes.Follower, request))
+        {
+            read.AddRange(message.Entries.Select(
+                static entry => $"{entry.Key} {entry.Revision} {entry.Value.HasData} {entry.Value.Data.Length}"));
+        }
+
+        Assert.Equal(
+            (await ReadAsync(client, new ScanOptions { Descending = descending })).Select(static entry =>
+                $"{entry.Key} {entry.Revision} {!entry.Value.IsNull} {entry.Value.Memory.Length}"),
+            read);
+        foreach ((StreamKeyValuesRequest wrong, string words) in new (StreamKeyValuesRequest, string)[]
+        {
+            (new(request) { Durability = Kahuna.Server.Api.Protos.Durability.Unspecified }, "durability"),
+            (new(request) { From = _name + "b", To = _name + "a" }, "to comes before from"),
+            (new(request) { PageToken = "x" }, "page_token"),
+            (new(request) { From = _name + new string('f', 1_024) }, "1,024"),
+        })
+        {
+            RpcException refused = await Assert.ThrowsAsync<RpcException>(async () =>
+            {
+                await foreach (StreamKeyValuesResponse message in Messages(nodes.Follower, wrong))
+                {
+                }
+            });
+            Assert.Equal(
+                (StatusCode.InvalidArgument, "did-not-happen"),
+                (refused.StatusCode, refused.Trailers.GetValue("kahuna-outcome")));
+            Assert.Contains(words, refused.Status.Detail, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task A_stream_goes_on_or_ends_with_an_error_when_nodes_stop()
+    {
+        await using EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3).WaitAsync(LastNet.Span);
+        string[] keys = [.. Enumerable.Range(0, 8_000).Select(static i => $"keys/{i % 9}/{i:0000}")];
+        await using (KahunaClient client = KahunaClient.Connect(
+            cluster.Endpoints, static options => options.Insecure = true))
+        {
+            await Task.WhenAll(keys.Select(key => client.KeyValues.SetAsync(key, new string('v', 1_000)).AsTask()));
+        }
+
+        int leader = cluster.Nodes[0].View.Status(0).Leader.Value - 1;
+        int serving = (leader + 1) % 3;
+        using GrpcChannel channel = TestChannels.To(
+            cluster.Nodes[serving].Options.Advertise,
+            new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = static (_, _, _, _) => true });
+        StreamKeyValuesRequest request = new() { Durability = Kahuna.Server.Api.Protos.Durability.Persistent };
+        List<string> read = [];
+        int messages = 0;
+        RpcException stopped = await Assert.ThrowsAsync<RpcException>(async () =>
+        {
+            await foreach (StreamKeyValuesResponse message in Messages(channel, request))
+            {
+                read.AddRange(message.Entries.Select(static entry => entry.Key));
+                request.PageToken = message.NextPageToken;
+                if (++messages == 3)
+                {
+                    await cluster.Nodes[leader].DisposeAsync();
+                }
+                else if (messages == 20)
+                {
+                    await cluster.Nodes[serving].DisposeAsync();
+                }
+            }
+        });
+
+        // The next leader has served the stream from the third message on, and the stop of its own node has ended it.
+        Assert.True(messages is >= 20 and < 120, $"{messages} messages: {stopped.Status}");
+        Assert.Equal(StatusCode.Unavailable, stopped.StatusCode);
+        Assert.Equal(keys.Order(StringComparer.Ordinal).Take(read.Count), read);
     }
 
     [Fact]
@@ -146,6 +253,13 @@ public sealed class ScanTests(ThreeNodes nodes)
 
         return found;
     }
+
+    private static IAsyncEnumerable<StreamKeyValuesResponse> Messages(
+        GrpcChannel channel, StreamKeyValuesRequest request) => channel.ServerStreamingAsync(
+            "/kahuna.v1.KeyValues/StreamKeyValues",
+            request.Clone(),
+            StreamKeyValuesResponse.Parser,
+            TestCalls.Within(TimeSpan.FromMinutes(4), []));
 
     private Task<TReply> UnaryAsync<TRequest, TReply>(
         string method, TRequest request, Google.Protobuf.MessageParser<TReply> parser)

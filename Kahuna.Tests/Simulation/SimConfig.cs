@@ -21,6 +21,9 @@ internal sealed record SimConfig
 
     private const int ScansFork = 31;
 
+    /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
+    private const int PagesFork = 32;
+
     /// <summary>As <see cref="HostileFork"/>, for seeds in which no slot moves.</summary>
     private const int SlotsFork = 27;
 
@@ -370,11 +373,12 @@ internal sealed record SimConfig
     /// </summary>
     private static SimConfig WithHostileClients(SimConfig config, SimRandom random)
     {
-        HostileKind[] kinds = Enum.GetValues<HostileKind>();
+        HostileKind[] kinds = [.. Enum.GetValues<HostileKind>().Where(static kind => kind != HostileKind.Pages)];
+        HostileKind[] pages = new SimRandom(config.Seed).Fork(PagesFork).Chance(0.3) ? [HostileKind.Pages] : [];
         return config with
         {
             SlotMoves = 0,
-            Hostile = [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => random.Pick(kinds))],
+            Hostile = [.. Enumerable.Range(0, random.Between(1, 2)).Select(_ => random.Pick(kinds)), .. pages],
             ReplyRoomBytes = random.Pick([300_000, 1_000_000]),
             IdempotencyKeysMax = random.Pick([100, 1_000]),
             SessionsMax = int.MaxValue,

@@ -1,9 +1,14 @@
 using System.Diagnostics;
+using System.Net.Security;
+using System.Security.Cryptography.X509Certificates;
+using Grpc.Net.Client;
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
-using Kahuna.Client.Outcomes;
+using Kahuna.Server.Api.Protos;
+using Kahuna.Tests.Api.Grpc;
 using Kahuna.Tests.Tools.Processes;
 using Kahuna.Tests.Tools.Reporting;
+using KeyValueEntry = Kahuna.Client.Outcomes.KeyValueEntry;
 
 namespace Kahuna.Tests.Tools;
 
@@ -18,6 +23,11 @@ internal static class ScansCommand
     private const int Few = 2_000;
     private const int PageKeys = 1_000;
     private const int Loaders = 256;
+
+    /// <summary>Pages that the greedy client has in flight all the time.</summary>
+    private const int Pipelined = 256;
+
+    private static readonly TimeSpan s_beside = TimeSpan.FromSeconds(5);
 
     public static void Run(Measurement run)
     {
@@ -51,7 +61,69 @@ internal static class ScansCommand
         watch.Restart();
         long count = await client.KeyValues.CountAsync("many/");
         run.Output.WriteLine($"count of {count} keys: {watch.Elapsed.TotalMilliseconds:F0} ms");
+        await StreamAsync(run, new Uri(endpoints.Split(',')[0]));
+        await PipelineAsync(run, other, "pages", async random =>
+        {
+            // One entry is decoded of each page, so that the generator leaves the processors to the nodes.
+            ScanOptions page = new() { From = KeyOf("many/", random.Next(1, keys)), Limit = PageKeys };
+            await foreach (KeyValueEntry entry in client.KeyValues.ScanAsync("many/", page))
+            {
+                break;
+            }
+        });
+        await PipelineAsync(run, other, "counts of all keys", async _ => await client.KeyValues.CountAsync("many/"));
     }
+
+    /// <summary>The rate of a gRPC client that streams all keys.</summary>
+    private static async Task StreamAsync(Measurement run, Uri node)
+    {
+        X509Certificate2Collection roots = [];
+        roots.ImportFromPemFile(Path.Combine(run.Certificates, "ca.pem"));
+        X509ChainPolicy policy = new()
+        {
+            TrustMode = X509ChainTrustMode.CustomRootTrust,
+            RevocationMode = X509RevocationMode.NoCheck,
+        };
+        policy.CustomTrustStore.AddRange(roots);
+        using GrpcChannel channel = TestChannels.To(
+            node, new SslClientAuthenticationOptions { CertificateChainPolicy = policy });
+        StreamKeyValuesRequest request = new()
+        {
+            Prefix = "many/",
+            Durability = Server.Api.Protos.Durability.Persistent,
+        };
+        Stopwatch watch = Stopwatch.StartNew();
+        long read = 0;
+        await foreach (StreamKeyValuesResponse message in channel.ServerStreamingAsync(
+            "/kahuna.v1.KeyValues/StreamKeyValues", request, StreamKeyValuesResponse.Parser))
+        {
+            read += message.Entries.Count;
+        }
+
+        run.Output.WriteLine($"gRPC stream of {read} keys: {read / watch.Elapsed.TotalSeconds:F0} keys/s");
+    }
+
+    /// <summary>The gets of a client while another one has many calls in flight.</summary>
+    private static async Task PipelineAsync(
+        Measurement run, KahunaClient gets, string what, Func<Random, Task> call)
+    {
+        Task until = Task.Delay(s_beside);
+        long calls = 0;
+        Task greedy = Task.WhenAll(Enumerable.Range(0, Pipelined).Select(number => Task.Run(async () =>
+        {
+            Random random = new(number);
+            while (!until.IsCompleted)
+            {
+                await call(random);
+                Interlocked.Increment(ref calls);
+            }
+        })));
+        double[] times = await GetsAsync(gets, until);
+        await greedy;
+        Tell(run, $"gets beside {Pipelined} {what} at a time ({calls} in all)", times);
+    }
+
+    private static string KeyOf(string prefix, long number) => $"{prefix}{number * 7919L % 1_000_000_007:0000000000}";
 
     private static Task LoadAsync(KahunaClient client, string prefix, int keys)
     {
@@ -62,7 +134,7 @@ internal static class ScansCommand
             while (Interlocked.Increment(ref next) is var number && number <= keys)
             {
                 // Neighbours in the order of the keys are not written one after the other.
-                await client.KeyValues.SetAsync($"{prefix}{number * 7919L % 1_000_000_007:0000000000}", value);
+                await client.KeyValues.SetAsync(KeyOf(prefix, number), value);
             }
         }));
     }
@@ -77,7 +149,7 @@ internal static class ScansCommand
             long number = random.Next(1, keys);
             ScanOptions options = new()
             {
-                From = $"{prefix}{number * 7919L % 1_000_000_007:0000000000}",
+                From = KeyOf(prefix, number),
                 Limit = PageKeys,
             };
             Stopwatch watch = Stopwatch.StartNew();

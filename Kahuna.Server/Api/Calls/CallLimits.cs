@@ -30,8 +30,8 @@ internal sealed class CallLimits
     public RequestBudget WaitingRequests { get; init; } = new(RequestBudget.NodeBytesMax);
 
     /// <summary>
-    /// Open streams (exchanges, watches, reflection) per connection: the number that gRPC proxies put on one connection
-    /// by default. Each has 64 KiB of replies that always fit (<see cref="ReplyRoom.SmallBytes"/>).
+    /// Open streams (exchanges, watches, keys, reflection) per connection: the number that gRPC proxies put on one
+    /// connection by default. Each has 64 KiB of replies that always fit (<see cref="ReplyRoom.SmallBytes"/>).
     /// </summary>
     public int StreamsPerConnectionMax { get; init; } = 100;
 

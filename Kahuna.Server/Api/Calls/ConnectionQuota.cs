@@ -27,6 +27,9 @@ internal sealed class ConnectionQuota(ConnectionContext connection)
     /// <summary>Bytes of complete requests that wait to be executed or answered.</summary>
     public RequestBudget Waiting { get; } = new(RequestBudget.ConnectionBytesMax);
 
+    /// <summary>What the connection's scans take up.</summary>
+    public ScanShare Scans { get; } = new();
+
     /// <summary>Counts an open stream. False, and not counted, if the connection has its maximum.</summary>
     public bool TryOpenStream(int streamsMax)
     {

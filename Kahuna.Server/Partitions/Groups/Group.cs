@@ -380,9 +380,22 @@ internal sealed class Group
 
         _parts.Hooks.Publish(State);
         GroupWork left = Requests.ServeReads() || isMoreCommitted ? GroupWork.Turn : GroupWork.None;
+        left |= Requests.HasPages ? GroupWork.Pages : GroupWork.None;
         _report.Publish(Status);
         bool isDue = !isMoreCommitted && (Core.PrepareReady() || Requests.IsDue(Core));
         return isDue ? left | GroupWork.Round : left;
+    }
+
+    /// <summary>Reads one page of a list. True: there are more to read.</summary>
+    public bool ServePage()
+    {
+        if (IsStill)
+        {
+            return false;
+        }
+
+        Requests.ServePage();
+        return Requests.HasPages;
     }
 
     private void LookAtLeadership()

@@ -222,4 +222,7 @@ internal enum GroupWork : byte
 
     /// <summary>The rest is for the next turn, so that what else waits for the loop comes in between.</summary>
     Turn = 2,
+
+    /// <summary>Pages of lists are to be read when everything else of the turn has left.</summary>
+    Pages = 4,
 }

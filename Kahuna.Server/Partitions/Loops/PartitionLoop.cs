@@ -26,6 +26,7 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
     private readonly LoopGroups _groups;
     private readonly LoopIntake _intake;
     private readonly List<Group> _leftOver = [];
+    private readonly PageTurns _pages;
     private readonly ILeadershipSink _leadership;
     private readonly GroupGuard _guard;
     private int _ticksDue;
@@ -43,6 +44,7 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
         _effects = new TurnEffects(options, this, this, ports, Now);
         _groups = new LoopGroups(ports.Layout(options), _guard);
+        _pages = new PageTurns(ports.Layout(options).Count, _guard);
         _intake = new LoopIntake(options.Self, _inbox, _groups, _guard, _effects);
         _groups.Build(number, options, new GroupBuilder(options, ports, _effects.Parts, meta));
     }
@@ -248,6 +250,11 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
                 _leftOver.Add(group);
             }
 
+            if ((_left & GroupWork.Pages) != 0)
+            {
+                _pages.Add(group);
+            }
+
             if ((_left & GroupWork.Round) != 0)
             {
                 dirty[kept++] = group;
@@ -272,7 +279,13 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
     private void EndTurn()
     {
         _effects.EndTurn();
-        if (_leftOver.Count > 0)
+        if (_pages.HasMore)
+        {
+            _pages.Serve();
+            _effects.DeliverReplies();
+        }
+
+        if (_leftOver.Count > 0 || _pages.HasMore)
         {
             _runner.RunAgain();
         }

@@ -1,3 +1,4 @@
+using System.Diagnostics.CodeAnalysis;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
@@ -11,7 +12,8 @@ namespace Kahuna.Server.Partitions.Requests;
 
 /// <summary>
 /// The reads of a partition: those that wait for their round, and those that wait because their client does not take
-/// the answers it has. A turn serves a slice of them, so that many large answers do not keep others waiting. Owned by a
+/// the answers it has. A turn serves a slice of them, so that many large answers do not keep others waiting. Pages of
+/// lists have lines of their own and are read one by one, each client's in turn (<see cref="ServePage"/>). Owned by a
 /// partition's <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
 internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, LockWaiters locks, ParkedReads parked)
@@ -24,17 +26,25 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     /// </summary>
     private const int ReadBytes = 64;
 
-    /// <summary>
-    /// The same for a page of a list, which may look at thousands of rows: a turn serves four of them.
-    /// </summary>
-    private const int PageBytes = 1 << 20;
-
     private readonly ReadQueue _reads = new();
+
+    /// <summary>
+    /// Confirmed pages of lists. They leave the queue at once, so that no other read waits behind them.
+    /// </summary>
+    private readonly ParkedReads _pages = new(replies);
 
     /// <summary>
     /// Reads that wait for their round or their turn; those of clients that do not read are not counted.
     /// </summary>
-    public int Count => _reads.Count;
+    public int Count => _reads.Count + _pages.DueCount;
+
+    /// <summary>
+    /// Reads that wait until their clients take the answers they have, and pages that wait for their turn.
+    /// </summary>
+    public int Parked => parked.Count + _pages.Count;
+
+    /// <summary>A page may be read now.</summary>
+    public bool HasPages => _pages.DueCount > 0;
 
     /// <summary>Queues a read under a ticket; the batch must be held for it.</summary>
     public void Add(ClientBatch batch, int operation, ulong ticket) => _reads.Add(batch, operation, ticket);
@@ -42,9 +52,23 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     /// <summary>A round has confirmed reads.</summary>
     public void Confirm(in ReadState state) => _reads.Confirm(state);
 
+    /// <inheritdoc cref="ParkedReads.Wake"/>
+    public void Wake(ReplySink sink)
+    {
+        parked.Wake(sink);
+        _pages.Wake(sink);
+    }
+
+    /// <inheritdoc cref="ParkedReads.WakeAll"/>
+    public void WakeAll()
+    {
+        parked.WakeAll();
+        _pages.WakeAll();
+    }
+
     /// <summary>
-    /// Answers the reads whose round is confirmed and applied, as far as a turn's slice and the clients' room reach.
-    /// True: more can be answered in the next turn.
+    /// Answers the reads whose round is confirmed and applied, as far as a turn's slice and the clients' room reach;
+    /// pages of lists are put into their lines. True: more can be answered in the next turn.
     /// </summary>
     public bool Serve(ClusterTime now)
     {
@@ -70,6 +94,11 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
             {
                 read.Batch.Release();
             }
+            else if (IsPage(asked))
+            {
+                _pages.Add(sink, asked);
+                left -= ReadBytes;
+            }
             else if (parked.Holds(sink) || !TryAnswer(sink, asked, known, now, ref left, out _))
             {
                 parked.Add(sink, asked);
@@ -85,6 +114,36 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         return parked.DueCount > 0;
     }
 
+    /// <summary>
+    /// Reads one page, of the client whose turn it is. Its next page comes after one of each other client, and is of
+    /// the state of that later moment.
+    /// </summary>
+    public void ServePage(ClusterTime now)
+    {
+        while (_pages.TryTakeDue(out ReplySink? sink))
+        {
+            while (_pages.TryPeek(sink, out _))
+            {
+                ParkedRead page = _pages.Take(sink);
+                if (sink.IsClosed)
+                {
+                    page.Batch?.Release();
+                    continue;
+                }
+
+                int left = 0;
+                if (!TryAnswer(sink, page, default, now, ref left, out int answerBytes))
+                {
+                    _pages.Add(sink, page);
+                    _pages.Need(sink, answerBytes);
+                }
+
+                _pages.Wake(sink);
+                return;
+            }
+        }
+    }
+
     /// <summary>Answers every read with the same: this node leads no more, or stops.</summary>
     public void Drop(OutcomeStatus status, long number)
     {
@@ -95,12 +154,21 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
             read.Batch.Release();
         }
 
-        while (parked.TryDrop(out ReplySink? sink, out ParkedRead read))
+        DropLines(parked, status, number);
+        DropLines(_pages, status, number);
+    }
+
+    private void DropLines(ParkedReads lines, OutcomeStatus status, long number)
+    {
+        while (lines.TryDrop(out ReplySink? sink, out ParkedRead read))
         {
             replies.Reply(sink!, read.Number, new Outcome(status, number: number));
             read.Batch?.Release();
         }
     }
+
+    private static bool IsPage(in ParkedRead read) =>
+        CommandKinds.Has((CommandKind)read.Bytes[0], CommandTraits.IsList);
 
     /// <summary>Looks at the lines that are due. False: the slice is used up.</summary>
     private bool ServeParked(ClusterTime now, ref int left)
@@ -162,12 +230,12 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     {
         bool decodes = Command.TryRead(read.Bytes, out Command command);
         InvariantException.Require(decodes, "a read that passed the door decodes");
-        left -= CommandKinds.Has(command.Kind, CommandTraits.IsList) ? PageBytes : ReadBytes;
+        left -= ReadBytes;
         answerBytes = 1;
-        if (CommandKinds.IsLock(command.Kind))
+        if (CommandKinds.IsLock(command.Kind) && !IsPage(read))
         {
             locks.Serve(sink, read.Number, read.Bytes, now);
-            read.Batch!.Release();
+            read.Batch?.Release();
             return true;
         }
 
@@ -194,7 +262,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         }
 
         left -= answerBytes;
-        read.Batch!.Release();
+        read.Batch?.Release();
         return true;
     }
 }
@@ -272,16 +340,24 @@ internal sealed class ReadQueue
 }
 
 /// <summary>
-/// The reads of a partition that wait until their clients have taken earlier answers, each client's in their order.
-/// Owned by a partition's <see cref="PendingRequests"/>; not thread-safe.
+/// The reads of a partition that wait until their clients have taken earlier answers or until it is their turn: a line
+/// for each client. Owned by a partition's <see cref="PendingReads"/>; not thread-safe.
 /// </summary>
 internal sealed class ParkedReads(ReplyFrames replies)
 {
     /// <summary>The room that an answer of unknown size needs at the least.</summary>
     private const int AnyBytes = 1;
 
+    /// <summary>
+    /// Places of a new line. A client that reads page by page begins a line for each, so empty lines that have not
+    /// grown are kept for others, up to <see cref="SpareMax"/>.
+    /// </summary>
+    private const int LinePlaces = 16;
+    private const int SpareMax = 64;
+
     private readonly Dictionary<ReplySink, Line> _lines = [];
     private readonly List<ReplySink> _due = [];
+    private readonly Stack<Line> _spare = new();
 
     /// <summary>Reads that wait.</summary>
     public int Count { get; private set; }
@@ -300,34 +376,38 @@ internal sealed class ParkedReads(ReplyFrames replies)
     {
         if (!_lines.TryGetValue(sink, out Line? line))
         {
-            line = new Line { AnswerBytes = answerBytes };
+            line = _spare.TryPop(out Line? spare) ? spare : new Line();
+            line.AnswerBytes = answerBytes;
+            line.IsDue = true;
             _lines.Add(sink, line);
             _due.Add(sink);
         }
 
         line.Reads.Add(read);
+        line.HasGrown |= line.Reads.Count > LinePlaces;
         Count++;
     }
 
-    /// <summary>Something of the client's answers has left, or the client has.</summary>
+    /// <summary>
+    /// Something of the client's answers has left, or the client has: its line is looked at after those that are due.
+    /// </summary>
     public void Wake(ReplySink sink)
     {
-        if (Holds(sink))
+        if (Count > 0 && _lines.TryGetValue(sink, out Line? line))
         {
-            _due.Add(sink);
+            MakeDue(sink, line);
         }
     }
 
     /// <summary>
     /// Looks at every line again: the node may have room, and unary callers may have gone, without a word to anybody
-    /// here.
+    /// here. Lines that are due keep their order.
     /// </summary>
     public void WakeAll()
     {
-        if (Count > 0)
+        foreach ((ReplySink sink, Line line) in _lines)
         {
-            _due.Clear();
-            _due.AddRange(_lines.Keys);
+            MakeDue(sink, line);
         }
     }
 
@@ -338,7 +418,23 @@ internal sealed class ParkedReads(ReplyFrames replies)
     public void Looked(int lines)
     {
         InvariantException.Require(lines <= _due.Count, "lines that were looked at were due");
+        for (int i = 0; i < lines; i++)
+        {
+            if (_lines.TryGetValue(_due[i], out Line? line))
+            {
+                line.IsDue = false;
+            }
+        }
+
         _due.RemoveRange(0, lines);
+    }
+
+    /// <summary>Takes the client that has been due for longest; <see cref="Wake"/> puts it at the end again.</summary>
+    public bool TryTakeDue([NotNullWhen(true)] out ReplySink? sink)
+    {
+        sink = _due.Count > 0 ? _due[0] : null;
+        Looked(Math.Min(1, _due.Count));
+        return sink is not null;
     }
 
     /// <summary>
@@ -381,6 +477,10 @@ internal sealed class ParkedReads(ReplyFrames replies)
         if (line.Reads.Count == 0)
         {
             _lines.Remove(sink);
+            if (!line.HasGrown && _spare.Count < SpareMax)
+            {
+                _spare.Push(line);
+            }
         }
 
         return read;
@@ -401,11 +501,25 @@ internal sealed class ParkedReads(ReplyFrames replies)
         return false;
     }
 
+    private void MakeDue(ReplySink sink, Line line)
+    {
+        if (!line.IsDue)
+        {
+            line.IsDue = true;
+            _due.Add(sink);
+        }
+    }
+
     private sealed class Line
     {
-        public Ring<ParkedRead> Reads { get; } = new(16);
+        public Ring<ParkedRead> Reads { get; } = new(LinePlaces);
 
-        public required int AnswerBytes { get; set; }
+        public int AnswerBytes { get; set; }
+
+        /// <summary>The line is among those that are looked at.</summary>
+        public bool IsDue { get; set; }
+
+        public bool HasGrown { get; set; }
     }
 }
 

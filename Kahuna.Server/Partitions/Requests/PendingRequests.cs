@@ -25,7 +25,6 @@ internal sealed class PendingRequests
     private readonly AppliedState _applied;
     private readonly WriteRules _rules;
     private readonly ProposalQueue _proposals;
-    private readonly ParkedReads _parked;
     private readonly PendingReads _reads;
     private readonly LockWaiters _locks;
     private readonly Housekeeping _housekeeping;
@@ -45,9 +44,9 @@ internal sealed class PendingRequests
         _applied = parts.Applied;
         _rules = new WriteRules(parts, mayLease);
         _proposals = new ProposalQueue(_options.EntryBytesMax, _replies);
-        _parked = new ParkedReads(_replies);
-        _locks = new LockWaiters(_options, _turn, _replies, _applied, _parked);
-        _reads = new PendingReads(_replies, _applied, _locks, _parked);
+        ParkedReads parked = new(_replies);
+        _locks = new LockWaiters(_options, _turn, _replies, _applied, parked);
+        _reads = new PendingReads(_replies, _applied, _locks, parked);
         _housekeeping = new Housekeeping(parts.Group, _options, _applied, parts.Memory, _proposals, _locks);
         _pause = new PauseGuard(_turn);
         Commands = new AppliedCommands(parts, _proposals, _housekeeping);
@@ -66,7 +65,10 @@ internal sealed class PendingRequests
     public bool IsDraining { get; set; }
 
     /// <summary>Reads that wait until their clients take the answers they have. For tests while no turn runs.</summary>
-    public int Parked => _parked.Count;
+    public int Parked => _reads.Parked;
+
+    /// <summary>A page of a list may be read now.</summary>
+    public bool HasPages => _reads.HasPages;
 
     public bool HasQueued => _proposals.Queued > 0;
 
@@ -165,7 +167,7 @@ internal sealed class PendingRequests
     public void Tick()
     {
         _locks.Tick(_clock.At(_turn.Now));
-        _parked.WakeAll();
+        _reads.WakeAll();
         _housekeeping.Tick(_turn.Now, _turn.Resumed, _clock.At(_turn.Now), IsDraining);
     }
 
@@ -175,7 +177,7 @@ internal sealed class PendingRequests
     public void TickBuffers() => _proposals.Tick();
 
     /// <summary>Answers of a client have left, for which reads may wait here.</summary>
-    public void Left(ReplySink sink) => _parked.Wake(sink);
+    public void Left(ReplySink sink) => _reads.Wake(sink);
 
     /// <summary>
     /// An entry is committed: how many of its commands are awaited. What it takes the place of is answered.
@@ -217,6 +219,9 @@ internal sealed class PendingRequests
 
         return _reads.Serve(now);
     }
+
+    /// <inheritdoc cref="PendingReads.ServePage"/>
+    public void ServePage() => _reads.ServePage(_clock.At(_turn.Now));
 
     /// <summary>
     /// This node leads no more, or again: what is not proposed, and reads, did not happen. The end of what is proposed

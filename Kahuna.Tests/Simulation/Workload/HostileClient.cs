@@ -22,6 +22,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
     private const int SlowStreams = 3;
     private const int SlowReads = 60;
     private const int SlowBytes = 12_000;
+    private const int PagesAtOnce = 200;
     private const int KeyedAtOnce = 40;
     private const int ObserversAtOnce = 600;
     private const int ObserversMs = 2_000;
@@ -67,6 +68,7 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
                 HostileKind.Claims => ClaimAsync(),
                 HostileKind.FullWindow => FillWindowAsync(),
                 HostileKind.CollidingKeys => CollideAsync(),
+                HostileKind.Pages => AskForPagesAsync(),
                 _ => WriteLargeAsync(),
             });
         }
@@ -111,6 +113,39 @@ internal sealed class HostileClient(SimCluster cluster, int number, HostileKind 
         {
             await ReadForAsync(_streams[^1], 500);
         }
+    }
+
+    private async Task AskForPagesAsync()
+    {
+        string key = NewKey();
+        RawStream writer = await OpenAsync(key);
+        Set(writer, key, SlowBytes, isEphemeral: false);
+        await writer.SendAsync();
+        await ReadForAsync(writer, 300);
+        for (int i = 0; i < SlowStreams; i++)
+        {
+            RawStream stream = await OpenAsync(key);
+            for (int page = 0; page < PagesAtOnce; page++)
+            {
+                stream.Add(new Command
+                {
+                    Kind = CommandKind.KeyRange,
+                    Durability = Durability.Persistent,
+                    Flags = CommandFlags.Number | CommandFlags.AtRevision,
+                    Key = Encoding.UTF8.GetBytes(key),
+                    Number = InitialPartition.Of(Encoding.UTF8.GetBytes(key), cluster.Config.Groups),
+                    AtRevision = RangeRequest.Options(100, RangeFlags.None),
+                });
+            }
+
+            await stream.SendAsync();
+            if (_random.Chance(0.7))
+            {
+                await ReadForAsync(stream, 500);
+            }
+        }
+
+        await PauseAsync(_random.Between(0, 2_000));
     }
 
     private async Task CallWithKeysAsync()

@@ -23,4 +23,7 @@ internal enum HostileKind
 
     /// <summary>Keys of one partition whose published hashes end in the same 32 bits, set and deleted again.</summary>
     CollidingKeys,
+
+    /// <summary>Streams that ask for many pages of keys at a time, and do not read all of them.</summary>
+    Pages,
 }

@@ -88,6 +88,11 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             "CountKeyValues",
             new CountKeyValuesRequest { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent });
         Assert.Equal(scanned.Entries.Count, counted.Count);
+        StreamKeyValuesResponse streamed = await calls.FirstAsync<StreamKeyValuesResponse>(
+            s_keys,
+            "StreamKeyValues",
+            new StreamKeyValuesRequest { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent });
+        Assert.Equal((scanned.Entries, ""), (streamed.Entries, streamed.NextPageToken));
 
         DeleteKeyValueResponse deleted =
             await calls.UnaryAsync<DeleteKeyValueResponse>(s_keys, "DeleteKeyValue", new DeleteKeyValueRequest

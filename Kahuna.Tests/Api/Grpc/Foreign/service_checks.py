@@ -68,6 +68,26 @@ class ServiceChecks:
         assert [each.key for each in back.entries] == [prefix + name for name in "cba"], back
         assert self._key("CountKeyValues", prefix=prefix, durability=PERSISTENT).count == 3
 
+    def stream_sends_all_keys_in_order(self):
+        prefix = self.key + "-stream/"
+        names = [f"{prefix}{number:03}" for number in range(100)]
+        for name in names:
+            self._key("SetKeyValue", key=name, value=self._value(b"v" * 2_000), durability=PERSISTENT)
+        stream = self.stubs.method("KeyValues", "StreamKeyValues")
+        request = self.stubs.message("StreamKeyValuesRequest")
+        messages = list(stream(request(prefix=prefix, durability=PERSISTENT), timeout=PATIENCE))
+        assert [each.key for message in messages for each in message.entries] == names and len(messages) > 2, messages
+        rest = stream(request(prefix=prefix, durability=PERSISTENT, page_token=messages[0].next_page_token), timeout=PATIENCE)
+        assert [each.key for message in rest for each in message.entries] == names[len(messages[0].entries):]
+        back = stream(request(prefix=prefix, durability=PERSISTENT, descending=True, keys_only=True, limit=3), timeout=PATIENCE)
+        assert [each.key for message in back for each in message.entries] == names[:-4:-1]
+        try:
+            list(stream(request(prefix=prefix), timeout=PATIENCE))
+            raise AssertionError("a stream without a durability was taken")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
+            assert ("kahuna-outcome", "did-not-happen") in error.trailing_metadata(), error
+
     def exchange_greets_and_answers_a_frame(self):
         self._key("SetKeyValue", key=self.key, value=self._value(b"framed"), durability=PERSISTENT)
         key = self.key.encode()

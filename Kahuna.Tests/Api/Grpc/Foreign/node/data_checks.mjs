@@ -68,6 +68,28 @@ export async function scanPages(stubs, key) {
   await refused(grpc.status.INVALID_ARGUMENT, "to comes before from", () => call("ScanKeyValues", { prefix: key, from: `${key}b`, to: `${key}a` }));
 }
 
+export async function streamKeys(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  const keys = Array.from({ length: 50 }, (_, i) => `${key}/${String(i).padStart(2, "0")}`);
+  for (const each of keys) {
+    await call("SetKeyValue", { key: each, value: { data: Buffer.alloc(4_000) } });
+  }
+  const read = async (fields) => {
+    const messages = [];
+    for await (const message of stubs.serverStream("/kahuna.v1.KeyValues/StreamKeyValues", { prefix: `${key}/`, durability: PERSISTENT, ...fields })) {
+      messages.push(message);
+    }
+    return messages;
+  };
+  const messages = await read({});
+  assert.ok(messages.length > 1);
+  assert.deepEqual(messages.flatMap((message) => message.entries.map((entry) => entry.key)), keys);
+  assert.equal(messages.at(-1).next_page_token, "");
+  assert.deepEqual((await read({ descending: true, limit: 2 }))[0].entries.map((entry) => entry.key), keys.slice(-2).reverse());
+  await refused(grpc.status.INVALID_ARGUMENT, "page_token", () => read({ page_token: "x" }));
+  await refused(grpc.status.INVALID_ARGUMENT, "to comes before from", () => read({ from: `${key}/b`, to: `${key}/a` }));
+}
+
 export async function extendAndDelete(stubs, key) {
   const call = calls(stubs, "KeyValues");
   assert.equal((await call("ExtendKeyValue", { key, ttl_ms: 1 })).found, false);
