@@ -56,6 +56,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
     }
 
+    /// <summary>The client's time.</summary>
+    public TimeProvider Time => _ports.Time;
+
     /// <summary>
     /// Starts an operation. The task completes with its result or failure, at the request timeout at the latest.
     /// </summary>

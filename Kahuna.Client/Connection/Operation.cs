@@ -291,6 +291,9 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
         return new ValueTask<TResult>(this, _core.Version);
     }
 
+    /// <summary>Gives back an operation that is not run.</summary>
+    public void Abandon() => Return();
+
     /// <inheritdoc/>
     protected override void SetFailure(Exception failure)
     {

@@ -216,6 +216,15 @@ internal struct OperationRequest
         AddComparison(end is null ? default(KahunaValue?) : (KahunaValue)end, null);
     }
 
+    /// <summary>Sets the cut that is read, if there is one. On the wire it is the compared revision.</summary>
+    public void SetCut(long number)
+    {
+        if (number != 0)
+        {
+            AddComparison(null, new Revision(number));
+        }
+    }
+
     /// <summary>Adds an idempotency key and returns its session; 0 when the key is refused.</summary>
     public ulong AddIdempotencyKey(string key)
     {

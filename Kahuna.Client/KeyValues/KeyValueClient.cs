@@ -1,8 +1,6 @@
 using System.Runtime.CompilerServices;
-using System.Text;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Outcomes;
-using Kahuna.Wire;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.KeyValues;
@@ -79,14 +77,22 @@ public sealed class KeyValueClient
     /// <summary>Writes a value that may be null: <c>SetAsync(key, KahunaValue.Null)</c>.</summary>
     /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
     public ValueTask<SetResult> SetAsync(
-        string key, KahunaValue value, SetOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
-        operation.Request.SetValue(value.Memory);
-        operation.Request.AddFlag(CommandFlags.NullValue, value.IsNull);
-        options?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, KahunaValue value, SetOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(BeginSet(key, value, options), ct);
+
+    /// <summary>Writes a value and returns the one before it, in one step.</summary>
+    /// <param name="key">The key.</param>
+    /// <param name="value">The value; <see cref="KahunaValue.Null"/> writes the null value.</param>
+    /// <param name="options">Conditions, time to live and other options; null for none.</param>
+    /// <param name="ct">Ends the wait; a write that was sent may still be applied.</param>
+    /// <returns>As of a set with <see cref="SetOptions.ReturnPrevious"/>.</returns>
+    /// <exception cref="KahunaException">
+    /// The write was refused, or its outcome is unknown: see <see cref="KahunaException.Outcome"/>.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public ValueTask<SetResult> GetAndSetAsync(
+        string key, KahunaValue value, SetOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(BeginSet(key, value, options, andGet: true), ct);
 
     /// <summary>Reads a value: the latest, or that of a given revision.</summary>
     /// <param name="key">The key.</param>
@@ -130,12 +136,15 @@ public sealed class KeyValueClient
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<DeleteResult> DeleteAsync(
-        string key, DeleteOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<DeleteResult> operation = Begin<DeleteResult>(CommandKind.Delete, key, options?.Durability);
-        options?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, DeleteOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(BeginDelete(key, options), ct);
+
+    /// <summary>Removes a key and returns the value that it had, in one step.</summary>
+    /// <returns>As of a delete with <see cref="DeleteOptions.ReturnPrevious"/>.</returns>
+    /// <inheritdoc cref="DeleteAsync"/>
+    public ValueTask<DeleteResult> GetAndDeleteAsync(
+        string key, DeleteOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(BeginDelete(key, options, andGet: true), ct);
 
     /// <summary>
     /// Sets a key's time to live, counted by the cluster's clock from the moment at which the call is applied.
@@ -213,7 +222,8 @@ public sealed class KeyValueClient
     /// <summary>
     /// Reads the keys that begin with a prefix, in the order of their UTF-8 bytes, over all partitions. Keys are read
     /// in pages while the caller goes on: each page shows one state of its partition, later pages show later ones. A
-    /// key that exists throughout the scan is returned exactly once.
+    /// key that exists throughout the scan is returned exactly once. With <see cref="ScanOptions.Consistent"/> all
+    /// pages show one moment.
     /// </summary>
     /// <param name="prefix">The start of the keys; empty for all.</param>
     /// <param name="options">Bounds, direction and limit; null for none.</param>
@@ -227,10 +237,18 @@ public sealed class KeyValueClient
     public async IAsyncEnumerable<KeyValueEntry> ScanAsync(
         string prefix = "", ScanOptions? options = null, [EnumeratorCancellation] CancellationToken ct = default)
     {
-        RangeScan scan = await OpenAsync(prefix, options, ct).ConfigureAwait(_connection.CapturesContext);
-        while (await scan.NextAsync(ct).ConfigureAwait(_connection.CapturesContext) is { } entry)
+        RangeScan scan = await RangeScan.OpenAsync(_connection, _durability, prefix, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+        try
         {
-            yield return entry;
+            while (await scan.NextAsync(ct).ConfigureAwait(_connection.CapturesContext) is { } entry)
+            {
+                yield return entry;
+            }
+        }
+        finally
+        {
+            scan.End();
         }
     }
 
@@ -243,47 +261,149 @@ public sealed class KeyValueClient
     public async ValueTask<long> CountAsync(
         string prefix = "", ScanOptions? options = null, CancellationToken ct = default)
     {
-        RangeScan scan = await OpenAsync(prefix, options, ct).ConfigureAwait(_connection.CapturesContext);
-        return await scan.CountAsync(ct).ConfigureAwait(_connection.CapturesContext);
-    }
-
-    private async ValueTask<RangeScan> OpenAsync(string prefix, ScanOptions? options, CancellationToken ct)
-    {
-        ArgumentNullException.ThrowIfNull(prefix);
-        options ??= new ScanOptions();
-        if (options.Limit < 1)
-        {
-            throw new ArgumentOutOfRangeException(nameof(options), options.Limit, "Limit must be 1 or greater.");
-        }
-
-        if (options.PageSize is < 1 or > Limits.RangeKeysMax)
-        {
-            throw new ArgumentOutOfRangeException(
-                nameof(options), options.PageSize, "PageSize must be 1 to 10,000.");
-        }
-
-        int partitions = await _connection.PartitionsAsync(ct).ConfigureAwait(_connection.CapturesContext);
-        return new RangeScan(
-            _connection,
-            options.Durability ?? _durability,
-            partitions,
-            KeyRange.Of(
-                Encode(prefix, "prefix"),
-                options.From is null ? null : Encode(options.From, "From"),
-                options.To is null ? null : Encode(options.To, "To")),
-            options);
-    }
-
-    private static byte[] Encode(string text, string field)
-    {
+        options = (options ?? new ScanOptions()) with { KeysOnly = true };
+        RangeScan scan = await RangeScan.OpenAsync(_connection, _durability, prefix, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
         try
         {
-            return Utf8Text.Strict.GetBytes(text);
+            return await scan.CountAsync(ct).ConfigureAwait(_connection.CapturesContext);
         }
-        catch (EncoderFallbackException)
+        finally
         {
-            throw OperationErrors.NoUtf8(field);
+            scan.End();
         }
+    }
+
+    /// <summary>
+    /// Writes many keys. Each item is a set of its own, with its own outcome, or all are one step
+    /// (<see cref="BatchOptions.Atomic"/>). The limits of all items are checked before the first one is sent.
+    /// </summary>
+    /// <param name="items">The items, 1 to 10,000. Their values are read until the call completes.</param>
+    /// <param name="options">Durability and atomicity; null for none.</param>
+    /// <param name="ct">Ends the wait; what was sent may still be applied.</param>
+    /// <returns>
+    /// One outcome per item, in their order. Of an atomic batch all sets are applied, or none is.
+    /// </returns>
+    /// <exception cref="KahunaException">
+    /// The batch is over a limit, and nothing was sent. Of an atomic batch: it was refused, or its outcome is unknown.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<BatchResult<SetResult>> SetManyAsync(
+        IEnumerable<SetItem> items, BatchOptions? options = null, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(items);
+        IEnumerable<Operation<SetResult>> operations = items.Select(
+            item => BeginSet(item.Key, item.Value, WithLevel(item.Options, options)));
+        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+    }
+
+    /// <summary>Removes many keys, as <see cref="SetManyAsync"/> writes them.</summary>
+    /// <param name="items">The items, 1 to 10,000; a string is a key without conditions.</param>
+    /// <param name="options">Durability and atomicity; null for none.</param>
+    /// <param name="ct">Ends the wait; what was sent may still be applied.</param>
+    /// <returns>One outcome per item, in their order. Of an atomic batch all conditions held, or nothing was
+    /// deleted.</returns>
+    /// <exception cref="KahunaException">As of <see cref="SetManyAsync"/>.</exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<BatchResult<DeleteResult>> DeleteManyAsync(
+        IEnumerable<DeleteItem> items, BatchOptions? options = null, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(items);
+        IEnumerable<Operation<DeleteResult>> operations = items.Select(
+            item => BeginDelete(item.Key, WithLevel(item.Options, options)));
+        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+    }
+
+    /// <summary>
+    /// Reads many keys. Each read has its own moment, or all show the same one (<see cref="BatchOptions.Atomic"/>).
+    /// </summary>
+    /// <param name="keys">The keys, 1 to 10,000.</param>
+    /// <param name="options">Durability and atomicity; null for none.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <returns>One outcome per key, in their order.</returns>
+    /// <exception cref="KahunaException">
+    /// The batch is over a limit, or, of an atomic one, could not be answered; it is safe to repeat.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<BatchResult<GetResult>> GetManyAsync(
+        IEnumerable<string> keys, BatchOptions? options = null, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(keys);
+        IEnumerable<Operation<GetResult>> operations = keys.Select(
+            key => Begin<GetResult>(CommandKind.Get, key, options?.Durability));
+        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+    }
+
+    /// <summary>Checks many keys, as <see cref="GetManyAsync"/> reads them.</summary>
+    /// <inheritdoc cref="GetManyAsync"/>
+    public async ValueTask<BatchResult<ExistsResult>> ExistsManyAsync(
+        IEnumerable<string> keys, BatchOptions? options = null, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(keys);
+        IEnumerable<Operation<ExistsResult>> operations = keys.Select(
+            key => Begin<ExistsResult>(CommandKind.Exists, key, options?.Durability));
+        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+    }
+
+    /// <summary>
+    /// Removes the keys that begin with a prefix, in steps of at most 250 keys, one partition after the other. A key
+    /// that exists from the call to its completion is removed. Each step takes effect at once; the call as a whole has
+    /// no single moment, and the request timeout counts for each step. A call that failed or was cancelled may be
+    /// repeated: it goes on with what is left.
+    /// </summary>
+    /// <param name="prefix">The start of the keys. Empty only with bounds or
+    /// <see cref="DeleteByPrefixOptions.AllKeys"/>.</param>
+    /// <param name="options">Bounds and other options; null for none.</param>
+    /// <param name="progress">Is told the number of keys that are gone after each step; null for nobody.</param>
+    /// <param name="ct">Ends the call between steps; a step that was sent may still be applied.</param>
+    /// <returns>How many keys were removed.</returns>
+    /// <exception cref="KahunaException">
+    /// A step failed. The outcome is Unknown, and the message names their number, when earlier steps had removed keys.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<long> DeleteByPrefixAsync(
+        string prefix,
+        DeleteByPrefixOptions? options = null,
+        IProgress<long>? progress = null,
+        CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(prefix);
+        options ??= new DeleteByPrefixOptions();
+        int partitions = await _connection.PartitionsAsync(ct).ConfigureAwait(_connection.CapturesContext);
+        RangeDeletion deletion = new(_connection, options.Durability ?? _durability, prefix, options);
+        return await deletion.RunAsync(partitions, progress, ct).ConfigureAwait(_connection.CapturesContext);
+    }
+
+    private static SetOptions? WithLevel(SetOptions? item, BatchOptions? batch) =>
+        batch?.Durability is { } durability && item?.Durability is null
+            ? (item ?? new SetOptions()) with { Durability = durability }
+            : item;
+
+    private static DeleteOptions? WithLevel(DeleteOptions? item, BatchOptions? batch) =>
+        batch?.Durability is { } durability && item?.Durability is null
+            ? (item ?? new DeleteOptions()) with { Durability = durability }
+            : item;
+
+    private Operation<SetResult> BeginSet(string key, KahunaValue value, SetOptions? options, bool andGet = false)
+    {
+        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
+        operation.Request.SetValue(value.Memory);
+        operation.Request.AddFlag(CommandFlags.NullValue, value.IsNull);
+        operation.Request.AddFlag(CommandFlags.ReturnPrevious, andGet);
+        options?.ApplyTo(ref operation.Request);
+        return operation;
+    }
+
+    private Operation<DeleteResult> BeginDelete(string key, DeleteOptions? options, bool andGet = false)
+    {
+        Operation<DeleteResult> operation = Begin<DeleteResult>(CommandKind.Delete, key, options?.Durability);
+        operation.Request.AddFlag(CommandFlags.ReturnPrevious, andGet);
+        options?.ApplyTo(ref operation.Request);
+        return operation;
     }
 
     private Operation<TResult> Begin<TResult>(CommandKind kind, string key, Durability? durability)

@@ -9,16 +9,26 @@ namespace Kahuna.Client.KeyValues;
 
 /// <summary>
 /// Reads the keys of a range from all partitions, page by page, and puts them in order. It holds one page of each
-/// partition, and asks for the next one when that is used up. Owned by one call; not thread-safe.
+/// partition, and asks for the next one when that is used up. A consistent scan whose moment is lost begins again by
+/// itself as long as it has returned nothing. Owned by one call; not thread-safe.
 /// </summary>
 internal sealed class RangeScan
 {
+    /// <summary>How often a consistent scan begins again: a leader, or much of the range, has changed.</summary>
+    private const int RestartsMax = 5;
+
     private readonly ClusterConnection _connection;
     private readonly Durability _durability;
     private readonly KeyRange _range;
     private readonly RangeFlags _flags;
     private readonly Source[] _sources;
     private readonly int _pageSize;
+
+    /// <summary>The moment that is read; null: each page reads the newest state.</summary>
+    private readonly ScanCuts? _cuts;
+    private bool _isOpen;
+    private bool _hasReturned;
+    private int _restarts;
     private long _left;
 
     public RangeScan(
@@ -32,6 +42,42 @@ internal sealed class RangeScan
         _left = options.Limit ?? long.MaxValue;
         _pageSize = options.PageSize;
         _sources = [.. Enumerable.Range(0, partitions).Select(static partition => new Source(partition))];
+        _cuts = options.Consistent ? new ScanCuts(connection, durability, partitions, range, _flags) : null;
+    }
+
+    /// <summary>Begins a scan.</summary>
+    /// <param name="connection">The connection.</param>
+    /// <param name="durability">The durability that counts when the options name none.</param>
+    /// <param name="prefix">The start of the keys.</param>
+    /// <param name="options">Bounds, direction and limit; null for none.</param>
+    /// <param name="ct">Ends the wait for the first node.</param>
+    public static async ValueTask<RangeScan> OpenAsync(
+        ClusterConnection connection,
+        Durability durability,
+        string prefix,
+        ScanOptions? options,
+        CancellationToken ct)
+    {
+        ArgumentNullException.ThrowIfNull(prefix);
+        options ??= new ScanOptions();
+        if (options.Limit < 1)
+        {
+            throw new ArgumentOutOfRangeException(nameof(options), options.Limit, "Limit must be 1 or greater.");
+        }
+
+        if (options.PageSize is < 1 or > Limits.RangeKeysMax)
+        {
+            throw new ArgumentOutOfRangeException(
+                nameof(options), options.PageSize, "PageSize must be 1 to 10,000.");
+        }
+
+        int partitions = await connection.PartitionsAsync(ct).ConfigureAwait(connection.CapturesContext);
+        return new RangeScan(
+            connection,
+            options.Durability ?? durability,
+            partitions,
+            RangeBounds.Of(prefix, options.From, options.To),
+            options);
     }
 
     /// <summary>The next key; null at the end.</summary>
@@ -44,7 +90,15 @@ internal sealed class RangeScan
 
         while (Array.Exists(_sources, static source => source.NeedsPage))
         {
-            await FillAsync(ct).ConfigureAwait(_connection.CapturesContext);
+            try
+            {
+                await OpenAsync(ct).ConfigureAwait(_connection.CapturesContext);
+                await FillAsync(ct).ConfigureAwait(_connection.CapturesContext);
+            }
+            catch (KahunaException expired) when (MayRestart(expired))
+            {
+                Restart();
+            }
         }
 
         Source? first = null;
@@ -57,15 +111,55 @@ internal sealed class RangeScan
         }
 
         _left--;
+        _hasReturned = true;
         return first?.Take((_flags & RangeFlags.KeysOnly) == 0);
     }
 
     /// <summary>How many keys there are.</summary>
     public async ValueTask<long> CountAsync(CancellationToken ct)
     {
-        long[] counts = await Task.WhenAll(_sources.Select(source => CountAsync(source, ct)))
-            .ConfigureAwait(_connection.CapturesContext);
-        return counts.Sum();
+        while (true)
+        {
+            try
+            {
+                await OpenAsync(ct).ConfigureAwait(_connection.CapturesContext);
+                long[] counts = await Task.WhenAll(_sources.Select(source => CountAsync(source, ct)))
+                    .ConfigureAwait(_connection.CapturesContext);
+                return counts.Sum();
+            }
+            catch (KahunaException expired) when (MayRestart(expired))
+            {
+                Restart();
+            }
+        }
+    }
+
+    /// <summary>The scan is over: the partitions keep nothing for it from now on.</summary>
+    public void End() => _cuts?.End();
+
+    /// <summary>Opens the cuts of a consistent scan, once.</summary>
+    private async Task OpenAsync(CancellationToken ct)
+    {
+        if (_cuts is not null && !_isOpen)
+        {
+            await _cuts.OpenAsync(ct).ConfigureAwait(_connection.CapturesContext);
+            _isOpen = true;
+        }
+    }
+
+    /// <summary>The moment that the scan reads is lost, and the caller has seen nothing of it.</summary>
+    private bool MayRestart(KahunaException error) =>
+        _isOpen && error.Code == KahunaErrorCode.ScanExpired && !_hasReturned && _restarts < RestartsMax;
+
+    private void Restart()
+    {
+        _restarts++;
+        _isOpen = false;
+        _cuts!.End();
+        foreach (Source source in _sources)
+        {
+            source.Reset();
+        }
     }
 
     private async Task<long> CountAsync(Source source, CancellationToken ct)
@@ -107,6 +201,7 @@ internal sealed class RangeScan
             source.Partition,
             last is null || !descends ? _range.End : last,
             RangeRequest.Options(limit, flags | (last is null || descends ? RangeFlags.None : RangeFlags.AfterStart)));
+        operation.Request.SetCut(_cuts?[source.Partition] ?? 0);
         return await _connection.Run(operation, ct).ConfigureAwait(_connection.CapturesContext);
     }
 
@@ -155,6 +250,15 @@ internal sealed class RangeScan
             _page = reply.Page;
             _offset = page.EntriesOffset;
             return page.Count;
+        }
+
+        /// <summary>Goes back to the beginning.</summary>
+        public void Reset()
+        {
+            Last = null;
+            IsAtEnd = false;
+            _page = default;
+            _offset = 0;
         }
 
         public KeyValueEntry Take(bool hasValue)

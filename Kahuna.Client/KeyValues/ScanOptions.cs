@@ -19,6 +19,15 @@ public sealed record ScanOptions
     public bool KeysOnly { get; init; }
 
     /// <summary>
+    /// All pages of all partitions show one moment between the call and the first key: no change after it is in the
+    /// scan, and none before it is missing. The leaders keep the keys that change meanwhile, for a minute at most, and
+    /// may hold writes up to 5 ms at the beginning. The scan ends with <see cref="KahunaErrorCode.ScanExpired"/> when a
+    /// leader changes, the scan takes longer, or too much of the range is overwritten; it begins again by itself if it
+    /// has returned no key yet.
+    /// </summary>
+    public bool Consistent { get; init; }
+
+    /// <summary>
     /// How many keys of a partition one request asks for, 1 to 10,000. The answer has fewer where they are large. The
     /// default is 1,000.
     /// </summary>

@@ -52,9 +52,9 @@ internal abstract class Answer
     /// <summary>The value in the reply. Null when it carries none, which differs from the null value.</summary>
     public KahunaValue? Value { get; private set; }
 
-    /// <summary>The remaining time to live in a read's reply.</summary>
-    public TimeSpan? RemainingTtl =>
-        Status == OutcomeStatus.Found && ReplyNumber >= 0 ? TimeSpan.FromMilliseconds(ReplyNumber) : null;
+    /// <summary>The remaining time to live in a read's reply; null when there is none.</summary>
+    public static TimeSpan? TtlOf(OutcomeStatus status, long number) =>
+        status == OutcomeStatus.Found && number >= 0 ? TimeSpan.FromMilliseconds(number) : null;
 
     /// <summary>Takes the reply and copies its value.</summary>
     protected void Read(scoped in Outcome outcome)
@@ -91,4 +91,15 @@ internal interface IOperationResult<TSelf>
     /// Builds the result. Throws <see cref="KahunaException"/> for statuses that the result cannot express.
     /// </summary>
     static abstract TSelf From(Answer answer);
+}
+
+/// <summary>
+/// A result that is built from the outcome of an item of a batch. Implemented by result structs; called on the caller's
+/// thread.
+/// </summary>
+internal interface IItemResult<TSelf>
+    where TSelf : struct, IItemResult<TSelf>
+{
+    /// <summary>Builds the result from a status that an item can have.</summary>
+    static abstract TSelf Of(OutcomeStatus status, Revision revision, long number, KahunaValue? value);
 }

@@ -3,7 +3,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Client.Outcomes;
 
 /// <summary>The result of a delete. Immutable.</summary>
-public readonly record struct DeleteResult : IOperationResult<DeleteResult>
+public readonly record struct DeleteResult : IOperationResult<DeleteResult>, IItemResult<DeleteResult>
 {
     /// <summary>True when the key was removed; false when it did not exist or a condition did not hold.</summary>
     public bool Deleted { get; init; }
@@ -29,15 +29,22 @@ public readonly record struct DeleteResult : IOperationResult<DeleteResult>
 
     static DeleteResult IOperationResult<DeleteResult>.From(Answer answer) => answer.Status switch
     {
-        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed or OutcomeStatus.NotFound => new DeleteResult
-        {
-            Deleted = answer.Status == OutcomeStatus.Applied,
-            Found = answer.Status != OutcomeStatus.NotFound,
-            Revision = answer.Revision,
-            Previous = answer.Value,
-            PreviousRevision = new Revision(answer.ReplyNumber),
-        },
+        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed or OutcomeStatus.NotFound =>
+            Of(answer.Status, answer.Revision, answer.ReplyNumber, answer.Value),
         OutcomeStatus.FenceFailed => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+
+    static DeleteResult IItemResult<DeleteResult>.Of(
+        OutcomeStatus status, Revision revision, long number, KahunaValue? value) =>
+        Of(status, revision, number, value);
+
+    private static DeleteResult Of(OutcomeStatus status, Revision revision, long number, KahunaValue? value) => new()
+    {
+        Deleted = status == OutcomeStatus.Applied,
+        Found = status != OutcomeStatus.NotFound,
+        Revision = revision,
+        Previous = value,
+        PreviousRevision = new Revision(number),
     };
 }

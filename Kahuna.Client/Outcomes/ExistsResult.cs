@@ -3,7 +3,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Client.Outcomes;
 
 /// <summary>The result of an exists: a <see cref="GetResult"/> without the value. Immutable.</summary>
-public readonly record struct ExistsResult : IOperationResult<ExistsResult>
+public readonly record struct ExistsResult : IOperationResult<ExistsResult>, IItemResult<ExistsResult>
 {
     /// <summary>True when the key exists, at the requested revision if there is one.</summary>
     public bool Found { get; init; }
@@ -19,13 +19,19 @@ public readonly record struct ExistsResult : IOperationResult<ExistsResult>
 
     static ExistsResult IOperationResult<ExistsResult>.From(Answer answer) => answer.Status switch
     {
-        OutcomeStatus.Found or OutcomeStatus.NotFound => new ExistsResult
-        {
-            Found = answer.Status == OutcomeStatus.Found,
-            Revision = answer.Revision,
-            RemainingTtl = answer.RemainingTtl,
-        },
+        OutcomeStatus.Found or OutcomeStatus.NotFound =>
+            Of(answer.Status, answer.Revision, answer.ReplyNumber),
         OutcomeStatus.RevisionCompacted => throw OperationErrors.RevisionCompacted(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+
+    static ExistsResult IItemResult<ExistsResult>.Of(
+        OutcomeStatus status, Revision revision, long number, KahunaValue? value) => Of(status, revision, number);
+
+    private static ExistsResult Of(OutcomeStatus status, Revision revision, long number) => new()
+    {
+        Found = status == OutcomeStatus.Found,
+        Revision = revision,
+        RemainingTtl = Answer.TtlOf(status, number),
     };
 }

@@ -3,7 +3,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Client.Outcomes;
 
 /// <summary>The result of a get. Immutable; the value's bytes belong to the caller.</summary>
-public readonly record struct GetResult : IOperationResult<GetResult>
+public readonly record struct GetResult : IOperationResult<GetResult>, IItemResult<GetResult>
 {
     /// <summary>True when the key exists, at the requested revision if there is one.</summary>
     public bool Found { get; init; }
@@ -25,14 +25,21 @@ public readonly record struct GetResult : IOperationResult<GetResult>
 
     static GetResult IOperationResult<GetResult>.From(Answer answer) => answer.Status switch
     {
-        OutcomeStatus.Found or OutcomeStatus.NotFound => new GetResult
-        {
-            Found = answer.Status == OutcomeStatus.Found,
-            Value = answer.Value ?? KahunaValue.Null,
-            Revision = answer.Revision,
-            RemainingTtl = answer.RemainingTtl,
-        },
+        OutcomeStatus.Found or OutcomeStatus.NotFound =>
+            Of(answer.Status, answer.Revision, answer.ReplyNumber, answer.Value),
         OutcomeStatus.RevisionCompacted => throw OperationErrors.RevisionCompacted(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+
+    static GetResult IItemResult<GetResult>.Of(
+        OutcomeStatus status, Revision revision, long number, KahunaValue? value) =>
+        Of(status, revision, number, value);
+
+    private static GetResult Of(OutcomeStatus status, Revision revision, long number, KahunaValue? value) => new()
+    {
+        Found = status == OutcomeStatus.Found,
+        Value = value ?? KahunaValue.Null,
+        Revision = revision,
+        RemainingTtl = Answer.TtlOf(status, number),
     };
 }

@@ -143,6 +143,14 @@ internal static class OperationErrors
             CultureInfo.InvariantCulture,
             $"The server answered with status {(byte)answered.Status}, which is not defined for this operation."));
 
+    /// <summary>The range of a consistent scan changed in each try to read all partitions at one moment.</summary>
+    public static KahunaException RangeTooBusy(int tries) => new(
+        KahunaErrorCode.ScanExpired,
+        OperationOutcome.DidNotHappen,
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"The range changed in each of {tries} tries to read all partitions at one moment. Scan a smaller range."));
+
     /// <summary>A description in a reply cannot be parsed.</summary>
     public static KahunaException UnknownDescription(string what) => new(
         KahunaErrorCode.Protocol,

@@ -3,7 +3,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Client.Outcomes;
 
 /// <summary>The result of a set. Immutable.</summary>
-public readonly record struct SetResult : IOperationResult<SetResult>
+public readonly record struct SetResult : IOperationResult<SetResult>, IItemResult<SetResult>
 {
     /// <summary>True when the value was written; false when a condition did not hold and nothing was changed.</summary>
     public bool Applied { get; init; }
@@ -25,14 +25,21 @@ public readonly record struct SetResult : IOperationResult<SetResult>
 
     static SetResult IOperationResult<SetResult>.From(Answer answer) => answer.Status switch
     {
-        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed => new SetResult
-        {
-            Applied = answer.Status == OutcomeStatus.Applied,
-            Revision = answer.Revision,
-            Previous = answer.Value,
-            PreviousRevision = new Revision(answer.ReplyNumber),
-        },
+        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed =>
+            Of(answer.Status, answer.Revision, answer.ReplyNumber, answer.Value),
         OutcomeStatus.FenceFailed => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+
+    static SetResult IItemResult<SetResult>.Of(
+        OutcomeStatus status, Revision revision, long number, KahunaValue? value) =>
+        Of(status, revision, number, value);
+
+    private static SetResult Of(OutcomeStatus status, Revision revision, long number, KahunaValue? value) => new()
+    {
+        Applied = status == OutcomeStatus.Applied,
+        Revision = revision,
+        Previous = value,
+        PreviousRevision = new Revision(number),
     };
 }

@@ -9,6 +9,17 @@ internal static class Limits
     /// <summary>Keys on one page of a range.</summary>
     public const int RangeKeysMax = 10_000;
 
+    /// <summary>Items of one batch that is not atomic.</summary>
+    public const int BatchItemsMax = 10_000;
+
+    /// <summary>
+    /// Operations of one transaction, and as many conditions: about a millisecond of work that nobody interrupts.
+    /// </summary>
+    public const int TransactionItemsMax = 1_000;
+
+    /// <summary>Bytes of the items of one transaction, and of the values that its answer carries.</summary>
+    public const int TransactionBytesMax = 4 << 20;
+
     /// <summary>Largest value by default.</summary>
     public const int ValueBytesDefault = 1 << 20;
 

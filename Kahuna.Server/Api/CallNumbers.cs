@@ -21,7 +21,13 @@ internal static class CallNumbers
     /// <summary>Adds the session and number from the headers, if there are any.</summary>
     /// <exception cref="RpcException">INVALID_ARGUMENT: the headers contradict each other or are malformed.
     /// RESOURCE_EXHAUSTED: the caller exceeds the rate limit for new sessions or keys.</exception>
-    public static void AddTo(ref Command command, ServerCallContext call)
+    /// <param name="command">The command.</param>
+    /// <param name="call">The call.</param>
+    /// <param name="item">
+    /// Of a batch whose items have numbers of their own: which item, from 0 on. Its number is that many above the
+    /// call's.
+    /// </param>
+    public static void AddTo(ref Command command, ServerCallContext call, int? item = null)
     {
         string? session = call.Header(SessionHeader);
         string? sequence = call.Header(SequenceHeader);
@@ -34,6 +40,11 @@ internal static class CallNumbers
                 throw Invalid($"{IdempotencyHeader} and {SessionHeader} contradict each other; send one of them.");
             }
 
+            if (item is not null)
+            {
+                throw Invalid($"{IdempotencyHeader} names one call; a batch needs atomic, or {SessionHeader}.");
+            }
+
             AddKey(ref command, key);
         }
         else if (session is not null && sequence is not null)
@@ -41,7 +52,7 @@ internal static class CallNumbers
             AddSession(
                 ref command,
                 Read(SessionHeader, session),
-                Read(SequenceHeader, sequence),
+                Read(SequenceHeader, sequence) + (ulong)(item ?? 0),
                 confirmed is null ? null : Read(ConfirmedHeader, confirmed, least: 0));
         }
         else if ((session ?? sequence ?? confirmed) is not null)
@@ -54,6 +65,17 @@ internal static class CallNumbers
         if (call.GetHttpContext().Features.Get<ConnectionRateLimiter>()?.Refusal(in command) is { } refusal)
         {
             throw OutcomeErrors.Build(StatusCode.ResourceExhausted, refusal, OutcomeErrors.DidNotHappen);
+        }
+    }
+
+    /// <summary>Refuses the headers, for a call that consists of several steps.</summary>
+    /// <exception cref="RpcException">INVALID_ARGUMENT: there are some.</exception>
+    public static void Refuse(ServerCallContext call)
+    {
+        if ((call.Header(SessionHeader) ?? call.Header(SequenceHeader) ?? call.Header(IdempotencyHeader)) is not null)
+        {
+            throw Invalid(
+                "This call has several steps and no number; repeat it without one to go on with what is left.");
         }
     }
 

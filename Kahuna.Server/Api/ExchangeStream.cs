@@ -465,15 +465,10 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         ByteBuffer buffer, ReplySink sink, uint waitMs, out OutcomeStatus status, out string? sentence)
     {
         bool reads = Command.TryRead(buffer.Written, out Command command);
-        if (!reads || !CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
+        status = OutcomeStatus.InvalidArgument;
+        sentence = "The command is malformed.";
+        if (!reads || !IsGood(in command, out status, out sentence))
         {
-            status = OutcomeStatus.InvalidArgument;
-            sentence = "The command is malformed.";
-            if (reads)
-            {
-                CommandCheck.IsGood(command, valueBytesMax, out status, out sentence);
-            }
-
             buffer.Return();
             return false;
         }
@@ -484,6 +479,18 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         status = default;
         sentence = null;
         return true;
+    }
+
+    private bool IsGood(scoped in Command command, out OutcomeStatus status, out string? sentence)
+    {
+        if (!CommandCheck.IsGood(in command, valueBytesMax, out status, out sentence))
+        {
+            return false;
+        }
+
+        sentence = router.RefuseSpread(in command);
+        status = sentence is null ? default : OutcomeStatus.InvalidArgument;
+        return sentence is null;
     }
 
     private int Split(ClientBatch batch, ref ByteBuffer? refusals, ref int refused)
@@ -526,7 +533,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         OutcomeStatus status = OutcomeStatus.InvalidArgument;
         string? sentence = "The command is malformed.";
         if (Command.TryRead(batch.Command(operation), out Command command)
-            && CommandCheck.IsGood(command, valueBytesMax, out status, out sentence))
+            && IsGood(in command, out status, out sentence))
         {
             sentence = batch.Sink.RefuseOpening(in command);
             if (sentence is null)

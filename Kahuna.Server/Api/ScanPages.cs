@@ -1,5 +1,6 @@
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -58,10 +59,18 @@ internal sealed class ScanPages(
     {
         KeyRange range = RangeOf(
             request.Prefix, request.HasFrom ? request.From : null, request.HasTo ? request.To : null);
+        if (request.Consistent && request.PageToken.Length > 0)
+        {
+            throw OutcomeErrors.Build(
+                StatusCode.InvalidArgument,
+                "page_token is set; a consistent stream shows one moment and begins without one.",
+                OutcomeErrors.DidNotHappen);
+        }
+
         using ScanCall call = Budget.Begin(context, isStream: true);
         ScanParts parts = new(execute, call, partitions, DurabilityField.Read(request.Durability));
         parts.Begin(range, FlagsOf(request.Descending, request.KeysOnly), request.PageToken);
-        await call.GuardAsync(async () =>
+        await RunAsync(call, parts, range, (request.Consistent, request.KeysOnly), context, async () =>
         {
             ulong left = request.Limit == 0 ? ulong.MaxValue : request.Limit;
             bool hasNext = true;
@@ -82,7 +91,7 @@ internal sealed class ScanPages(
 
                 if (message.Entries.Count > 0)
                 {
-                    message.NextPageToken = parts.Token(hasNext);
+                    message.NextPageToken = request.Consistent ? "" : parts.Token(hasNext);
                     await responses.WriteAsync(message, context.CancellationToken).ConfigureAwait(false);
                 }
             }
@@ -97,8 +106,39 @@ internal sealed class ScanPages(
         using ScanCall call = Budget.Begin(context, isStream: false);
         ScanParts parts = new(execute, call, partitions, DurabilityField.Read(request.Durability));
         parts.Begin(range, RangeFlags.CountOnly, "");
-        await call.GuardAsync(parts.CountAsync).ConfigureAwait(false);
+        await RunAsync(call, parts, range, (request.Consistent, true), context, parts.CountAsync).ConfigureAwait(false);
         return new CountKeyValuesResponse { Count = parts.Count };
+    }
+
+    /// <summary>Does the call's work, at one moment if that is asked for.</summary>
+    private async Task RunAsync(
+        ScanCall call,
+        ScanParts parts,
+        KeyRange range,
+        (bool IsConsistent, bool KeysOnly) form,
+        ServerCallContext context,
+        Func<Task> work)
+    {
+        if (!form.IsConsistent)
+        {
+            await call.GuardAsync(work).ConfigureAwait(false);
+            return;
+        }
+
+        Budget.BeginMoment();
+        try
+        {
+            await call.GuardAsync(async () =>
+            {
+                await parts.OpenMomentAsync(range, form.KeysOnly, context.CancellationToken).ConfigureAwait(false);
+                await work().ConfigureAwait(false);
+            }).ConfigureAwait(false);
+        }
+        finally
+        {
+            parts.EndMoment();
+            Budget.EndMoment();
+        }
     }
 
     private static RangeFlags FlagsOf(bool descending, bool keysOnly) =>

@@ -1,11 +1,7 @@
-using System.Buffers;
-using System.Buffers.Binary;
-using System.Buffers.Text;
 using System.Text;
 using Google.Protobuf;
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
-using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
@@ -32,6 +28,7 @@ internal sealed class ScanParts(
     private readonly Part[] _parts =
         [.. Enumerable.Range(0, partitions).Select(static partition => new Part(partition))];
 
+    private ScanMoment? _moment;
     private RangeFlags _flags;
     private ulong _query;
     private byte[] _reached = [];
@@ -51,7 +48,7 @@ internal sealed class ScanParts(
     {
         _flags = flags;
         _query = QueryOf(range, durability, flags);
-        byte[] last = ReadToken(token, _query);
+        byte[] last = PageToken.Read(token, _query);
         if (last.Length > 0)
         {
             (range, flags) = Behind(range, flags, last);
@@ -62,6 +59,16 @@ internal sealed class ScanParts(
             (part.Range, part.Flags) = (range, flags);
         }
     }
+
+    /// <summary>From now on the pages show one moment.</summary>
+    public async Task OpenMomentAsync(KeyRange range, bool keysOnly, CancellationToken ct)
+    {
+        _moment = new ScanMoment(execute, call, partitions, durability);
+        await _moment.OpenAsync(range, keysOnly, ct).ConfigureAwait(false);
+    }
+
+    /// <summary>The partitions keep nothing for the moment from now on.</summary>
+    public void EndMoment() => _moment?.End();
 
     /// <summary>Reads the next page of each partition that needs one.</summary>
     public Task FillAsync(int limit) => call.EachAsync(
@@ -114,7 +121,7 @@ internal sealed class ScanParts(
             return "";
         }
 
-        return ToToken(tookLast ? _reached : Horizon()!, _query);
+        return PageToken.Write(tookLast ? _reached : Horizon()!, _query);
     }
 
     /// <summary>
@@ -162,9 +169,11 @@ internal sealed class ScanParts(
             Durability = durability,
             Flags = CommandFlags.Number
                 | CommandFlags.AtRevision
-                | (part.Range.End is null ? CommandFlags.None : CommandFlags.IfValue),
+                | (part.Range.End is null ? CommandFlags.None : CommandFlags.IfValue)
+                | (_moment is null ? CommandFlags.None : CommandFlags.IfRevision),
             Key = part.Range.Start,
             ComparedValue = part.Range.End,
+            ComparedRevision = _moment?[part.Partition] ?? 0,
             Number = part.Partition,
             AtRevision = RangeRequest.Options(limit, part.Flags),
         };
@@ -189,36 +198,6 @@ internal sealed class ScanParts(
     {
         ulong query = XxHash64.Hash(range.Start, ((ulong)durability << 32) | (ulong)flags);
         return XxHash64.Hash(range.End, query + (range.End is null ? 1UL : 0));
-    }
-
-    /// <summary>A page token: the hash of the query and of the key, and the key behind which the page begins.</summary>
-    private static string ToToken(byte[] last, ulong query)
-    {
-        byte[] token = new byte[sizeof(ulong) + last.Length];
-        BinaryPrimitives.WriteUInt64LittleEndian(token, XxHash64.Hash(last, query));
-        last.CopyTo(token.AsSpan(sizeof(ulong)));
-        return Base64Url.EncodeToString(token);
-    }
-
-    /// <summary>The key behind which the page begins; empty for the first page.</summary>
-    /// <exception cref="RpcException">INVALID_ARGUMENT: the token is of another query, or of no server.</exception>
-    private static byte[] ReadToken(string text, ulong query)
-    {
-        if (text.Length == 0)
-        {
-            return [];
-        }
-
-        byte[] token = new byte[text.Length];
-        return Base64Url.DecodeFromChars(text, token, out _, out int length) == OperationStatus.Done
-            && length > sizeof(ulong)
-            && BinaryPrimitives.ReadUInt64LittleEndian(token)
-                == XxHash64.Hash(token.AsSpan(sizeof(ulong), length - sizeof(ulong)), query)
-            ? token[sizeof(ulong)..length]
-            : throw OutcomeErrors.Build(
-                StatusCode.InvalidArgument,
-                "page_token is not of this query; begin without one.",
-                OutcomeErrors.DidNotHappen);
     }
 
     /// <summary>One partition: its page, and the range behind it. Used by one call, one thread at a time.</summary>

@@ -1,3 +1,4 @@
+using System.Text;
 using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Partitions.Requests;
@@ -21,6 +22,29 @@ internal sealed class Router(LoopSet loops, ClusterView view)
     /// <summary>The index of the command's group (<see cref="GroupLayout"/>).</summary>
     public ushort GroupIndexOf(scoped in Command command) =>
         (ushort)loops.Layout.IndexOf(PartitionOf(in command), command.Durability == Durability.Ephemeral);
+
+    /// <summary>
+    /// Why the keys of the command's items cannot be written together: they lie in several partitions. Null: they can.
+    /// </summary>
+    public string? RefuseSpread(scoped in Command command) =>
+        CommandKinds.Has(command.Kind, CommandTraits.HasItems) ? RefuseSpreadOfItems(in command) : null;
+
+    private string? RefuseSpreadOfItems(scoped in Command command)
+    {
+        int partition = PartitionOf(in command);
+        ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
+        while (CommandList.TryTake(ref items, out Command item))
+        {
+            if (PartitionOf(in item) != partition)
+            {
+                return $"\"{Encoding.UTF8.GetString(command.Key)}\" and \"{Encoding.UTF8.GetString(item.Key)}\" lie in "
+                    + "different partitions; an atomic batch or a transaction takes keys of one partition. Keys of one "
+                    + "bucket, which is the part before the last /, always lie in one";
+            }
+        }
+
+        return null;
+    }
 
     /// <summary>A list names its partition; a number past the last one wraps around.</summary>
     private int PartitionOf(scoped in Command command) =>

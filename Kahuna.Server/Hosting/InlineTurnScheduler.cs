@@ -26,4 +26,19 @@ internal sealed class InlineTurnScheduler : ITurnScheduler
             ThreadPool.UnsafeQueueUserWorkItem(static loop => loop.RunTurns(PooledTurns), loop, preferLocal: false);
         }
     }
+
+    public void Later(Action action, int ms)
+    {
+        Timer? timer = null;
+        timer = new Timer(
+            _ =>
+            {
+                action();
+                timer!.Dispose();
+            },
+            null,
+            Timeout.Infinite,
+            Timeout.Infinite);
+        timer.Change(ms, Timeout.Infinite);
+    }
 }

@@ -308,7 +308,11 @@ internal sealed class KahunaNode : IAsyncDisposable
     {
         UnaryExecutor calls = new(admission, _forwarder!);
         admission.Forward = new StreamForwarding(calls).Begin;
-        services.AddSingleton(new KeyValuesService(calls, new ScanPages(calls.ExecuteAsync, Options.Partitions)));
+        services.AddSingleton(new KeyValuesService(
+            calls,
+            new ScanPages(calls.ExecuteAsync, Options.Partitions),
+            new KeyValueBatches(calls, Options.ValueBytesMax),
+            new RangeDeletes(calls, Options.Partitions)));
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));

@@ -86,6 +86,9 @@ internal sealed class StateMachine
     /// <summary>What makes a command that comes twice take effect once.</summary>
     public SessionTable Sessions { get; }
 
+    /// <summary>The keys.</summary>
+    public KeyValueTable KeyValues => _keyValues;
+
     public SequenceTable Sequences { get; }
 
     public LockTable Locks { get; }

@@ -79,6 +79,19 @@ internal sealed class StateView : IDisposable, IRowObserver
         }
     }
 
+    /// <summary>History is part of a record.</summary>
+    public void BeforeHistoryChange(Row row) => BeforeChange(row);
+
+    /// <summary>A view has only rows that it began with.</summary>
+    public void Created(Row row)
+    {
+    }
+
+    /// <summary>Its pre-image is kept.</summary>
+    public void BeforeForgetting(Row row)
+    {
+    }
+
     private void TakeRows(ByteBuffer target, int end)
     {
         while (target.Length < end && PrefetchNext())

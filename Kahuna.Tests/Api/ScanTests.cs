@@ -10,9 +10,9 @@ using KeyValueEntry = Kahuna.Client.Outcomes.KeyValueEntry;
 
 namespace Kahuna.Tests.Api;
 
-/// <summary>Scans through the SDK and through unary calls, against three real nodes.</summary>
-[Collection(nameof(ThreeNodesCollection))]
-public sealed class ScanTests(ThreeNodes nodes)
+/// <summary>Scans through the SDK and through unary calls, against three real nodes with three partitions.</summary>
+[Collection(nameof(ThreePartitionsCollection))]
+public sealed class ScanTests(ThreePartitions nodes)
 {
     private readonly string _name = $"scans/{Guid.NewGuid():n}/";
 

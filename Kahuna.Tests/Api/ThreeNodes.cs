@@ -8,12 +8,14 @@ using Kahuna.Tests.Api.Grpc;
 namespace Kahuna.Tests.Api;
 
 /// <summary>Three nodes in this process, shared by the tests of a collection, and channels to them.</summary>
-public sealed class ThreeNodes : IAsyncLifetime
+public class ThreeNodes : IAsyncLifetime
 {
     private readonly List<GrpcChannel> _channels = [];
     private readonly X509Certificate2Collection _roots = [];
 
     internal EmbeddedCluster Cluster { get; private set; } = null!;
+
+    private protected virtual int Partitions => 1;
 
     /// <summary>A channel to the node that leads.</summary>
     internal GrpcChannel Leader => _channels[LeaderIndex];
@@ -31,7 +33,8 @@ public sealed class ThreeNodes : IAsyncLifetime
 
     public async Task InitializeAsync()
     {
-        Cluster = await EmbeddedCluster.StartAsync(3);
+        Cluster = await EmbeddedCluster.StartAsync(
+            3, configure: options => options with { Partitions = Partitions });
         _roots.ImportFromPemFile(Path.Combine(DevelopmentCertificates.Directory(), DevelopmentCertificates.CaFile));
         _channels.AddRange(Enumerable.Range(0, 3).Select(Open));
     }
@@ -60,3 +63,12 @@ public sealed class ThreeNodes : IAsyncLifetime
 
 [CollectionDefinition(nameof(ThreeNodesCollection))]
 public sealed class ThreeNodesCollection : ICollectionFixture<ThreeNodes>;
+
+/// <summary>Three nodes with three partitions, whose leaders need not be the same node.</summary>
+public sealed class ThreePartitions : ThreeNodes
+{
+    private protected override int Partitions => 3;
+}
+
+[CollectionDefinition(nameof(ThreePartitionsCollection))]
+public sealed class ThreePartitionsCollection : ICollectionFixture<ThreePartitions>;

@@ -162,6 +162,8 @@ public sealed class FatalErrorTests
     private sealed class ThrowingScheduler : ITurnScheduler
     {
         public void Schedule(ITurns loop, bool mayRunInline) => throw new OutOfMemoryException("planned");
+
+        public void Later(Action action, int ms) => throw new OutOfMemoryException("planned");
     }
 
     private sealed class ThrowingLogSink : ILogSink

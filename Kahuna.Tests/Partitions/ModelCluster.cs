@@ -24,6 +24,7 @@ internal sealed class ModelCluster : ITurnScheduler
     private readonly Queue<ITurns> _runnable = new();
     private readonly Queue<(NodeId From, NodeId To, byte[] Frame)> _network = new();
     private readonly ModelTime _time = new();
+    private readonly List<(long DueMs, Action Action)> _later = [];
     private readonly int _partitions;
     private readonly long _persistentBytesMax;
     private ulong _starts;
@@ -159,6 +160,8 @@ internal sealed class ModelCluster : ITurnScheduler
         }
     }
 
+    public void Later(Action action, int ms) => _later.Add((_time.NowMs + ms, action));
+
     /// <summary>Runs one turn of the first loop that is due.</summary>
     public void Step() => _runnable.Dequeue().RunTurns(1);
 
@@ -203,14 +206,25 @@ internal sealed class ModelCluster : ITurnScheduler
     }
 
     /// <summary>Lets time pass without anything else.</summary>
-    public void Pass(int ms) => _time.NowMs += ms;
+    public void Pass(int ms)
+    {
+        _time.NowMs += ms;
+        foreach ((long dueMs, Action action) in _later.ToArray())
+        {
+            if (dueMs <= _time.NowMs)
+            {
+                _later.Remove((dueMs, action));
+                action();
+            }
+        }
+    }
 
     /// <summary>Lets ticks pass, settling after each.</summary>
     public void Tick(int count = 1)
     {
         for (int i = 0; i < count; i++)
         {
-            _time.NowMs += 50;
+            Pass(50);
             foreach (ModelNode node in _nodes.Values)
             {
                 if (node.Loops is { } loops)
@@ -410,6 +424,9 @@ internal sealed class ModelSink() : ReplySink(8)
     /// <summary>What a delivery throws.</summary>
     public Exception? Fails { get; set; }
 
+    /// <summary>Gets the bytes of each value.</summary>
+    public Action<byte[]>? Raw { get; set; }
+
     public override bool IsClosed => IsGone;
 
     public override void Deliver(ByteBuffer frame, int count)
@@ -426,6 +443,7 @@ internal sealed class ModelSink() : ReplySink(8)
             uint number = BitConverter.ToUInt32(rest);
             int length = BitConverter.ToInt32(rest[4..]);
             Assert.True(Outcome.TryRead(rest.Slice(Frame.ReplyHeaderBytes, length), out Outcome outcome));
+            Raw?.Invoke(outcome.Value.ToArray());
             Replies.Add(
                 number,
                 (outcome.Status, outcome.Revision, outcome.Number, System.Text.Encoding.UTF8.GetString(outcome.Value)));

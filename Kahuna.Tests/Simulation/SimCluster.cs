@@ -71,6 +71,9 @@ internal sealed class SimCluster
 
     public CallLog History { get; }
 
+    /// <summary>What consistent scans have shown.</summary>
+    public List<ScanMoment> Moments { get; } = [];
+
     public KeyRing Keys { get; }
 
     /// <summary>Moves a slot between partitions; null in most runs.</summary>
@@ -178,6 +181,11 @@ internal sealed class SimCluster
         if (Config.Evicts && EvictedHistory.Check(ofKeys.Where(static call => call.IsEphemeral)) is { } wrong)
         {
             Rules.Break("keys that go come back above their revisions", wrong);
+        }
+
+        if (ScanMoments.Check(ofKeys, Moments) is { } torn)
+        {
+            Rules.Break("a consistent scan shows one moment", torn);
         }
 
         HistoryVerdict verdict = LinearizabilityChecker.Check(

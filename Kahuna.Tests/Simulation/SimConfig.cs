@@ -20,9 +20,12 @@ internal sealed record SimConfig
     private const int UpgradeFork = 29;
 
     private const int ScansFork = 31;
+    private const int BatchesFork = 35;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
+
+    private const int ConsistentScansFork = 33;
 
     /// <summary>As <see cref="HostileFork"/>, for seeds in which no slot moves.</summary>
     private const int SlotsFork = 27;
@@ -167,6 +170,12 @@ internal sealed record SimConfig
 
     /// <summary>Clients that scan the keys.</summary>
     public int Scanners { get; init; }
+
+    /// <summary>Clients that have a caller of batches.</summary>
+    public int BatchCallers { get; init; }
+
+    /// <summary>The part of their scans that are consistent.</summary>
+    public double ConsistentScans { get; init; }
 
     /// <summary>The longest lease of an epoch before room is made for longer ones.</summary>
     public long LeaseCeilingMs { get; init; } = 60_000;
@@ -357,7 +366,12 @@ internal sealed record SimConfig
             config = config with { SlotMoves = moves.Pick([1, 1, 2, 3]) };
         }
 
-        config = config with { Scanners = new SimRandom(seed).Fork(ScansFork).Pick([0, 0, 1, 2]) };
+        config = config with
+        {
+            Scanners = new SimRandom(seed).Fork(ScansFork).Pick([0, 0, 1, 2]),
+            BatchCallers = new SimRandom(seed).Fork(BatchesFork).Pick([0, 0, 1, 2]),
+            ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),
+        };
         SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
         if (hostile.Chance(0.15))
         {

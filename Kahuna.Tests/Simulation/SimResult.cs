@@ -62,6 +62,7 @@ internal sealed record SimResult
             Faults = faults,
             Operations = new Dictionary<string, long>
             {
+                ["moments"] = cluster.Moments.LongCount(static moment => moment.Revisions.Count > 1),
                 ["slotMoves"] = cluster.Mover?.Moves ?? 0,
                 ["movedKeys"] = calls.LongCount(
                     call => call.Outcome == CallOutcome.Ok && cluster.Mover?.Concerns(call.Key) == true),

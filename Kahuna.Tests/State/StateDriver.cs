@@ -16,19 +16,24 @@ internal readonly record struct Answer(OutcomeStatus Status, long Revision, long
     {
         Assert.True(Outcome.TryRead(encoded, out Outcome outcome));
         Assert.False(outcome.ValueIsNull && (!outcome.HasValue || outcome.Value.Length > 0));
-        return new Answer(
-            outcome.Status,
-            outcome.Revision,
-            outcome.Number,
-            outcome.HasValue ? Encoding.UTF8.GetString(outcome.Value) : null,
-            outcome.ValueIsNull);
+        return Of(in outcome);
     }
+
+    public static Answer Of(scoped in Outcome outcome) => new(
+        outcome.Status,
+        outcome.Revision,
+        outcome.Number,
+        outcome.HasValue ? Encoding.UTF8.GetString(outcome.Value) : null,
+        outcome.ValueIsNull);
 }
 
 /// <summary>A command that can be kept, with text for its bytes.</summary>
 internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? Value = null)
 {
     public CommandFlags Flags { get; init; }
+
+    /// <summary>The value, where it is no text.</summary>
+    public byte[]? Binary { get; init; }
 
     public string? Compared { get; init; }
 
@@ -64,7 +69,7 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
             Durability = Durability.Persistent,
             Flags = flags,
             Key = Encoding.UTF8.GetBytes(Key),
-            Value = Encoding.UTF8.GetBytes(Value ?? string.Empty),
+            Value = Binary ?? Encoding.UTF8.GetBytes(Value ?? string.Empty),
             ComparedValue = Encoding.UTF8.GetBytes(
                 (flags & CommandFlags.IfValue) != 0 ? Compared ?? string.Empty : string.Empty),
             ComparedRevision = ComparedRevision,
@@ -93,6 +98,13 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
 
     /// <summary>The log entry of the latest command.</summary>
     public ulong Index { get; set; }
+
+    /// <summary>The value of the latest outcome.</summary>
+    public byte[] LastValue()
+    {
+        Assert.True(Outcome.TryRead(_outcome.Written, out Outcome outcome));
+        return outcome.Value.ToArray();
+    }
 
     public Answer Do(TestCommand test)
     {

@@ -21,6 +21,8 @@ public sealed partial class SourceTests
     {
         ["Kahuna.Server/Partitions/Groups/GroupDurability.cs"] =
             "What a group's promises rest on, with the log batch that stores them.",
+        ["Kahuna.Client/KeyValues/KeyValueClient.cs"] =
+            "what a user can do with keys, of which more than half is its documentation",
         ["Kahuna.Client/Connection/NodeStream.cs"] =
             "One stream from its opening to its end: the writing loop, the reading loop, and what wakes them.",
         ["Kahuna.Client/Connection/Operation.cs"] =

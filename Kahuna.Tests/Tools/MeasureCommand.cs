@@ -22,6 +22,7 @@ internal static class MeasureCommand
             ["idle_connections"] = (IdleConnections.Defaults, IdleConnections.Run),
             ["memory"] = (MemoryCommand.Defaults, MemoryCommand.Run),
             ["partitions"] = ("", PartitionsCommand.Run),
+            ["batches"] = (BatchesCommand.Defaults, BatchesCommand.Run),
             ["scans"] = (ScansCommand.Defaults, ScansCommand.Run),
             ["scale"] = (ScaleCommand.Defaults, ScaleCommand.Run),
         };

@@ -23,6 +23,14 @@ internal static class ScansCommand
     private const int Few = 2_000;
     private const int PageKeys = 1_000;
     private const int Loaders = 256;
+    private const int SetWorkers = 64;
+    private const int SetKeys = 20_000;
+    private const int SetRounds = 3;
+    private const int BusyKeys = 1_000;
+
+    private static readonly TimeSpan s_setTime = TimeSpan.FromSeconds(4);
+    private static readonly ScanOptions s_newest = new();
+    private static readonly ScanOptions s_moment = new() { Consistent = true };
 
     /// <summary>Pages that the greedy client has in flight all the time.</summary>
     private const int Pipelined = 256;
@@ -36,6 +44,10 @@ internal static class ScansCommand
         cluster.Up("--partitions", "1");
         MeasureAsync(run, cluster.Endpoints, keys, run.Options.Number("rounds")).GetAwaiter().GetResult();
         cluster.Clean();
+        ServerCluster spread = new(run, "spread");
+        spread.Up("--partitions", "3");
+        MeasureSetsAsync(run, spread.Endpoints).GetAwaiter().GetResult();
+        spread.Clean();
     }
 
     private static async Task MeasureAsync(Measurement run, string endpoints, int keys, int rounds)
@@ -53,7 +65,7 @@ internal static class ScansCommand
             $"page of {PageKeys} among {Few}: {few:F2} ms; among {keys}: {many:F2} ms; ratio {many / few:F2}");
         Tell(run, "gets alone", await GetsAsync(other, Task.Delay(TimeSpan.FromSeconds(3))));
         Stopwatch watch = Stopwatch.StartNew();
-        Task<long> scan = Task.Run(() => ScanAsync(client, "many/"));
+        Task<long> scan = Task.Run(() => ScanAsync(client, "many/", s_newest));
         double[] beside = await GetsAsync(other, scan);
         double seconds = watch.Elapsed.TotalSeconds;
         run.Output.WriteLine($"scan of {await scan} keys: {seconds:F2} s, {await scan / seconds:F0} keys/s");
@@ -61,6 +73,10 @@ internal static class ScansCommand
         watch.Restart();
         long count = await client.KeyValues.CountAsync("many/");
         run.Output.WriteLine($"count of {count} keys: {watch.Elapsed.TotalMilliseconds:F0} ms");
+        watch.Restart();
+        count = await ScanAsync(client, "many/", s_moment);
+        seconds = watch.Elapsed.TotalSeconds;
+        run.Output.WriteLine($"consistent scan of {count} keys: {seconds:F2} s, {count / seconds:F0} keys/s");
         await StreamAsync(run, new Uri(endpoints.Split(',')[0]));
         await PipelineAsync(run, other, "pages", async random =>
         {
@@ -125,6 +141,79 @@ internal static class ScansCommand
 
     private static string KeyOf(string prefix, long number) => $"{prefix}{number * 7919L % 1_000_000_007:0000000000}";
 
+    /// <summary>
+    /// Sets of existing keys in three partitions: alone, beside a cut that stays open, and beside consistent scans of
+    /// the same keys, each begun when the one before has ended.
+    /// </summary>
+    private static async Task MeasureSetsAsync(Measurement run, string endpoints)
+    {
+        await using KahunaClient client = KahunaClient.Connect(
+            endpoints, options => options.TrustedCaFile = Path.Combine(run.Certificates, "ca.pem"));
+        await using KahunaClient other = KahunaClient.Connect(
+            endpoints, options => options.TrustedCaFile = Path.Combine(run.Certificates, "ca.pem"));
+        string[] keys = [.. Enumerable.Range(0, SetKeys).Select(static i => $"sets/{i % 64}/{i}")];
+        await SetAsync(client, keys, s_setTime);
+        for (int round = 0; round < SetRounds; round++)
+        {
+            TellSets(run, "sets alone", await SetAsync(client, keys, s_setTime));
+            await using IAsyncEnumerator<KeyValueEntry> open = other.KeyValues.ScanAsync("sets/", s_moment)
+                .GetAsyncEnumerator();
+            await open.MoveNextAsync();
+            TellSets(run, "sets beside an open cut", await SetAsync(client, keys, s_setTime));
+            await open.DisposeAsync();
+            using CancellationTokenSource end = new();
+            Task<(int Done, int Expired)> scans = Task.Run(() => ScanAgainAsync(other, end.Token));
+            TellSets(run, "sets beside consistent scans", await SetAsync(client, keys, s_setTime));
+            await end.CancelAsync();
+            (int done, int expired) = await scans;
+            run.Output.WriteLine($"consistent scans: {done} of up to {BusyKeys} keys, {expired} expired");
+        }
+    }
+
+    private static async Task<(int Done, int Expired)> ScanAgainAsync(KahunaClient client, CancellationToken ct)
+    {
+        (int done, int expired) = (0, 0);
+        while (!ct.IsCancellationRequested)
+        {
+            try
+            {
+                await ScanAsync(client, "sets/", s_moment with { Limit = BusyKeys });
+                done++;
+            }
+            catch (KahunaException failure) when (failure.Code == KahunaErrorCode.ScanExpired)
+            {
+                expired++;
+            }
+        }
+
+        return (done, expired);
+    }
+
+    /// <summary>Sets keys for a time; how many per second, and the longest.</summary>
+    private static async Task<(double Rate, double LongestMs)> SetAsync(
+        KahunaClient client, string[] keys, TimeSpan time)
+    {
+        byte[] value = new byte[128];
+        int next = 0;
+        Stopwatch watch = Stopwatch.StartNew();
+        double[] longest = await Task.WhenAll(Enumerable.Range(0, SetWorkers).Select(async _ =>
+        {
+            double most = 0;
+            while (watch.Elapsed < time)
+            {
+                long begun = Stopwatch.GetTimestamp();
+                await client.KeyValues.SetAsync(keys[Interlocked.Increment(ref next) % keys.Length], value);
+                most = Math.Max(most, Stopwatch.GetElapsedTime(begun).TotalMilliseconds);
+            }
+
+            return most;
+        }));
+        return (next / watch.Elapsed.TotalSeconds, longest.Max());
+    }
+
+    private static void TellSets(Measurement run, string what, (double Rate, double LongestMs) sets) =>
+        run.Output.WriteLine($"{what}: {sets.Rate:F0}/s, longest {sets.LongestMs:F1} ms");
+
     private static Task LoadAsync(KahunaClient client, string prefix, int keys)
     {
         byte[] value = new byte[128];
@@ -168,10 +257,10 @@ internal static class ScansCommand
         return times.Median();
     }
 
-    private static async Task<long> ScanAsync(KahunaClient client, string prefix)
+    private static async Task<long> ScanAsync(KahunaClient client, string prefix, ScanOptions options)
     {
         long read = 0;
-        await foreach (KeyValueEntry entry in client.KeyValues.ScanAsync(prefix))
+        await foreach (KeyValueEntry entry in client.KeyValues.ScanAsync(prefix, options))
         {
             read++;
         }

@@ -72,11 +72,18 @@ public sealed class ByteBufferTests
     [Fact]
     public void Idle_buffers_can_be_let_go()
     {
-        ByteBuffer idle = ByteBuffer.Rent(300_000);
-        idle.Return();
-        ByteBuffer.ForgetIdle();
-        ByteBuffer[] rented = [.. Enumerable.Range(0, 300).Select(static _ => ByteBuffer.Rent())];
-        Assert.DoesNotContain(idle, rented, ReferenceEqualityComparer.Instance);
-        Array.ForEach(rented, static buffer => buffer.Return());
+        // Other tests of the process use the same pool: one may have the buffer for a moment, and give it back.
+        bool isForgotten = false;
+        for (int tries = 0; tries < 20 && !isForgotten; tries++)
+        {
+            ByteBuffer idle = ByteBuffer.Rent(300_000);
+            idle.Return();
+            ByteBuffer.ForgetIdle();
+            ByteBuffer[] rented = [.. Enumerable.Range(0, 300).Select(static _ => ByteBuffer.Rent())];
+            isForgotten = !rented.Contains(idle, ReferenceEqualityComparer.Instance);
+            Array.ForEach(rented, static buffer => buffer.Return());
+        }
+
+        Assert.True(isForgotten);
     }
 }

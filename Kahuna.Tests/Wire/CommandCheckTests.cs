@@ -15,10 +15,10 @@ public sealed class CommandCheckTests
 
     [Theory]
     [InlineData(0, "kind is not set")]
-    [InlineData(12, "kind is 12")]
+    [InlineData(14, "kind is 14")]
     [InlineData(0x40, "only servers")]
     [InlineData(0x7F, "only servers")]
-    [InlineData(0x89, "kind is 137")]
+    [InlineData(0x8D, "kind is 141")]
     [InlineData(0xFF, "kind is 255")]
     public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
         Refused(Of((CommandKind)kind), words);

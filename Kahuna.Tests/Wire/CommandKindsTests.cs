@@ -43,7 +43,7 @@ public sealed class CommandKindsTests
             "a long poll has a hold time");
         Assert.True(
             !row.Has(CommandTraits.IsList)
-                || (row.IsRead && row.Flags.HasFlag(CommandFlags.Number | CommandFlags.AtRevision)),
+                || row.Flags.HasFlag(CommandFlags.Number | CommandFlags.AtRevision),
             "a list has a partition and a cursor");
     }
 

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Runtime.CompilerServices;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
@@ -84,7 +85,7 @@ public sealed class WireFormatDocumentTests
             CommandKind.Extend or CommandKind.LockAcquire => CommandFlags.Ttl,
             CommandKind.Increment or CommandKind.SequenceNext or CommandKind.LockObserve => CommandFlags.Number,
             CommandKind.LockExtend => CommandFlags.IfRevision | CommandFlags.Ttl,
-            CommandKind.LockRelease => CommandFlags.IfRevision,
+            CommandKind.LockRelease or CommandKind.CutConfirm or CommandKind.CutEnd => CommandFlags.IfRevision,
             CommandKind.LockAwait => CommandFlags.IfRevision | CommandFlags.Number,
             _ => CommandFlags.None,
         };
@@ -93,6 +94,8 @@ public sealed class WireFormatDocumentTests
             CommandKind.SequenceCreate or CommandKind.SequenceUpdate => new byte[SequenceBody.Bytes],
             CommandKind.LockAcquire => [1, 0, 0, 0, 1, 0, (byte)'o'],
             CommandKind.LockExtend or CommandKind.LockRelease or CommandKind.LockAwait => [(byte)'o'],
+            CommandKind.Transaction => [0, 0, 1, 0, 0, 0, 0, 0, .. OneGet()],
+            CommandKind.GetMany => OneGet(),
             _ => [],
         };
         if (form.Length == SequenceBody.Bytes)
@@ -112,7 +115,8 @@ public sealed class WireFormatDocumentTests
                 | (flag == CommandFlags.NullCompared ? CommandFlags.IfValue : 0)
                 | (flag is CommandFlags.Opening or CommandFlags.Keyed ? CommandFlags.Session : 0),
             Value = form,
-            ComparedValue = kind == CommandKind.KeyRange ? "l"u8 : default,
+            ComparedValue = kind is CommandKind.KeyRange or CommandKind.KeyRangeDelete or CommandKind.CutOpen
+                or CommandKind.CutConfirm or CommandKind.CutEnd ? "l"u8 : default,
             Number = 1,
             Sequence = 1,
             Key = "k"u8,
@@ -123,6 +127,16 @@ public sealed class WireFormatDocumentTests
             FenceName = flag == CommandFlags.Fenced ? "k"u8 : default,
         };
         return CommandCheck.IsGood(command, Limits.ValueBytesDefault, out _, out _);
+    }
+
+    private static byte[] OneGet()
+    {
+        ByteBuffer list = ByteBuffer.Rent();
+        CommandList.Append(
+            list, new Command { Kind = CommandKind.Get, Durability = Durability.Persistent, Key = "k"u8 });
+        byte[] bytes = list.Written.ToArray();
+        list.Return();
+        return bytes;
     }
 
     private static string ReadPage([CallerFilePath] string source = "") =>

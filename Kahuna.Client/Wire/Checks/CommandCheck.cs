@@ -42,12 +42,19 @@ internal static class CommandCheck
         return true;
     }
 
+    /// <summary>Why an item of a transaction is refused, apart from its flags and its durability.</summary>
+    public static string? ItemRefusal(scoped in Command item, int valueBytesMax) =>
+        KeyRefusal(CommandKinds.Of(item.Kind), item.Key)
+            ?? MeaningRefusal(CommandTable.KeyValues, in item, valueBytesMax);
+
     private static string? MeaningRefusal(CommandTable table, scoped in Command command, int valueBytesMax) =>
         table switch
         {
             CommandTable.Sequences => SequenceCheck.Refusal(in command),
             CommandTable.Locks => LockCheck.Refusal(in command),
-            _ when command.Kind == CommandKind.KeyRange => RangeRefusal(in command),
+            _ when CommandKinds.Has(command.Kind, CommandTraits.IsList) => RangeRefusal(in command),
+            _ when CommandKinds.Has(command.Kind, CommandTraits.HasItems) =>
+                TransactionCheck.Refusal(in command, valueBytesMax),
             _ => ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax)
                 ?? ConditionRefusal(in command, valueBytesMax)
                 ?? NumberRefusal(in command),
@@ -56,9 +63,21 @@ internal static class CommandCheck
     private static string? RangeRefusal(scoped in Command command)
     {
         RangeRequest asked = new(in command);
-        if (command.Value.Length > 0 || command.Partition < 0 || (asked.Flags & ~RangeFlags.All) != 0)
+        RangeFlags known = command.Kind switch
+        {
+            CommandKind.CutOpen => RangeFlags.All | RangeFlags.Hold,
+            CommandKind.KeyRangeDelete => RangeFlags.AfterStart,
+            _ => RangeFlags.All,
+        };
+        if (command.Value.Length > 0 || command.Partition < 0 || (asked.Flags & ~known) != 0)
         {
             return "the range is malformed";
+        }
+
+        bool needsCut = command.Kind is CommandKind.CutConfirm or CommandKind.CutEnd;
+        if ((needsCut || command.Has(CommandFlags.IfRevision)) && asked.Cut < 1)
+        {
+            return "the cut of the range did not come from a server";
         }
 
         if (asked.Limit is < 1 or > Limits.RangeKeysMax)

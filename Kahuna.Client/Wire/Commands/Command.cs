@@ -80,6 +80,10 @@ internal ref struct Command
     /// <summary>True for kinds that change nothing.</summary>
     public readonly bool IsRead => CommandKinds.IsRead(Kind);
 
+    /// <summary>Its outcome may carry a value, which is remembered under its number.</summary>
+    public readonly bool ReturnsValue =>
+        Has(CommandFlags.ReturnPrevious) || CommandKinds.Has(Kind, CommandTraits.ReturnsValue);
+
     public readonly bool Has(CommandFlags flag) => (Flags & flag) != 0;
 
     /// <summary>Bytes that <see cref="Write(ByteBuffer)"/> appends.</summary>

@@ -36,6 +36,15 @@ internal enum CommandKind : byte
     /// </summary>
     LockRelease = 11,
 
+    /// <summary>Deletes a bounded number of the keys of a range (<see cref="RangeRequest"/>).</summary>
+    KeyRangeDelete = 12,
+
+    /// <summary>
+    /// Carries out one of two lists of operations, or nothing, depending on conditions (<see cref="TransactionBody"/>).
+    /// The key is that of the first item.
+    /// </summary>
+    Transaction = 13,
+
     /// <summary>Removes at most <see cref="Command.Number"/> keys whose time to live has passed.</summary>
     ExpireSweep = 0x40,
 
@@ -117,4 +126,25 @@ internal enum CommandKind : byte
     /// Reads a page of the keys of <see cref="Command.Partition"/> in order, as <see cref="RangeRequest"/> says.
     /// </summary>
     KeyRange = 0x88,
+
+    /// <summary>
+    /// Opens a cut of the range that a <see cref="RangeRequest"/> names: the leader keeps what changes from then on, so
+    /// that pages can show the range as it is now. The outcome's number is the cut's.
+    /// </summary>
+    CutOpen = 0x89,
+
+    /// <summary>
+    /// Asks whether the range of a cut is still as it was when the cut was opened. <see cref="RangeRequest.Cut"/> names
+    /// the cut.
+    /// </summary>
+    CutConfirm = 0x8A,
+
+    /// <summary>Ends a cut. Its pages are refused from then on.</summary>
+    CutEnd = 0x8B,
+
+    /// <summary>
+    /// Reads several keys at one moment: the value is a list of Get and Exists (<see cref="CommandList"/>). The key is
+    /// that of the first item.
+    /// </summary>
+    GetMany = 0x8C,
 }

@@ -32,7 +32,19 @@ internal static class CommandKinds
         new(CommandKind.Get, "get", CommandTable.KeyValues, FromClients, AtRevision),
         new(CommandKind.Exists, "exists", CommandTable.KeyValues, FromClients, AtRevision),
         new(CommandKind.KeyRange, "key range", CommandTable.KeyValues, FromClients | IsList,
+            Number | AtRevision | IfValue | IfRevision),
+        new(CommandKind.CutOpen, "cut open", CommandTable.KeyValues, FromClients | IsList | ConcernsCut,
             Number | AtRevision | IfValue),
+        new(CommandKind.CutConfirm, "cut confirm", CommandTable.KeyValues, FromClients | IsList | ConcernsCut,
+            Number | AtRevision | IfValue | IfRevision),
+        new(CommandKind.CutEnd, "cut end", CommandTable.KeyValues, FromClients | IsList | ConcernsCut,
+            Number | AtRevision | IfValue | IfRevision),
+        new(CommandKind.KeyRangeDelete, "key range delete", CommandTable.KeyValues,
+            FromClients | FreesMemory | IsList | ReturnsValue,
+            Numbered | Number | AtRevision | IfValue | WithoutHistory),
+        new(CommandKind.Transaction, "transaction", CommandTable.KeyValues, FromClients | HasItems | ReturnsValue,
+            Write),
+        new(CommandKind.GetMany, "get many", CommandTable.KeyValues, FromClients | HasItems),
 
         // Sequences.
         new(CommandKind.SequenceCreate, "sequence create", CommandTable.Sequences, FromClients, Numbered),
@@ -160,6 +172,15 @@ internal enum CommandTraits : byte
     /// It reads a page of names. The number is the partition; the key is the common prefix and may be empty.
     /// </summary>
     IsList = 1 << 4,
+
+    /// <summary>Its value is a list of commands, whose keys must lie in one partition.</summary>
+    HasItems = 1 << 5,
+
+    /// <summary>Its outcome carries a value, which is remembered under the command's number.</summary>
+    ReturnsValue = 1 << 6,
+
+    /// <summary>It is about a cut, which the leader keeps beside the state.</summary>
+    ConcernsCut = 1 << 7,
 }
 
 /// <summary>The table of the state that applies a command or owns a row. Not stored.</summary>

@@ -2,11 +2,11 @@ namespace Kahuna.Wire.Commands;
 
 /// <summary>
 /// A <see cref="CommandKind.KeyRange"/> under its own names: one page of the keys of a partition, in the order of their
-/// bytes. A view of the command's bytes, valid as long as they are.
+/// bytes. Commands on cuts have the same fields. A view of the command's bytes, valid as long as they are.
 /// </summary>
 /// <remarks>
 /// The key is the lower bound, the compared value the upper one. The revision to read at is the options: the limit in
-/// its lower half, flags above it. The number is the partition.
+/// its lower half, flags above it. The number is the partition, the compared revision a cut.
 /// </remarks>
 internal readonly ref struct RangeRequest(scoped in Command command)
 {
@@ -32,6 +32,9 @@ internal readonly ref struct RangeRequest(scoped in Command command)
     /// <summary>The partition that is read.</summary>
     public long Partition { get; } = command.Number;
 
+    /// <summary>The cut that is read; 0: the newest state.</summary>
+    public long Cut { get; } = command.Has(CommandFlags.IfRevision) ? command.ComparedRevision : 0;
+
     public bool Has(RangeFlags flag) => (Flags & flag) != 0;
 
     /// <summary>Limit and flags as one number.</summary>
@@ -56,5 +59,12 @@ internal enum RangeFlags
     /// <summary>Only how many keys there are.</summary>
     CountOnly = 8,
 
+    /// <summary>All flags of a page.</summary>
     All = 15,
+
+    /// <summary>
+    /// Of <see cref="CommandKind.CutOpen"/>: the leader proposes nothing until the cut is confirmed, for a few ms at
+    /// most.
+    /// </summary>
+    Hold = 16,
 }

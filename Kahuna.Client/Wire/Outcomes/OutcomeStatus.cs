@@ -133,4 +133,14 @@ internal enum OutcomeStatus : byte
     /// that may name it. gRPC UNAVAILABLE.
     /// </summary>
     SlotMoved = 79,
+
+    /// <summary>
+    /// The leader does not keep the cut that the request names. Did not happen; begin the scan again. gRPC ABORTED.
+    /// </summary>
+    ScanExpired = 80,
+
+    /// <summary>
+    /// The answer would be larger than it may (number: bytes of its values). Did not happen. gRPC RESOURCE_EXHAUSTED.
+    /// </summary>
+    ReplyTooLarge = 81,
 }

@@ -14,6 +14,7 @@ internal static class OutcomeStatuses
     private const int DeadlineExceeded = 4;
     private const int ResourceExhausted = 8;
     private const int FailedPrecondition = 9;
+    private const int Aborted = 10;
     private const int OutOfRange = 11;
     private const int Unimplemented = 12;
     private const int Internal = 13;
@@ -83,6 +84,12 @@ internal static class OutcomeStatuses
             "The lock has its maximum of holders and waiters; nothing was changed. Try again when some have left."),
         new(OutcomeStatus.SlotMoved, DidNotHappen, RetryRule.AnotherWay, Unavailable, KahunaErrorCode.Unavailable,
             "The key belongs to another partition by now; nothing was changed. Try again."),
+        new(OutcomeStatus.ScanExpired, DidNotHappen, RetryRule.Ends, Aborted, KahunaErrorCode.ScanExpired,
+            "The state that the scan reads is no longer kept: the leader changed, the scan took too long, or too much "
+                + "of its range was overwritten. Begin the scan again."),
+        new(OutcomeStatus.ReplyTooLarge, DidNotHappen, RetryRule.Ends, ResourceExhausted,
+            KahunaErrorCode.ReplyTooLarge,
+            "The values of the answer would be larger than 4 MiB; nothing was changed. Ask for fewer at once."),
     ]);
 
     /// <summary>The row of a status; null for an unknown one.</summary>

@@ -113,4 +113,16 @@ public enum KahunaErrorCode
     /// The lock has its maximum of holders and waiters: 131,072. Did not happen; try again when some have left.
     /// </summary>
     LockFull = 23,
+
+    /// <summary>
+    /// The moment that a consistent scan shows is no longer kept: a leader changed, the scan took too long, or too much
+    /// of its range was overwritten. Did not happen; begin the scan again.
+    /// </summary>
+    ScanExpired = 24,
+
+    /// <summary>
+    /// The values that an atomic batch or a transaction returns are larger than 4 MiB together. Did not happen; ask for
+    /// fewer at once.
+    /// </summary>
+    ReplyTooLarge = 25,
 }

@@ -21,6 +21,12 @@ internal sealed class ScanBudget
     /// <summary>Streams of a connection, so that it takes 16 connections to take them all.</summary>
     public const int StreamsPerConnectionMax = 16;
 
+    /// <summary>
+    /// Consistent scans of the node, of which each has a cut in every partition: half of the cuts that a partition
+    /// keeps.
+    /// </summary>
+    public const int MomentsMax = 8;
+
     /// <summary>Bytes of pages that were read and not passed on: as much as may wait in replies.</summary>
     private const long BytesMax = 128L << 20;
 
@@ -30,6 +36,7 @@ internal sealed class ScanBudget
     private readonly SemaphoreSlim _pages = new(PagesMax, PagesMax);
     private long _bytes;
     private int _streams;
+    private int _moments;
 
     /// <summary>Bytes of pages that were read and not passed on. For tests.</summary>
     public long Bytes => Volatile.Read(ref _bytes);
@@ -67,6 +74,23 @@ internal sealed class ScanBudget
                     + "opened. End others first, or use another connection.",
             OutcomeErrors.DidNotHappen);
     }
+
+    /// <summary>Begins the consistent part of a call, which ends with <see cref="EndMoment"/>.</summary>
+    /// <exception cref="RpcException">RESOURCE_EXHAUSTED: there are as many consistent scans as may be.</exception>
+    public void BeginMoment()
+    {
+        if (Interlocked.Increment(ref _moments) > MomentsMax)
+        {
+            EndMoment();
+            throw OutcomeErrors.Build(
+                StatusCode.ResourceExhausted,
+                $"The node has {MomentsMax} consistent scans of gRPC clients, its limit; this one was not begun. Try "
+                    + "again later.",
+                OutcomeErrors.DidNotHappen);
+        }
+    }
+
+    public void EndMoment() => Interlocked.Decrement(ref _moments);
 
     /// <summary>Waits until a page may be read.</summary>
     /// <exception cref="RpcException">RESOURCE_EXHAUSTED: the connection holds its share of pages, or the node all.

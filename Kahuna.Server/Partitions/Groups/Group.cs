@@ -381,6 +381,7 @@ internal sealed class Group
         _parts.Hooks.Publish(State);
         GroupWork left = Requests.ServeReads() || isMoreCommitted ? GroupWork.Turn : GroupWork.None;
         left |= Requests.HasPages ? GroupWork.Pages : GroupWork.None;
+        left |= Requests.HoldsProposals ? GroupWork.Later : GroupWork.None;
         _report.Publish(Status);
         bool isDue = !isMoreCommitted && (Core.PrepareReady() || Requests.IsDue(Core));
         return isDue ? left | GroupWork.Round : left;

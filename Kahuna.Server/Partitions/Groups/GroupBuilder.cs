@@ -225,4 +225,7 @@ internal enum GroupWork : byte
 
     /// <summary>Pages of lists are to be read when everything else of the turn has left.</summary>
     Pages = 4,
+
+    /// <summary>A turn is due in a few ms, when proposals are held no longer.</summary>
+    Later = 8,
 }

@@ -29,6 +29,7 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
     private readonly PageTurns _pages;
     private readonly ILeadershipSink _leadership;
     private readonly GroupGuard _guard;
+    private readonly LoopAlarm _alarm;
     private int _ticksDue;
     private long _turns;
     private bool _drained;
@@ -39,6 +40,7 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
         Number = number;
         _runner = new LoopTurns(this, Turn, ports);
         _clock = ports.Clock;
+        _alarm = new LoopAlarm(ports.Scheduler, () => Signal(mayRunInline: false));
         _leadership = ports.Leadership;
         _guard = new GroupGuard(_leadership);
         _inbox = new LoopInbox(options.ClientInboxBytesMax, options.PeerInboxBytesMax);
@@ -205,6 +207,11 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
         }
 
         _leftOver.Clear();
+        if (_alarm.IsDue)
+        {
+            _alarm.TakeDue(_groups);
+        }
+
         foreach (ref InboxItem item in items)
         {
             _intake.Take(ref item);
@@ -253,6 +260,11 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
             if ((_left & GroupWork.Pages) != 0)
             {
                 _pages.Add(group);
+            }
+
+            if ((_left & GroupWork.Later) != 0)
+            {
+                _alarm.Set(group);
             }
 
             if ((_left & GroupWork.Round) != 0)

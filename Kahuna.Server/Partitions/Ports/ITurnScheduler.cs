@@ -12,4 +12,7 @@ internal interface ITurnScheduler
     /// The turns may run inline, on the calling thread: it holds no lock and is not needed elsewhere at once.
     /// </param>
     void Schedule(ITurns loop, bool mayRunInline);
+
+    /// <summary>Calls an action once, after about so many ms, on any thread.</summary>
+    void Later(Action action, int ms);
 }

@@ -16,17 +16,30 @@ namespace Kahuna.Server.Partitions.Requests;
 /// lists have lines of their own and are read one by one, each client's in turn (<see cref="ServePage"/>). Owned by a
 /// partition's <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
-internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, LockWaiters locks, ParkedReads parked)
+internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, LockWaiters locks, ParkedReads parked,
+    RangeCuts cuts)
 {
     /// <summary>Answer bytes that a partition makes in one turn: about a millisecond of copying.</summary>
     private const int SliceBytes = 4 << 20;
+
+    /// <summary>
+    /// Counted for each byte of the items of a read of many keys: an item has 17 bytes at least, and is looked up
+    /// twice.
+    /// </summary>
+    private const int BatchWork = 8;
 
     /// <summary>
     /// Counted for each read besides its answer: the work of finding a key, so that a slice is at most 65,536 reads.
     /// </summary>
     private const int ReadBytes = 64;
 
+    /// <summary>Room for the outcome of opening, confirming or ending a cut.</summary>
+    private const int CutAnswerBytes = 1024;
+
     private readonly ReadQueue _reads = new();
+
+    /// <summary>Openings of cuts whose round is confirmed, and that wait for what was proposed before them.</summary>
+    private readonly List<(ReplySink Sink, ParkedRead Read)> _early = [];
 
     /// <summary>
     /// Confirmed pages of lists. They leave the queue at once, so that no other read waits behind them.
@@ -36,7 +49,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     /// <summary>
     /// Reads that wait for their round or their turn; those of clients that do not read are not counted.
     /// </summary>
-    public int Count => _reads.Count + _pages.DueCount;
+    public int Count => _reads.Count + _early.Count + _pages.DueCount;
 
     /// <summary>
     /// Reads that wait until their clients take the answers they have, and pages that wait for their turn.
@@ -73,6 +86,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     public bool Serve(ClusterTime now)
     {
         int left = SliceBytes;
+        ServeEarly(now, ref left);
         if (!ServeParked(now, ref left))
         {
             return true;
@@ -154,6 +168,13 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
             read.Batch.Release();
         }
 
+        foreach ((ReplySink sink, ParkedRead read) in _early)
+        {
+            replies.Reply(sink, read.Number, new Outcome(status, number: number));
+            read.Batch?.Release();
+        }
+
+        _early.Clear();
         DropLines(parked, status, number);
         DropLines(_pages, status, number);
     }
@@ -167,8 +188,30 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
         }
     }
 
+    /// <summary>A page, and not what begins or ends a cut: that is small, and writes may wait for it.</summary>
     private static bool IsPage(in ParkedRead read) =>
-        CommandKinds.Has((CommandKind)read.Bytes[0], CommandTraits.IsList);
+        (CommandKinds.Of((CommandKind)read.Bytes[0]).Traits & (CommandTraits.IsList | CommandTraits.ConcernsCut))
+            == CommandTraits.IsList;
+
+    /// <summary>Looks again at the openings of cuts that came too early.</summary>
+    private void ServeEarly(ClusterTime now, ref int left)
+    {
+        int count = _early.Count;
+        for (int i = 0; i < count; i++)
+        {
+            (ReplySink sink, ParkedRead read) = _early[i];
+            if (sink.IsClosed)
+            {
+                read.Batch?.Release();
+            }
+            else if (parked.Holds(sink) || !TryAnswer(sink, read, default, now, ref left, out _))
+            {
+                parked.Add(sink, read);
+            }
+        }
+
+        _early.RemoveRange(0, count);
+    }
 
     /// <summary>Looks at the lines that are due. False: the slice is used up.</summary>
     private bool ServeParked(ClusterTime now, ref int left)
@@ -230,7 +273,7 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
     {
         bool decodes = Command.TryRead(read.Bytes, out Command command);
         InvariantException.Require(decodes, "a read that passed the door decodes");
-        left -= ReadBytes;
+        left -= ReadBytes + (command.Value.Length * BatchWork);
         answerBytes = 1;
         if (CommandKinds.IsLock(command.Kind) && !IsPage(read))
         {
@@ -239,15 +282,29 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
             return true;
         }
 
-        if (!replies.HasRoom(sink, answerBytes))
+        bool concernsCut = RangeCuts.Concerns(in command);
+        if (!replies.HasRoom(sink, concernsCut ? CutAnswerBytes : answerBytes))
         {
             return false;
+        }
+
+        if (concernsCut && cuts.IsEarly(in command))
+        {
+            _early.Add((sink, read));
+            return true;
         }
 
         ByteBuffer frame = replies.BeginReply(sink, read.Number, out int at);
         try
         {
-            applied.State.Read(command, now, frame, known);
+            if (concernsCut)
+            {
+                cuts.Read(sink, in command, frame);
+            }
+            else
+            {
+                applied.State.Read(command, now, frame, known);
+            }
         }
         catch (InvariantException)
         {

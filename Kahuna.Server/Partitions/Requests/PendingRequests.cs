@@ -27,6 +27,7 @@ internal sealed class PendingRequests
     private readonly ProposalQueue _proposals;
     private readonly PendingReads _reads;
     private readonly LockWaiters _locks;
+    private readonly RangeCuts _cuts;
     private readonly Housekeeping _housekeeping;
     private readonly PauseGuard _pause;
     private ClusterClock _clock;
@@ -46,7 +47,8 @@ internal sealed class PendingRequests
         _proposals = new ProposalQueue(_options.EntryBytesMax, _replies);
         ParkedReads parked = new(_replies);
         _locks = new LockWaiters(_options, _turn, _replies, _applied, parked);
-        _reads = new PendingReads(_replies, _applied, _locks, parked);
+        _cuts = new RangeCuts(parts);
+        _reads = new PendingReads(_replies, _applied, _locks, parked, _cuts);
         _housekeeping = new Housekeeping(parts.Group, _options, _applied, parts.Memory, _proposals, _locks);
         _pause = new PauseGuard(_turn);
         Commands = new AppliedCommands(parts, _proposals, _housekeeping);
@@ -69,6 +71,12 @@ internal sealed class PendingRequests
 
     /// <summary>A page of a list may be read now.</summary>
     public bool HasPages => _reads.HasPages;
+
+    /// <summary>Open cuts.</summary>
+    public int Cuts => _cuts.Count;
+
+    /// <summary>Nothing is proposed for a few ms. Nobody else may wake the group when they are over.</summary>
+    public bool HoldsProposals => _cuts.Hold.IsOn;
 
     public bool HasQueued => _proposals.Queued > 0;
 
@@ -167,6 +175,11 @@ internal sealed class PendingRequests
     public void Tick()
     {
         _locks.Tick(_clock.At(_turn.Now));
+        if (_cuts.Count > 0)
+        {
+            _cuts.Tick();
+        }
+
         _reads.WakeAll();
         _housekeeping.Tick(_turn.Now, _turn.Resumed, _clock.At(_turn.Now), IsDraining);
     }
@@ -237,6 +250,7 @@ internal sealed class PendingRequests
         _pause.LoseLeadership();
         _housekeeping.Drop();
         _locks.Drop(OutcomeStatus.NotLeader, core.Leader.Value);
+        _cuts.Drop();
         if (_proposals.Queued > 0)
         {
             _proposals.DropQueued(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
@@ -257,6 +271,7 @@ internal sealed class PendingRequests
         _proposals.DropQueued(OutcomeStatus.Unavailable);
         _reads.Drop(OutcomeStatus.Unavailable, 0);
         _locks.Drop(OutcomeStatus.Unavailable, 0);
+        _cuts.Drop();
     }
 
     /// <summary>A rule is broken: answers everything.</summary>
@@ -266,6 +281,7 @@ internal sealed class PendingRequests
         _proposals.DropQueued(OutcomeStatus.Unavailable);
         _reads.Drop(OutcomeStatus.Internal, 0);
         _locks.Drop(OutcomeStatus.Internal, 0);
+        _cuts.Drop();
     }
 
     /// <summary>For so long the next leader's entries may be on their way.</summary>
@@ -288,7 +304,7 @@ internal sealed class PendingRequests
     }
 
     private bool CanPropose(RaftCore core) =>
-        IsServing && core.Role == RaftRole.Leader
+        IsServing && core.Role == RaftRole.Leader && !_cuts.Hold.IsOn
             && (_isEphemeral ? HasRoom(core) : _logWatch.Pending < _options.LogBatchesInFlight);
 
     private bool HasRoom(RaftCore core) =>
@@ -308,6 +324,12 @@ internal sealed class PendingRequests
             }
 
             _hasOpenTicket = true;
+        }
+
+        ReadOnlySpan<byte> command = batch.Command(batch.Operations[operation]);
+        if ((CommandKind)command[0] == CommandKind.CutOpen)
+        {
+            _cuts.Accept(core, command);
         }
 
         batch.Hold();
@@ -355,6 +377,7 @@ internal sealed record RequestParts(GroupId Group, LoopOptions Options, AppliedS
 internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
 {
     private readonly bool _isEphemeral = parts.Group.IsEphemeral;
+    private readonly RangeDeletePace _rangeDeletes = new();
 
     /// <summary>The epoch of an ephemeral group.</summary>
     public Epoch Epoch { get; set; }
@@ -379,6 +402,11 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
         if (pendingBytes > parts.Options.UncommittedBytesMax)
         {
             return "The partition has more uncommitted writes than it may; try again later.";
+        }
+
+        if ((CommandKind)command[0] == CommandKind.KeyRangeDelete && !_rangeDeletes.TryTake(parts.Clock.Now))
+        {
+            return "The partition deletes as many ranges of keys as it may at a time; try again later.";
         }
 
         status = OutcomeStatus.Unavailable;

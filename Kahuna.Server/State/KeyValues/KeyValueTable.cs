@@ -12,8 +12,17 @@ namespace Kahuna.Server.State.KeyValues;
 /// The keys of one partition: carries out sets, deletes, extensions and increments with their conditions, and what
 /// leaders propose about keys. Owned by one <see cref="StateMachine"/>; not thread-safe.
 /// </summary>
-internal sealed class KeyValueTable(KeyStore store) : CommandHandler
+internal sealed class KeyValueTable : CommandHandler
 {
+    private readonly KeyStore _store;
+    private readonly TransactionRunner _transactions;
+
+    public KeyValueTable(KeyStore store)
+    {
+        _store = store;
+        _transactions = new TransactionRunner(store, this);
+    }
+
     /// <inheritdoc/>
     public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
     {
@@ -21,13 +30,19 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
         {
             case CommandKind.ExpireSweep:
                 answer.Give(new Outcome(
-                    OutcomeStatus.Applied, 0, ExpirySweep.Apply(store, time, new Sweep(in command).StepsMax)));
+                    OutcomeStatus.Applied, 0, ExpirySweep.Apply(_store, time, new Sweep(in command).StepsMax)));
                 break;
             case CommandKind.Evict:
-                Eviction.Apply(store, in command);
+                Eviction.Apply(_store, in command);
+                break;
+            case CommandKind.KeyRangeDelete:
+                RangeDelete.Apply(_store, in command, time, answer);
+                break;
+            case CommandKind.Transaction:
+                _transactions.Apply(in command, time, answer);
                 break;
             default:
-                ApplyToKey(in command, time, store.Keys.HashOf(command.Key, known), answer);
+                ApplyToKey(in command, time, _store.Keys.HashOf(command.Key, known), answer);
                 break;
         }
     }
@@ -36,31 +51,47 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
     public override bool Read(
         scoped in Command command, ClusterTime time, ClusterTime now, KnownHash known, ByteBuffer outcome)
     {
-        if (command.Kind == CommandKind.KeyRange)
+        switch (command.Kind)
         {
-            RangeReader.Read(store, new RangeRequest(in command), time, outcome);
-        }
-        else
-        {
-            KeyReader.Read(store, in command, time, now, outcome, known);
+            case CommandKind.KeyRange:
+                RangeReader.Read(_store, new RangeRequest(in command), time, outcome);
+                break;
+            case CommandKind.GetMany:
+                TransactionRunner.ReadMany(_store, in command, time, now, outcome);
+                break;
+            default:
+                KeyReader.Read(_store, in command, time, now, outcome, known);
+                break;
         }
 
         return true;
     }
 
+    /// <summary>The range as it is now, for pages to come. The caller disposes it.</summary>
+    /// <param name="asked">The range.</param>
+    /// <param name="time">Cluster time of the last applied entry.</param>
+    /// <param name="budget">What the cuts of the partition may keep.</param>
+    public RangeCut OpenCut(scoped in RangeRequest asked, ClusterTime time, CutBudget budget) =>
+        new(_store, in asked, time, budget);
+
+    /// <summary>Appends the outcome of a page of a cut that is not over.</summary>
+    public void ReadCut(RangeCut cut, scoped in RangeRequest asked, ByteBuffer outcome) =>
+        RangeReader.Read(_store, in asked, cut.Time, outcome, cut);
+
     /// <inheritdoc cref="Eviction.TryChoose"/>
     public bool TryChooseVictims(ByteBuffer names, int namesBytesMax, ref long bytes) =>
-        Eviction.TryChoose(store, names, namesBytesMax, ref bytes);
+        Eviction.TryChoose(_store, names, namesBytesMax, ref bytes);
 
     /// <inheritdoc cref="ExpirySweep.CountDue"/>
-    public int CountDue(ClusterTime now, int countMax) => ExpirySweep.CountDue(store, now, countMax);
+    public int CountDue(ClusterTime now, int countMax) => ExpirySweep.CountDue(_store, now, countMax);
 
-    private void ApplyToKey(scoped in Command command, ClusterTime time, uint hash, CommandAnswer answer)
+    /// <summary>Carries out a command that writes one key.</summary>
+    public void ApplyToKey(scoped in Command command, ClusterTime time, uint hash, CommandAnswer answer)
     {
-        Row key = store.Keys.Find(command.Key, hash);
+        Row key = _store.Keys.Find(command.Key, hash);
         if (!key.IsNone)
         {
-            store.Expire(key, time);
+            _store.Expire(key, time);
         }
 
         switch (command.Kind)
@@ -94,26 +125,26 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
         Written(in command, key, answer);
         if (key.IsNone)
         {
-            key = store.Create(command.Key, hash, command.Value, isNull);
+            key = _store.Create(command.Key, hash, command.Value, isNull);
         }
         else
         {
-            store.Write(key, command.Value, isNull, HistoryOf(in command, time));
+            _store.Write(key, command.Value, isNull, HistoryOf(in command, time));
         }
 
         if (command.Has(CommandFlags.Ttl))
         {
-            store.SetDeadline(key, DeadlineAfter(time, command.TtlMs));
+            _store.SetDeadline(key, DeadlineAfter(time, command.TtlMs));
         }
         else
         {
-            store.ClearDeadline(key);
+            _store.ClearDeadline(key);
         }
     }
 
     private void Delete(scoped in Command command, Row key, ClusterTime time, CommandAnswer answer)
     {
-        if (!store.Exists(key))
+        if (!_store.Exists(key))
         {
             NotFound(answer);
         }
@@ -124,13 +155,13 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
         else
         {
             Written(in command, key, answer);
-            store.Delete(key, HistoryOf(in command, time));
+            _store.Delete(key, HistoryOf(in command, time));
         }
     }
 
     private void Extend(scoped in Command command, Row key, ClusterTime time, CommandAnswer answer)
     {
-        if (!store.Exists(key))
+        if (!_store.Exists(key))
         {
             NotFound(answer);
             return;
@@ -144,14 +175,14 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
 
         if (command.TtlMs == 0)
         {
-            store.ClearDeadline(key);
+            _store.ClearDeadline(key);
         }
         else
         {
-            store.SetDeadline(key, DeadlineAfter(time, command.TtlMs));
+            _store.SetDeadline(key, DeadlineAfter(time, command.TtlMs));
         }
 
-        answer.Give(new Outcome(OutcomeStatus.Applied, store.Keys[key].Revision.Value));
+        answer.Give(new Outcome(OutcomeStatus.Applied, _store.Keys[key].Revision.Value));
     }
 
     private void Increment(scoped in Command command, Row key, uint hash, ClusterTime time, CommandAnswer answer)
@@ -162,38 +193,52 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
             return;
         }
 
-        bool exists = store.Exists(key);
         Revision revision = RevisionBefore(key);
-        long before = 0;
-        if (exists
-            && (store.Keys[key].IsNull || !DecimalText.TryRead(store.Keys.Value(in store.Keys[key]), out before)))
+        OutcomeStatus status = TryAdd(key, command.Number, out long sum);
+        if (status != OutcomeStatus.Applied)
         {
-            answer.Give(new Outcome(OutcomeStatus.NotAnInteger, revision.Value));
-            return;
-        }
-
-        long after = unchecked(before + command.Number);
-        if (((before ^ after) & (command.Number ^ after)) < 0)
-        {
-            answer.Give(new Outcome(OutcomeStatus.Overflow, revision.Value, before));
+            answer.Give(new Outcome(status, revision.Value, status == OutcomeStatus.Overflow ? sum : 0));
             return;
         }
 
         Span<byte> scratch = stackalloc byte[DecimalText.BytesMax];
-        ReadOnlySpan<byte> text = DecimalText.Write(after, scratch);
+        ReadOnlySpan<byte> text = DecimalText.Write(sum, scratch);
         if (key.IsNone)
         {
-            store.Create(command.Key, hash, text, isNull: false);
+            _store.Create(command.Key, hash, text, isNull: false);
         }
         else
         {
-            store.Write(key, text, isNull: false, HistoryOf(in command, time));
+            _store.Write(key, text, isNull: false, HistoryOf(in command, time));
         }
 
-        answer.Give(new Outcome(OutcomeStatus.Applied, revision.Next().Value, after));
+        answer.Give(new Outcome(OutcomeStatus.Applied, revision.Next().Value, sum));
     }
 
-    private bool ConditionsHold(scoped in Command command, Row key) => KeyConditions.Hold(store, in command, key);
+    /// <summary>
+    /// What an increment gives: Applied with the sum, NotAnInteger, or Overflow with the integer that is there.
+    /// </summary>
+    public OutcomeStatus TryAdd(Row key, long amount, out long sum)
+    {
+        long before = 0;
+        if (_store.Exists(key)
+            && (_store.Keys[key].IsNull || !DecimalText.TryRead(_store.Keys.Value(in _store.Keys[key]), out before)))
+        {
+            sum = 0;
+            return OutcomeStatus.NotAnInteger;
+        }
+
+        sum = unchecked(before + amount);
+        if (((before ^ sum) & (amount ^ sum)) < 0)
+        {
+            sum = before;
+            return OutcomeStatus.Overflow;
+        }
+
+        return OutcomeStatus.Applied;
+    }
+
+    private bool ConditionsHold(scoped in Command command, Row key) => KeyConditions.Hold(_store, in command, key);
 
     private static HistoryChoice HistoryOf(scoped in Command command, ClusterTime time) =>
         new(!command.Has(CommandFlags.WithoutHistory), time);
@@ -203,7 +248,7 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
 
     /// <summary>The revision that the next write of a key follows.</summary>
     private Revision RevisionBefore(Row key) =>
-        key.IsNone ? store.Forgotten.FirstRevision.Previous() : store.Keys[key].Revision;
+        key.IsNone ? _store.Forgotten.FirstRevision.Previous() : _store.Keys[key].Revision;
 
     /// <summary>
     /// Gives the outcome of a set or delete that is about to take effect, while the previous value is still there.
@@ -220,22 +265,22 @@ internal sealed class KeyValueTable(KeyStore store) : CommandHandler
     {
         if (answer.IsWanted)
         {
-            Revision revision = store.Exists(key) ? store.Keys[key].Revision : Revision.None;
+            Revision revision = _store.Exists(key) ? _store.Keys[key].Revision : Revision.None;
             WithPrevious(in command, key, new Outcome(OutcomeStatus.ConditionFailed, revision.Value), answer);
         }
     }
 
     private void WithPrevious(scoped in Command command, Row key, Outcome outcome, CommandAnswer answer)
     {
-        if (store.Exists(key))
+        if (_store.Exists(key))
         {
-            ref KeyEntry entry = ref store.Keys[key];
+            ref KeyEntry entry = ref _store.Keys[key];
             outcome.Number = entry.Revision.Value;
             if (command.Has(CommandFlags.ReturnPrevious))
             {
                 outcome.HasValue = true;
                 outcome.ValueIsNull = entry.IsNull;
-                outcome.Value = store.Keys.Value(in entry);
+                outcome.Value = _store.Keys.Value(in entry);
             }
         }
 

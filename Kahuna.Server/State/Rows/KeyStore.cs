@@ -37,7 +37,7 @@ internal sealed class KeyStore
         Forgotten = new ForgottenKeys(this, limits);
         Keys = new KeyTable(_slabs, limits.HashSecret);
         Ordered = new OrderedIndex(Keys);
-        History = new HistoryTable(limits, Keys, _slabs, Changes, BeforeChange, AfterEviction);
+        History = new HistoryTable(limits, Keys, _slabs, Changes, BeforeHistoryChange, AfterEviction);
         Heaps = new RowHeaps(Keys);
         Expiry = Heaps.Deadlines;
         System = new SystemRows(this);
@@ -177,6 +177,11 @@ internal sealed class KeyStore
         History.Forget(key);
         _forgetting = Row.None;
         BeginChange(key);
+        foreach (IRowObserver observer in _observers)
+        {
+            observer.BeforeForgetting(key);
+        }
+
         ref KeyEntry entry = ref Keys[key];
         if (entry.IsDeleted)
         {
@@ -398,6 +403,10 @@ internal sealed class KeyStore
         {
             Uses?.Add(key);
             Ordered.Add(key);
+            foreach (IRowObserver observer in _observers)
+            {
+                observer.Created(key);
+            }
         }
 
         return key;
@@ -455,6 +464,14 @@ internal sealed class KeyStore
         foreach (IRowObserver observer in _observers)
         {
             observer.BeforeChange(key);
+        }
+    }
+
+    private void BeforeHistoryChange(Row key)
+    {
+        foreach (IRowObserver observer in _observers)
+        {
+            observer.BeforeHistoryChange(key);
         }
     }
 

@@ -126,7 +126,7 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
 
         SessionAdmission admission = _row.IsNone
             ? SessionAdmission.Full
-            : Admit(low, command.Has(CommandFlags.ReturnPrevious));
+            : Admit(low, command.ReturnsValue);
         Refusals += admission == SessionAdmission.Full ? 1 : 0;
         return admission;
     }

@@ -324,6 +324,9 @@ internal static class CommandDigest
         fields = unchecked((fields * Odd) + (ulong)command.ComparedRevision);
         ulong check = XxHash64.Hash(command.Value, XxHash64.Hash(command.Key, fields));
         check = command.Has(CommandFlags.IfValue) ? XxHash64.Hash(command.ComparedValue, check) : check;
+        check = command.Has(CommandFlags.AtRevision)
+            ? unchecked((check * Odd) + (ulong)command.AtRevision)
+            : check;
         check = command.Has(CommandFlags.Fenced)
             ? XxHash64.Hash(command.FenceName, unchecked(check + ((ulong)command.FenceToken * Odd)))
             : check;

@@ -68,7 +68,7 @@ internal sealed class ReleasedSlots : CommandHandler
         _isAnyReleased
             && CommandKinds.Has(command.Kind, CommandTraits.FromClients)
             && !CommandKinds.Has(command.Kind, CommandTraits.IsList)
-            && _fates![KeyRouting.Slot(command.Key)].IsReleased;
+            && ReleasedSlotOf(in command) is not null;
 
     /// <summary>
     /// While the group has given the slot away: the version of the map that the move began with; otherwise 0. A move
@@ -83,7 +83,32 @@ internal sealed class ReleasedSlots : CommandHandler
 
     /// <summary>The answer to such a command: the version of the first map that may name the other group.</summary>
     public Outcome Refusal(scoped in Command command) =>
-        new(OutcomeStatus.SlotMoved, revision: (long)(_fates![KeyRouting.Slot(command.Key)].Version + 1));
+        new(OutcomeStatus.SlotMoved, revision: (long)(_fates![ReleasedSlotOf(in command)!.Value].Version + 1));
+
+    /// <summary>The first slot of the command's keys that was given away; null: none was.</summary>
+    private int? ReleasedSlotOf(scoped in Command command)
+    {
+        int slot = KeyRouting.Slot(command.Key);
+        if (_fates![slot].IsReleased)
+        {
+            return slot;
+        }
+
+        if (CommandKinds.Has(command.Kind, CommandTraits.HasItems))
+        {
+            ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
+            while (CommandList.TryTake(ref items, out Command item))
+            {
+                slot = KeyRouting.Slot(item.Key);
+                if (_fates[slot].IsReleased)
+                {
+                    return slot;
+                }
+            }
+        }
+
+        return null;
+    }
 
     /// <inheritdoc/>
     public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)

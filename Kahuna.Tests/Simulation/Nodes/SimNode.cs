@@ -277,6 +277,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         After((long)_random.Exponential(_config.TurnNs), () => Changes.Run(loop));
     }
 
+    void ITurnScheduler.Later(Action action, int ms) => After(Clock.ToRun(ms * 1_000_000L), action);
+
     private void Tick()
     {
         After(Clock.ToRun(_config.TickMs * 1_000_000L), Tick);

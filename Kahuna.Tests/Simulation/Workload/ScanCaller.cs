@@ -7,22 +7,28 @@ namespace Kahuna.Tests.Simulation.Workload;
 
 /// <summary>
 /// A caller that scans the keys of a run, page by page. What a scan says of each key is a read of that key between its
-/// beginning and its end. Owned by one client of a run.
+/// beginning and its end. A consistent scan says all of it of one moment. Owned by one client of a run.
 /// </summary>
 internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int process)
 {
     /// <summary>How all keys of a run begin.</summary>
     private const string Prefix = "k";
 
+    /// <summary>The longest pause, so that a caller ends when the load does.</summary>
+    private const double PauseMsMax = 20_000;
+
     private const string OrderRule = "scans return each key once and in order";
 
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(80_000 + (ulong)process);
+
+    /// <summary>Which scans are consistent: a source of its own, so that the others stay as they are.</summary>
+    private readonly SimRandom _consistent = new SimRandom(cluster.Config.Seed).Fork(33_000 + (ulong)process);
 
     public async Task RunAsync()
     {
         while (!cluster.LoadEnds)
         {
-            await PauseAsync(_random.Exponential(10 * cluster.Config.ThinkMs));
+            await PauseAsync(Math.Min(_random.Exponential(10 * cluster.Config.ThinkMs), PauseMsMax));
             await ScanAsync();
         }
     }
@@ -38,6 +44,7 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
             KeysOnly = _random.Chance(0.2),
             Limit = _random.Chance(0.3) ? _random.Between(1, 6) : null,
             PageSize = _random.Between(1, 5),
+            Consistent = _consistent.Chance(cluster.Config.ConsistentScans),
             From = _random.Chance(0.3) ? _random.Pick(keys) : null,
             To = _random.Chance(0.3) ? _random.Pick(keys) : null,
         };
@@ -63,11 +70,19 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
             .ToDictionary(static call => call.Key);
         List<KeyValueEntry> found = [];
         bool isWhole = false;
+        long beginNs = cluster.Scheduler.NowNs;
+        long openedNs = 0;
         try
         {
             await foreach (KeyValueEntry entry in client.KeyValues.ScanAsync(Prefix, options))
             {
+                openedNs = found.Count == 0 ? cluster.Scheduler.NowNs : openedNs;
                 found.Add(entry);
+                if (options.Consistent && _consistent.Chance(0.1))
+                {
+                    // Pages that are read late still show the moment.
+                    await PauseAsync(_consistent.Exponential(cluster.Config.ThinkMs));
+                }
             }
 
             isWhole = found.Count < (options.Limit ?? long.MaxValue);
@@ -79,6 +94,14 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
 
         CheckOrder(found, options.Descending);
         End(calls, found, isWhole, options.Descending);
+        if (options.Consistent)
+        {
+            cluster.Moments.Add(new ScanMoment(
+                beginNs,
+                found.Count == 0 ? cluster.Scheduler.NowNs : openedNs,
+                calls.Values.Where(static call => call.Outcome == CallOutcome.Ok)
+                    .ToDictionary(static call => call.Name, static call => call.Revision)));
+        }
     }
 
     private void CheckOrder(List<KeyValueEntry> found, bool descends)

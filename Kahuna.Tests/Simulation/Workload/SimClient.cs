@@ -26,6 +26,7 @@ internal sealed class SimClient
     /// <summary>Numbers of the callers that ask for locks begin here.</summary>
     private const int FirstLockProcess = 50_000;
     private const int FirstScanProcess = 90_000;
+    private const int FirstBatchProcess = 95_000;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -111,15 +112,23 @@ internal sealed class SimClient
         if (_number <= _config.Scanners)
         {
             Running++;
-            _context.Post(_ => _ = RunAsync(new ScanCaller(_cluster, _client, FirstScanProcess + _number)), null);
+            ScanCaller caller = new(_cluster, _client, FirstScanProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
+
+        if (_number <= _config.BatchCallers)
+        {
+            Running++;
+            BatchCaller caller = new(_cluster, _client, FirstBatchProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
     }
 
-    private async Task RunAsync(ScanCaller caller)
+    private async Task RunAsync(Func<Task> run)
     {
         try
         {
-            await caller.RunAsync();
+            await run();
         }
         catch (Exception error)
         {
@@ -276,7 +285,9 @@ internal sealed class SimClient
                     WithoutHistory = call.WithoutHistory,
                     ReturnPrevious = call.ReturnsPrevious,
                 };
-                SetResult set = await store.SetAsync(call.Key, call.Value, options, ct);
+                SetResult set = call.ReturnsPrevious
+                    ? await store.GetAndSetAsync(call.Key, call.Value, options, ct)
+                    : await store.SetAsync(call.Key, call.Value, options, ct);
                 (call.Done, call.Revision) = (set.Applied, set.Revision.Value);
                 (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious
                     ? (set.PreviousRevision.Value, TextOf(set.Previous))

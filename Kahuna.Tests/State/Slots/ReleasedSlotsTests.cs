@@ -45,6 +45,17 @@ public sealed class ReleasedSlotsTests
     }
 
     [Fact]
+    public void A_transaction_with_any_key_of_a_released_slot_is_refused()
+    {
+        Assert.Equal(OutcomeStatus.Applied, Change(CommandKind.ReleaseSlots, 3, "moved/k").Status);
+        byte[] transaction = Transaction("other/k", "moved/k");
+        Answer refused = Do(transaction);
+        Assert.Equal((OutcomeStatus.SlotMoved, 4L), (refused.Status, refused.Revision));
+        Assert.Equal(0, _state.Counts.Keys);
+        Assert.Equal(OutcomeStatus.Applied, Do(Transaction("other/k", "other/l")).Status);
+    }
+
+    [Fact]
     public void Followers_refuse_what_the_leader_refuses()
     {
         StateMachine leader = _state;
@@ -228,6 +239,31 @@ public sealed class ReleasedSlotsTests
             Key = Encoding.UTF8.GetBytes(name),
             Value = form,
         });
+    }
+
+    private static byte[] Transaction(params string[] keys)
+    {
+        ByteBuffer body = ByteBuffer.Rent();
+        TransactionBody.WriteHeader(body, 0, keys.Length, 0);
+        foreach (string key in keys)
+        {
+            CommandList.Append(body, new Command
+            {
+                Kind = CommandKind.Set,
+                Durability = Durability.Persistent,
+                Key = Encoding.UTF8.GetBytes(key),
+            });
+        }
+
+        ByteBuffer bytes = ByteBuffer.Rent();
+        new Command
+        {
+            Kind = CommandKind.Transaction,
+            Durability = Durability.Persistent,
+            Key = Encoding.UTF8.GetBytes(keys[0]),
+            Value = body.Written,
+        }.Write(bytes);
+        return bytes.Written.ToArray();
     }
 
     private static byte[] List(string prefix) => LockCommands.EncodeUnchecked(new Command

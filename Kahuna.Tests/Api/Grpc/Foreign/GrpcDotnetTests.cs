@@ -88,6 +88,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             "CountKeyValues",
             new CountKeyValuesRequest { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent });
         Assert.Equal(scanned.Entries.Count, counted.Count);
+        await BatchesAnswerAsync(calls, a);
         StreamKeyValuesResponse streamed = await calls.FirstAsync<StreamKeyValuesResponse>(
             s_keys,
             "StreamKeyValues",
@@ -116,6 +117,46 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
                 s_keys,
                 "GetKeyValue",
                 new GetKeyValueRequest { Key = _name, Durability = Server.Api.Protos.Durability.Persistent });
+    }
+
+    private async Task BatchesAnswerAsync(DescribedCalls calls, Value value)
+    {
+        const Server.Api.Protos.Durability Persistent = Server.Api.Protos.Durability.Persistent;
+        string key = _name + "/batch";
+        SetManyKeyValuesResponse set = await calls.UnaryAsync<SetManyKeyValuesResponse>(
+            s_keys,
+            "SetManyKeyValues",
+            new SetManyKeyValuesRequest
+            {
+                Items = { new SetKeyValueRequest { Key = key, Value = value, Durability = Persistent } },
+            });
+        Assert.True(Assert.Single(set.Outcomes).Result.Set);
+        GetManyKeyValuesResponse got = await calls.UnaryAsync<GetManyKeyValuesResponse>(
+            s_keys,
+            "GetManyKeyValues",
+            new GetManyKeyValuesRequest { Items = { new GetKeyValueRequest { Key = key, Durability = Persistent } } });
+        Assert.Equal(value, Assert.Single(got.Outcomes).Result.Value);
+        ExistsManyKeyValuesResponse exist = await calls.UnaryAsync<ExistsManyKeyValuesResponse>(
+            s_keys,
+            "ExistsManyKeyValues",
+            new ExistsManyKeyValuesRequest
+            {
+                Items = { new ExistsKeyValueRequest { Key = key, Durability = Persistent } },
+            });
+        Assert.True(Assert.Single(exist.Outcomes).Result.Found);
+        DeleteManyKeyValuesResponse deleted = await calls.UnaryAsync<DeleteManyKeyValuesResponse>(
+            s_keys,
+            "DeleteManyKeyValues",
+            new DeleteManyKeyValuesRequest
+            {
+                Items = { new DeleteKeyValueRequest { Key = key, Durability = Persistent } },
+            });
+        Assert.True(Assert.Single(deleted.Outcomes).Result.Deleted);
+        DeleteKeyValueRangeResponse range = await calls.UnaryAsync<DeleteKeyValueRangeResponse>(
+            s_keys,
+            "DeleteKeyValueRange",
+            new DeleteKeyValueRangeRequest { Prefix = key, Durability = Persistent });
+        Assert.Equal((0, ""), (range.Deleted, range.NextPageToken));
     }
 
     private async Task SequencesAsync(DescribedCalls calls)

@@ -68,6 +68,31 @@ class ServiceChecks:
         assert [each.key for each in back.entries] == [prefix + name for name in "cba"], back
         assert self._key("CountKeyValues", prefix=prefix, durability=PERSISTENT).count == 3
 
+    def batches_have_an_outcome_for_each_item(self):
+        prefix = self.key + "-batch/"
+        item = self.stubs.message("SetKeyValueRequest")
+        items = [item(key=prefix + name, value=self._value(name.encode()), durability=PERSISTENT) for name in "abc"]
+        for atomic in (False, True):
+            done = self._key("SetManyKeyValues", items=items, atomic=atomic)
+            assert [each.result.set for each in done.outcomes] == [True] * 3, done
+        items[1].conditions.if_absent = True
+        mixed = self._key("SetManyKeyValues", items=items)
+        assert [each.result.set for each in mixed.outcomes] == [True, False, True], mixed
+        none = self._key("SetManyKeyValues", items=items, atomic=True)
+        assert [(each.result.set, each.result.revision) for each in none.outcomes] == [(False, 3), (False, 2), (False, 3)], none
+        reads = [self.stubs.message("GetKeyValueRequest")(key=prefix + name, durability=PERSISTENT) for name in "az"]
+        for atomic in (False, True):
+            got = self._key("GetManyKeyValues", items=reads, atomic=atomic).outcomes
+            assert [(each.result.found, each.result.value.data) for each in got] == [(True, b"a"), (False, b"")], got
+        looks = [self.stubs.message("ExistsKeyValueRequest")(key=prefix + name, durability=PERSISTENT) for name in "az"]
+        assert [each.result.found for each in self._key("ExistsManyKeyValues", items=looks).outcomes] == [True, False]
+        gone = [self.stubs.message("DeleteKeyValueRequest")(key=prefix + name, durability=PERSISTENT) for name in "az"]
+        assert [each.result.deleted for each in self._key("DeleteManyKeyValues", items=gone).outcomes] == [True, False]
+        first = self._key("DeleteKeyValueRange", prefix=prefix, durability=PERSISTENT, limit=1)
+        assert first.deleted == 1 and first.next_page_token, first
+        rest = self._key("DeleteKeyValueRange", prefix=prefix, durability=PERSISTENT, page_token=first.next_page_token)
+        assert rest.deleted == 1 and not rest.next_page_token, rest
+
     def stream_sends_all_keys_in_order(self):
         prefix = self.key + "-stream/"
         names = [f"{prefix}{number:03}" for number in range(100)]

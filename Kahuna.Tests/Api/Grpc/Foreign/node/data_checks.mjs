@@ -68,6 +68,29 @@ export async function scanPages(stubs, key) {
   await refused(grpc.status.INVALID_ARGUMENT, "to comes before from", () => call("ScanKeyValues", { prefix: key, from: `${key}b`, to: `${key}a` }));
 }
 
+export async function batches(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  const durability = "DURABILITY_PERSISTENT";
+  const names = ["a", "b", "c"].map((name) => `${key}/${name}`);
+  const items = names.map((name) => ({ key: name, value: bytes(name), durability }));
+  const set = async (atomic) => (await call("SetManyKeyValues", { items, atomic })).outcomes.map((each) => each.result.set);
+  assert.deepEqual(await set(true), [true, true, true]);
+  items[1].conditions = { if_revision: 7 };
+  assert.deepEqual(await set(false), [true, false, true]);
+  assert.deepEqual(await set(true), [false, false, false]);
+  const reads = names.map((name) => ({ key: name, durability }));
+  const got = (await call("GetManyKeyValues", { items: reads, atomic: true })).outcomes;
+  assert.deepEqual(got.map((each) => each.result.value.data.toString()), names);
+  assert.ok((await call("ExistsManyKeyValues", { items: reads })).outcomes.every((each) => each.result.found));
+  await refused(grpc.status.INVALID_ARGUMENT, "must have 1 to 10,000", () => call("SetManyKeyValues", { items: [] }));
+  await refused(grpc.status.INVALID_ARGUMENT, "item 1: key is empty", () => call("GetManyKeyValues", { items: [reads[0], { key: "", durability }] }));
+  await refused(grpc.status.INVALID_ARGUMENT, "named twice", () => call("DeleteManyKeyValues", { items: [reads[0], reads[0]], atomic: true }));
+  await refused(grpc.status.INVALID_ARGUMENT, "would delete every key", () => call("DeleteKeyValueRange", {}));
+  assert.ok((await call("DeleteManyKeyValues", { items: [reads[0]] })).outcomes[0].result.deleted);
+  const rest = await call("DeleteKeyValueRange", { prefix: `${key}/` });
+  assert.deepEqual([rest.deleted, rest.next_page_token], ["2", ""]);
+}
+
 export async function streamKeys(stubs, key) {
   const call = calls(stubs, "KeyValues");
   const keys = Array.from({ length: 50 }, (_, i) => `${key}/${String(i).padStart(2, "0")}`);

@@ -1,0 +1,49 @@
+using System.Buffers.Binary;
+using Kahuna.Wire.Buffers;
+
+namespace Kahuna.Wire.Commands;
+
+/// <summary>
+/// Commands one after the other, each preceded by its length (u32): the value of a command that has
+/// <see cref="CommandTraits.HasItems"/>. Stateless, any thread.
+/// </summary>
+internal static class CommandList
+{
+    /// <summary>Bytes before each command.</summary>
+    public const int ItemHeaderBytes = sizeof(uint);
+
+    /// <summary>Appends a command.</summary>
+    public static void Append(ByteBuffer target, scoped in Command command)
+    {
+        BinaryPrimitives.WriteUInt32LittleEndian(target.Take(ItemHeaderBytes), (uint)command.EncodedBytes);
+        command.Write(target);
+    }
+
+    /// <summary>Takes the first command off the list. False at the end, and for bytes that are none.</summary>
+    public static bool TryTake(ref ReadOnlySpan<byte> items, out Command command)
+    {
+        command = default;
+        if (items.Length < ItemHeaderBytes)
+        {
+            return false;
+        }
+
+        uint length = BinaryPrimitives.ReadUInt32LittleEndian(items);
+        if (length > (uint)(items.Length - ItemHeaderBytes)
+            || !Command.TryRead(items.Slice(ItemHeaderBytes, (int)length), out command))
+        {
+            return false;
+        }
+
+        items = items[(ItemHeaderBytes + (int)length)..];
+        return true;
+    }
+
+    /// <summary>
+    /// The items of a command that has some; those of a transaction are its conditions and both lists.
+    /// </summary>
+    public static ReadOnlySpan<byte> ItemsOf(scoped in Command command) =>
+        command.Kind == CommandKind.Transaction && TransactionBody.TryRead(command.Value, out TransactionBody body)
+            ? body.Items
+            : command.Value;
+}
