@@ -7,7 +7,10 @@ namespace Kahuna.Tests;
 /// </summary>
 internal static class TestEnvironment
 {
+    /// <summary>The folder of the authority, beside the tests.</summary>
+    public const string CertificateFolder = "dev-ca";
+
     [ModuleInitializer]
-    internal static void Prepare() =>
-        Environment.SetEnvironmentVariable("KAHUNA_DEV_CERT_DIR", Path.Combine(AppContext.BaseDirectory, "dev-ca"));
+    internal static void Prepare() => Environment.SetEnvironmentVariable(
+        "KAHUNA_DEV_CERT_DIR", Path.Combine(AppContext.BaseDirectory, CertificateFolder));
 }

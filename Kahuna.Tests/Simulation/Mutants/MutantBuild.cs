@@ -33,7 +33,9 @@ internal sealed class MutantBuild
             File.Copy(Repository.FullPath(file), Path.Combine(_source, file));
         }
 
-        Copy(new DirectoryInfo(AppContext.BaseDirectory), _bin, []);
+
+        // Tests beside it may have the lock of their certificates.
+        Copy(new DirectoryInfo(AppContext.BaseDirectory), _bin, [TestEnvironment.CertificateFolder]);
         _applier = new MutantApplier(MutantSource.Load(_source));
     }
 
