@@ -131,7 +131,8 @@ internal static class BatchCalls
     {
         if (!items[0].IsRead)
         {
-            return TransactionBody.WriteBatch(body, items.Length, i => Encode(items[i].ToCommand(0)));
+            ReadOnlyMemory<byte>[] encoded = [.. items.Select(static item => Encode(item.ToCommand(0)))];
+            return TransactionBody.WriteBatch(body, items.Length, i => encoded[i]);
         }
 
         foreach (Operation<TResult> item in items)

@@ -20,6 +20,9 @@ internal sealed class ScanCuts
     /// <summary>The pause after the first try; each further one is longer by as much.</summary>
     private const int PauseMs = 10;
 
+    /// <summary>The longest pause, whatever a server says.</summary>
+    private const int PauseMsMax = 1_000;
+
     private readonly ClusterConnection _connection;
     private readonly Durability _durability;
     private readonly KeyRange _range;
@@ -41,7 +44,7 @@ internal sealed class ScanCuts
 
     /// <summary>
     /// Opens the cuts. Each is confirmed after all were opened: if no range has changed by then, there was a moment at
-    /// which all cuts were the state. Otherwise those that have changed are opened anew.
+    /// which all cuts were the state. Otherwise the cuts that have changed are opened again.
     /// </summary>
     /// <exception cref="KahunaException">A partition could not be asked, or the range changes too fast.</exception>
     public async Task OpenAsync(CancellationToken ct)
@@ -78,7 +81,20 @@ internal sealed class ScanCuts
             }
 
             End(static cut => cut.IsBusy);
-            await Task.Delay(TimeSpan.FromMilliseconds(pauseMs), _connection.Time, ct).ConfigureAwait(captures);
+            await PauseAsync(pauseMs, ct).ConfigureAwait(captures);
+        }
+    }
+
+    private async Task PauseAsync(long ms, CancellationToken ct)
+    {
+        try
+        {
+            await Task.Delay(TimeSpan.FromMilliseconds(Math.Min(ms, PauseMsMax)), _connection.Time, ct)
+                .ConfigureAwait(_connection.CapturesContext);
+        }
+        catch (OperationCanceledException)
+        {
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
         }
     }
 

@@ -77,6 +77,27 @@ public sealed class ConsistentScanTests
     }
 
     [Fact]
+    public async Task A_cancellation_between_two_tries_is_the_clients_own_and_ends_the_cuts()
+    {
+        await using KahunaClient client = await _cluster.ConnectedAsync();
+        using CancellationTokenSource end = new();
+        _answer = (kind, _) =>
+        {
+            if (kind == CommandKind.CutConfirm
+                && _asked.Count(static asked => asked.Kind == CommandKind.CutConfirm) == 4 * Partitions)
+            {
+                end.CancelAfter(5);
+            }
+
+            return kind == CommandKind.CutConfirm ? new FakeReply(OutcomeStatus.ConditionFailed) : null;
+        };
+        KahunaCanceledException canceled = await Assert.ThrowsAsync<KahunaCanceledException>(
+            () => client.KeyValues.CountAsync("", s_consistent, end.Token).AsTask());
+        Assert.Equal(OperationOutcome.DidNotHappen, canceled.Outcome);
+        await Wait.UntilAsync(() => Asked(CommandKind.CutEnd).Length == _cuts - 100);
+    }
+
+    [Fact]
     public async Task A_moment_that_is_lost_before_the_first_key_is_looked_for_again()
     {
         await using KahunaClient client = await _cluster.ConnectedAsync();

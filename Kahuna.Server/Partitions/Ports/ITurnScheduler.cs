@@ -13,6 +13,6 @@ internal interface ITurnScheduler
     /// </param>
     void Schedule(ITurns loop, bool mayRunInline);
 
-    /// <summary>Calls an action once, after about so many ms, on any thread.</summary>
+    /// <summary>Calls an action once, on any thread, when about this time in ms has passed.</summary>
     void Later(Action action, int ms);
 }

@@ -446,7 +446,7 @@ internal sealed class ParkedReads(ReplyFrames replies)
     }
 
     /// <summary>
-    /// Something of the client's answers has left, or the client has: its line is looked at after those that are due.
+    /// The client has taken an answer, or has gone: its line becomes due, behind the lines that are due already.
     /// </summary>
     public void Wake(ReplySink sink)
     {
@@ -573,7 +573,7 @@ internal sealed class ParkedReads(ReplyFrames replies)
 
         public int AnswerBytes { get; set; }
 
-        /// <summary>The line is among those that are looked at.</summary>
+        /// <summary>The line is due.</summary>
         public bool IsDue { get; set; }
 
         public bool HasGrown { get; set; }

@@ -12,7 +12,7 @@ internal sealed class RangeDeletePace
     /// <summary>Steps that may come at once.</summary>
     public const int StepsAtOnce = 8;
 
-    /// <summary>One more step each so many ms.</summary>
+    /// <summary>The time in ms after which one more step may come.</summary>
     public const int MsPerStep = 1;
 
     private NodeTime _since;

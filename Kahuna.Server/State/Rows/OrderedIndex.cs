@@ -135,8 +135,8 @@ internal sealed class OrderedIndex
     private ReadOnlySpan<byte> KeyOf(Row row) => _keys.Key(in _keys[row]);
 
     /// <summary>
-    /// Of the keys in the index one of those that share most with this key: bytes that all keys below a node share are
-    /// taken to be equal, which the caller finds out.
+    /// A key in the index that may share the longest prefix with this key. Bytes that all keys below a node share are
+    /// not compared; the caller compares the whole key.
     /// </summary>
     private Row LeafNear(ReadOnlySpan<byte> key)
     {

@@ -326,7 +326,7 @@ internal sealed class RadixNodes
 }
 
 /// <summary>
-/// Nodes of one kind, in chunks that never move; those that are free are used again. Owned by <see cref="RadixNodes"/>.
+/// Nodes of one kind, in chunks that never move. Free nodes are reused. Owned by <see cref="RadixNodes"/>.
 /// </summary>
 internal sealed class NodeTable<T>(int rowsLog2)
     where T : unmanaged

@@ -45,7 +45,7 @@ internal sealed class BatchCaller(SimCluster cluster, KahunaClient client, int p
 
     private async Task RunAsync(bool isAtomic)
     {
-        // Where keys may be evicted, one of those that belong together may go alone.
+        // Eviction could take one key of a batch and leave the others.
         bool isEphemeral = cluster.Config is { HasEphemeral: true, Evicts: false }
             && _random.Chance(cluster.Config.Ephemeral);
         long age = cluster.Scheduler.NowNs / KeysNs;

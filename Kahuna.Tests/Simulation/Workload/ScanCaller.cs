@@ -116,7 +116,9 @@ internal sealed class ScanCaller(SimCluster cluster, KahunaClient client, int pr
         }
     }
 
-    /// <summary>Keys that were passed over were not there; of those that were not reached nothing is known.</summary>
+    /// <summary>
+    /// A key that the scan passed over was not there. Nothing is known of a key that it did not reach.
+    /// </summary>
     private void End(Dictionary<string, Call> calls, List<KeyValueEntry> found, bool isWhole, bool descends)
     {
         Dictionary<string, KeyValueEntry> byKey = found.ToDictionary(static entry => entry.Key);

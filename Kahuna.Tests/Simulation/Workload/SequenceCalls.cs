@@ -54,7 +54,7 @@ internal sealed class SequenceCalls(SimCluster cluster, KahunaClient client)
     /// <summary>The same for the sequence that is deleted: a key has to be used before and after it.</summary>
     private const double Deleting = 0.25;
 
-    /// <summary>So many calls have an idempotency key.</summary>
+    /// <summary>The part of the calls that have an idempotency key.</summary>
     private const double Keyed = 0.3;
 
     /// <summary>The same for the sequence that is deleted.</summary>
