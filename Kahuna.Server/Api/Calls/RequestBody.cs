@@ -97,7 +97,13 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
     {
         while (true)
         {
-            ReadResult result = await Inner.ReadAsync(cancellationToken).ConfigureAwait(false);
+            ValueTask<ReadResult> read = Inner.ReadAsync(cancellationToken);
+            if (!read.IsCompleted)
+            {
+                BeginWait();
+            }
+
+            ReadResult result = await read.ConfigureAwait(false);
             ReadOnlySequence<byte> buffer = result.Buffer;
             try
             {
@@ -185,12 +191,7 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
 
     private async ValueTask<ReadResult> WaitAsync(ValueTask<ReadResult> read, CancellationToken cancellationToken)
     {
-        if (_incomplete is null)
-        {
-            // A stream that has sent nothing is timed as well.
-            Incomplete.Begin(0);
-        }
-
+        BeginWait();
         while (true)
         {
             ReadResult result = await read.ConfigureAwait(false);
@@ -200,6 +201,15 @@ internal sealed class RequestBody(HttpRequest request, CallLimits limits, bool i
             }
 
             read = Inner.ReadAsync(cancellationToken);
+        }
+    }
+
+    /// <summary>Starts the time of a request that has sent no byte yet.</summary>
+    private void BeginWait()
+    {
+        if (_incomplete is null)
+        {
+            Incomplete.Begin(0);
         }
     }
 

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Text;
 using System.Text.Json.Nodes;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Partitions.Ports;
@@ -12,13 +13,15 @@ public sealed class JsonGuardTests
 {
     private const int Mega = 1 << 20;
 
-    [Fact]
-    public async Task A_body_that_stops_in_the_middle_ends_its_call_and_not_its_connection()
+    [Theory]
+    [InlineData("")]
+    [InlineData("{\"value\":")]
+    public async Task A_body_that_stops_in_the_middle_ends_its_call_and_not_its_connection(string sent)
     {
         await using GrpcTestHost host = await new InMemoryKeyValues().StartAsync(
             new CallLimits { RequestTimeout = TimeSpan.FromMilliseconds(200) });
         using HttpMessageInvoker connection = RawHttp.Invoker();
-        using HttpRequestMessage half = Put(host, "half", new EndlessContent("{\"value\":"u8.ToArray()));
+        using HttpRequestMessage half = Put(host, "half", new EndlessContent(Encoding.UTF8.GetBytes(sent)));
         using HttpResponseMessage given = await connection.SendAsync(half, CancellationToken.None)
             .WaitAsync(LastNet.Span);
         await IsErrorAsync(given, HttpStatusCode.GatewayTimeout, "DEADLINE_EXCEEDED", "did-not-happen");
