@@ -4,6 +4,8 @@ using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
 using Kahuna.Client.Sequences;
+using Kahuna.Client.Transactions;
+using Kahuna.Client.Watches;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Logging.Abstractions;
 
@@ -21,6 +23,7 @@ public sealed class KahunaClient : IAsyncDisposable
     private readonly ClusterConnection _connection;
     private readonly LeaseKeeper _leases;
     private readonly Acquirer _acquirer;
+    private readonly ClientWatches _watches;
 
     /// <summary>Creates a client. No I/O takes place before the first operation.</summary>
     /// <param name="options">The cluster's endpoints, timeouts and limits; read once.</param>
@@ -39,11 +42,14 @@ public sealed class KahunaClient : IAsyncDisposable
     {
         Checked(options, []);
         ILogger logger = new QuietLogger(loggerFactory.CreateLogger("Kahuna.Client"));
-        _connection = new ClusterConnection(options.ToSettings(), ports, logger);
+        ConnectionSettings settings = options.ToSettings();
+        _connection = new ClusterConnection(settings, ports, logger);
+        _watches = new ClientWatches(_connection, settings, ports, logger);
         LockOperations calls = new(_connection, ports, options.MaxInFlight, logger);
         _leases = new LeaseKeeper(calls);
         Acquirer acquirer = _acquirer = new Acquirer(calls, _leases);
-        KeyValues = new KeyValueClient(_connection, options.Durability);
+        KeyValues = new KeyValueClient(_connection, _watches, options.Durability);
+        Transactions = new TransactionClient(_connection, KeyValues, options.Durability, ports.Seed);
         Sequences = new SequenceClient(_connection, ports.Time);
         Locks = new LockClient(acquirer, options.Durability);
         Semaphores = new SemaphoreClient(acquirer, options.Durability);
@@ -52,6 +58,9 @@ public sealed class KahunaClient : IAsyncDisposable
 
     /// <summary>Key/value operations: set, get, exists, delete, extend, increment.</summary>
     public KeyValueClient KeyValues { get; }
+
+    /// <summary>Transactions on keys: conditions and operations that take effect together.</summary>
+    public TransactionClient Transactions { get; }
 
     /// <summary>Sequences of unique numbers without gaps: create, next, reserve, get, update, delete, list.</summary>
     public SequenceClient Sequences { get; }
@@ -82,6 +91,9 @@ public sealed class KahunaClient : IAsyncDisposable
         configure?.Invoke(options);
         return new KahunaClient(Checked(options, errors));
     }
+
+    /// <summary>The watches of the client.</summary>
+    internal ClientWatches Watches => _watches;
 
     /// <summary>The version of the known map of slots; 0 while none is known.</summary>
     internal ulong SlotMapVersion => _connection.SlotMapVersion;
@@ -122,8 +134,9 @@ public sealed class KahunaClient : IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         _leases.Dispose();
+        Task watches = _watches.StopAsync();
         await _acquirer.CloseAsync().ConfigureAwait(_connection.CapturesContext);
-        await _connection.DisposeAsync().ConfigureAwait(_connection.CapturesContext);
+        await _connection.DisposeAsync(watches).ConfigureAwait(_connection.CapturesContext);
     }
 
     private static KahunaClientOptions Checked(KahunaClientOptions options, List<string> errors)

@@ -131,6 +131,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
     /// <summary>The version of the known map of slots; 0 while none is known.</summary>
     public ulong SlotMapVersion => _links.Routes.Map.Slots?.Version ?? 0;
 
+    /// <summary>The known nodes and the map.</summary>
+    public RouteTable Routes => _links.Routes;
+
     /// <summary>True when the connected nodes serve ephemeral keys.</summary>
     public bool ServesEphemeral => _links.Routes.Map is { } map && map.Routes > map.Partitions;
 
@@ -155,7 +158,11 @@ internal sealed class ClusterConnection : IAsyncDisposable
     }
 
     /// <inheritdoc/>
-    public async ValueTask DisposeAsync()
+    public ValueTask DisposeAsync() => DisposeAsync(Task.CompletedTask);
+
+    /// <summary>Closes the connection.</summary>
+    /// <param name="users">What ends besides its own loops before the network is disposed.</param>
+    public async ValueTask DisposeAsync(Task users)
     {
         if (Interlocked.Exchange(ref _isDisposed, 1) != 0)
         {
@@ -163,7 +170,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         }
 
         _isClosed = true;
-        Task ended = _links.StopAsync("the client was disposed");
+        Task ended = Task.WhenAll(_links.StopAsync("the client was disposed"), users);
         _parked.Close().ForEach(
             static reference => End(reference, () => OperationErrors.Disposed(reference.Operation.MayHaveHappened)));
 
@@ -474,6 +481,7 @@ internal sealed class RouteChoice(ClusterLinks links, bool asksToForward, long p
             ? routes.Map.RouteOf(partition, operation.Request.Durability)
             : routes.Map.RouteOf(operation.Key, operation.Request.Durability);
         operation.Attempt.IsForwarded = false;
+        operation.Cluster = routes.Map.ClusterTag;
         PartitionRoute known = operation.Attempt.Route < 0 ? default : routes.Map[operation.Attempt.Route];
         (operation.Attempt.Term, operation.Attempt.Epoch) = (known.Term, known.Epoch);
         if (operation.Attempt.HintedNodeId != 0)

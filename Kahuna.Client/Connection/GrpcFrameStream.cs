@@ -150,6 +150,7 @@ internal sealed class GrpcFrameStream : IFrameStream
 internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChannel
 {
     private const string ExchangePath = "/kahuna.v1.Cluster/Exchange";
+    private const string WatchPath = "/kahuna.v1.Cluster/Watch";
 
     private readonly string? _trustedCaFile = settings.TrustedCaFile;
     private readonly bool _insecure = settings.Insecure;
@@ -163,11 +164,18 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     public (string Name, string Value)? Header { get; init; }
 
     /// <inheritdoc/>
-    public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
+    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct) =>
+        OpenAsync(endpoint, ExchangePath, ct);
+
+    /// <inheritdoc/>
+    public ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct) =>
+        OpenAsync(endpoint, WatchPath, ct);
+
+    private async ValueTask<IFrameStream> OpenAsync(Uri endpoint, string path, CancellationToken ct)
     {
         HttpMessageInvoker connection = _connections.GetOrAdd(
             endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
-        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, ExchangePath), Header, ct)
+        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, path), Header, ct)
             .ConfigureAwait(false);
     }
 
@@ -211,6 +219,10 @@ internal interface IFrameChannel : IAsyncDisposable
 {
     /// <summary>Opens an Exchange stream to a node. Throws when that fails, with a message for people.</summary>
     ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct);
+
+    /// <summary>Opens a stream of watches to a node. Throws when that fails, with a message for people.</summary>
+    ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct) =>
+        throw new NotSupportedException("This network carries no watches.");
 }
 
 /// <summary>

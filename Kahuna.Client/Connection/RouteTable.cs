@@ -1,6 +1,7 @@
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire.Protos;
 using Kahuna.Wire.Routing;
+using Kahuna.Wire.Watches;
 
 namespace Kahuna.Client.Connection;
 
@@ -110,6 +111,7 @@ internal sealed class ClusterMap
         PartitionRoute[] routes)
     {
         ClusterId = clusterId;
+        ClusterTag = PositionFormat.ClusterTag(clusterId);
         ServerVersion = serverVersion;
         Nodes = nodes;
         Slots = slots;
@@ -120,6 +122,9 @@ internal sealed class ClusterMap
     public static ClusterMap Empty { get; } = new("", "", [], null, []);
 
     public string ClusterId { get; }
+
+    /// <summary>Names the cluster in positions.</summary>
+    public ulong ClusterTag { get; }
 
     public string ServerVersion { get; }
 

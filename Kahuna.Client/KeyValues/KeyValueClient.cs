@@ -1,7 +1,7 @@
 using System.Runtime.CompilerServices;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Outcomes;
-using Kahuna.Wire.Commands;
+using Kahuna.Client.Watches;
 
 namespace Kahuna.Client.KeyValues;
 
@@ -28,12 +28,16 @@ namespace Kahuna.Client.KeyValues;
 public sealed class KeyValueClient
 {
     private readonly ClusterConnection _connection;
+    private readonly ClientWatches _watches;
+    private readonly KeyValueRequests _requests;
     private readonly Durability _durability;
 
-    internal KeyValueClient(ClusterConnection connection, Durability durability)
+    internal KeyValueClient(ClusterConnection connection, ClientWatches watches, Durability durability)
     {
         _connection = connection;
+        _watches = watches;
         _durability = durability;
+        _requests = new KeyValueRequests(durability);
     }
 
     /// <summary>Writes bytes, subject to the given conditions.</summary>
@@ -49,13 +53,8 @@ public sealed class KeyValueClient
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<SetResult> SetAsync(
-        string key, ReadOnlyMemory<byte> value, SetOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
-        operation.Request.SetValue(value);
-        options?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, ReadOnlyMemory<byte> value, SetOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Set(key, value, options), ct);
 
     /// <summary>Writes bytes; a null array writes the null value.</summary>
     /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
@@ -66,19 +65,14 @@ public sealed class KeyValueClient
     /// <summary>Writes text as UTF-8; null writes the null value.</summary>
     /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
     public ValueTask<SetResult> SetAsync(
-        string key, string? value, SetOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
-        operation.Request.SetValue(value);
-        options?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, string? value, SetOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Set(key, value, options), ct);
 
     /// <summary>Writes a value that may be null: <c>SetAsync(key, KahunaValue.Null)</c>.</summary>
     /// <inheritdoc cref="SetAsync(string, ReadOnlyMemory{byte}, SetOptions?, CancellationToken)"/>
     public ValueTask<SetResult> SetAsync(
         string key, KahunaValue value, SetOptions? options = null, CancellationToken ct = default) =>
-        _connection.Run(BeginSet(key, value, options), ct);
+        _connection.Run(_requests.Set(key, value, options, andGet: false), ct);
 
     /// <summary>Writes a value and returns the one before it, in one step.</summary>
     /// <param name="key">The key.</param>
@@ -92,7 +86,7 @@ public sealed class KeyValueClient
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<SetResult> GetAndSetAsync(
         string key, KahunaValue value, SetOptions? options = null, CancellationToken ct = default) =>
-        _connection.Run(BeginSet(key, value, options, andGet: true), ct);
+        _connection.Run(_requests.Set(key, value, options, andGet: true), ct);
 
     /// <summary>Reads a value: the latest, or that of a given revision.</summary>
     /// <param name="key">The key.</param>
@@ -103,12 +97,8 @@ public sealed class KeyValueClient
     /// </returns>
     /// <exception cref="KahunaException">The read could not be answered; it is safe to repeat.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public ValueTask<GetResult> GetAsync(string key, ReadOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<GetResult> operation = Begin<GetResult>(CommandKind.Get, key, options?.Durability);
-        operation.Request.AddReadRevision(options?.AtRevision);
-        return _connection.Run(operation, ct);
-    }
+    public ValueTask<GetResult> GetAsync(string key, ReadOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Read<GetResult>(key, options, isExists: false), ct);
 
     /// <summary>Checks whether a key exists, without transferring its value.</summary>
     /// <param name="key">The key.</param>
@@ -117,12 +107,9 @@ public sealed class KeyValueClient
     /// <returns>Whether the key exists, its revision and remaining time to live.</returns>
     /// <exception cref="KahunaException">The read could not be answered; it is safe to repeat.</exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
-    public ValueTask<ExistsResult> ExistsAsync(string key, ReadOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<ExistsResult> operation = Begin<ExistsResult>(CommandKind.Exists, key, options?.Durability);
-        operation.Request.AddReadRevision(options?.AtRevision);
-        return _connection.Run(operation, ct);
-    }
+    public ValueTask<ExistsResult> ExistsAsync(
+        string key, ReadOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Read<ExistsResult>(key, options, isExists: true), ct);
 
     /// <summary>
     /// Removes a key, subject to the given conditions. Its revision continues if the key is written again.
@@ -137,14 +124,14 @@ public sealed class KeyValueClient
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<DeleteResult> DeleteAsync(
         string key, DeleteOptions? options = null, CancellationToken ct = default) =>
-        _connection.Run(BeginDelete(key, options), ct);
+        _connection.Run(_requests.Delete(key, options), ct);
 
     /// <summary>Removes a key and returns the value that it had, in one step.</summary>
     /// <returns>As of a delete with <see cref="DeleteOptions.ReturnPrevious"/>.</returns>
     /// <inheritdoc cref="DeleteAsync"/>
     public ValueTask<DeleteResult> GetAndDeleteAsync(
         string key, DeleteOptions? options = null, CancellationToken ct = default) =>
-        _connection.Run(BeginDelete(key, options, andGet: true), ct);
+        _connection.Run(_requests.Delete(key, options, andGet: true), ct);
 
     /// <summary>
     /// Sets a key's time to live, counted by the cluster's clock from the moment at which the call is applied.
@@ -162,14 +149,8 @@ public sealed class KeyValueClient
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<ExtendResult> ExtendAsync(
-        string key, TimeSpan ttl, ExtendOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<ExtendResult> operation = Begin<ExtendResult>(CommandKind.Extend, key, options?.Durability);
-        operation.Request.AddTtl(ttl);
-        operation.Request.AddComparison(options?.OnlyIfValue, options?.OnlyIfRevision);
-        options?.Fence?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, TimeSpan ttl, ExtendOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Extend(key, ttl, options), ct);
 
     /// <summary>
     /// Adds a signed amount to a value that is a decimal integer in ASCII. A missing key counts as 0; an existing key
@@ -188,13 +169,8 @@ public sealed class KeyValueClient
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<IncrementResult> IncrementAsync(
-        string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<IncrementResult> operation = Begin<IncrementResult>(CommandKind.Increment, key, options?.Durability);
-        operation.Request.AddNumber(amount);
-        options?.Fence?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Increment<IncrementResult>(key, amount, options), ct);
 
     /// <summary>
     /// As <see cref="IncrementAsync"/>, but a value that is not an integer and an overflow are results instead of
@@ -210,14 +186,8 @@ public sealed class KeyValueClient
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public ValueTask<TryIncrementResult> TryIncrementAsync(
-        string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default)
-    {
-        Operation<TryIncrementResult> operation = Begin<TryIncrementResult>(
-            CommandKind.Increment, key, options?.Durability);
-        operation.Request.AddNumber(amount);
-        options?.Fence?.ApplyTo(ref operation.Request);
-        return _connection.Run(operation, ct);
-    }
+        string key, long amount = 1, IncrementOptions? options = null, CancellationToken ct = default) =>
+        _connection.Run(_requests.Increment<TryIncrementResult>(key, amount, options), ct);
 
     /// <summary>
     /// Reads the keys that begin with a prefix, in the order of their UTF-8 bytes, over all partitions. Keys are read
@@ -293,7 +263,7 @@ public sealed class KeyValueClient
     {
         ArgumentNullException.ThrowIfNull(items);
         IEnumerable<Operation<SetResult>> operations = items.Select(
-            item => BeginSet(item.Key, item.Value, WithLevel(item.Options, options)));
+            item => _requests.Set(item, options));
         return await BatchCalls.RunAsync(_connection, operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
@@ -311,7 +281,7 @@ public sealed class KeyValueClient
     {
         ArgumentNullException.ThrowIfNull(items);
         IEnumerable<Operation<DeleteResult>> operations = items.Select(
-            item => BeginDelete(item.Key, WithLevel(item.Options, options)));
+            item => _requests.Delete(item, options));
         return await BatchCalls.RunAsync(_connection, operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
@@ -332,7 +302,7 @@ public sealed class KeyValueClient
     {
         ArgumentNullException.ThrowIfNull(keys);
         IEnumerable<Operation<GetResult>> operations = keys.Select(
-            key => Begin<GetResult>(CommandKind.Get, key, options?.Durability));
+            key => _requests.Read<GetResult>(key, options, isExists: false));
         return await BatchCalls.RunAsync(_connection, operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
@@ -344,7 +314,7 @@ public sealed class KeyValueClient
     {
         ArgumentNullException.ThrowIfNull(keys);
         IEnumerable<Operation<ExistsResult>> operations = keys.Select(
-            key => Begin<ExistsResult>(CommandKind.Exists, key, options?.Durability));
+            key => _requests.Read<ExistsResult>(key, options, isExists: true));
         return await BatchCalls.RunAsync(_connection, operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
@@ -378,40 +348,62 @@ public sealed class KeyValueClient
         return await deletion.RunAsync(partitions, progress, ct).ConfigureAwait(_connection.CapturesContext);
     }
 
-    private static SetOptions? WithLevel(SetOptions? item, BatchOptions? batch) =>
-        batch?.Durability is { } durability && item?.Durability is null
-            ? (item ?? new SetOptions()) with { Durability = durability }
-            : item;
-
-    private static DeleteOptions? WithLevel(DeleteOptions? item, BatchOptions? batch) =>
-        batch?.Durability is { } durability && item?.Durability is null
-            ? (item ?? new DeleteOptions()) with { Durability = durability }
-            : item;
-
-    private Operation<SetResult> BeginSet(string key, KahunaValue value, SetOptions? options, bool andGet = false)
+    /// <summary>
+    /// Returns the changes of keys, in the order of their revisions and, within a partition, in the order in which they
+    /// were applied: each one once, and none left out. The watch survives broken connections, leader changes and
+    /// restarts of nodes. Where changes are no longer kept it says so (<see cref="WatchEventKind.Compacted"/>).
+    /// <para>
+    /// A watch from now begins when it is enumerated: a change that was acknowledged before is not returned. Use
+    /// <see cref="WatchOptions.WithState"/>, <see cref="GetPositionAsync"/> or the position of a read where a change
+    /// must not fall between a read and a watch.
+    /// </para>
+    /// </summary>
+    /// <param name="prefix">The start of the keys, empty for all; or a key or bucket: see
+    /// <see cref="WatchOptions.Scope"/>.</param>
+    /// <param name="options">Where to begin, what to return and other options; null for none.</param>
+    /// <param name="ct">Ends the watch.</param>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: the name or the position is refused. Or no node began the watch
+    /// within the request timeout. A watch that has begun survives any outage.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public IAsyncEnumerable<WatchEvent> WatchAsync(
+        string prefix, WatchOptions? options = null, CancellationToken ct = default)
     {
-        Operation<SetResult> operation = Begin<SetResult>(CommandKind.Set, key, options?.Durability);
-        operation.Request.SetValue(value.Memory);
-        operation.Request.AddFlag(CommandFlags.NullValue, value.IsNull);
-        operation.Request.AddFlag(CommandFlags.ReturnPrevious, andGet);
-        options?.ApplyTo(ref operation.Request);
-        return operation;
+        ArgumentNullException.ThrowIfNull(prefix);
+        return _watches.Of(_durability, prefix, options ?? new WatchOptions(), ct);
     }
 
-    private Operation<DeleteResult> BeginDelete(string key, DeleteOptions? options, bool andGet = false)
-    {
-        Operation<DeleteResult> operation = Begin<DeleteResult>(CommandKind.Delete, key, options?.Durability);
-        operation.Request.AddFlag(CommandFlags.ReturnPrevious, andGet);
-        options?.ApplyTo(ref operation.Request);
-        return operation;
-    }
+    /// <summary>
+    /// Finds out where the changes are now. A watch that begins there returns every change that begins after this call
+    /// has completed, and none that was acknowledged before the call.
+    /// </summary>
+    /// <param name="durability">The durability of the keys; null for the client's.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <exception cref="KahunaException">A partition could not be asked; it is safe to repeat.</exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<WatchPosition> GetPositionAsync(
+        Durability? durability = null, CancellationToken ct = default) =>
+        await _watches.NowAsync(durability ?? _durability, ct).ConfigureAwait(_connection.CapturesContext);
 
-    private Operation<TResult> Begin<TResult>(CommandKind kind, string key, Durability? durability)
-        where TResult : struct, IOperationResult<TResult>
+    /// <summary>Makes a local view of keys that a watch keeps current. Completes when the view is complete.</summary>
+    /// <param name="prefix">The start of the keys, empty for all; or a key or bucket: see
+    /// <see cref="CacheOptions.Scope"/>.</param>
+    /// <param name="options">Limits and other options; null for none.</param>
+    /// <param name="ct">Ends the wait for the complete view; it has no effect on the cache later.</param>
+    /// <returns>The cache, which is the caller's to dispose.</returns>
+    /// <exception cref="KahunaException">
+    /// The name is refused, the keys are more than the cache may hold, or the cluster did not answer in time.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async Task<KeyValueCache> CacheAsync(
+        string prefix, CacheOptions? options = null, CancellationToken ct = default)
     {
-        ArgumentNullException.ThrowIfNull(key);
-        Operation<TResult> operation = Operation<TResult>.Rent();
-        operation.Request.Begin(kind, durability ?? _durability, key);
-        return operation;
+        ArgumentNullException.ThrowIfNull(prefix);
+        options ??= new CacheOptions();
+        options.Check();
+        KeyValueCache cache = new(_watches, prefix, options);
+        await cache.BeginAsync(_durability, ct).ConfigureAwait(_connection.CapturesContext);
+        return cache;
     }
 }

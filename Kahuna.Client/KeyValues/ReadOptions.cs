@@ -11,4 +11,9 @@ public sealed record ReadOptions
     /// <see cref="KahunaErrorCode.RevisionCompacted"/>.
     /// </summary>
     public Revision? AtRevision { get; init; }
+
+    /// <summary>
+    /// The result carries the position of the read: a watch that begins there misses no later change of the key.
+    /// </summary>
+    public bool WithPosition { get; init; }
 }

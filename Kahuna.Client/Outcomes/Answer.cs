@@ -1,4 +1,5 @@
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Watches;
 
 namespace Kahuna.Client.Outcomes;
 
@@ -52,6 +53,17 @@ internal abstract class Answer
     /// <summary>The value in the reply. Null when it carries none, which differs from the null value.</summary>
     public KahunaValue? Value { get; private set; }
 
+    /// <summary>Up to where in its group's changes a read saw everything; null when it did not ask.</summary>
+    public ChangePoint? Point { get; private set; }
+
+    /// <summary>Names the cluster whose node got the last attempt.</summary>
+    public ulong Cluster { get; set; }
+
+    /// <summary><see cref="Point"/> for the caller; null when it did not ask.</summary>
+    public WatchPosition? Position => Point is { } point
+        ? new WatchPosition(Cluster, point.IsEphemeral ? Durability.Ephemeral : Durability.Persistent, [point])
+        : null;
+
     /// <summary>The remaining time to live in a read's reply; null when there is none.</summary>
     public static TimeSpan? TtlOf(OutcomeStatus status, long number) =>
         status == OutcomeStatus.Found && number >= 0 ? TimeSpan.FromMilliseconds(number) : null;
@@ -62,6 +74,7 @@ internal abstract class Answer
         Status = outcome.Status;
         Revision = new Revision(outcome.Revision);
         ReplyNumber = outcome.Number;
+        Point = outcome.Point;
         if (outcome.HasValue && outcome.Status < OutcomeStatus.InvalidArgument)
         {
             ReadOnlyMemory<byte> bytes = outcome.Value.Length == 0
@@ -78,6 +91,7 @@ internal abstract class Answer
         MayHaveHappened = false;
         LostWith = null;
         Value = null;
+        Point = null;
     }
 }
 

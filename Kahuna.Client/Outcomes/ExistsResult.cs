@@ -17,10 +17,18 @@ public readonly record struct ExistsResult : IOperationResult<ExistsResult>, IIt
     /// <summary>The key's remaining time to live by the cluster's clock; null when it does not expire.</summary>
     public TimeSpan? RemainingTtl { get; init; }
 
+    /// <summary>
+    /// A watch that begins here delivers every change of the key after this read and none before. Null unless
+    /// <c>ReadOptions.WithPosition</c> asked for it.
+    /// </summary>
+    public WatchPosition? Position { get; init; }
+
     static ExistsResult IOperationResult<ExistsResult>.From(Answer answer) => answer.Status switch
     {
         OutcomeStatus.Found or OutcomeStatus.NotFound =>
-            Of(answer.Status, answer.Revision, answer.ReplyNumber),
+            Of(answer.Status, answer.Revision, answer.ReplyNumber)
+                with
+            { Position = answer.Position },
         OutcomeStatus.RevisionCompacted => throw OperationErrors.RevisionCompacted(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
     };

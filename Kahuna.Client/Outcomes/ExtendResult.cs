@@ -3,7 +3,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Client.Outcomes;
 
 /// <summary>The result of an extension of a time to live. Immutable.</summary>
-public readonly record struct ExtendResult : IOperationResult<ExtendResult>
+public readonly record struct ExtendResult : IOperationResult<ExtendResult>, IItemResult<ExtendResult>
 {
     /// <summary>
     /// True when the key has the new time to live; false when it did not exist or a condition did not hold.
@@ -20,13 +20,19 @@ public readonly record struct ExtendResult : IOperationResult<ExtendResult>
 
     static ExtendResult IOperationResult<ExtendResult>.From(Answer answer) => answer.Status switch
     {
-        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed or OutcomeStatus.NotFound => new ExtendResult
-        {
-            Extended = answer.Status == OutcomeStatus.Applied,
-            Found = answer.Status != OutcomeStatus.NotFound,
-            Revision = answer.Revision,
-        },
+        OutcomeStatus.Applied or OutcomeStatus.ConditionFailed or OutcomeStatus.NotFound =>
+            Of(answer.Status, answer.Revision),
         OutcomeStatus.FenceFailed => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
+
+    static ExtendResult IItemResult<ExtendResult>.Of(
+        OutcomeStatus status, Revision revision, long number, KahunaValue? value) => Of(status, revision);
+
+    private static ExtendResult Of(OutcomeStatus status, Revision revision) => new()
+    {
+        Extended = status == OutcomeStatus.Applied,
+        Found = status != OutcomeStatus.NotFound,
+        Revision = revision,
     };
 }

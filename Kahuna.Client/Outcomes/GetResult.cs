@@ -23,10 +23,18 @@ public readonly record struct GetResult : IOperationResult<GetResult>, IItemResu
     /// </summary>
     public TimeSpan? RemainingTtl { get; init; }
 
+    /// <summary>
+    /// A watch that begins here delivers every change of the key after this read and none before. Null unless
+    /// <c>ReadOptions.WithPosition</c> asked for it.
+    /// </summary>
+    public WatchPosition? Position { get; init; }
+
     static GetResult IOperationResult<GetResult>.From(Answer answer) => answer.Status switch
     {
         OutcomeStatus.Found or OutcomeStatus.NotFound =>
-            Of(answer.Status, answer.Revision, answer.ReplyNumber, answer.Value),
+            Of(answer.Status, answer.Revision, answer.ReplyNumber, answer.Value)
+                with
+            { Position = answer.Position },
         OutcomeStatus.RevisionCompacted => throw OperationErrors.RevisionCompacted(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
     };

@@ -3,7 +3,7 @@ using Kahuna.Wire.Outcomes;
 namespace Kahuna.Client.Outcomes;
 
 /// <summary>The result of an increment. Immutable.</summary>
-public readonly record struct IncrementResult : IOperationResult<IncrementResult>
+public readonly record struct IncrementResult : IOperationResult<IncrementResult>, IItemResult<IncrementResult>
 {
     /// <summary>The integer that the key now holds.</summary>
     public long Value { get; init; }
@@ -19,4 +19,8 @@ public readonly record struct IncrementResult : IOperationResult<IncrementResult
         OutcomeStatus.FenceFailed => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
     };
+
+    static IncrementResult IItemResult<IncrementResult>.Of(
+        OutcomeStatus status, Revision revision, long number, KahunaValue? value) =>
+        new() { Value = number, Revision = revision };
 }

@@ -25,15 +25,40 @@ internal static class OperationErrors
     public static KahunaException NoUtf8(string field) =>
         Refused($"{field} has an unpaired surrogate and cannot be written as UTF-8");
 
-    public static KahunaException NotAnInteger(Answer answered) => new(
+    public static KahunaException NotAnInteger(Answer answered) => NoInteger(KeyText(answered));
+
+    public static KahunaException NoInteger(string key) => new(
         KahunaErrorCode.NotAnInteger,
         OperationOutcome.DidNotHappen,
-        $"The value of \"{KeyText(answered)}\" is not a decimal integer; nothing was changed.");
+        $"The value of \"{key}\" is not a decimal integer; nothing was changed.");
 
-    public static KahunaException Overflow(Answer answered) => new(
+    public static KahunaException Overflow(Answer answered) => NoRoomForSum(KeyText(answered));
+
+    public static KahunaException NoRoomForSum(string key) => new(
         KahunaErrorCode.Overflow,
         OperationOutcome.DidNotHappen,
-        $"The increment of \"{KeyText(answered)}\" would leave the signed 64-bit range; nothing was changed.");
+        $"The increment of \"{key}\" would leave the signed 64-bit range; nothing was changed.");
+
+    /// <summary>Something that a transaction had read has changed.</summary>
+    public static KahunaException Conflict(string key) => new(
+        KahunaErrorCode.TransactionConflict,
+        OperationOutcome.DidNotHappen,
+        $"\"{key}\" has changed since the transaction read it; nothing was written. Run the transaction again.");
+
+    /// <summary>A call of a transaction that is over.</summary>
+    public static KahunaException TransactionEnded(string sentence) =>
+        new(KahunaErrorCode.TransactionEnded, OperationOutcome.DidNotHappen, sentence);
+
+    /// <summary>An increment of a transaction cannot be carried out.</summary>
+    public static KahunaException NoSum(Answer answered) => new(
+        answered.Status == OutcomeStatus.Overflow ? KahunaErrorCode.Overflow : KahunaErrorCode.NotAnInteger,
+        OperationOutcome.DidNotHappen,
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"Operation {answered.ReplyNumber + 1:N0} of the transaction cannot increment its key: "
+                + $"{(answered.Status == OutcomeStatus.Overflow
+                    ? "the sum would leave the signed 64-bit range" : "the value is not a decimal integer")}; "
+                + $"nothing was changed."));
 
     public static KahunaException RevisionCompacted(Answer answered) => new(
         KahunaErrorCode.RevisionCompacted,
@@ -205,6 +230,41 @@ internal static class OperationErrors
         KahunaErrorCode.Untrusted,
         mayHaveHappened ? OperationOutcome.Unknown : OperationOutcome.DidNotHappen,
         Sentence("No server of the cluster is trusted: " + objection));
+
+    public static KahunaException PositionOfAnotherCluster() => Refused(
+        "the position of the watch is of another cluster, or the cluster was created anew");
+
+    public static KahunaException PositionOfAnotherLevel(Durability durability) => Refused(
+        $"the position of the watch is of {(durability == Durability.Ephemeral ? "ephemeral" : "persistent")} keys, "
+            + "and the watch is of the others");
+
+    public static KahunaException PositionFromTheFuture() => Refused(
+        "the position of the watch is ahead of the cluster: it did not come from it, or the cluster has lost data");
+
+    /// <summary>A node refused a watch for good.</summary>
+    public static KahunaException WatchRefused(OutcomeStatus status, string text)
+    {
+        OutcomeRow? row = OutcomeStatuses.Find(status);
+        return new KahunaException(
+            row?.Error ?? KahunaErrorCode.Protocol,
+            OperationOutcome.DidNotHappen,
+            Sentence(text.Length > 0 ? CallerNames.Of(text) : row?.Sentence ?? "The node refused the watch."));
+    }
+
+    /// <summary>The keys of a cache are more or larger than it may hold.</summary>
+    public static KahunaException CacheTooLarge(string name, int keysMax, long bytesMax) => Refused(
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"the cache of \"{name}\" would hold more than MaxKeys ({keysMax:N0}) or MaxBytes ({bytesMax:N0}) allow; "
+                + $"it has ended"));
+
+    /// <summary>No node began a watch in time.</summary>
+    public static KahunaException WatchNotServed(string? reason, TimeSpan waited) => new(
+        KahunaErrorCode.Unavailable,
+        OperationOutcome.DidNotHappen,
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"No node began the watch within {waited.TotalSeconds:0.###} s{(reason is null ? "" : ": " + reason)}."));
 
     /// <summary>The limit of waiting operations is reached.</summary>
     public static KahunaException TooManyWaiting(int waitingMax, string? unreachable)

@@ -22,6 +22,7 @@ internal readonly record struct TransactionReply : IOperationResult<TransactionR
                 Holds = answer.Status != OutcomeStatus.ConditionFailed,
                 Outcomes = outcomes.Memory,
             },
+        OutcomeStatus.NotAnInteger or OutcomeStatus.Overflow => throw OperationErrors.NoSum(answer),
         OutcomeStatus.FenceFailed => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),
     };

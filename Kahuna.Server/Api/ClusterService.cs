@@ -1,6 +1,7 @@
 using Grpc.Core;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.RateLimits;
+using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Wire.Protos;
 
@@ -11,8 +12,13 @@ namespace Kahuna.Server.Api;
 /// <param name="admission">Accepts the requests of streams.</param>
 /// <param name="credential">Identifies streams of other nodes.</param>
 /// <param name="stop">Cancelled when the node stops.</param>
+/// <param name="watches">The node's watches; null: it serves none.</param>
 internal sealed class ClusterService(
-    ClusterView view, RequestAdmission admission, NodeCredential credential, CancellationToken stop)
+    ClusterView view,
+    RequestAdmission admission,
+    NodeCredential credential,
+    CancellationToken stop,
+    WatchHub? watches = null)
     : Protos.Cluster.ClusterBase
 {
     public override Task<DescribeClusterResponse> DescribeCluster(
@@ -63,4 +69,13 @@ internal sealed class ClusterService(
             : context.GetHttpContext().Features.Get<ConnectionRateLimiter>();
         return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop).RunAsync();
     }
+
+    /// <summary>Serves a stream of watches, as raw bytes.</summary>
+    public override Task Watch(
+        IAsyncStreamReader<Frame> requestStream,
+        IServerStreamWriter<Frame> responseStream,
+        ServerCallContext context) =>
+        watches is null
+            ? base.Watch(requestStream, responseStream, context)
+            : new WatchStream(watches, new RawStream(context), () => view.Slots.Version, stop).RunAsync();
 }

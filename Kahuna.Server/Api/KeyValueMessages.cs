@@ -77,6 +77,96 @@ internal static class KeyValueMessages
     public static Command ToCommand(ExistsKeyValueRequest request) => Read(
         CommandKind.Exists, request.Key, request.Durability, request.HasAtRevision ? request.AtRevision : null);
 
+    /// <summary>A condition of a transaction.</summary>
+    /// <exception cref="Grpc.Core.RpcException">INVALID_ARGUMENT: a field is missing or does not fit.</exception>
+    public static Command ToCommand(TransactionCondition condition, Protos.Durability durability)
+    {
+        Command command = new() { Kind = CommandKind.Exists };
+        AddName(ref command, condition.Key, durability);
+        AddConditions(ref command, condition.ConditionCase switch
+        {
+            TransactionCondition.ConditionOneofCase.Absent when condition.Absent => new Conditions { IfAbsent = true },
+            TransactionCondition.ConditionOneofCase.Present when condition.Present =>
+                new Conditions { IfPresent = true },
+            TransactionCondition.ConditionOneofCase.Value => new Conditions { IfValue = condition.Value },
+            TransactionCondition.ConditionOneofCase.Revision => new Conditions { IfRevision = condition.Revision },
+            _ => throw Invalid("a condition has absent or present, which must be true, or value or revision"),
+        });
+        return command;
+    }
+
+    /// <summary>An operation of a transaction; it takes the transaction's durability if it names none.</summary>
+    /// <exception cref="Grpc.Core.RpcException">INVALID_ARGUMENT: a field is missing or does not fit.</exception>
+    public static Command ToCommand(TransactionOperation operation, Protos.Durability durability)
+    {
+        Command command;
+        switch (operation.OperationCase)
+        {
+            case TransactionOperation.OperationOneofCase.Set:
+                operation.Set.Durability = LevelOf(operation.Set.Durability, durability);
+                command = ToCommand(operation.Set);
+                break;
+            case TransactionOperation.OperationOneofCase.Get:
+                operation.Get.Durability = LevelOf(operation.Get.Durability, durability);
+                command = ToCommand(operation.Get);
+                break;
+            case TransactionOperation.OperationOneofCase.Exists:
+                operation.Exists.Durability = LevelOf(operation.Exists.Durability, durability);
+                command = ToCommand(operation.Exists);
+                break;
+            case TransactionOperation.OperationOneofCase.Delete:
+                operation.Delete.Durability = LevelOf(operation.Delete.Durability, durability);
+                command = ToCommand(operation.Delete);
+                break;
+            case TransactionOperation.OperationOneofCase.Extend:
+                operation.Extend.Durability = LevelOf(operation.Extend.Durability, durability);
+                command = ToCommand(operation.Extend);
+                break;
+            case TransactionOperation.OperationOneofCase.Increment:
+                operation.Increment.Durability = LevelOf(operation.Increment.Durability, durability);
+                command = ToCommand(operation.Increment);
+                break;
+            default:
+                throw Invalid("the operation is missing");
+        }
+
+        return command.Has(TransactionBody.ConditionFlags | CommandFlags.Fenced)
+            ? throw Invalid("an operation has neither conditions nor a fence; those are the transaction's")
+            : command;
+    }
+
+    /// <summary>The result of an operation of a transaction.</summary>
+    public static TransactionOperationResult ToResult(TransactionOperation operation, scoped in Outcome outcome)
+    {
+        TransactionOperationResult result = new();
+        switch (operation.OperationCase)
+        {
+            case TransactionOperation.OperationOneofCase.Set:
+                result.Set = ToSet(in outcome);
+                break;
+            case TransactionOperation.OperationOneofCase.Get:
+                result.Get = ToGet(in outcome);
+                break;
+            case TransactionOperation.OperationOneofCase.Exists:
+                result.Exists = ToExists(in outcome);
+                break;
+            case TransactionOperation.OperationOneofCase.Delete:
+                result.Delete = ToDelete(in outcome);
+                break;
+            case TransactionOperation.OperationOneofCase.Extend:
+                result.Extend = ToExtend(in outcome);
+                break;
+            default:
+                result.Increment = ToIncrement(in outcome);
+                break;
+        }
+
+        return result;
+    }
+
+    public static IncrementKeyValueResponse ToIncrement(scoped in Outcome outcome) =>
+        new() { Value = KeyOutcome.SumOf(in outcome), Revision = outcome.Revision };
+
     /// <summary>Adds the fence, if there is one.</summary>
     public static void AddFence(ref Command command, Fence? fence)
     {
@@ -177,6 +267,14 @@ internal static class KeyValueMessages
             command.ComparedValue = compared.HasData ? compared.Data.Span : default;
         }
     }
+
+    private static Protos.Durability LevelOf(Protos.Durability item, Protos.Durability whole) =>
+        item == Protos.Durability.Unspecified || item == whole
+            ? whole
+            : throw Invalid("its durability is another one; all keys of a transaction have the same");
+
+    private static Grpc.Core.RpcException Invalid(string sentence) => OutcomeErrors.Build(
+        Grpc.Core.StatusCode.InvalidArgument, sentence + ".", OutcomeErrors.DidNotHappen);
 
     private static Value? ToValue(scoped in Outcome outcome)
     {

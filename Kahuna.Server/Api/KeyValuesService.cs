@@ -12,7 +12,11 @@ namespace Kahuna.Server.Api;
 /// Stateless, any thread.
 /// </summary>
 internal sealed class KeyValuesService(
-    UnaryExecutor calls, ScanPages scans, KeyValueBatches batches, RangeDeletes deletes)
+    UnaryExecutor calls,
+    ScanPages scans,
+    KeyValueBatches batches,
+    RangeDeletes deletes,
+    KeyValueWatches? watches = null)
     : Protos.KeyValues.KeyValuesBase
 {
     public override async Task<SetKeyValueResponse> SetKeyValue(SetKeyValueRequest request, ServerCallContext context)
@@ -58,7 +62,7 @@ internal sealed class KeyValuesService(
     {
         byte[] bytes = await WriteAsync(KeyValueMessages.ToCommand(request), context).ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
-        return new IncrementKeyValueResponse { Value = KeyOutcome.SumOf(in outcome), Revision = outcome.Revision };
+        return KeyValueMessages.ToIncrement(in outcome);
     }
 
     public override Task<ScanKeyValuesResponse> ScanKeyValues(
@@ -86,6 +90,12 @@ internal sealed class KeyValuesService(
         StreamKeyValuesRequest request,
         IServerStreamWriter<StreamKeyValuesResponse> responseStream,
         ServerCallContext context) => scans.StreamAsync(request, responseStream, context);
+
+    public override Task WatchKeyValues(
+        WatchKeyValuesRequest request,
+        IServerStreamWriter<WatchKeyValuesResponse> responseStream,
+        ServerCallContext context) =>
+        watches?.RunAsync(request, responseStream, context) ?? base.WatchKeyValues(request, responseStream, context);
 
     private Task<byte[]> WriteAsync(Command command, ServerCallContext context)
     {

@@ -19,6 +19,11 @@ internal readonly record struct ForwardedOutcome(byte[] Bytes) : IOperationResul
 
         ByteBuffer buffer = ByteBuffer.Rent();
         outcome.Write(buffer);
+        if (answer.Point is { } point)
+        {
+            Outcome.AppendPoint(buffer, 0, point);
+        }
+
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
         return new ForwardedOutcome(bytes);

@@ -3,6 +3,7 @@ using System.Security.Cryptography;
 using Grpc.HealthCheck;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
+using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Hosting.Membership;
@@ -49,6 +50,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
     private readonly LoopSet _loops;
+    private readonly WatchHub _watches;
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly HealthServiceImpl _health = new();
@@ -101,6 +103,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         storage.Trace?.Failed += OnStorageDead;
         ILogStore log = storage.Trace?.Around(storage.Log) ?? storage.Log;
         IPeerTransport links = storage.Trace?.Around(_links) ?? _links;
+        ChangeLogs changes = new(_view.Layout, options.WatchHistoryBytes);
         LoopOptions loopOptions = NodeLoops.OptionsOf(options, members, limits, start);
         _loops = new LoopSet(
             loopOptions,
@@ -112,9 +115,11 @@ internal sealed class KahunaNode : IAsyncDisposable
                 PersistentMemory = new PersistentMemory(options.PersistentBytesMax),
                 Checkpoints = _keeper,
                 FatalErrors = fatalErrors,
+                Changes = changes,
                 Trace = storage.Trace,
                 Report = _log.Progress,
             });
+        _watches = new WatchHub(changes, () => _loops.Now, new ReplyRoom());
         _keeper.Attach(_loops, _stateThread.Wake);
         relay.Receiver = _loops;
         _rights = new VotingRights(members, _loops, _view);
@@ -232,16 +237,15 @@ internal sealed class KahunaNode : IAsyncDisposable
             await _app.DisposeAsync().ConfigureAwait(false);
         }
 
-        if (_ticker is not null)
+        foreach (Timer? timer in (Timer?[])[_ticker, _slowTicker])
         {
-            await _ticker.DisposeAsync().ConfigureAwait(false);
+            if (timer is not null)
+            {
+                await timer.DisposeAsync().ConfigureAwait(false);
+            }
         }
 
-        if (_slowTicker is not null)
-        {
-            await _slowTicker.DisposeAsync().ConfigureAwait(false);
-        }
-
+        _watches.Dispose();
         _leadership.Dispose();
 
         if (_forwarder is not null)
@@ -267,8 +271,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         NodeCredential credential = NodeLinks.CredentialOf(Options);
         _forwarder = new Forwarder(
             Options.Peers.Select(peer => peer.Address), NodeCertificates.TrustedCaFile(Options), credential, _loggers);
-        ReplyRoom room = new();
-        RequestAdmission admission = new(new Router(_loops, _view), Options.ValueBytesMax) { Room = room };
+        RequestAdmission admission = new(new Router(_loops, _view), Options.ValueBytesMax) { Room = _watches.Room };
         // Only the node's options count: no appsettings.json, no ASPNETCORE_ variables, and no watcher of the files
         // below the current directory, which each write to a log would wake.
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(
@@ -281,14 +284,15 @@ internal sealed class KahunaNode : IAsyncDisposable
         CallLimits limits = new()
         {
             MessageBytesMax = CallLimits.MessageBytesDefault + Options.ValueBytesMax,
-            Room = room,
+            Room = _watches.Room,
             Stop = _stopping.Token,
         };
         builder.Services.AddKahunaGrpc(limits);
         AddServices(builder.Services, admission, credential);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(_app, _view, index => _loops.Group(index).Metrics, _storage, () => _loops.MemoryBytes);
+        StatusEndpoint.Map(
+            _app, _view, index => _loops.Group(index).Metrics, _storage, () => _loops.MemoryBytes, _watches);
         SetHealth();
         _app.MapKahunaGrpc(limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"));
         _app.MapNodeServices();
@@ -308,15 +312,18 @@ internal sealed class KahunaNode : IAsyncDisposable
     {
         UnaryExecutor calls = new(admission, _forwarder!);
         admission.Forward = new StreamForwarding(calls).Begin;
+        ScanPages scans = new(calls.ExecuteAsync, Options.Partitions);
         services.AddSingleton(new KeyValuesService(
             calls,
-            new ScanPages(calls.ExecuteAsync, Options.Partitions),
+            scans,
             new KeyValueBatches(calls, Options.ValueBytesMax),
-            new RangeDeletes(calls, Options.Partitions)));
+            new RangeDeletes(calls, Options.Partitions),
+            new KeyValueWatches(calls.ExecuteAsync, Options.Partitions, Options.ClusterId, _watches, scans.Budget)));
+        services.AddSingleton(new TransactionsService(calls, Options.ValueBytesMax));
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
-        services.AddSingleton(new ClusterService(_view, admission, credential, _stopping.Token));
+        services.AddSingleton(new ClusterService(_view, admission, credential, _stopping.Token, _watches));
         services.AddSingleton(_health);
     }
 

@@ -21,6 +21,7 @@ internal static class NodeServices
     public static IEnumerable<ServiceDescriptor> Described() =>
     [
         KeyValuesReflection.Descriptor.Services[0],
+        TransactionsReflection.Descriptor.Services[0],
         SequencesReflection.Descriptor.Services[0],
         LocksReflection.Descriptor.Services[0],
         ClusterReflection.Descriptor.Services[0],
@@ -85,6 +86,7 @@ internal static class NodeServices
     public static void MapNodeServices(this WebApplication app)
     {
         app.MapGrpcService<KeyValuesService>();
+        app.MapGrpcService<TransactionsService>();
         app.MapGrpcService<SequencesService>();
         app.MapGrpcService<LocksService>();
         app.MapGrpcService<ClusterService>();

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using System.Text.Json;
+using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Observability;
@@ -11,7 +12,7 @@ namespace Kahuna.Server.Hosting;
 
 /// <summary>
 /// <c>GET /status</c>: the node's state as JSON for operators and scripts. It has identity, readiness, each partition's
-/// role, term, leader, indexes and state, the sizes of the log, and the memory of the process. Stateless.
+/// role, term, leader, indexes and state, the sizes of the log, watches, and the memory of the process. Stateless.
 /// </summary>
 internal static class StatusEndpoint
 {
@@ -26,11 +27,12 @@ internal static class StatusEndpoint
         ClusterView view,
         Func<int, PartitionMetrics> figures,
         NodeStorage storage,
-        Func<(long Persistent, long Ephemeral)> memory) =>
+        Func<(long Persistent, long Ephemeral)> memory,
+        WatchHub watches) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return SendAsync(context, Render(view, figures, storage, memory()));
+            return SendAsync(context, Render(view, figures, storage, memory(), watches));
         });
 
     private static async Task SendAsync(HttpContext context, byte[] answer)
@@ -53,7 +55,8 @@ internal static class StatusEndpoint
         ClusterView view,
         Func<int, PartitionMetrics> figures,
         NodeStorage storage,
-        (long Persistent, long Ephemeral) memory)
+        (long Persistent, long Ephemeral) memory,
+        WatchHub watches)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);
@@ -95,11 +98,23 @@ internal static class StatusEndpoint
             json.WriteNumber("logBytes", storage.Log.Bytes);
             json.WriteNumber("logSegments", storage.Log.Segments);
             json.WriteEndObject();
+            WriteWatches(json, watches);
             WriteCollector(json);
             json.WriteEndObject();
         }
 
         return stream.ToArray();
+    }
+
+    private static void WriteWatches(Utf8JsonWriter json, WatchHub watches)
+    {
+        json.WriteStartObject("watches");
+        json.WriteNumber("streams", watches.Streams);
+        json.WriteNumber("watches", watches.Memory.Watches);
+        json.WriteNumber("bytes", watches.Memory.Bytes);
+        json.WriteNumber("historyBytes", watches.ChangeBytes);
+        json.WriteNumber("losses", watches.Memory.Losses);
+        json.WriteEndObject();
     }
 
     private static void WriteCollector(Utf8JsonWriter json)

@@ -10,6 +10,7 @@ using Kahuna.Server.State.Slots;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Watches;
 
 namespace Kahuna.Server.State;
 
@@ -277,11 +278,18 @@ internal sealed class StateMachine
 /// <param name="index">The last entry in it; 0 for an empty state.</param>
 /// <param name="term">The term of that entry.</param>
 /// <param name="level">The feature level of that entry.</param>
+/// <param name="changes">Keeps the changes of keys; null: they are not kept.</param>
 internal sealed class AppliedState(
-    StateMachine state, LogIndex index = default, Term term = default, FeatureLevel level = default)
+    StateMachine state, LogIndex index = default, Term term = default, FeatureLevel level = default,
+    IChangeLog? changes = null)
 {
+    private Epoch _epoch;
+
     /// <summary>The state.</summary>
-    public StateMachine State { get; private set; } = AtLevel(state, level);
+    public StateMachine State { get; private set; } = Heard(AtLevel(state, level), changes, default, index);
+
+    /// <summary>The changes of keys that led to the state; null: they are not kept.</summary>
+    public IChangeLog? Changes => changes;
 
     /// <summary>The last entry in the state.</summary>
     public LogIndex Index { get; private set; } = index;
@@ -302,6 +310,9 @@ internal sealed class AppliedState(
         State.HasExpired(ClusterTime.Never) || State.Locks.HasWork(ClusterTime.Never)
         || State.Locks.Metrics.Waiting > 0 || State.Sessions.Count > 0;
 
+    /// <summary>Behind all changes that led to the state.</summary>
+    public ChangePoint PointOf(GroupId group) => ChangePoint.After(group.Value, _epoch.Value, Index.Value);
+
     /// <summary>The entry was carried out. Entries are applied once and in order.</summary>
     public void Advance(LogIndex to, Term term, FeatureLevel level)
     {
@@ -312,22 +323,40 @@ internal sealed class AppliedState(
         Term = term;
         Level = level;
         AtLevel(State, level);
+        changes?.Publish(to);
     }
 
     /// <summary>Another state takes the place of this one.</summary>
     public void Replace(StateMachine state, LogIndex index, Term term, FeatureLevel level)
     {
-        State = AtLevel(state, level);
+        State = State == state ? AtLevel(state, level) : Heard(AtLevel(state, level), changes, _epoch, index);
         Index = index;
         Term = term;
         Level = level;
     }
 
-    /// <summary>Everything that was is void: goes on with an empty state. A level never falls.</summary>
-    public void BeginAnew(StateMachine empty) => Replace(empty, default, default, Level);
+    /// <summary>
+    /// Everything that was is void: goes on with an empty state in a new epoch. A level never falls.
+    /// </summary>
+    public void BeginAnew(StateMachine empty, Epoch epoch)
+    {
+        _epoch = epoch;
+        Replace(empty, default, default, Level);
+    }
 
     /// <summary>The state is superseded: its memory is given up before another one takes its place.</summary>
     public void Drop(StateMachine empty) => State = empty;
+
+    private static StateMachine Heard(StateMachine state, IChangeLog? changes, Epoch epoch, LogIndex index)
+    {
+        if (changes is not null)
+        {
+            changes.Restart(epoch, index);
+            state.TellChanges(changes, changes.Group, epoch);
+        }
+
+        return state;
+    }
 
     private static StateMachine AtLevel(StateMachine state, FeatureLevel level)
     {

@@ -8,6 +8,8 @@ using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
 using Kahuna.Client.Sequences;
+using Kahuna.Client.Transactions;
+using Kahuna.Client.Watches;
 using Kahuna.Server.Hosting;
 using Kahuna.Tests.Tidy;
 using Microsoft.Extensions.DependencyInjection;
@@ -26,7 +28,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(16, shown.Length);
+        Assert.Equal(20, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -124,6 +126,60 @@ public sealed partial class ClientDocumentTests
 
         long gone = await kv.DeleteByPrefixAsync("sessions/old/", progress: new Progress<long>(Console.WriteLine));
         #endregion
+
+        #region transactions
+        TransactionResult paid = await client.Transactions
+            .If(KeyCondition.HasValue("accounts/ann", "90"), KeyCondition.Exists("accounts/bob"))
+            .Then(
+                KeyOperation.Increment("accounts/ann", -10),
+                KeyOperation.Increment("accounts/bob", 10),
+                KeyOperation.Set("accounts/last", "ann to bob", ttl: TimeSpan.FromDays(1)))
+            .Else(KeyOperation.Get("accounts/ann"))
+            .CommitAsync();
+        Console.WriteLine(paid.Succeeded
+            ? $"bob has {paid[1].AsIncrement().Value}"
+            : $"ann has {paid[0].AsGet().Value.AsString()}");
+        #endregion
+        #region interactive transactions
+        long left = await client.Transactions.RunAsync(async transaction =>
+        {
+            GetResult stock = await transaction.GetAsync("shop/stock");
+            if (stock.Value.AsString() is "0" or null)
+            {
+                await transaction.RollbackAsync();
+                return -1;
+            }
+
+            await transaction.SetAsync("shop/last", "a sale");
+            return await transaction.IncrementAsync("shop/stock", -1);
+        });
+        #endregion
+        Assert.Equal(-1, left);
+
+        #region watch
+        WatchPosition position = await kv.GetPositionAsync();
+        await kv.SetAsync("config/color", "red");
+        await foreach (WatchEvent change in kv.WatchAsync("config/", new WatchOptions { From = position }))
+        {
+            Console.WriteLine($"{change.Kind} {change.Key} = {change.Value.AsString()} at revision {change.Revision}");
+            position = change.Position ?? position;
+            break;
+        }
+        #endregion
+        Assert.NotEqual(await kv.GetPositionAsync(Durability.Ephemeral), position);
+
+        #region cache
+        await using KeyValueCache config = await kv.CacheAsync("config/");
+        using IDisposable shown = config.OnChange(change => Console.WriteLine($"{change.Key}: {change.After?.Value}"));
+        if (config.TryGetValue("config/color", out CacheEntry color))
+        {
+            Console.WriteLine($"{color.Value.AsString()}, at most {config.Staleness.TotalSeconds:0.0} s old");
+        }
+
+        GetResult written = await kv.GetAsync("config/color", new ReadOptions { WithPosition = true });
+        await config.WaitForAsync(written.Position!);
+        #endregion
+        Assert.Equal("red", color.Value.AsString());
 
         #region conditions
         SetResult created = await kv.SetAsync("jobs/17", "new", new SetOptions { OnlyIfAbsent = true });

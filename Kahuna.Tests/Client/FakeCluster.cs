@@ -72,5 +72,15 @@ internal sealed class FakeCluster : IFrameChannel
     }
 
     /// <inheritdoc/>
+    public ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct)
+    {
+        FakeNode node = Nodes.Single(node => node.Endpoint == endpoint);
+        Interlocked.Increment(ref node.WatchAttempts);
+        return node.IsDown
+            ? throw new IOException("Connection refused")
+            : new ValueTask<IFrameStream>(node.AcceptWatches());
+    }
+
+    /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;
 }

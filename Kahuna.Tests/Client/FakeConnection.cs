@@ -60,11 +60,19 @@ internal sealed class FakeConnection : IFrameStream
         Frame.Begin(frame, FrameKind.Replies);
         foreach ((FakeRequest request, FakeReply reply) in replies)
         {
-            Frame.AppendReply(frame, request.Number, new Outcome(reply.Status, reply.Revision, reply.Number)
+            int at = frame.Length;
+            Frame.BeginReply(frame, request.Number);
+            new Outcome(reply.Status, reply.Revision, reply.Number)
             {
                 HasValue = reply.Value is not null,
                 Value = reply.Value,
-            });
+            }.Write(frame);
+            if (reply.Point is { } point)
+            {
+                Outcome.AppendPoint(frame, at + Frame.ReplyHeaderBytes, point);
+            }
+
+            Frame.EndReply(frame, at);
         }
 
         Send(frame, replies.Count);

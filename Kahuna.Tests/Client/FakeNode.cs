@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Kahuna.Tests.Client.Watches;
 using Kahuna.Wire;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Protos;
@@ -61,6 +62,16 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
     /// <summary>Connections that clients have tried, in vain or not.</summary>
     public int Attempts;
 
+    /// <summary>Streams of watches that clients have tried to open.</summary>
+    public int WatchAttempts;
+
+    /// <summary>Streams of watches, the newest last.</summary>
+    public ConcurrentQueue<FakeWatchStream> WatchStreams { get; } = new();
+
+    /// <summary>What it does when a watch is to begin; null: it does not begin it.</summary>
+    public Action<FakeWatchStream, AskedWatch>? OnWatch { get; set; } =
+        static (stream, watch) => stream.Notice(Kahuna.Wire.Watches.WatchNoticeCode.Begun, watch.Id);
+
     /// <summary>The newest stream.</summary>
     public FakeConnection Connection => _connections.Last();
 
@@ -70,6 +81,13 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
         FakeConnection connection = new(this);
         _connections.Enqueue(connection);
         return connection;
+    }
+
+    public FakeWatchStream AcceptWatches()
+    {
+        FakeWatchStream stream = new(this);
+        WatchStreams.Enqueue(stream);
+        return stream;
     }
 
     /// <summary>Takes the next held request; fails the test when none comes.</summary>
@@ -90,6 +108,11 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
         foreach (FakeConnection connection in _connections)
         {
             connection.Break();
+        }
+
+        foreach (FakeWatchStream stream in WatchStreams)
+        {
+            stream.Break();
         }
     }
 

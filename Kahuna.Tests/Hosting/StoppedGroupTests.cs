@@ -1,4 +1,5 @@
 using System.Text.Json;
+using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Options;
@@ -30,7 +31,12 @@ public sealed class StoppedGroupTests
             RethrownErrors.Shared,
             static _ => { });
         using JsonDocument status = JsonDocument.Parse(StatusEndpoint.Render(
-            _view, static slot => PartitionMetrics.None with { IsStalled = slot == 1 }, storage, (0, 0)));
+            _view,
+            static slot => PartitionMetrics.None with { IsStalled = slot == 1 },
+            storage,
+            (0, 0),
+            new WatchHub(new ChangeLogs(_view.Layout, 1), static () => default, new ReplyRoom())));
+        Assert.Equal(0, status.RootElement.GetProperty("watches").GetProperty("streams").GetInt32());
         JsonElement[] persistent = [.. status.RootElement.GetProperty("partitions").EnumerateArray()];
         JsonElement[] ephemeral = [.. status.RootElement.GetProperty("ephemeralPartitions").EnumerateArray()];
         Assert.Equal(

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Globalization;
+using Kahuna.Tests.Serializability;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -24,6 +25,11 @@ internal static class CheckHistoryCommand
         try
         {
             long begun = Stopwatch.GetTimestamp();
+            if (AppendHistoryReader.IsOne(File.ReadLines(file).FirstOrDefault()))
+            {
+                return CheckAppends(file, output);
+            }
+
             using StreamReader source = new(file, HistoryReader.Encoding);
             History history = History.Of(HistoryReader.Read(source));
             if (history.Keys.Count == 0)
@@ -52,6 +58,28 @@ internal static class CheckHistoryCommand
         }
 
         return HasNoVerdict;
+    }
+
+    private static int CheckAppends(string file, TextWriter output)
+    {
+        long begun = Stopwatch.GetTimestamp();
+        using StreamReader source = new(file, HistoryReader.Encoding);
+        List<AppendTransaction> transactions = AppendHistoryReader.Read(source);
+        List<SerializabilityFinding> findings = SerializabilityChecker.Check(transactions);
+        foreach (SerializabilityFinding finding in findings)
+        {
+            output.WriteLine(finding);
+        }
+
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"{(findings.Count == 0 ? "strictly serializable" : "not strictly serializable")}: "
+                + $"{transactions.Count:N0} transactions ({CountOf(HistoryOutcome.Ok):N0} ok, "
+                + $"{CountOf(HistoryOutcome.Fail):N0} fail, {CountOf(HistoryOutcome.Unknown):N0} unknown) in "
+                + $"{Stopwatch.GetElapsedTime(begun).TotalSeconds:0.00} s"));
+        return findings.Count == 0 ? IsLinearizable : IsNotLinearizable;
+
+        int CountOf(HistoryOutcome outcome) => transactions.Count(each => each.Outcome == outcome);
     }
 
     private static string Summary(History history, HistoryVerdict verdict, TimeSpan elapsed)

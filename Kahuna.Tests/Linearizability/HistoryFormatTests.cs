@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using Kahuna.Tests.Serializability;
 using Kahuna.Tests.Tidy;
 using static Kahuna.Tests.Linearizability.Recorded;
 
@@ -96,7 +97,7 @@ public sealed class HistoryFormatTests
     public void Lines_on_the_page_are_a_good_history()
     {
         string[] page = Repository.Lines("docs/histories.md");
-        string[] lines = [.. page.Where(line => line.StartsWith('{'))];
+        string[] lines = [.. page.Where(static line => line.StartsWith('{') && !AppendHistoryReader.IsOne(line))];
         Assert.Equal(
             Enum.GetValues<OperationKind>(),
             Read(string.Join('\n', lines)).Select(operation => operation.Kind).Distinct().Order());

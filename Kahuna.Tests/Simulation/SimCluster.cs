@@ -1,5 +1,6 @@
 using Kahuna.Server.Partitions.Groups;
 using Kahuna.Tests.Linearizability;
+using Kahuna.Tests.Serializability;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Faults;
 using Kahuna.Tests.Simulation.Network;
@@ -38,7 +39,7 @@ internal sealed class SimCluster
         Peers = new PeerNetwork(Scheduler, config, nodes);
         Availability = new AvailabilityRules(config, nodes, Peers, Rules.Break);
         Prompt = new PromptRules(config, nodes, Availability, Rules.Break);
-        Clients = new ClientNetwork(Scheduler, config, nodes, Peers) { Break = Rules.Break };
+        Clients = new ClientNetwork(Scheduler, config, nodes, Peers) { Break = Rules.Break, Cluster = this };
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
         Nodes = nodes;
@@ -51,6 +52,8 @@ internal sealed class SimCluster
         _nemesis = new Nemesis(this, faults);
         _upgrade = new RollingUpgrade(this, _nemesis);
         _clients = [.. Enumerable.Range(1, config.Clients).Select(number => new SimClient(this, number))];
+        Watchers = [.. Enumerable.Range(1, config.Watchers).Select(number => new Watcher(this, number))];
+        Followers = [.. Enumerable.Range(1, config.Followers).Select(number => new ChangeFollower(this, number))];
     }
 
     public SimConfig Config { get; }
@@ -74,7 +77,19 @@ internal sealed class SimCluster
     /// <summary>What consistent scans have shown.</summary>
     public List<ScanMoment> Moments { get; } = [];
 
+    /// <summary>Transactions on lists.</summary>
+    public List<ListCall> Lists { get; } = [];
+
+    /// <summary>What watches of the shipped client have returned.</summary>
+    public List<SdkWatch> SdkWatches { get; } = [];
+
     public KeyRing Keys { get; }
+
+    /// <summary>Who follows the changes.</summary>
+    public IReadOnlyList<ChangeFollower> Followers { get; }
+
+    /// <summary>Who watches keys.</summary>
+    public IReadOnlyList<Watcher> Watchers { get; }
 
     /// <summary>Moves a slot between partitions; null in most runs.</summary>
     public SlotMover? Mover { get; }
@@ -122,6 +137,16 @@ internal sealed class SimCluster
             new HostileClient(this, i + 1, Config.Hostile[i]).Start();
         }
 
+        foreach (ChangeFollower follower in Followers)
+        {
+            follower.Start();
+        }
+
+        foreach (Watcher watcher in Watchers)
+        {
+            watcher.Start();
+        }
+
         long endNs = (long)(Config.Seconds * SecondNs);
         while (Scheduler.NowNs < endNs)
         {
@@ -146,6 +171,16 @@ internal sealed class SimCluster
         }
 
         Mover?.CheckRoutes();
+        foreach (ChangeFollower follower in Followers)
+        {
+            follower.Finish();
+        }
+
+        foreach (Watcher watcher in Watchers)
+        {
+            watcher.Finish();
+        }
+
         CheckHistory();
     }
 
@@ -168,6 +203,7 @@ internal sealed class SimCluster
 
     private void CheckHistory()
     {
+        ChangeHistory.Check(this);
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups, Mover);
         IEnumerable<Call> ofKeys = History.Calls.Where(
@@ -186,6 +222,11 @@ internal sealed class SimCluster
         if (ScanMoments.Check(ofKeys, Moments) is { } torn)
         {
             Rules.Break("a consistent scan shows one moment", torn);
+        }
+
+        if (SerializabilityChecker.Check([.. Lists.Select(static call => call.ToTransaction())]) is [var cycle, ..])
+        {
+            Rules.Break("transactions are strictly serializable", cycle.ToString());
         }
 
         HistoryVerdict verdict = LinearizabilityChecker.Check(

@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Kahuna.Server.Partitions.Changes;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State.Rows;
@@ -21,11 +22,15 @@ internal sealed record SimConfig
 
     private const int ScansFork = 31;
     private const int BatchesFork = 35;
+    private const int BanksFork = 40;
+    private const int ListsFork = 41;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
 
     private const int ConsistentScansFork = 33;
+    private const int ChangesFork = 36;
+    private const int WatchCallersFork = 39;
 
     /// <summary>As <see cref="HostileFork"/>, for seeds in which no slot moves.</summary>
     private const int SlotsFork = 27;
@@ -174,8 +179,32 @@ internal sealed record SimConfig
     /// <summary>Clients that have a caller of batches.</summary>
     public int BatchCallers { get; init; }
 
+    /// <summary>Clients that have a caller of transactions.</summary>
+    public int BankCallers { get; init; }
+
+    /// <summary>Clients that have a caller of transactions on lists.</summary>
+    public int ListCallers { get; init; }
+
     /// <summary>The part of their scans that are consistent.</summary>
     public double ConsistentScans { get; init; }
+
+    /// <summary>Who follows the nodes' changes.</summary>
+    public int Followers { get; init; }
+
+    /// <summary>Who watches keys.</summary>
+    public int Watchers { get; init; }
+
+    /// <summary>Clients that have a caller that watches keys.</summary>
+    public int WatchCallers { get; init; }
+
+    /// <summary>The nodes wake watch streams by the shipped dispatcher.</summary>
+    public bool DispatchesWatches { get; init; }
+
+    /// <summary>Bytes of changes that a node keeps of each group.</summary>
+    public int ChangeBytes { get; init; } = 2 * ChangeLog.SegmentBytes;
+
+    /// <summary>Bytes of a segment of them.</summary>
+    public int ChangeSegmentBytes { get; init; } = ChangeLog.SegmentBytes;
 
     /// <summary>The longest lease of an epoch before room is made for longer ones.</summary>
     public long LeaseCeilingMs { get; init; } = 60_000;
@@ -370,7 +399,20 @@ internal sealed record SimConfig
         {
             Scanners = new SimRandom(seed).Fork(ScansFork).Pick([0, 0, 1, 2]),
             BatchCallers = new SimRandom(seed).Fork(BatchesFork).Pick([0, 0, 1, 2]),
+            BankCallers = new SimRandom(seed).Fork(BanksFork).Pick([0, 0, 1, 2]),
+            ListCallers = new SimRandom(seed).Fork(ListsFork).Pick([0, 0, 2, 4]),
             ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),
+        };
+        SimRandom changes = new SimRandom(seed).Fork(ChangesFork);
+        int changeSegment = changes.Pick([2_048, 8_192, 65_536, ChangeLog.SegmentBytes]);
+        config = config with
+        {
+            Followers = changes.Pick([0, 1, 2, 4]),
+            ChangeSegmentBytes = changeSegment,
+            ChangeBytes = changeSegment * changes.Pick([2, 2, 3, 6]),
+            Watchers = changes.Pick([0, 1, 2, 4]),
+            DispatchesWatches = changes.Chance(0.5),
+            WatchCallers = new SimRandom(seed).Fork(WatchCallersFork).Pick([0, 0, 1, 2]),
         };
         SimRandom hostile = new SimRandom(seed).Fork(HostileFork);
         if (hostile.Chance(0.15))

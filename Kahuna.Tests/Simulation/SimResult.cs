@@ -1,4 +1,5 @@
 using Kahuna.Server.State.Sessions;
+using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Workload;
 
@@ -63,6 +64,7 @@ internal sealed record SimResult
             Operations = new Dictionary<string, long>
             {
                 ["moments"] = cluster.Moments.LongCount(static moment => moment.Revisions.Count > 1),
+                ["transactions"] = cluster.Lists.LongCount(static call => call.Outcome == HistoryOutcome.Ok),
                 ["slotMoves"] = cluster.Mover?.Moves ?? 0,
                 ["movedKeys"] = calls.LongCount(
                     call => call.Outcome == CallOutcome.Ok && cluster.Mover?.Concerns(call.Key) == true),
@@ -94,6 +96,23 @@ internal sealed record SimResult
                     .Sum(node => Enumerable.Range(0, cluster.Config.Layout.Count).Sum(
                         slot => node.Loops!.Group(slot).State.Counts.Evicted)),
                 ["memoryFull"] = calls.LongCount(static call => call.Error == nameof(KahunaErrorCode.MemoryFull)),
+                ["changes"] = cluster.Rules.Changes.Count,
+                ["changesTold"] = cluster.Followers.Sum(static follower => follower.Told),
+                ["changesCompacted"] = cluster.Followers.Sum(static follower => follower.Compacted),
+                ["changesAhead"] = cluster.Followers.Sum(static follower => follower.Ahead),
+                ["epochsTold"] = cluster.Followers.Sum(static follower => follower.EpochsBegun),
+                ["watched"] = cluster.Watchers.Sum(static watcher => watcher.Told),
+                ["watchedTransactions"] = cluster.Watchers.Sum(static watcher => watcher.Transactions),
+                ["watchesCompacted"] = cluster.Watchers.Sum(static watcher => watcher.Compacted),
+                ["watchedEpochs"] = cluster.Watchers.Sum(static watcher => watcher.EpochsBegun),
+                ["watchesJudged"] = cluster.Watchers.Sum(static watcher => watcher.Judged),
+                ["watchStreams"] = cluster.Watchers.Sum(static watcher => watcher.Streams),
+                ["sdkEvents"] = cluster.SdkWatches.Sum(static watch => watch.Events),
+                ["sdkStates"] = cluster.SdkWatches.Sum(static watch => watch.States),
+                ["sdkLagging"] = cluster.SdkWatches.Sum(static watch => watch.Breaks.Lagging),
+                ["sdkCompacted"] = cluster.SdkWatches.Sum(static watch => watch.Breaks.Compacted),
+                ["sdkEpochs"] = cluster.SdkWatches.Sum(static watch => watch.Breaks.Epochs),
+                ["sdkTransactions"] = cluster.SdkWatches.Sum(static watch => watch.Keys.Transactions),
                 ["restores"] = cluster.Log.Kinds[(int)SimEvent.Wipe],
             },
             Keys = cluster.CheckedKeys,

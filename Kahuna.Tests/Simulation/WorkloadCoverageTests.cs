@@ -66,6 +66,11 @@ public sealed partial class WorkloadCoverageTests
         ["ExtendOptions.OnlyIfValue"] = "the conditions of set and delete, checked by the same code (StateMachine)",
         ["ExtendOptions.OnlyIfRevision"] = "the conditions of set and delete, checked by the same code (StateMachine)",
         ["KeyValueClient.CountAsync"] = "the pages of ScanAsync without entries; State/RangeTests, Api/ScanTests",
+        ["KeyValueClient.GetPositionAsync"] = "the read that a watch from now begins with",
+        ["KeyValueClient.CacheAsync"] =
+            "a watch with state that keeps what it is told; Client/Watches/WatchClusterTests",
+        ["ReadOptions.WithPosition"] =
+            "watches with state read pages with positions; Client/Watches/WatchStateTests",
         ["KeyValueClient.GetAndDeleteAsync"] = "DeleteAsync with ReturnPrevious",
         ["BatchOptions.Fence"] = "the fence of a set, checked by the same code; Api/BatchTests",
         ["DeleteByPrefixOptions.To"] = "the end of a prefix is one; State/TransactionTests, Api/BatchTests",

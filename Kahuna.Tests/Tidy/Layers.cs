@@ -57,7 +57,8 @@ internal sealed class Layers(string[] roots, string rootFolder, IReadOnlyDiction
             ["Groups"] = ["Requests", "Snapshots", "Ports"],
             ["Requests"] = ["Ports"],
             ["Snapshots"] = ["Ports"],
-            ["Ports"] = [],
+            ["Ports"] = ["Changes"],
+            ["Changes"] = [],
         });
 
     /// <summary>

@@ -2,13 +2,14 @@ using System.Diagnostics;
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Outcomes;
+using Kahuna.Client.Transactions;
 using Kahuna.Tests.Tools.Processes;
 
 namespace Kahuna.Tests.Tools;
 
 /// <summary>
 /// The measurement of scripts/batches.sh: sets per second of single calls, of batches and of atomic batches in turn,
-/// and the rate of a delete by prefix. Stateless.
+/// transactions per second, and the rate of a delete by prefix. Stateless.
 /// </summary>
 internal static class BatchesCommand
 {
@@ -37,6 +38,8 @@ internal static class BatchesCommand
             ("single", random => SetAsync(client, random)),
             ("batch", random => SetManyAsync(client, random, items, isAtomic: false)),
             ("atomic batch", random => SetManyAsync(client, random, items, isAtomic: true)),
+            ("transaction", random => TransactAsync(client, random)),
+            ("interactive transaction", random => InteractAsync(client, random)),
         ];
         Dictionary<string, List<double>> rates = forms.ToDictionary(
             static form => form.Name, static _ => new List<double>());
@@ -52,7 +55,8 @@ internal static class BatchesCommand
         double single = Median(rates["single"]);
         foreach ((string name, List<double> found) in rates)
         {
-            run.Output.WriteLine($"{name}: {Median(found):F0} sets/s; ratio {Median(found) / single:F2}");
+            string unit = name.EndsWith("transaction", StringComparison.Ordinal) ? "transactions/s" : "sets/s";
+            run.Output.WriteLine($"{name}: {Median(found):F0} {unit}; ratio {Median(found) / single:F2}");
         }
 
         for (int from = 0; from < 200_000; from += 10_000)
@@ -82,6 +86,41 @@ internal static class BatchesCommand
             new BatchOptions { Atomic = isAtomic });
         result.ThrowIfAnyFailed();
         return items;
+    }
+
+    /// <summary>Two reads and two writes under a condition.</summary>
+    private static async Task<int> TransactAsync(KahunaClient client, Random random)
+    {
+        string bucket = $"b/{random.Next(Buckets)}/";
+        int first = random.Next(Keys);
+        TransactionResult result = await client.Transactions
+            .If(KeyCondition.Absent(bucket + "closed"))
+            .Then(
+                KeyOperation.Get(Nth(0)),
+                KeyOperation.Get(Nth(1)),
+                KeyOperation.Set(Nth(2), s_value),
+                KeyOperation.Set(Nth(3), s_value))
+            .CommitAsync();
+        return result.Succeeded ? 1 : throw new InvalidOperationException("A condition of a transaction failed.");
+
+        string Nth(int i) => $"{bucket}{(first + i) % Keys}";
+    }
+
+    /// <summary>Two reads, each with its own round trip, and two writes.</summary>
+    private static Task<int> InteractAsync(KahunaClient client, Random random)
+    {
+        string bucket = $"b/{random.Next(Buckets)}/";
+        int first = random.Next(Keys);
+        return client.Transactions.RunAsync(async transaction =>
+        {
+            await transaction.GetAsync(Nth(0));
+            await transaction.GetAsync(Nth(1));
+            await transaction.SetAsync(Nth(2), s_value);
+            await transaction.SetAsync(Nth(3), s_value);
+            return 1;
+        });
+
+        string Nth(int i) => $"{bucket}{(first + i) % Keys}";
     }
 
     private static string KeyOf(Random random) => $"b/{random.Next(Buckets)}/{random.Next(Keys)}";

@@ -24,6 +24,7 @@ internal static class MeasureCommand
             ["partitions"] = ("", PartitionsCommand.Run),
             ["batches"] = (BatchesCommand.Defaults, BatchesCommand.Run),
             ["scans"] = (ScansCommand.Defaults, ScansCommand.Run),
+            ["watches"] = (WatchesCommand.Defaults, WatchesCommand.Run),
             ["scale"] = (ScaleCommand.Defaults, ScaleCommand.Run),
         };
 

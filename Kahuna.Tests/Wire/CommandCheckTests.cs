@@ -165,7 +165,8 @@ public sealed class CommandCheckTests
         Dictionary<CommandKind, CommandFlags> allowed = new()
         {
             [CommandKind.Set] =
-                CommandFlags.All & ~(CommandFlags.AtRevision | CommandFlags.Number | CommandFlags.Keyed),
+                CommandFlags.All
+                    & ~(CommandFlags.AtRevision | CommandFlags.Number | CommandFlags.Keyed | CommandFlags.Positioned),
             [CommandKind.Delete] =
                 CommandFlags.IfPresent | CommandFlags.IfValue | CommandFlags.IfRevision | CommandFlags.NullCompared
                 | CommandFlags.WithoutHistory
@@ -183,8 +184,8 @@ public sealed class CommandCheckTests
                     | CommandFlags.Session
                     | CommandFlags.Opening
                     | CommandFlags.Fenced,
-            [CommandKind.Get] = CommandFlags.AtRevision,
-            [CommandKind.Exists] = CommandFlags.AtRevision,
+            [CommandKind.Get] = CommandFlags.AtRevision | CommandFlags.Positioned,
+            [CommandKind.Exists] = CommandFlags.AtRevision | CommandFlags.Positioned,
         };
         foreach ((CommandKind kind, CommandFlags flags) in allowed)
         {

@@ -138,7 +138,6 @@ public sealed class CommandFormatTests
     [InlineData(6, 1)]
     [InlineData(7, 1)]
     [InlineData(3, 0x40)]
-    [InlineData(3, 0x80)]
     public void Reserved_bits_must_be_zero(int offset, byte bits)
     {
         byte[] bytes = Encode((ref Command c) => Of(ref c, CommandKind.Get));

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Watches;
 
 namespace Kahuna.Tests.Wire;
 
@@ -110,7 +111,8 @@ public sealed class OutcomeFormatTests
 
             if (Outcome.TryRead(bytes.AsSpan(0, length), out Outcome outcome))
             {
-                Assert.Equal(length, Outcome.HeaderBytes + outcome.Value.Length);
+                int point = outcome.Point is null ? 0 : ChangePoint.Bytes;
+                Assert.Equal(length, Outcome.HeaderBytes + outcome.Value.Length + point);
             }
         }
     }

@@ -80,6 +80,11 @@ internal static class CommandCheck
             return "the cut of the range did not come from a server";
         }
 
+        if (command.Has(CommandFlags.Positioned) && command.Has(CommandFlags.IfRevision))
+        {
+            return "a page of a cut has no position; it shows an earlier moment";
+        }
+
         if (asked.Limit is < 1 or > Limits.RangeKeysMax)
         {
             return string.Create(
@@ -186,6 +191,7 @@ internal static class CommandCheck
             CommandFlags.Session or CommandFlags.Opening => "session",
             CommandFlags.Keyed => "keyed",
             CommandFlags.Fenced => "fence",
+            CommandFlags.Positioned => "with_position",
             _ => string.Create(CultureInfo.InvariantCulture, $"flag {lowest}"),
         };
         return $"{option} is not an option of {row.Name}";

@@ -66,6 +66,11 @@ internal enum CommandFlags : ushort
     /// </summary>
     Fenced = 1 << 14,
 
+    /// <summary>
+    /// The outcome of a read carries the point among the changes of its group up to which the read saw everything.
+    /// </summary>
+    Positioned = 1 << 15,
+
     /// <summary>All flags of this version.</summary>
-    All = (1 << 15) - 1,
+    All = (1 << 16) - 1,
 }

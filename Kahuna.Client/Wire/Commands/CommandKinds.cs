@@ -29,10 +29,10 @@ internal static class CommandKinds
             Conditions | Write | CommandFlags.Ttl),
         new(CommandKind.Increment, "increment", CommandTable.KeyValues, FromClients,
             Conditions | Write | Number | WithoutHistory),
-        new(CommandKind.Get, "get", CommandTable.KeyValues, FromClients, AtRevision),
-        new(CommandKind.Exists, "exists", CommandTable.KeyValues, FromClients, AtRevision),
+        new(CommandKind.Get, "get", CommandTable.KeyValues, FromClients, AtRevision | Positioned),
+        new(CommandKind.Exists, "exists", CommandTable.KeyValues, FromClients, AtRevision | Positioned),
         new(CommandKind.KeyRange, "key range", CommandTable.KeyValues, FromClients | IsList,
-            Number | AtRevision | IfValue | IfRevision),
+            Number | AtRevision | IfValue | IfRevision | Positioned),
         new(CommandKind.CutOpen, "cut open", CommandTable.KeyValues, FromClients | IsList | ConcernsCut,
             Number | AtRevision | IfValue),
         new(CommandKind.CutConfirm, "cut confirm", CommandTable.KeyValues, FromClients | IsList | ConcernsCut,
@@ -44,7 +44,7 @@ internal static class CommandKinds
             Numbered | Number | AtRevision | IfValue | WithoutHistory),
         new(CommandKind.Transaction, "transaction", CommandTable.KeyValues, FromClients | HasItems | ReturnsValue,
             Write),
-        new(CommandKind.GetMany, "get many", CommandTable.KeyValues, FromClients | HasItems),
+        new(CommandKind.GetMany, "get many", CommandTable.KeyValues, FromClients | HasItems, Positioned),
 
         // Sequences.
         new(CommandKind.SequenceCreate, "sequence create", CommandTable.Sequences, FromClients, Numbered),

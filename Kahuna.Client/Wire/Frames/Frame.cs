@@ -188,4 +188,17 @@ internal enum FrameKind : byte
     /// Server to client: the node is stopping. Send nothing new; requests in flight are still answered.
     /// </summary>
     GoAway = 5,
+
+    /// <summary>Client to server, on a watch stream: watches that begin or end (<see cref="Watches.WatchRequest"/>).
+    /// </summary>
+    WatchRequests = 6,
+
+    /// <summary>Server to client: changes of one group (<see cref="Watches.WatchedChange"/>).</summary>
+    Changes = 7,
+
+    /// <summary>Server to client: how far the changes were sent (<see cref="Watches.WatchProgress"/>).</summary>
+    Progress = 8,
+
+    /// <summary>Server to client: what happened to watches (<see cref="Watches.WatchNotice"/>).</summary>
+    Notices = 9,
 }

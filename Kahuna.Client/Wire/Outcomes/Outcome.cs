@@ -1,6 +1,7 @@
 using System.Buffers.Binary;
 using System.Text;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Watches;
 
 namespace Kahuna.Wire.Outcomes;
 
@@ -8,12 +9,12 @@ namespace Kahuna.Wire.Outcomes;
 /// The answer to one command, decoded in place.
 /// <code>
 /// offset  0  u8   status
-///         1  u8   flags: 1 a value is carried (else absent), 2 the carried value is null
+///         1  u8   flags: 1 a value is carried (else absent), 2 the carried value is null, 4 a point follows the value
 ///         2  u16  reserved, 0
-///         4  u32  value length
+///         4  u32  value length, with the point
 ///         8  i64  revision
 ///        16  i64  number
-///        24  value
+///        24  value, then the point: 24 bytes, of a read that asked for it
 /// </code>
 /// Number: the remaining time to live of a read in ms (-1: none); the new integer of an increment; the previous
 /// revision of a set or delete (0: the key did not exist before); the leader's node id of NotLeader; the end of a lease
@@ -25,6 +26,7 @@ internal ref struct Outcome
     public const int HeaderBytes = 24;
     private const byte FlagValue = 1;
     private const byte FlagNull = 2;
+    private const byte FlagPoint = 4;
 
     public OutcomeStatus Status;
     public bool HasValue;
@@ -32,6 +34,9 @@ internal ref struct Outcome
     public long Revision;
     public long Number;
     public ReadOnlySpan<byte> Value;
+
+    /// <summary>Up to where in its group's changes the read saw everything; null when it was not asked.</summary>
+    public ChangePoint? Point;
 
     public Outcome(OutcomeStatus status, long revision = 0, long number = 0)
     {
@@ -56,7 +61,27 @@ internal ref struct Outcome
         outcome.Revision = BinaryPrimitives.ReadInt64LittleEndian(source[8..]);
         outcome.Number = BinaryPrimitives.ReadInt64LittleEndian(source[16..]);
         outcome.Value = source[HeaderBytes..];
+        if ((source[1] & FlagPoint) != 0)
+        {
+            if (outcome.Value.Length < ChangePoint.Bytes)
+            {
+                return false;
+            }
+
+            outcome.Point = ChangePoint.Read(outcome.Value[^ChangePoint.Bytes..]);
+            outcome.Value = outcome.Value[..^ChangePoint.Bytes];
+        }
+
         return true;
+    }
+
+    /// <summary>Adds a point to the written outcome that begins at <paramref name="at"/> and ends the buffer.</summary>
+    public static void AppendPoint(ByteBuffer target, int at, ChangePoint point)
+    {
+        point.Write(target.Take(ChangePoint.Bytes));
+        Span<byte> outcome = target.Array.AsSpan(at, target.Length - at);
+        outcome[1] |= FlagPoint;
+        BinaryPrimitives.WriteUInt32LittleEndian(outcome[4..], (uint)(outcome.Length - HeaderBytes));
     }
 
     public readonly void Write(ByteBuffer target)

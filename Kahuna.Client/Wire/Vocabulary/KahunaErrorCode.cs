@@ -125,4 +125,15 @@ public enum KahunaErrorCode
     /// fewer at once.
     /// </summary>
     ReplyTooLarge = 25,
+
+    /// <summary>
+    /// Something that a transaction had read was changed by others before its commit. Did not happen; run the
+    /// transaction again from its beginning.
+    /// </summary>
+    TransactionConflict = 26,
+
+    /// <summary>
+    /// The transaction was committed or rolled back before this call, or its timeout has passed. The call did nothing.
+    /// </summary>
+    TransactionEnded = 27,
 }

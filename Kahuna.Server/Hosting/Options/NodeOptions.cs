@@ -49,6 +49,12 @@ internal sealed record NodeOptions
     public static readonly long BackgroundBytesPerSecondDefault = Math.Clamp(
         12_000_000L * Environment.ProcessorCount, 24_000_000, 128_000_000);
 
+    /// <summary>
+    /// Default memory of the changes that watches can go back to: some 300,000 small changes, which a client that
+    /// reconnects, or a node that restarts, needs.
+    /// </summary>
+    public const long WatchHistoryBytesDefault = 64L << 20;
+
     public const string ClusterIdDefault = "kahuna";
 
     /// <summary>The listen address of a node without options.</summary>
@@ -113,6 +119,9 @@ internal sealed record NodeOptions
     /// <see cref="LogLimitBytes"/>; under a small limit, half of it.
     /// </summary>
     public long LogKeepBytes { get => field < LogLimitBytes ? field : LogLimitBytes / 2; init; } = LogKeepBytesDefault;
+
+    /// <summary>Memory of the changes that watches can go back to, of all partitions.</summary>
+    public long WatchHistoryBytes { get; init; } = WatchHistoryBytesDefault;
 
     /// <summary>Bytes per second for writing checkpoints and for sending snapshots, each.</summary>
     public long BackgroundBytesPerSecond { get; init; } = BackgroundBytesPerSecondDefault;

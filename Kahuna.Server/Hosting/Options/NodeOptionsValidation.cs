@@ -22,6 +22,9 @@ internal sealed class NodeOptionsValidation(
     /// <summary>Less would be overwritten while a node restarts.</summary>
     private const long LogKeepBytesMin = 16_000_000;
 
+    /// <summary>Each group has at least two segments of its change log in any case.</summary>
+    private const long WatchHistoryBytesMin = 1_000_000;
+
     /// <summary>Less than the nearly empty tables of some partitions is a mistake.</summary>
     private const long EphemeralBytesMin = 16_000_000;
 
@@ -84,6 +87,7 @@ internal sealed class NodeOptionsValidation(
                 OptionSetting.EphemeralLimit, EphemeralBytesMin, long.MaxValue, NodeOptions.EphemeralBytesDefault),
             EphemeralPolicy = ReadName(OptionSetting.EphemeralPolicy, EphemeralPolicy.Refuse),
             EphemeralPatience = ReadEphemeralPatience(),
+            WatchHistoryBytes = ReadWatchHistory(),
             BackgroundBytesPerSecond = ReadBackgroundRate(),
             FeatureLevelMax = ReadFeatureLevelMax(),
             ValueBytesMax = (int)ReadSize(
@@ -108,6 +112,9 @@ internal sealed class NodeOptionsValidation(
         s_ephemeralPatienceMin,
         s_ephemeralPatienceMax,
         NodeOptions.EphemeralPatienceDefault);
+
+    private long ReadWatchHistory() => ReadSize(
+        OptionSetting.WatchHistory, WatchHistoryBytesMin, long.MaxValue, NodeOptions.WatchHistoryBytesDefault);
 
     private FeatureLevel? ReadFeatureLevelMax()
     {

@@ -82,6 +82,11 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "How long to keep ephemeral data while a majority that may still hold all of it is out of reach, "
         + "as 90s, 10min, 1h or forever. Default: 10min.");
 
+    public static readonly OptionSetting WatchHistory = new(
+        "watch-history",
+        "size",
+        "Memory for the newest changes of all keys, to which watches can go back. Default: 64MiB.");
+
     public static readonly OptionSetting BackgroundRate = new(
         "background-rate",
         "size",
@@ -168,8 +173,9 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly IReadOnlyList<OptionSetting> All =
     [
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
-        EphemeralLimit, EphemeralPolicy, EphemeralPatience, BackgroundRate, FeatureLevelMax, MaxValueBytes,
-        Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, LogFormat, Trace, Config,
+        EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate, FeatureLevelMax,
+        MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, LogFormat, Trace,
+        Config,
     ];
 
     /// <summary>

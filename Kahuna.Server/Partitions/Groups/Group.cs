@@ -22,6 +22,7 @@ internal sealed class Group
     private readonly GroupParts _parts;
     private readonly GroupDurability _durability;
     private readonly GroupReport _report;
+    private readonly ViewAge _age;
     private Term _term;
 
     /// <summary>A group that was loaded; <see cref="Start"/> comes next.</summary>
@@ -41,6 +42,7 @@ internal sealed class Group
         _parts = parts;
         _durability = parts.Durability;
         _report = parts.Report;
+        _age = new ViewAge(options, turn.Clock);
     }
 
     /// <summary>The group.</summary>
@@ -106,6 +108,15 @@ internal sealed class Group
 
     /// <summary>Last entry in the state; as <see cref="Core"/>.</summary>
     public LogIndex Applied => _parts.Applied.Index;
+
+    /// <summary>
+    /// A follower: its state has everything that its leader has committed. A new leader may not know what is committed
+    /// before it has committed an entry of its own term.
+    /// </summary>
+    private bool HasAllThatIsCommitted =>
+        Applied >= Core.HeardCommit
+            && Core.HeardCommit >= Core.LogStart
+            && Core.TermOf(Core.HeardCommit) == Core.Term;
 
     private bool IsServing =>
         Core.Role == RaftRole.Leader ? Requests.IsServing : !Core.Leader.IsNone && _durability.IsWhole(Core);
@@ -235,10 +246,15 @@ internal sealed class Group
     /// <summary>A tick of the node's clock.</summary>
     public void Tick()
     {
+        _age.Tick();
         _durability.Tick(Core);
         if (!IsLeader && !Core.Leader.IsNone)
         {
             _report.Follow(Applied < Core.DurableIndex ? Applied : Core.DurableIndex, Core.HeardCommit);
+            if (HasAllThatIsCommitted)
+            {
+                _age.CaughtUp(_parts.Applied, Core.TicksWithoutLeader);
+            }
         }
 
         if (IsStill)
@@ -262,6 +278,7 @@ internal sealed class Group
 
         if (Requests.IsServing && Core.Role == RaftRole.Leader)
         {
+            _age.CaughtUp(_parts.Applied, ticksAgo: 0);
             Requests.Tick();
             _parts.Comparison.Tick(Core, _parts.Applied);
             _parts.Handover.Tick(Core);
@@ -379,6 +396,7 @@ internal sealed class Group
         }
 
         _parts.Hooks.Publish(State);
+        _parts.Applied.Changes?.Announce();
         GroupWork left = Requests.ServeReads() || isMoreCommitted ? GroupWork.Turn : GroupWork.None;
         left |= Requests.HasPages ? GroupWork.Pages : GroupWork.None;
         left |= Requests.HoldsProposals ? GroupWork.Later : GroupWork.None;

@@ -22,7 +22,8 @@ internal sealed class GroupBuilder(LoopOptions options, LoopPorts ports, TurnPar
         GroupPlace place = new(index, _layout.PartitionOf(index), options, ports, turn);
         HardState promises = ports.Log.Recovered(id).HardState;
         GroupStart start = id.IsEphemeral
-            ? GroupStart.Empty(id, options, ports, promises) : GroupStart.Load(id, options, ports);
+            ? GroupStart.Empty(id, options, ports, promises, place.Changes)
+            : GroupStart.Load(id, options, ports, place.Changes);
         MemoryShare memory = new(id, ports, start.Applied);
         Checkpointing checkpointing = new(id, options, ports, start.Applied, memory);
         GroupDurability durability = id.IsEphemeral
@@ -48,7 +49,11 @@ internal sealed class GroupBuilder(LoopOptions options, LoopPorts ports, TurnPar
 /// <param name="Options">How groups work.</param>
 /// <param name="Ports">The node around them.</param>
 /// <param name="Turn">What the groups of the loop share.</param>
-internal sealed record GroupPlace(int Slot, int Partition, LoopOptions Options, LoopPorts Ports, TurnParts Turn);
+internal sealed record GroupPlace(int Slot, int Partition, LoopOptions Options, LoopPorts Ports, TurnParts Turn)
+{
+    /// <summary>Keeps the changes of the group's keys; null: they are not kept.</summary>
+    public IChangeLog? Changes => Ports.Changes?.Of(Slot);
+}
 
 /// <summary>What a group consists of. Immutable; the parts belong to the group.</summary>
 /// <param name="Applied">Its state.</param>
@@ -126,7 +131,9 @@ internal sealed record GroupStart(GroupId Id, AppliedState Applied, RaftCore Cor
     /// <param name="options">How the group works.</param>
     /// <param name="ports">The node's log.</param>
     /// <param name="promises">Term and vote as stored.</param>
-    public static GroupStart Empty(GroupId id, LoopOptions options, LoopPorts ports, in HardState promises)
+    /// <param name="changes">Keeps the changes of its keys.</param>
+    public static GroupStart Empty(
+        GroupId id, LoopOptions options, LoopPorts ports, in HardState promises, IChangeLog? changes)
     {
         StateMachine state = new(options.StateLimits);
         if (id.IsEphemeral)
@@ -135,18 +142,20 @@ internal sealed record GroupStart(GroupId Id, AppliedState Applied, RaftCore Cor
         }
 
         RaftCore core = new GroupRecovery(id, options, ports).EmptyCore(promises, VotingRight.Full);
-        return new GroupStart(id, new AppliedState(state), core, new StateAudit(id, options, ports.Report));
+        return new GroupStart(
+            id, new AppliedState(state, changes: changes), core, new StateAudit(id, options, ports.Report));
     }
 
     /// <summary>Loads the stored state and replays the log behind it.</summary>
     /// <exception cref="FeatureLevelException">They have a feature level that this build does not support.</exception>
-    public static GroupStart Load(GroupId id, LoopOptions options, LoopPorts ports)
+    public static GroupStart Load(GroupId id, LoopOptions options, LoopPorts ports, IChangeLog? changes)
     {
         try
         {
             GroupRecovery recovery = new(id, options, ports);
             StateMachine loaded = recovery.LoadState();
-            AppliedState applied = new(loaded, recovery.Applied, recovery.AppliedTerm, recovery.AppliedLevel);
+            AppliedState applied = new(
+                loaded, recovery.Applied, recovery.AppliedTerm, recovery.AppliedLevel, changes);
             StateAudit audit = new(id, options, ports.Report);
             EntryApplier applier = new(applied, audit);
             ReplayedCommands commands = new(loaded);
@@ -155,6 +164,7 @@ internal sealed record GroupStart(GroupId Id, AppliedState Applied, RaftCore Cor
             {
                 CommittedEntry entry = new(recovery.Applied.Next(), kind, level, payload);
                 replayed += applier.Apply(entry, in commands, replies: 0, isLeader: false, isRecovered: true);
+                changes?.Publish(entry.Index);
             });
             applied.Replace(loaded, recovery.Applied, recovery.AppliedTerm, recovery.AppliedLevel);
             if (id.IsMeta)
@@ -172,7 +182,7 @@ internal sealed record GroupStart(GroupId Id, AppliedState Applied, RaftCore Cor
         }
         catch (Exception error) when (error is InvariantException or GroupDamagedException)
         {
-            return Empty(id, options, ports, ports.Log.Recovered(id).HardState) with { Error = error };
+            return Empty(id, options, ports, ports.Log.Recovered(id).HardState, changes) with { Error = error };
         }
     }
 }
@@ -200,7 +210,7 @@ internal sealed class EpochStart(
             Partition = partition,
         });
         ports.Memory.Track(state);
-        checkpointing.BeginAnew(state);
+        checkpointing.BeginAnew(state, membership.Epoch);
         RaftCore core = new GroupRecovery(group, options, ports).EmptyCore(promises, voting);
         core.SaveAgain();
         string how = voting == VotingRight.Full ? ", empty" : ", which waits to be restored";

@@ -32,6 +32,9 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>Which groups the node has. Built at the first call, by the owner of the loops.</summary>
     public GroupLayout Layout(LoopOptions options) => _layout ??= new(Partitions, options.HasEphemeral);
 
+    /// <summary>Keeps the changes of keys, by group index; null: they are not kept.</summary>
+    public ChangeLogs? Changes { get; init; }
+
     /// <summary>Hears what the partitions do; null when nobody checks it.</summary>
     public IPartitionTrace? Trace { get; init; }
 

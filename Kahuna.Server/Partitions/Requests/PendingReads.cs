@@ -6,6 +6,7 @@ using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Partitions.Requests;
@@ -16,8 +17,8 @@ namespace Kahuna.Server.Partitions.Requests;
 /// lists have lines of their own and are read one by one, each client's in turn (<see cref="ServePage"/>). Owned by a
 /// partition's <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
-internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, LockWaiters locks, ParkedReads parked,
-    RangeCuts cuts)
+internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedState applied, LockWaiters locks,
+    ParkedReads parked, RangeCuts cuts)
 {
     /// <summary>Answer bytes that a partition makes in one turn: about a millisecond of copying.</summary>
     private const int SliceBytes = 4 << 20;
@@ -304,6 +305,10 @@ internal sealed class PendingReads(ReplyFrames replies, AppliedState applied, Lo
             else
             {
                 applied.State.Read(command, now, frame, known);
+                if (command.Has(CommandFlags.Positioned))
+                {
+                    Outcome.AppendPoint(frame, at + Frame.ReplyHeaderBytes, applied.PointOf(group));
+                }
             }
         }
         catch (InvariantException)

@@ -48,7 +48,7 @@ internal sealed class PendingRequests
         ParkedReads parked = new(_replies);
         _locks = new LockWaiters(_options, _turn, _replies, _applied, parked);
         _cuts = new RangeCuts(parts);
-        _reads = new PendingReads(_replies, _applied, _locks, parked, _cuts);
+        _reads = new PendingReads(parts.Group, _replies, _applied, _locks, parked, _cuts);
         _housekeeping = new Housekeeping(parts.Group, _options, _applied, parts.Memory, _proposals, _locks);
         _pause = new PauseGuard(_turn);
         Commands = new AppliedCommands(parts, _proposals, _housekeeping);

@@ -126,11 +126,11 @@ internal sealed class Checkpointing(GroupId group, LoopOptions options, LoopPort
     }
 
     /// <summary>Everything that was is void: goes on with an empty state.</summary>
-    public void BeginAnew(StateMachine state)
+    public void BeginAnew(StateMachine state, Epoch epoch)
     {
         SendNothing();
         Sent.EndAll();
-        applied.BeginAnew(state);
+        applied.BeginAnew(state, epoch);
         IsStill = false;
     }
 

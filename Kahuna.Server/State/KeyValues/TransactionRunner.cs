@@ -167,6 +167,7 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
     private void Execute(ReadOnlySpan<byte> items, int count, ClusterTime time, ByteBuffer? outcomes)
     {
         _item ??= new CommandAnswer(this);
+        store.Changes.BeginTransaction();
         for (int i = 0; i < count; i++)
         {
             // As before each command, so that many writes at once do not outrun what forgets.
@@ -190,6 +191,8 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
                 OutcomeList.End(outcomes, at);
             }
         }
+
+        store.Changes.EndTransaction();
     }
 
     private static void Read(

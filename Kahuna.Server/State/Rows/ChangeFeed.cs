@@ -11,6 +11,9 @@ internal sealed class ChangeFeed
     private IChangeSink? _sink;
     private ChangePosition _next;
 
+    /// <summary>The number of the transaction's first change + 1; 0 outside of transactions.</summary>
+    private int _transaction;
+
     /// <summary>Somebody listens.</summary>
     public bool IsOn => _sink is not null;
 
@@ -24,12 +27,18 @@ internal sealed class ChangeFeed
     /// <summary>The changes that follow are those of this entry.</summary>
     public void BeginEntry(LogIndex index) => _next = _next with { Index = index, N = 0 };
 
+    /// <summary>The changes from here to <see cref="EndTransaction"/> belong together.</summary>
+    public void BeginTransaction() => _transaction = _next.N + 1;
+
+    /// <summary>The changes that follow stand alone again.</summary>
+    public void EndTransaction() => _transaction = 0;
+
     /// <summary>Tells one change. Only while <see cref="IsOn"/>.</summary>
     public void Tell(scoped in Change change)
     {
         if (SystemRowKind.Of(change.Key) is null)
         {
-            _sink!.Changed(in _next, in change);
+            _sink!.Changed(in _next, change with { Transaction = _transaction });
             _next = _next with { N = _next.N + 1 };
         }
     }
@@ -60,6 +69,11 @@ internal readonly ref struct Change
 
     /// <summary>The revision before this one can still be read.</summary>
     public bool IsPreviousKept { get; init; }
+
+    /// <summary>
+    /// Names the transaction that made the change: the number of its first change + 1; 0 of a change that stands alone.
+    /// </summary>
+    public int Transaction { get; init; }
 }
 
 /// <summary>What happened to a key. Values are not stored.</summary>
@@ -109,4 +123,30 @@ internal interface IChangeSink
 {
     /// <summary>A key has changed.</summary>
     void Changed(in ChangePosition position, scoped in Change change);
+}
+
+/// <summary>
+/// Keeps the changes that led to a group's state, for readers of other threads. Called by the owner of the state.
+/// </summary>
+internal interface IChangeLog : IChangeSink
+{
+    /// <summary>The group.</summary>
+    GroupId Group { get; }
+
+    /// <summary>
+    /// The state was loaded or begins empty: nothing that led to it is kept. Changes behind <paramref name="applied"/>
+    /// follow.
+    /// </summary>
+    void Restart(Epoch epoch, LogIndex applied);
+
+    /// <summary>The entry is applied as a whole: its changes can be read.</summary>
+    void Publish(LogIndex applied);
+
+    /// <summary>
+    /// This node had everything then that its leader had committed. The time is the node's own.
+    /// </summary>
+    void CaughtUp(NodeTime at);
+
+    /// <summary>A turn is over: who waits for news is told.</summary>
+    void Announce();
 }

@@ -76,10 +76,13 @@ internal sealed class RollingUpgrade(SimCluster cluster, Nemesis nemesis)
 
     /// <summary>
     /// A build refuses to run because of the cluster's feature level, which is right when it has not got that level and
-    /// the cluster has.
+    /// the cluster has, or may have: the node can be the first to hear of it.
     /// </summary>
     public bool Explains(SimNode node, Exception? error) =>
-        error is FeatureLevelException && !node.IsRaised && cluster.Rules.Levels.Newest > node.Features.Max;
+        error is FeatureLevelException
+            && !node.IsRaised
+            && (cluster.Rules.Levels.Newest > node.Features.Max
+                || cluster.Nodes.All(static other => other.WasRaised));
 
     private void Take(Step step)
     {

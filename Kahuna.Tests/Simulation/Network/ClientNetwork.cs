@@ -21,6 +21,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     private const long AskedAgainNs = 1_000_000_000;
 
     private readonly SimRandom _random = new SimRandom(config.Seed).Fork(4);
+    private readonly SimRandom _watches = new SimRandom(config.Seed).Fork(37);
     private readonly SimRandom _sessionIds = new SimRandom(config.Seed).Fork(9);
     private readonly HashSet<(int Client, int Node)> _cut = [];
     private long _meanNs = config.DelayNs;
@@ -63,6 +64,9 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
     /// <summary>What a client was answered breaks a rule.</summary>
     public Action<string, string> Break { get; init; } = static (rule, words) => throw new InvalidOperationException(
         $"{rule}: {words}");
+
+    /// <summary>The run.</summary>
+    public SimCluster? Cluster { get; init; }
 
     public void Heal()
     {
@@ -141,6 +145,32 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             SimNode node = network.Nodes[number - 1];
             TaskCompletionSource<IFrameStream> opened = new(TaskCreationOptions.RunContinuationsAsynchronously);
             network.Scheduler.After(network.DelayNs(), () => Arrive(node, opened, AskedAgainNs));
+            using CancellationTokenRegistration limit = ct.UnsafeRegister(_ => opened.TrySetCanceled(ct), null);
+            return await opened.Task;
+        }
+
+        public async ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct)
+        {
+            int number = int.Parse(endpoint.Host.AsSpan(1), System.Globalization.CultureInfo.InvariantCulture);
+            SimNode node = network.Nodes[number - 1];
+            TaskCompletionSource<IFrameStream> opened = new(TaskCreationOptions.RunContinuationsAsynchronously);
+            network.Scheduler.After(network._watches.Between(1L, 2 * network._meanNs), () =>
+            {
+                // Where nobody answers the caller's patience ends it.
+                if (node is { IsUp: true, IsPaused: false, Watches: { } serving }
+                    && !network.IsCut(client, number)
+                    && !opened.Task.IsCompleted)
+                {
+                    SimRandom delays = network._watches.Fork(network._watches.Next());
+                    WatchLink link = new(network.Cluster!, delays, client, node);
+                    link.Session = serving.Open(link, network.Cluster!);
+                    opened.TrySetResult(new WatchFrameStream(network.Cluster!, link));
+                }
+                else if (!node.IsUp)
+                {
+                    opened.TrySetException(new IOException($"node {node.Id} refused the connection"));
+                }
+            });
             using CancellationTokenRegistration limit = ct.UnsafeRegister(_ => opened.TrySetCanceled(ct), null);
             return await opened.Task;
         }

@@ -14,7 +14,8 @@ namespace Kahuna.Tests.Simulation.Nodes;
 
 /// <summary>The shipped parts of one life of a node, put together as the shipped host does it.</summary>
 internal sealed record NodeParts(
-    LoopSet Loops, CheckpointService Keeper, IStateStore States, ClusterView View, RequestAdmission Admission)
+    LoopSet Loops, CheckpointService Keeper, IStateStore States, ClusterView View, RequestAdmission Admission,
+    ChangeLogs Changes)
 {
     public static SegmentedLogOptions LogSizes(SimConfig config) => new()
     {
@@ -50,19 +51,23 @@ internal sealed record NodeParts(
             StateLimits = limits,
             Voting = node.IsRejoining ? VotingRight.Rejoining : VotingRight.Full,
         };
+        ChangeLogs changes = new(
+            config.Layout, (long)config.ChangeBytes * config.Layout.Count, config.ChangeSegmentBytes);
         LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view)
         {
             States = states,
             Checkpoints = keeper,
             FatalErrors = RethrownErrors.Shared,
+            Changes = changes,
             Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve),
             Report = node.Say,
         });
         view.ReadCommitIndexFrom(partition => loops.Group(partition).CommitIndex.Value);
-        return new NodeParts(loops, keeper, states, view, new RequestAdmission(new Router(loops, view), 1 << 20)
+        RequestAdmission admission = new(new Router(loops, view), 1 << 20)
         {
             Room = new ReplyRoom(config.ReplyRoomBytes),
-        });
+        };
+        return new NodeParts(loops, keeper, states, view, admission, changes);
     }
 
     /// <summary>

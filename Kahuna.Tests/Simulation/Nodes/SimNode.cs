@@ -101,6 +101,12 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     public LoopSet? Loops { get; private set; }
     public CheckpointService? Keeper { get; private set; }
     public ClusterView? View { get; private set; }
+
+    /// <summary>The changes that this life has applied.</summary>
+    public ChangeLogs? ChangeLogs { get; private set; }
+
+    /// <summary>Who serves the watches of this life.</summary>
+    public WatchServing? Watches { get; private set; }
     public RequestAdmission? Admission => _admission;
     public HungDisk Hung { get; }
 
@@ -185,6 +191,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         Loops = null;
         Keeper = null;
         View = null;
+        ChangeLogs = null;
+        Watches?.Die(silently: power);
+        Watches = null;
         _admission = null;
         _unary?.Die(power);
         _unary = null;
@@ -379,6 +388,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     /// <summary>Connections of clients are lost.</summary>
     public void ResetSessions()
     {
+        Watches?.Reset();
         foreach (ServerSession session in _sessions.ToArray())
         {
             session.Reset();
@@ -414,6 +424,8 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             new StoredWitness(this, Loops, parts.States),
             new CheckpointSteps(this, Keeper, _random, _config.TurnNs).Wake);
         View = parts.View;
+        ChangeLogs = parts.Changes;
+        Watches = new WatchServing(this, _config, parts.Changes, start);
         _admission = parts.Admission;
         _unary = new UnaryServer(
             this,

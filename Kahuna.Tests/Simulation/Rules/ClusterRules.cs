@@ -41,6 +41,7 @@ internal sealed class ClusterRules
         _volatiles = new VolatileRules?[_layout.Count];
         _holders = new HolderRules(config, Break);
         _places = new PlaceRules(config, Break);
+        Changes = new ChangeRules(config, Break);
         Levels = new LevelRules(config, nodes, Break);
         for (int slot = 0; slot < _layout.Count; slot++)
         {
@@ -68,6 +69,9 @@ internal sealed class ClusterRules
 
     /// <summary>The rules of the ephemeral group of a partition.</summary>
     public VolatileRules Ephemeral(int partition) => _volatiles[_layout.IndexOf(partition, isEphemeral: true)]!;
+
+    /// <summary>What the nodes tell of the keys' changes.</summary>
+    public ChangeRules Changes { get; }
 
     /// <summary>The rules of the feature level.</summary>
     public LevelRules Levels { get; }
@@ -126,6 +130,7 @@ internal sealed class ClusterRules
             _groups[i]?.Look(node, partition);
             _holders.Look(node, i, partition);
             _places.Look(node, i, partition);
+            Changes.Look(node, i, partition);
             if (between)
             {
                 _beliefs[i]?.Look(node, partition.Core);

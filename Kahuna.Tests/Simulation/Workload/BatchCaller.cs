@@ -72,6 +72,7 @@ internal sealed class BatchCaller(SimCluster cluster, KahunaClient client, int p
                     Process = (process * 1_000) + i,
                     Key = key,
                     IsEphemeral = isEphemeral,
+                    IsAtomic = isAtomic,
                     Kind = kind,
                     CallNs = cluster.Scheduler.NowNs,
                     Value = kind == CallKind.Set ? value : null,

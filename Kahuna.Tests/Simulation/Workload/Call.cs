@@ -94,6 +94,9 @@ internal sealed class Call
     /// <summary>Made under an idempotency key.</summary>
     public bool IsKeyed { get; set; }
 
+    /// <summary>One of an atomic batch; all of them were made by one process at the same moment.</summary>
+    public bool IsAtomic { get; init; }
+
     /// <summary>Made by a unary call.</summary>
     public bool IsUnary { get; init; }
 

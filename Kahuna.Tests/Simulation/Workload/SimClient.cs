@@ -27,6 +27,9 @@ internal sealed class SimClient
     private const int FirstLockProcess = 50_000;
     private const int FirstScanProcess = 90_000;
     private const int FirstBatchProcess = 95_000;
+    private const int FirstWatchProcess = 97_000;
+    private const int FirstBankProcess = 98_000;
+    private const int FirstListProcess = 99_000;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -116,10 +119,31 @@ internal sealed class SimClient
             _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
 
+        if (_number <= _config.WatchCallers)
+        {
+            Running++;
+            WatchCaller caller = new(_cluster, _client, FirstWatchProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
+
         if (_number <= _config.BatchCallers)
         {
             Running++;
             BatchCaller caller = new(_cluster, _client, FirstBatchProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
+
+        if (_number <= _config.BankCallers)
+        {
+            Running++;
+            BankCaller caller = new(_cluster, _client, FirstBankProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
+
+        if (_number <= _config.ListCallers)
+        {
+            Running++;
+            ListCaller caller = new(_cluster, _client, FirstListProcess + _number);
             _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
     }

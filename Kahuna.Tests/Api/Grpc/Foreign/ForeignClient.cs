@@ -102,6 +102,7 @@ internal static class ForeignClient
         FileDescriptor[] roots =
         [
             KeyValuesReflection.Descriptor,
+            TransactionsReflection.Descriptor,
             SequencesReflection.Descriptor,
             LocksReflection.Descriptor,
             ClusterReflection.Descriptor,

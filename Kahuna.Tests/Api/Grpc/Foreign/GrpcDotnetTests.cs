@@ -23,6 +23,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
     private const ushort WireVersion = 3;
 
     private static readonly ServiceDescriptor s_keys = KeyValuesReflection.Descriptor.Services[0];
+    private static readonly ServiceDescriptor s_transactions = TransactionsReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_sequences = SequencesReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_locks = LocksReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_cluster = ClusterReflection.Descriptor.Services[0];
@@ -38,6 +39,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
     {
         DescribedCalls calls = new(throughLeader ? nodes.Leader : nodes.Follower);
         await KeysAsync(calls);
+        await TransactionAsync(calls);
         await SequencesAsync(calls);
         await LocksAsync(calls);
         await ClusterAsync(calls);
@@ -94,6 +96,16 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             "StreamKeyValues",
             new StreamKeyValuesRequest { Prefix = _name, Durability = Server.Api.Protos.Durability.Persistent });
         Assert.Equal((scanned.Entries, ""), (streamed.Entries, streamed.NextPageToken));
+        WatchKeyValuesResponse watched = await calls.FirstAsync<WatchKeyValuesResponse>(
+            s_keys,
+            "WatchKeyValues",
+            new WatchKeyValuesRequest
+            {
+                Prefix = _name,
+                Durability = Server.Api.Protos.Durability.Persistent,
+                WithState = true,
+            });
+        Assert.Equal(scanned.Entries, watched.State);
 
         DeleteKeyValueResponse deleted =
             await calls.UnaryAsync<DeleteKeyValueResponse>(s_keys, "DeleteKeyValue", new DeleteKeyValueRequest
@@ -157,6 +169,26 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             "DeleteKeyValueRange",
             new DeleteKeyValueRangeRequest { Prefix = key, Durability = Persistent });
         Assert.Equal((0, ""), (range.Deleted, range.NextPageToken));
+    }
+
+    private async Task TransactionAsync(DescribedCalls calls)
+    {
+        ExecuteTransactionResponse reply = await calls.UnaryAsync<ExecuteTransactionResponse>(
+            s_transactions,
+            "ExecuteTransaction",
+            new ExecuteTransactionRequest
+            {
+                Durability = Server.Api.Protos.Durability.Persistent,
+                Conditions = { new TransactionCondition { Key = _name + "/t", Absent = true } },
+                Then =
+                {
+                    new TransactionOperation
+                    {
+                        Increment = new IncrementKeyValueRequest { Key = _name + "/t", Amount = 7 },
+                    },
+                },
+            });
+        Assert.Equal((true, 7), (reply.Succeeded, Assert.Single(reply.Results).Increment.Value));
     }
 
     private async Task SequencesAsync(DescribedCalls calls)
@@ -312,6 +344,10 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             new Frame { Payload = ByteString.CopyFrom(hello) },
             new Frame { Payload = ByteString.CopyFrom([.. Payload(kind: 2, version: 0, count: 1), .. request]) });
         byte[] slotMapVersion = [1, 0, 0, 0, 0, 0, 0, 0];
+        List<Frame> greeting = await calls.ExchangeAsync<Frame, Frame>(
+            s_cluster, "Watch", new Frame { Payload = ByteString.CopyFrom(hello) });
+        Assert.Equal(
+            [.. Payload(kind: 1, WireVersion, count: 1), .. slotMapVersion], greeting[0].Payload.ToByteArray());
         Assert.Equal([.. Payload(kind: 1, WireVersion, count: 1), .. slotMapVersion], frames[0].Payload.ToByteArray());
         Assert.Equal(Payload(kind: 4, version: 0, count: 1), frames[1].Payload.ToByteArray()[..8]);
         Assert.Equal(3, DescribeClusterResponse.Parser.ParseFrom(frames[1].Payload.Span[8..]).Nodes.Count);

@@ -93,6 +93,24 @@ class ServiceChecks:
         rest = self._key("DeleteKeyValueRange", prefix=prefix, durability=PERSISTENT, page_token=first.next_page_token)
         assert rest.deleted == 1 and not rest.next_page_token, rest
 
+    def transactions_take_one_list_or_the_other(self):
+        prefix = self.key + "-transaction/"
+        execute = self.stubs.method("Transactions", "ExecuteTransaction")
+        request = self.stubs.message("ExecuteTransactionRequest")
+        absent = dict(key=prefix + "a", absent=True)
+        then = [dict(set=dict(key=prefix + "a", value=dict(data=b"1"))), dict(increment=dict(key=prefix + "n", amount=2))]
+        otherwise = [dict(get=dict(key=prefix + "a")), dict(delete=dict(key=prefix + "n", return_previous=True))]
+        for held in (True, False):
+            done = execute(request(durability=PERSISTENT, conditions=[absent], then=then, otherwise=otherwise), timeout=PATIENCE)
+            assert done.succeeded == held and [each.held for each in done.conditions] == [held], done
+        assert done.results[0].get.value.data == b"1" and done.results[1].delete.previous.data == b"2", done
+        for words, bad in [("has no operations", {}), ("named twice", dict(then=then + then)), ("durability", dict(then=then, durability=0))]:
+            try:
+                execute(request(**{"durability": PERSISTENT, **bad}), timeout=PATIENCE)
+                raise AssertionError("a bad transaction was carried out")
+            except grpc.RpcError as error:
+                assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and words in error.details(), error
+
     def stream_sends_all_keys_in_order(self):
         prefix = self.key + "-stream/"
         names = [f"{prefix}{number:03}" for number in range(100)]
@@ -112,6 +130,48 @@ class ServiceChecks:
         except grpc.RpcError as error:
             assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
             assert ("kahuna-outcome", "did-not-happen") in error.trailing_metadata(), error
+
+    def watch_tells_state_and_changes(self):
+        prefix = self.key + "-watch/"
+        self._key("SetKeyValue", key=prefix + "a", value=self._value(b"1"), durability=PERSISTENT)
+        watch = self.stubs.method("KeyValues", "WatchKeyValues")
+        request = self.stubs.message("WatchKeyValuesRequest")
+        call = watch(request(prefix=prefix, durability=PERSISTENT, with_state=True, previous_values=True), timeout=PATIENCE)
+        entries = next(call).state
+        assert [(each.key, each.value.data) for each in entries] == [(prefix + "a", b"1")], entries
+        complete = next(call)
+        assert complete.state_complete, complete
+        self._key("SetKeyValue", key=prefix + "a", value=self._value(b"2"), durability=PERSISTENT)
+        self._key("DeleteKeyValue", key=prefix + "a", durability=PERSISTENT)
+        def events(messages):
+            return (each for message in messages for each in message.events)
+        told = events(call)
+        written, deleted = next(told), next(told)
+        assert (written.kind, written.value.data, written.previous.data) == (1, b"2", b"1"), written
+        assert (deleted.kind, deleted.previous.data) == (2, b"2"), deleted
+        call.cancel()
+        again = watch(request(key=prefix + "a", durability=PERSISTENT, from_position=complete.position), timeout=PATIENCE)
+        told = events(again)
+        assert [next(told).kind, next(told).kind] == [1, 2]
+        again.cancel()
+        try:
+            next(watch(request(key="a", durability=PERSISTENT, from_position=b"no position"), timeout=PATIENCE))
+            raise AssertionError("a position that is none was taken")
+        except grpc.RpcError as error:
+            assert error.code() == grpc.StatusCode.INVALID_ARGUMENT, error
+            assert ("kahuna-outcome", "did-not-happen") in error.trailing_metadata(), error
+
+    def watch_stream_greets_and_begins_a_watch(self):
+        frame = self.stubs.message("Frame")
+        key = self.key.encode()
+        begin = struct.pack("<IBBBBIHH", 12 + len(key), 1, PERSISTENT, 1, 1, 9, 0, len(key)) + key
+        replies = self.stubs.method("Cluster", "Watch")(iter([
+            frame(payload=HEADER.pack(HELLO, 0, WIRE_VERSION, 0)),
+            frame(payload=HEADER.pack(6, 0, 0, 1) + begin)]), timeout=PATIENCE)
+        assert next(replies).payload == HEADER.pack(HELLO, 0, WIRE_VERSION, 1) + SLOT_MAP_VERSION.pack(1)
+        for _ in replies:
+            pass
+        assert replies.code() == grpc.StatusCode.OK, replies.code()
 
     def exchange_greets_and_answers_a_frame(self):
         self._key("SetKeyValue", key=self.key, value=self._value(b"framed"), durability=PERSISTENT)
@@ -146,7 +206,7 @@ class ServiceChecks:
     def health(self):
         check = self.stubs.method("Health", "Check", HEALTH)
         request = self.stubs.message("HealthCheckRequest", HEALTH)
-        for service in "", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Cluster":
+        for service in "", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Transactions", "kahuna.v1.Cluster":
             assert check(request(service=service), timeout=PATIENCE).status == SERVING, service
         try:
             check(request(service="no.such.Service"), timeout=PATIENCE)

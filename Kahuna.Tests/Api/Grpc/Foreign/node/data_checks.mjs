@@ -91,6 +91,23 @@ export async function batches(stubs, key) {
   assert.deepEqual([rest.deleted, rest.next_page_token], ["2", ""]);
 }
 
+export async function transactions(stubs, key) {
+  const call = calls(stubs, "Transactions");
+  const [a, n] = [`${key}/a`, `${key}/n`];
+  const fields = {
+    conditions: [{ key: a, absent: true }],
+    then: [{ set: { key: a, value: bytes("1") } }, { increment: { key: n, amount: 2 } }],
+    otherwise: [{ get: { key: a } }, { exists: { key: n } }, { extend: { key: `${key}/none`, ttl_ms: 1_000 } }],
+  };
+  assert.equal((await call("ExecuteTransaction", fields)).results[1].increment.value, "2");
+  const second = await call("ExecuteTransaction", fields);
+  assert.deepEqual([second.succeeded, second.conditions], [false, [{ held: false, revision: "1" }]]);
+  assert.deepEqual([second.results[0].get.value.data.toString(), second.results[1].exists.found, second.results[2].extend.found], ["1", true, false]);
+  await refused(grpc.status.INVALID_ARGUMENT, "has no operations", () => call("ExecuteTransaction", {}));
+  await refused(grpc.status.INVALID_ARGUMENT, "otherwise 1: key is empty", () => call("ExecuteTransaction", { otherwise: [{ get: { key: "" } }] }));
+  await refused(grpc.status.FAILED_PRECONDITION, "", () => call("ExecuteTransaction", { then: [{ set: { key: n, value: bytes("x") } }, { increment: { key: a, amount: 1 } }], conditions: [{ key: n, value: bytes("2") }], fence: { resource: `${key}/lock`, token: 9 } }));
+}
+
 export async function streamKeys(stubs, key) {
   const call = calls(stubs, "KeyValues");
   const keys = Array.from({ length: 50 }, (_, i) => `${key}/${String(i).padStart(2, "0")}`);
@@ -111,6 +128,34 @@ export async function streamKeys(stubs, key) {
   assert.deepEqual((await read({ descending: true, limit: 2 }))[0].entries.map((entry) => entry.key), keys.slice(-2).reverse());
   await refused(grpc.status.INVALID_ARGUMENT, "page_token", () => read({ page_token: "x" }));
   await refused(grpc.status.INVALID_ARGUMENT, "to comes before from", () => read({ from: `${key}/b`, to: `${key}/a` }));
+}
+
+export async function watchKeys(stubs, key) {
+  const call = calls(stubs, "KeyValues");
+  const watch = (fields) => stubs.serverStream("/kahuna.v1.KeyValues/WatchKeyValues", { durability: PERSISTENT, ...fields });
+  const stream = watch({ bucket: key });
+  const messages = stream[Symbol.asyncIterator]();
+  const { position } = (await messages.next()).value;
+  assert.ok(position.length > 0);
+  await call("SetKeyValue", { key: `${key}/a`, value: bytes("1") });
+  await call("SetKeyValue", { key: `${key}/a/deeper`, value: bytes("not told") });
+  await call("DeleteKeyValue", { key: `${key}/a` });
+  const events = [];
+  while (events.length < 2) {
+    events.push(...(await messages.next()).value.events);
+  }
+  assert.deepEqual(events.map((event) => [event.kind, event.key]), [["KEY_VALUE_EVENT_KIND_SET", `${key}/a`], ["KEY_VALUE_EVENT_KIND_DELETED", `${key}/a`]]);
+  assert.ok(events[0].value.data.equals(Buffer.from("1")));
+  stream.on("error", () => {});
+  stream.cancel();
+  const first = async (fields) => {
+    for await (const message of watch(fields)) {
+      return message;
+    }
+  };
+  await refused(grpc.status.INVALID_ARGUMENT, "none of key, bucket and prefix", () => first({}));
+  await refused(grpc.status.INVALID_ARGUMENT, "contradict", () => first({ prefix: "", with_state: true, from_position: position }));
+  await refused(grpc.status.INVALID_ARGUMENT, "other durability", () => first({ prefix: "", durability: "DURABILITY_EPHEMERAL", from_position: position }));
 }
 
 export async function extendAndDelete(stubs, key) {

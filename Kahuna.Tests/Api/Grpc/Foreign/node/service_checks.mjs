@@ -7,7 +7,7 @@ import { loadSet, methodsOf } from "./stubs.mjs";
 
 const HEALTH = "/grpc.health.v1.Health";
 const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
-const SERVICES = ["kahuna.v1.Cluster", "kahuna.v1.KeyValues", "kahuna.v1.Locks", "kahuna.v1.Sequences"];
+const SERVICES = ["kahuna.v1.Cluster", "kahuna.v1.KeyValues", "kahuna.v1.Locks", "kahuna.v1.Sequences", "kahuna.v1.Transactions"];
 
 // Of docs/wire-format.md.
 const WIRE_VERSION = 3;
@@ -48,6 +48,17 @@ export async function exchangeGreetsAndAnswersAFrame(stubs, key) {
   assert.equal(answer.readUInt32LE(HEADER_BYTES), 7);
   assert.equal(answer[HEADER_BYTES + REPLY_BYTES], FOUND);
   assert.equal(String(answer.subarray(HEADER_BYTES + REPLY_BYTES + OUTCOME_BYTES)), "framed");
+}
+
+export async function watchStreamGreets(stubs) {
+  const stream = stubs.duplex("/kahuna.v1.Cluster/Watch");
+  stream.write({ payload: header(HELLO, WIRE_VERSION, 0) });
+  stream.end();
+  const frames = [];
+  for await (const { payload } of stream) {
+    frames.push(payload);
+  }
+  assert.deepEqual(frames.map((frame) => frame[0]), [HELLO]);
 }
 
 export async function health(stubs) {

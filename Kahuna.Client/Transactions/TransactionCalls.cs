@@ -1,0 +1,130 @@
+using System.Globalization;
+using Kahuna.Client.Connection;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Checks;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+
+namespace Kahuna.Client.Transactions;
+
+/// <summary>Encodes transactions as one command and reads their results. Stateless, any thread.</summary>
+internal static class TransactionCalls
+{
+    /// <summary>Runs a transaction.</summary>
+    public static async Task<TransactionResult> RunAsync(
+        ClusterConnection connection, ConditionalTransaction transaction, CancellationToken ct)
+    {
+        ByteBuffer body = ByteBuffer.Rent();
+        try
+        {
+            Operation<TransactionReply> operation = Encode(transaction, body);
+            TransactionReply reply = await connection.Run(operation, ct).ConfigureAwait(connection.CapturesContext);
+            return Read(transaction, in reply);
+        }
+        finally
+        {
+            body.Return();
+        }
+    }
+
+    private static Operation<TransactionReply> Encode(ConditionalTransaction transaction, ByteBuffer body)
+    {
+        (KeyCondition[] conditions, KeyOperation[] then, KeyOperation[] @else) =
+            (transaction.Conditions, transaction.ThenOperations, transaction.ElseOperations);
+        if (then.Length + @else.Length == 0)
+        {
+            throw OperationErrors.BadArgument("the transaction has no operations; nothing was sent");
+        }
+
+        RequireCount("conditions", conditions.Length);
+        RequireCount("operations", Math.Max(then.Length, @else.Length));
+        TransactionBody.WriteHeader(body, conditions.Length, then.Length, @else.Length);
+        for (int i = 0; i < conditions.Length; i++)
+        {
+            Append(body, conditions[i].ToOperation(transaction.Durability), "condition", i);
+        }
+
+        for (int i = 0; i < then.Length; i++)
+        {
+            Append(body, then[i].ToOperation(transaction.Durability), "operation", i);
+        }
+
+        for (int i = 0; i < @else.Length; i++)
+        {
+            Append(body, @else[i].ToOperation(transaction.Durability), "operation of the other case", i);
+        }
+
+        string first = conditions.Length > 0 ? conditions[0].Key : then.Length > 0 ? then[0].Key : @else[0].Key;
+        Operation<TransactionReply> operation = Operation<TransactionReply>.Rent();
+        operation.Request.Begin(CommandKind.Transaction, transaction.Durability, first);
+        operation.Request.SetValue(body.WrittenMemory);
+        transaction.Fence?.ApplyTo(ref operation.Request);
+        return operation;
+    }
+
+    /// <summary>Appends one item, which is only encoded and not run.</summary>
+    private static void Append(ByteBuffer body, Operation<ExistsResult> item, string noun, int index)
+    {
+        string? sentence = item.Request.Refusal?.Message.TrimEnd('.');
+        Command command = item.ToCommand(0);
+        sentence ??= CommandCheck.ItemRefusal(in command, Limits.ValueBytesCeiling);
+        if (sentence is null)
+        {
+            CommandList.Append(body, in command);
+        }
+
+        item.Abandon();
+        if (sentence is not null)
+        {
+            throw OperationErrors.BadArgument(string.Create(
+                CultureInfo.InvariantCulture, $"{noun} {index + 1:N0}: {sentence}; nothing was sent"));
+        }
+    }
+
+    private static void RequireCount(string what, int count)
+    {
+        if (count > Limits.TransactionItemsMax)
+        {
+            throw OperationErrors.BadArgument(string.Create(
+                CultureInfo.InvariantCulture,
+                $"the transaction has {count:N0} {what}; the limit is {Limits.TransactionItemsMax:N0}; nothing was "
+                    + $"sent"));
+        }
+    }
+
+    private static TransactionResult Read(ConditionalTransaction transaction, in TransactionReply reply)
+    {
+        ReadOnlySpan<byte> rest = reply.Outcomes.Span;
+        ConditionResult[] conditions = new ConditionResult[transaction.Conditions.Length];
+        for (int i = 0; i < conditions.Length; i++)
+        {
+            Outcome outcome = Take(ref rest);
+            conditions[i] = new ConditionResult(
+                outcome.Status == OutcomeStatus.Applied, new Revision(outcome.Revision));
+        }
+
+        KeyOperation[] operations = reply.Holds ? transaction.ThenOperations : transaction.ElseOperations;
+        KeyOperationResult[] results = new KeyOperationResult[operations.Length];
+        for (int i = 0; i < results.Length; i++)
+        {
+            Outcome outcome = Take(ref rest);
+            KahunaValue? value = null;
+            if (outcome.HasValue)
+            {
+                value = outcome.ValueIsNull ? KahunaValue.Null : new KahunaValue(outcome.Value.ToArray());
+            }
+
+            results[i] = new KeyOperationResult(
+                operations[i], outcome.Status, new Revision(outcome.Revision), outcome.Number, value);
+        }
+
+        return new TransactionResult(reply.Holds, conditions, results);
+    }
+
+    private static Outcome Take(ref ReadOnlySpan<byte> rest) =>
+        OutcomeList.TryTake(ref rest, out Outcome outcome)
+            ? outcome
+            : throw OperationErrors.UnknownDescription("a transaction");
+}

@@ -1,0 +1,251 @@
+using Kahuna.Client.Connection;
+using Kahuna.Client.KeyValues;
+using Kahuna.Client.Locks;
+
+namespace Kahuna.Client.Transactions;
+
+/// <summary>
+/// Transactions on keys. Obtained from <see cref="KahunaClient.Transactions"/>; any thread, any number of concurrent
+/// calls.
+/// <code>
+/// TransactionResult result = await client.Transactions
+///     .If(KeyCondition.HasRevision("accounts/a", read.Revision))
+///     .Then(KeyOperation.Set("accounts/a", "90"), KeyOperation.Increment("accounts/b", 10))
+///     .Else(KeyOperation.Get("accounts/a"))
+///     .CommitAsync(ct);
+/// </code>
+/// </summary>
+public sealed class TransactionClient
+{
+    /// <summary>The longest mean pause between two tries.</summary>
+    private const int PauseMsMax = 100;
+
+    private static readonly TransactionOptions s_defaults = new();
+
+    private readonly ClusterConnection _connection;
+    private readonly KeyValueClient _keys;
+    private readonly Durability _durability;
+    private readonly Random _random;
+
+    internal TransactionClient(ClusterConnection connection, KeyValueClient keys, Durability durability, int seed)
+    {
+        _connection = connection;
+        _keys = keys;
+        _durability = durability;
+        _random = new Random(seed);
+    }
+
+    /// <summary>Begins an interactive transaction. Nothing is sent before its first read.</summary>
+    /// <param name="options">Durability, timeout and fence; null for the defaults.</param>
+    /// <param name="ct">Not used: an optimistic transaction begins in this client.</param>
+    /// <exception cref="ArgumentOutOfRangeException">An option is outside its range.</exception>
+    public ValueTask<Transaction> BeginAsync(TransactionOptions? options = null, CancellationToken ct = default)
+    {
+        options ??= s_defaults;
+        options.Check();
+        return new ValueTask<Transaction>(new Transaction(_connection, _keys, _durability, options));
+    }
+
+    /// <summary>
+    /// Runs work in a transaction and commits it. When something that it read has changed, the work is run again, with
+    /// pauses that grow, until a commit succeeds or the tries or the time are used up.
+    /// </summary>
+    /// <param name="work">
+    /// Reads and writes through the transaction, and returns a result. It may run several times, so it should change
+    /// nothing else. It need not commit; when it rolls back, that is the end.
+    /// </param>
+    /// <param name="options">Durability, fence, and budget of tries and time; null for the defaults.</param>
+    /// <param name="ct">Ends the work and the wait; a commit that was sent may still take effect.</param>
+    /// <returns>The result of the work that was committed.</returns>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.TransactionConflict"/>: each try met a change, and nothing was written. Otherwise as
+    /// of <see cref="Transaction.CommitAsync"/>.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    /// <remarks>
+    /// An exception of the work rolls back and is passed on, unless what the work had read has changed.
+    /// </remarks>
+    public async Task<TResult> RunAsync<TResult>(
+        Func<Transaction, Task<TResult>> work, TransactionOptions? options = null, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(work);
+        options ??= s_defaults;
+        options.Check();
+        long began = _connection.Time.GetTimestamp();
+        for (int tries = 1; ; tries++)
+        {
+            Transaction transaction = new(_connection, _keys, _durability, options);
+            try
+            {
+                TResult result = await TryAsync(transaction, work, ct).ConfigureAwait(_connection.CapturesContext);
+                if (!transaction.IsOver)
+                {
+                    await transaction.CommitAsync(ct).ConfigureAwait(_connection.CapturesContext);
+                }
+
+                return result;
+            }
+            catch (KahunaException conflict) when (
+                conflict.Code == KahunaErrorCode.TransactionConflict
+                && tries < options.TriesMax
+                && _connection.Time.GetElapsedTime(began) < options.Timeout)
+            {
+                await PauseAsync(tries, ct).ConfigureAwait(_connection.CapturesContext);
+            }
+        }
+    }
+
+    /// <summary>As the other one, for work without a result.</summary>
+    /// <inheritdoc cref="RunAsync{TResult}"/>
+    public async Task RunAsync(
+        Func<Transaction, Task> work, TransactionOptions? options = null, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(work);
+        bool captures = _connection.CapturesContext;
+        await RunAsync(
+            async transaction =>
+            {
+                await work(transaction).ConfigureAwait(captures);
+                return true;
+            },
+            options,
+            ct).ConfigureAwait(captures);
+    }
+
+    /// <summary>
+    /// Begins a transaction of one round trip: when all conditions hold, the operations of
+    /// <see cref="ConditionalTransaction.Then"/> are carried out, otherwise those of
+    /// <see cref="ConditionalTransaction.Else"/>. Nothing is sent before
+    /// <see cref="ConditionalTransaction.CommitAsync"/>.
+    /// </summary>
+    /// <param name="conditions">The conditions; without any, they hold.</param>
+    public ConditionalTransaction If(params IEnumerable<KeyCondition> conditions)
+    {
+        ArgumentNullException.ThrowIfNull(conditions);
+        return new ConditionalTransaction(_connection, _durability) { Conditions = [.. conditions] };
+    }
+
+    /// <summary>
+    /// Runs the work. What it throws may come from reads of different moments: then there is a conflict.
+    /// </summary>
+    private async Task<TResult> TryAsync<TResult>(
+        Transaction transaction, Func<Transaction, Task<TResult>> work, CancellationToken ct)
+    {
+        try
+        {
+            return await work(transaction).ConfigureAwait(_connection.CapturesContext);
+        }
+        catch (Exception failure) when (failure is not (KahunaException or OperationCanceledException))
+        {
+            await transaction.ValidateAsync(ct).ConfigureAwait(_connection.CapturesContext);
+            throw;
+        }
+    }
+
+    private async Task PauseAsync(int tries, CancellationToken ct)
+    {
+        double mean = Math.Min(PauseMsMax, 1 << Math.Min(tries, 10));
+        double part;
+        lock (_random)
+        {
+            part = _random.NextDouble();
+        }
+
+        try
+        {
+            await Task.Delay(TimeSpan.FromMilliseconds(2 * mean * part), _connection.Time, ct)
+                .ConfigureAwait(_connection.CapturesContext);
+        }
+        catch (OperationCanceledException)
+        {
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+        }
+    }
+}
+
+/// <summary>
+/// A transaction of one round trip. Immutable: each call returns a new one, and each may be committed many times.
+/// <para>
+/// It takes effect at one moment, all of it or nothing, and is at most once like a single write. Its keys are of one
+/// durability and one partition; keys of one bucket, which is the part of a name before the last <c>/</c>, always lie
+/// in one partition. Each list takes a key once, and has at most 1,000 items; all items together have at most 4 MiB,
+/// and so have the values of the answer.
+/// </para>
+/// </summary>
+public sealed class ConditionalTransaction
+{
+    private readonly ClusterConnection _connection;
+    private Durability _durability;
+    private Fence? _fence;
+
+    internal ConditionalTransaction(ClusterConnection connection, Durability durability)
+    {
+        _connection = connection;
+        _durability = durability;
+    }
+
+    internal KeyCondition[] Conditions { get; init; } = [];
+
+    internal KeyOperation[] ThenOperations { get; private init; } = [];
+
+    internal KeyOperation[] ElseOperations { get; private init; } = [];
+
+    internal Durability Durability => _durability;
+
+    internal Fence? Fence => _fence;
+
+    /// <summary>Adds operations for the case that all conditions hold.</summary>
+    public ConditionalTransaction Then(params IEnumerable<KeyOperation> operations)
+    {
+        ArgumentNullException.ThrowIfNull(operations);
+        return Copy([.. ThenOperations, .. operations], ElseOperations);
+    }
+
+    /// <summary>Adds operations for the case that a condition does not hold.</summary>
+    public ConditionalTransaction Else(params IEnumerable<KeyOperation> operations)
+    {
+        ArgumentNullException.ThrowIfNull(operations);
+        return Copy(ThenOperations, [.. ElseOperations, .. operations]);
+    }
+
+    /// <summary>Sets the durability of all keys, which is part of their names; else it is the client's.</summary>
+    public ConditionalTransaction WithDurability(Durability durability)
+    {
+        ConditionalTransaction copy = Copy(ThenOperations, ElseOperations);
+        copy._durability = durability;
+        return copy;
+    }
+
+    /// <summary>
+    /// Commits only while the token's holder has the lock, which must be in the bucket of the first key; otherwise the
+    /// call fails with <see cref="KahunaErrorCode.LockLost"/>.
+    /// </summary>
+    public ConditionalTransaction WithFence(Fence fence)
+    {
+        ConditionalTransaction copy = Copy(ThenOperations, ElseOperations);
+        copy._fence = fence;
+        return copy;
+    }
+
+    /// <summary>Sends the transaction.</summary>
+    /// <param name="ct">Ends the wait; a transaction that was sent may still be applied.</param>
+    /// <returns>Whether the conditions held, and the results of the operations that were carried out.</returns>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit, or its keys lie in several partitions.
+    /// <see cref="KahunaErrorCode.NotAnInteger"/>, <see cref="KahunaErrorCode.Overflow"/>: an increment cannot be
+    /// carried out. <see cref="KahunaErrorCode.ReplyTooLarge"/>: the values of the answer exceed 4 MiB. None of these
+    /// changed anything. For other codes see <see cref="KahunaException.Outcome"/>.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async Task<TransactionResult> CommitAsync(CancellationToken ct = default) =>
+        await TransactionCalls.RunAsync(_connection, this, ct).ConfigureAwait(_connection.CapturesContext);
+
+    private ConditionalTransaction Copy(KeyOperation[] then, KeyOperation[] @else) =>
+        new(_connection, _durability)
+        {
+            Conditions = Conditions,
+            ThenOperations = then,
+            ElseOperations = @else,
+            _fence = _fence,
+        };
+}

@@ -1,0 +1,351 @@
+using Kahuna.Server.Partitions.Changes;
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Watches;
+
+namespace Kahuna.Server.Api.Watches;
+
+/// <summary>
+/// Reads the changes of a node once for all streams, and wakes only those that a change concerns. While nothing is
+/// watched no change log knows of it. One work item of the pool at a time reads; the rest from any thread.
+/// </summary>
+internal sealed class WatchDispatcher : IThreadPoolWorkItem
+{
+    private const int ChunkBytes = 64 << 10;
+
+    /// <summary>What the loop's thread reads at most in a turn: some hundred changes of small values.</summary>
+    private const int ChunkHereBytes = 64 << 10;
+
+    /// <summary>Chunks of a group before the others have their turn.</summary>
+    private const int ChunksMax = 16;
+
+    private readonly Group?[] _groups;
+    private readonly Action<IThreadPoolWorkItem> _queue;
+    private readonly Lock _lock = new();
+    private readonly FilterIndex<object> _persistent = new();
+    private readonly FilterIndex<object> _ephemeral = new();
+    private readonly HashSet<WatchNews> _streams = [];
+    private readonly List<Filter<object>> _matches = [];
+    private int _wakes;
+
+    /// <summary>A dispatcher of a node's changes.</summary>
+    /// <param name="logs">The changes.</param>
+    /// <param name="queue">Runs a work item soon; null: in the pool.</param>
+    public WatchDispatcher(ChangeLogs logs, Action<IThreadPoolWorkItem>? queue = null)
+    {
+        _queue = queue ?? (static item => ThreadPool.UnsafeQueueUserWorkItem(item, preferLocal: false));
+        _groups = new Group?[logs.Count];
+        for (int i = 0; i < _groups.Length; i++)
+        {
+            _groups[i] = logs[i] is { } log ? new Group(this, log, i) : null;
+        }
+    }
+
+    /// <summary>Number of group indexes.</summary>
+    public int Groups => _groups.Length;
+
+    /// <summary>A stream begins.</summary>
+    public void Join(WatchNews stream)
+    {
+        lock (_lock)
+        {
+            _streams.Add(stream);
+        }
+    }
+
+    /// <summary>A stream without watches ends.</summary>
+    public void Leave(WatchNews stream)
+    {
+        lock (_lock)
+        {
+            _streams.Remove(stream);
+        }
+    }
+
+    /// <summary>A stream watches these keys from now on.</summary>
+    public void Add(Durability durability, WatchScope scope, byte[] name, WatchNews stream)
+    {
+        lock (_lock)
+        {
+            if (_persistent.Count + _ephemeral.Count == 0)
+            {
+                Attach();
+            }
+
+            FilterIndex<object> filters = FiltersOf(durability == Durability.Ephemeral);
+            if (filters.Find(scope, name) is not { } filter)
+            {
+                filters.Add(scope, name, stream);
+            }
+            else if (filter.Value is HashSet<WatchNews> streams)
+            {
+                streams.Add(stream);
+            }
+            else
+            {
+                filter.Value = new HashSet<WatchNews> { (WatchNews)filter.Value, stream };
+            }
+        }
+    }
+
+    /// <summary>A stream no longer watches these keys.</summary>
+    public void Remove(Durability durability, WatchScope scope, byte[] name, WatchNews stream)
+    {
+        lock (_lock)
+        {
+            FilterIndex<object> filters = FiltersOf(durability == Durability.Ephemeral);
+            Filter<object> filter = filters.Find(scope, name)!;
+            if (filter.Value is HashSet<WatchNews> streams && streams.Remove(stream) && streams.Count > 0)
+            {
+                return;
+            }
+
+            filters.Remove(filter);
+            if (_persistent.Count + _ephemeral.Count == 0)
+            {
+                Detach();
+            }
+        }
+    }
+
+    /// <summary>Every stream was told what concerns it up to here.</summary>
+    public ChangePoint DispatchedOf(int groupIndex) => _groups[groupIndex]!.Dispatched;
+
+    /// <inheritdoc/>
+    public void Execute()
+    {
+        int seen = Volatile.Read(ref _wakes);
+        bool isLeft = false;
+        foreach (Group? group in _groups)
+        {
+            isLeft |= group is not null && group.TakeNews() && Dispatch(group);
+        }
+
+        if (isLeft || Interlocked.Add(ref _wakes, -seen) != 0)
+        {
+            _queue(this);
+        }
+    }
+
+    /// <summary>
+    /// Reads what is new in a group on the thread of its loop. A hand-over to another thread for each turn costs more
+    /// than the look-ups. False: that is too much here, or somebody else has the lock, and a work item is to do it.
+    /// </summary>
+    private bool TryDispatchHere(Group group)
+    {
+        if (Volatile.Read(ref _wakes) != 0 || !_lock.TryEnter())
+        {
+            return false;
+        }
+
+        ByteBuffer records = ByteBuffer.Rent(ChunkHereBytes);
+        try
+        {
+            if (!group.IsAttached || !FiltersOf(group.Log.Group.IsEphemeral).IsQuick)
+            {
+                return !group.IsAttached;
+            }
+
+            ChangeCursor cursor = group.Cursor;
+            ChangePoint before = group.Dispatched;
+            switch (group.Log.Read(ref cursor, records, ChunkHereBytes))
+            {
+                case ChangeRead.More when !Match(group, cursor.Point.Epoch, records.Written, before, isHere: true):
+                case ChangeRead.Compacted or ChangeRead.EpochBegan:
+                    return false;
+            }
+
+            group.Cursor = cursor;
+            group.Dispatched = cursor.Point;
+            return cursor.Point >= group.Log.Status.Applied;
+        }
+        finally
+        {
+            records.Return();
+            _lock.Exit();
+        }
+    }
+
+    private void Wake()
+    {
+        if (Interlocked.Increment(ref _wakes) == 1)
+        {
+            _queue(this);
+        }
+    }
+
+    private FilterIndex<object> FiltersOf(bool isEphemeral) => isEphemeral ? _ephemeral : _persistent;
+
+    private void Attach()
+    {
+        foreach (Group? group in _groups)
+        {
+            group?.Attach();
+        }
+    }
+
+    private void Detach()
+    {
+        foreach (Group? group in _groups)
+        {
+            group?.Detach();
+        }
+    }
+
+    /// <summary>Reads what is new in a group. True: there may be more.</summary>
+    private bool Dispatch(Group group)
+    {
+        ByteBuffer records = ByteBuffer.Rent(ChunkBytes);
+        try
+        {
+            for (int i = 0; i < ChunksMax; i++)
+            {
+                lock (_lock)
+                {
+                    if (!DispatchChunk(group, records))
+                    {
+                        return false;
+                    }
+                }
+            }
+
+            group.SetNews();
+            return true;
+        }
+        finally
+        {
+            records.Return();
+        }
+    }
+
+    private bool DispatchChunk(Group group, ByteBuffer records)
+    {
+        if (!group.IsAttached)
+        {
+            return false;
+        }
+
+        records.Length = 0;
+        ChangePoint before = group.Dispatched;
+        ChangeCursor cursor = group.Cursor;
+        ChangeRead read = group.Log.Read(ref cursor, records, ChunkBytes);
+        switch (read)
+        {
+            case ChangeRead.Compacted or ChangeRead.EpochBegan:
+                // Any stream may miss something: each looks for itself.
+                foreach (WatchNews stream in _streams)
+                {
+                    stream.Tell(group.Index, before);
+                }
+
+                break;
+            case ChangeRead.More:
+                Match(group, cursor.Point.Epoch, records.Written, before, isHere: false);
+                break;
+        }
+
+        group.Cursor = cursor;
+        group.Dispatched = cursor.Point;
+        return read is not (ChangeRead.End or ChangeRead.Ahead);
+    }
+
+    /// <summary>
+    /// Tells the streams that changes concern. False: a change concerns several, which are too many to be told on the
+    /// thread of a loop.
+    /// </summary>
+    private bool Match(Group group, ulong epoch, ReadOnlySpan<byte> records, ChangePoint before, bool isHere)
+    {
+        FilterIndex<object> filters = FiltersOf(group.Log.Group.IsEphemeral);
+        while (ChangeRecord.TryTake(ref records, out ChangeRecord record))
+        {
+            _matches.Clear();
+            filters.Match(record.Key, _matches);
+            foreach (Filter<object> filter in _matches)
+            {
+                if (filter.Value is WatchNews only)
+                {
+                    only.Tell(group.Index, before);
+                    continue;
+                }
+
+                if (isHere)
+                {
+                    return false;
+                }
+
+                foreach (WatchNews stream in (HashSet<WatchNews>)filter.Value)
+                {
+                    stream.Tell(group.Index, before);
+                }
+            }
+
+            before = new ChangePoint(group.Log.Group.Value, epoch, record.Index, record.N);
+        }
+
+        return true;
+    }
+
+    /// <summary>
+    /// One group: how far it was dispatched. The log tells it of news; the rest under the dispatcher's lock.
+    /// </summary>
+    private sealed class Group(WatchDispatcher dispatcher, ChangeLog log, int index) : IChangeObserver
+    {
+        private volatile Reached _dispatched = new(default);
+        private int _hasNews;
+
+        public ChangeLog Log => log;
+
+        public int Index => index;
+
+        public ChangeCursor Cursor { get; set; }
+
+        public bool IsAttached { get; private set; }
+
+        /// <summary>Any thread reads it.</summary>
+        public ChangePoint Dispatched
+        {
+            get => _dispatched.Point;
+            set => _dispatched = value == _dispatched.Point ? _dispatched : new Reached(value);
+        }
+
+        public void Attach()
+        {
+            IsAttached = true;
+            log.Observer = this;
+            Cursor = new ChangeCursor(log.Status.Applied);
+            Dispatched = Cursor.Point;
+            SetNews();
+            dispatcher.Wake();
+        }
+
+        public void Detach()
+        {
+            log.Observer = null;
+            IsAttached = false;
+        }
+
+        public void SetNews() => Volatile.Write(ref _hasNews, 1);
+
+        public bool TakeNews() => Interlocked.Exchange(ref _hasNews, 0) != 0;
+
+        /// <inheritdoc/>
+        public void HasNews(ChangeLog told)
+        {
+            if (dispatcher.TryDispatchHere(this))
+            {
+                return;
+            }
+
+            if (Interlocked.Exchange(ref _hasNews, 1) == 0)
+            {
+                dispatcher.Wake();
+            }
+        }
+
+        /// <summary>A point that any thread can read at once. Immutable.</summary>
+        private sealed class Reached(ChangePoint point)
+        {
+            public ChangePoint Point => point;
+        }
+    }
+}

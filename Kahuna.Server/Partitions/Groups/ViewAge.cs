@@ -1,0 +1,39 @@
+using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State;
+
+namespace Kahuna.Server.Partitions.Groups;
+
+/// <summary>
+/// Says when this node had everything that its leader had committed, for those who watch its changes. Owned by one
+/// group; not thread-safe.
+/// </summary>
+internal sealed class ViewAge(LoopOptions options, TurnClock clock)
+{
+    private NodeTime _tickedAt = clock.Now;
+    private NodeTime _trustedFrom;
+
+    /// <summary>
+    /// A tick. After a standstill, what this node takes for new may be as old as that: for two election timeouts it
+    /// does not say that it has everything.
+    /// </summary>
+    public void Tick()
+    {
+        int electionMs = options.ElectionTicks * options.TickMs;
+        if (clock.Now - _tickedAt > electionMs / 2)
+        {
+            _trustedFrom = clock.Now + (2 * electionMs);
+        }
+
+        _tickedAt = clock.Now;
+    }
+
+    /// <summary>This node had everything so many ticks ago.</summary>
+    public void CaughtUp(AppliedState applied, int ticksAgo)
+    {
+        if (_tickedAt >= _trustedFrom)
+        {
+            applied.Changes?.CaughtUp(_tickedAt - (ticksAgo * options.TickMs));
+        }
+    }
+}

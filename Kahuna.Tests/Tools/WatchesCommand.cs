@@ -1,0 +1,271 @@
+using System.Buffers.Binary;
+using System.Diagnostics;
+using Kahuna.Client;
+using Kahuna.Client.Watches;
+using Kahuna.Tests.Tools.Processes;
+
+namespace Kahuna.Tests.Tools;
+
+/// <summary>
+/// The measurement of scripts/watches.sh: how late a watch delivers, what watches cost writes, and what idle ones take
+/// up. Stateless.
+/// </summary>
+internal static class WatchesCommand
+{
+    public const string Defaults = "--workers=64 --seconds=3 --rounds=3 --distinct=1000 --same=10000 --idle=100000";
+
+    private const int Keys = 10_000;
+    private const int Clients = 10;
+    private const double Mega = 1 << 20;
+
+    private static readonly byte[] s_value = new byte[128];
+
+    public static void Run(Measurement run)
+    {
+        ServerCluster cluster = new(run, "cluster");
+        cluster.Up("--partitions", "1");
+        MeasureAsync(run, cluster).GetAwaiter().GetResult();
+        cluster.Clean();
+    }
+
+    private static async Task MeasureAsync(Measurement run, ServerCluster cluster)
+    {
+        await using KahunaClient writer = Connect(run, cluster);
+        await RateAsync(run, writer);
+        double most = await RateAsync(run, writer);
+        await LatencyAsync(run, cluster, writer, most / 2);
+        int distinct = run.Options.Number("distinct");
+        await CostAsync(run, cluster, writer, run.Options.Number("same"), "of one key", static _ => KeyOf(0));
+        await CostAsync(run, cluster, writer, distinct, "of keys that are not written", static i => $"other/{i}");
+        await CostAsync(run, cluster, writer, distinct, "of distinct keys", static i => KeyOf(i));
+        await MemoryAsync(run, cluster);
+    }
+
+    /// <summary>How late changes arrive, and how long the sets take that make them.</summary>
+    private static async Task LatencyAsync(
+        Measurement run, ServerCluster cluster, KahunaClient writer, double rate)
+    {
+        await using KahunaClient reader = Connect(run, cluster);
+        List<double> late = [];
+        List<double> roundTrips = [];
+        using CancellationTokenSource end = new();
+        TaskCompletionSource begun = new();
+        Task reading = Task.Run(async () =>
+        {
+            WatchOptions options = new() { ProgressInterval = TimeSpan.Zero };
+            try
+            {
+                await foreach (WatchEvent change in reader.KeyValues.WatchAsync("w/", options, end.Token))
+                {
+                    begun.TrySetResult();
+                    if (change.Kind == WatchEventKind.Set)
+                    {
+                        late.Add(MillisecondsSince(BinaryPrimitives.ReadInt64LittleEndian(change.Value.Memory.Span)));
+                    }
+                    else if (change.Kind is WatchEventKind.Lagging or WatchEventKind.Compacted)
+                    {
+                        run.Output.WriteLine($"the watch said {change.Kind}");
+                    }
+                }
+            }
+            catch (KahunaCanceledException)
+            {
+                // The measurement is over.
+            }
+        });
+        await begun.Task;
+        await PacedAsync(run, writer, rate, roundTrips);
+        await Task.Delay(TimeSpan.FromSeconds(1));
+        await end.CancelAsync();
+        await reading;
+        double set = At(roundTrips, 0.5);
+        run.Output.WriteLine(
+            $"latency at {rate:F0} sets/s: a set takes p50 {set:F3}, p99 {At(roundTrips, 0.99):F3} ms; its change "
+                + $"arrives after p50 {At(late, 0.5):F3}, p99 {At(late, 0.99):F3} ms; ratio "
+                + $"{At(late, 0.5) / set:F2}; {late.Count} of {roundTrips.Count} changes");
+    }
+
+    /// <summary>Sets at a fixed rate, which carry the time at which they were begun.</summary>
+    private static async Task PacedAsync(Measurement run, KahunaClient writer, double rate, List<double> roundTrips)
+    {
+        int workers = run.Options.Number("workers");
+        double seconds = run.Options.Number("seconds");
+        Stopwatch watch = Stopwatch.StartNew();
+        long next = -1;
+        await Task.WhenAll(Enumerable.Range(0, workers).Select(number => Task.Run(async () =>
+        {
+            byte[] value = new byte[128];
+            List<double> own = [];
+            while (true)
+            {
+                double due = Interlocked.Increment(ref next) / rate;
+                if (due >= seconds)
+                {
+                    break;
+                }
+
+                if (due - watch.Elapsed.TotalSeconds is var wait and > 0.001)
+                {
+                    await Task.Delay(TimeSpan.FromSeconds(wait));
+                }
+
+                long began = Stopwatch.GetTimestamp();
+                BinaryPrimitives.WriteInt64LittleEndian(value, began);
+                await writer.KeyValues.SetAsync($"w/{number}", value);
+                own.Add(MillisecondsSince(began));
+            }
+
+            lock (roundTrips)
+            {
+                roundTrips.AddRange(own);
+            }
+        })));
+    }
+
+    /// <summary>Sets per second without watches and with them, in turn.</summary>
+    private static async Task CostAsync(
+        Measurement run,
+        ServerCluster cluster,
+        KahunaClient writer,
+        int watches,
+        string what,
+        Func<int, string> keyOf)
+    {
+        List<double> alone = [];
+        List<double> beside = [];
+        long events = 0;
+        for (int round = 0; round <= run.Options.Number("rounds"); round++)
+        {
+            alone.Add(await RateAsync(run, writer));
+            KahunaClient[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect(run, cluster))];
+            using CancellationTokenSource end = new();
+            Task[] readers = await BeginAsync(
+                clients, watches, WatchScope.Key, keyOf, () => Interlocked.Increment(ref events), end.Token);
+            beside.Add(await RateAsync(run, writer));
+            await end.CancelAsync();
+            await Task.WhenAll(readers);
+            foreach (KahunaClient client in clients)
+            {
+                await client.DisposeAsync();
+            }
+        }
+
+        // The first round is the one in which the nodes compile what it needs.
+        alone.RemoveAt(0);
+        beside.RemoveAt(0);
+        run.Output.WriteLine(
+            $"{watches} watches {what}, of {Clients} clients: {Median(alone):F0} sets/s without, {Median(beside):F0} "
+                + $"with; ratio {Median(beside) / Median(alone):F2}; {events} events");
+    }
+
+    /// <summary>
+    /// Memory of the nodes and of this process before and with many watches of which nothing is heard.
+    /// </summary>
+    private static async Task MemoryAsync(Measurement run, ServerCluster cluster)
+    {
+        int watches = run.Options.Number("idle");
+        await using KahunaClient client = Connect(run, cluster);
+        await client.KeyValues.SetAsync("idle", "x");
+        long heap = GC.GetTotalMemory(forceFullCollection: true);
+        long[] nodes = [.. cluster.Nodes.Select(static node => node.Memory.Anonymous)];
+        WatchOptions options = new() { Scope = WatchScope.Key };
+        IAsyncEnumerator<WatchEvent>[] idle = new IAsyncEnumerator<WatchEvent>[watches];
+        for (int i = 0; i < watches; i++)
+        {
+            idle[i] = client.KeyValues.WatchAsync($"idle/{i:000000}", options).GetAsyncEnumerator();
+            _ = idle[i].MoveNextAsync();
+        }
+
+        await Task.Delay(TimeSpan.FromSeconds(10));
+        double own = (GC.GetTotalMemory(forceFullCollection: true) - heap) / Mega;
+        double others = cluster.Nodes.Select((node, i) => node.Memory.Anonymous - nodes[i]).Sum() / Mega;
+        run.Output.WriteLine(
+            $"{watches} idle watches of one client: {others:F1} MiB in the nodes, {own:F1} MiB in the client");
+        GC.KeepAlive(idle);
+    }
+
+    /// <summary>Begins watches, spread over the clients. Returns when all have begun.</summary>
+    private static async Task<Task[]> BeginAsync(
+        KahunaClient[] clients,
+        int watches,
+        WatchScope scope,
+        Func<int, string> keyOf,
+        Action onEvent,
+        CancellationToken ct)
+    {
+        Task[] readers = new Task[watches];
+        TaskCompletionSource[] begun = new TaskCompletionSource[watches];
+        WatchOptions options = new() { Scope = scope, ProgressInterval = TimeSpan.FromDays(1) };
+        for (int i = 0; i < watches; i++)
+        {
+            int number = i;
+            begun[i] = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+            readers[i] = ReadAsync(clients[i % clients.Length], keyOf(i), options, begun[number], onEvent, ct);
+        }
+
+        await Task.WhenAll(begun.Select(static each => each.Task));
+        return readers;
+    }
+
+    private static async Task ReadAsync(
+        KahunaClient client,
+        string key,
+        WatchOptions options,
+        TaskCompletionSource begun,
+        Action onEvent,
+        CancellationToken ct)
+    {
+        try
+        {
+            await foreach (WatchEvent change in client.KeyValues.WatchAsync(key, options, ct))
+            {
+                begun.TrySetResult();
+                if (change.Kind == WatchEventKind.Set)
+                {
+                    onEvent();
+                }
+            }
+        }
+        catch (KahunaCanceledException)
+        {
+            // The measurement is over.
+        }
+        catch (Exception failure)
+        {
+            begun.TrySetException(failure);
+            throw;
+        }
+    }
+
+    private static async Task<double> RateAsync(Measurement run, KahunaClient client)
+    {
+        Task until = Task.Delay(TimeSpan.FromSeconds(run.Options.Number("seconds")));
+        long sets = 0;
+        Stopwatch watch = Stopwatch.StartNew();
+        await Task.WhenAll(Enumerable.Range(0, run.Options.Number("workers")).Select(number => Task.Run(async () =>
+        {
+            Random random = new(number);
+            while (!until.IsCompleted)
+            {
+                await client.KeyValues.SetAsync(KeyOf(random.Next(Keys)), s_value);
+                Interlocked.Increment(ref sets);
+            }
+        })));
+        return sets / watch.Elapsed.TotalSeconds;
+    }
+
+    private static KahunaClient Connect(Measurement run, ServerCluster cluster) => KahunaClient.Connect(
+        cluster.Endpoints, options => options.TrustedCaFile = Path.Combine(run.Certificates, "ca.pem"));
+
+    private static string KeyOf(int i) => $"k/{i:00000}";
+
+    private static double MillisecondsSince(long timestamp) => Stopwatch.GetElapsedTime(timestamp).TotalMilliseconds;
+
+    private static double At(List<double> values, double part)
+    {
+        values.Sort();
+        return values.Count == 0 ? double.NaN : values[(int)(part * (values.Count - 1))];
+    }
+
+    private static double Median(List<double> values) => values.Order().ElementAt(values.Count / 2);
+}
