@@ -17,7 +17,7 @@ internal sealed class PreviousValues(ClientWatches watches, Durability durabilit
     /// <summary>Takes an event whose value before was read.</summary>
     public bool TryTake(out WatchEvent taken) => _ready.TryDequeue(out taken);
 
-    /// <summary>Reads the values before an event and those that wait behind it, and returns the first.</summary>
+    /// <summary>Reads the previous values of an event and of the waiting ones. Returns the first event.</summary>
     /// <param name="first">The event.</param>
     /// <param name="queue">What waits; null: only the first.</param>
     /// <param name="ct">Ends the wait.</param>

@@ -134,7 +134,7 @@ internal sealed class WatchBook
     // ---- One stream
 
     /// <summary>
-    /// A stream to a node of the cluster begins: all watches go on there. Those that are of another cluster end.
+    /// A stream to a node begins: all watches continue there. Watches of another cluster end.
     /// </summary>
     public void OnStreamBegan(ulong cluster)
     {

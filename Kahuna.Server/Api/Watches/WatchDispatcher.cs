@@ -6,8 +6,9 @@ using Kahuna.Wire.Watches;
 namespace Kahuna.Server.Api.Watches;
 
 /// <summary>
-/// Reads the changes of a node once for all streams, and wakes only those that a change concerns. While nothing is
-/// watched no change log knows of it. One work item of the pool at a time reads; the rest from any thread.
+/// Reads each change of a node once, and wakes the streams that it concerns. It is attached to the change logs only
+/// while something is watched. A group's loop reads at the end of a turn, or one work item of the pool; the rest from
+/// any thread.
 /// </summary>
 internal sealed class WatchDispatcher : IThreadPoolWorkItem
 {
@@ -159,6 +160,11 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             group.Dispatched = cursor.Point;
             return cursor.Point >= group.Log.Status.Applied;
         }
+        catch (Exception error) when (error is not OutOfMemoryException)
+        {
+            // An exception that leaves a turn ends the process.
+            return false;
+        }
         finally
         {
             records.Return();
@@ -212,9 +218,31 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             group.SetNews();
             return true;
         }
+        catch (Exception error) when (error is not OutOfMemoryException)
+        {
+            LeaveToStreams(group);
+            return false;
+        }
         finally
         {
             records.Return();
+        }
+    }
+
+    /// <summary>
+    /// Changes could not be looked up: each stream looks for itself, and one that cannot ends alone. The node goes on.
+    /// </summary>
+    private void LeaveToStreams(Group group)
+    {
+        lock (_lock)
+        {
+            foreach (WatchNews stream in _streams)
+            {
+                stream.Tell(group.Index, group.Dispatched);
+            }
+
+            group.Cursor = new ChangeCursor(group.Log.Status.Applied);
+            group.Dispatched = group.Cursor.Point;
         }
     }
 

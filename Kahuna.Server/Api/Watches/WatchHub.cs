@@ -6,7 +6,7 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Api.Watches;
 
 /// <summary>
-/// All watch streams of a node: wakes those that have news, a few at a time, and asks each for its progress once a
+/// All watch streams of a node. Runs the ones that have news, a few at a time, and requests the progress of each once a
 /// second. Any thread.
 /// </summary>
 /// <param name="logs">The node's change logs.</param>

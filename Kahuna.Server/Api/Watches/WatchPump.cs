@@ -233,7 +233,7 @@ internal abstract class WatchPump
         /// <summary>The next step, when the caller has taken what was sent.</summary>
         Sending,
 
-        /// <summary>Nothing any more.</summary>
+        /// <summary>The stream has ended.</summary>
         Ended,
     }
 }

@@ -151,7 +151,8 @@ internal sealed class WatchMemory(long bytesMax = WatchMemory.BytesMaxDefault)
     public static long BytesOf(scoped in WatchRequest request) =>
         WatchBytes + (2 * request.Name.Length) + request.Points.Length;
 
-    /// <summary>There is room for so many bytes. Watches that begin at the same time may pass the limit together.
+    /// <summary>
+    /// The node has room for a watch of this size. Watches that begin at the same time may pass the limit together.
     /// </summary>
     public bool Fits(long bytes) => Bytes + bytes <= bytesMax;
 

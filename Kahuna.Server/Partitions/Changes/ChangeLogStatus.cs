@@ -62,7 +62,7 @@ internal sealed class ChangeSegment(byte[] bytes)
     }
 }
 
-/// <summary>Is told that a <see cref="ChangeLog"/> has news. Implemented by whoever serves watches.</summary>
+/// <summary>Is told when a <see cref="ChangeLog"/> has new changes. Implemented by the server of watches.</summary>
 internal interface IChangeObserver
 {
     /// <summary>

@@ -28,7 +28,7 @@ internal sealed class ViewAge(LoopOptions options, TurnClock clock)
         _tickedAt = clock.Now;
     }
 
-    /// <summary>This node had everything so many ticks ago.</summary>
+    /// <summary>This node had everything <paramref name="ticksAgo"/> ticks ago.</summary>
     public void CaughtUp(AppliedState applied, int ticksAgo)
     {
         if (_tickedAt >= _trustedFrom)

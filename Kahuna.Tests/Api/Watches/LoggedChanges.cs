@@ -51,7 +51,7 @@ internal sealed class LoggedChanges(int partitions = 2, long bytes = 1)
     /// <summary>Applies an entry with one change.</summary>
     public ulong Set(ChangeLog log, string key, string value) => Apply(log, (key, value, 0));
 
-    /// <summary>A snapshot replaces the state: so many entries were skipped.</summary>
+    /// <summary>A snapshot replaces the state, and skips this number of entries.</summary>
     public void Skip(ChangeLog log, ulong entries)
     {
         (Epoch epoch, ulong index) = _applied.GetValueOrDefault(log.Group.Value);

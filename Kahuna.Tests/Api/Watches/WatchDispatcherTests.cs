@@ -7,7 +7,7 @@ using Kahuna.Wire.Watches;
 
 namespace Kahuna.Tests.Api.Watches;
 
-/// <summary>Which streams are woken by a change, and what that costs those that are not.</summary>
+/// <summary>Which streams a change wakes, and that the others do no work for it.</summary>
 public sealed class WatchDispatcherTests
 {
     private readonly LoggedChanges _changes = new(partitions: 1);
@@ -40,6 +40,26 @@ public sealed class WatchDispatcherTests
 
         // Nothing is read again for those that have read it.
         Assert.All(streams, static stream => Assert.Equal(0, stream.Read()));
+    }
+
+    [Theory]
+    [InlineData(1)]
+    [InlineData(2)]
+    public void An_exception_leaves_neither_the_turn_nor_the_work_item_and_nobody_misses_a_change(int watchers)
+    {
+        int thrown = 0;
+        Stream[] streams = [.. Enumerable.Range(0, watchers).Select(_ => new Stream(this, WatchScope.Key, "a"))];
+        Run();
+        Array.ForEach(streams, static stream => stream.Read());
+        streams[0].OnWake = () => throw new InvalidOperationException($"wake {++thrown}");
+        _changes.Set(Log, "a", "value");
+        Run();
+        Assert.Equal(1, thrown);
+        Assert.All(streams, static stream => Assert.Equal(1, stream.Read()));
+        streams[0].OnWake = static () => { };
+        _changes.Set(Log, "a", "value");
+        Run();
+        Assert.All(streams, static stream => Assert.Equal(1, stream.Read()));
     }
 
     [Fact]
@@ -128,7 +148,11 @@ public sealed class WatchDispatcherTests
 
         public Stream(WatchDispatcherTests test, WatchScope scope, string name, params ChangePoint[] from)
         {
-            _news = new WatchNews(test._dispatcher, () => _wakes++);
+            _news = new WatchNews(test._dispatcher, () =>
+            {
+                _wakes++;
+                OnWake();
+            });
             _reader = new WatchReader(test._changes.Logs, dispatch: _news);
             test._dispatcher.Join(_news);
             byte[] points = new byte[from.Length * ChangePoint.Bytes];
@@ -147,6 +171,9 @@ public sealed class WatchDispatcherTests
                 Name = Encoding.UTF8.GetBytes(name),
             }));
         }
+
+        /// <summary>Called with each wake.</summary>
+        public Action OnWake { get; set; } = static () => { };
 
         /// <summary>Notices other than that the watch has begun.</summary>
         public List<WatchNoticeCode> Notices { get; } = [];

@@ -127,7 +127,7 @@ public sealed class WatchReaderTests
         return name == "_" || name == "__" ? "a" : name;
     }
 
-    /// <summary>Nothing, for now; or points of earlier, or a bit of later.</summary>
+    /// <summary>No points (the watch begins now), earlier points, or points slightly ahead.</summary>
     private static IEnumerable<ChangePoint> DrawPoints(
         Random random, List<ChangePoint> seen, LoggedChanges changes, bool isEphemeral)
     {

@@ -29,7 +29,7 @@ internal sealed class WatchedCluster
     /// <summary>Requests for the points of now.</summary>
     public int Nows;
 
-    /// <summary>Answers another request than the one for now; null: not.</summary>
+    /// <summary>Answers reads other than those of the present position; null: the default answer.</summary>
     public Func<FakeRequest, RangeOfRequest, FakeReply?> OnRead { get; set; } = static (_, _) => null;
 
     /// <summary>The stream of watches that is open, once there is one.</summary>
