@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Sockets;
 using System.Threading.Channels;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 
 namespace Kahuna.Server.Transport;
@@ -270,6 +271,7 @@ internal sealed class PeerListener : IConnectionListener
         {
             socket.NoDelay = true;
             connection = _connections.Create(socket);
+            connection.Features.Set<IMemoryPoolFeature>(ConnectionMemory.Instance);
         }
         catch (Exception error) when (error is SocketException or ObjectDisposedException)
         {
