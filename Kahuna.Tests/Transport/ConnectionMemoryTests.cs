@@ -3,7 +3,6 @@ using System.Net;
 using Kahuna.Server.Transport;
 using Kahuna.Tests.Api.Grpc;
 using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 
 namespace Kahuna.Tests.Transport;
