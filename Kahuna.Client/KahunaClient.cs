@@ -3,6 +3,7 @@ using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
+using Kahuna.Client.Scripts;
 using Kahuna.Client.Sequences;
 using Kahuna.Client.Transactions;
 using Kahuna.Client.Watches;
@@ -50,6 +51,7 @@ public sealed class KahunaClient : IAsyncDisposable
         Acquirer acquirer = _acquirer = new Acquirer(calls, _leases);
         KeyValues = new KeyValueClient(_connection, _watches, options.Durability);
         Transactions = new TransactionClient(_connection, KeyValues, options.Durability, ports.Seed);
+        Scripts = new ScriptClient(_connection);
         Sequences = new SequenceClient(_connection, ports.Time);
         Locks = new LockClient(acquirer, options.Durability);
         Semaphores = new SemaphoreClient(acquirer, options.Durability);
@@ -61,6 +63,9 @@ public sealed class KahunaClient : IAsyncDisposable
 
     /// <summary>Transactions on keys: conditions and operations that take effect together.</summary>
     public TransactionClient Transactions { get; }
+
+    /// <summary>Scripts: small programs that run next to the data, each as one transaction.</summary>
+    public ScriptClient Scripts { get; }
 
     /// <summary>Sequences of unique numbers without gaps: create, next, reserve, get, update, delete, list.</summary>
     public SequenceClient Sequences { get; }

@@ -64,6 +64,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             MaxErrors = parsed.GetValue(table.MaxErrors) is null ? null : ReadNumber(table.MaxErrors, 0, int.MaxValue),
             ConnectTimeout = ReadSeconds(table.ConnectTimeout, isZeroAllowed: false, TimeoutSecondsMax),
             Script = parsed.GetValue(table.Script),
+            ScriptText = ReadScript(workload),
             OfWorkload = workload.Options.ToDictionary(
                 static option => option,
                 option => ReadNumber(table.OfWorkloads[option], option.Min, option.Max)),
@@ -75,11 +76,6 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
 
     private void RefuseContradictions(Workload workload, BenchOptions options)
     {
-        if (options.Script is not null && !workload.TakesScript)
-        {
-            throw Needs(table.Script, NameList.Or(table.Workloads.Where(static other => other.TakesScript)));
-        }
-
         if (options.SeedKeys > options.KeySpace)
         {
             throw new OptionException($"--seed-keys: there are only {options.KeySpace} keys (--key-space).");
@@ -137,9 +133,25 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         string name = Text(table.Workload);
         string all = NameList.Or(table.Workloads);
         return table.Workloads.FirstOrDefault(workload => workload.Name == name)
-            ?? throw (WorkloadList.Planned.Contains(name)
-                ? new OptionException($"--workload: '{name}' is not available in this version yet; use {all}.")
-                : Wrong(table.Workload, name, all));
+            ?? throw Wrong(table.Workload, name, all);
+    }
+
+    /// <summary>The text of the file that <c>--script</c> names; null when it names none.</summary>
+    private string? ReadScript(Workload workload)
+    {
+        if (parsed.GetValue(table.Script) is not { } path)
+        {
+            return null;
+        }
+
+        if (!workload.TakesScript)
+        {
+            throw Needs(table.Script, NameList.Or(table.Workloads.Where(static other => other.TakesScript)));
+        }
+
+        return ScriptFile.TryRead(path, out string text, out string? error)
+            ? text
+            : throw new OptionException($"{table.Script.Name}: '{path}' {error}.");
     }
 
     private int? ReadSeedKeys() =>
@@ -224,10 +236,9 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
 
     private string Text(Option<string> option) => parsed.GetValue(option) ?? string.Empty;
 
-    /// <summary>Only some workloads take the option, or none yet.</summary>
-    private static OptionException Needs(Option option, string workloads) => new(workloads.Length > 0
-        ? $"{option.Name} needs --workload {workloads}."
-        : $"{option.Name} needs --workload {option.Name.TrimStart('-')}, which this version does not have yet.");
+    /// <summary>Only some workloads take the option.</summary>
+    private static OptionException Needs(Option option, string workloads) =>
+        new($"{option.Name} needs --workload {workloads}.");
 
     private static OptionException Wrong(Option<string> option, string value, string expected) =>
         new($"{option.Name}: '{value}' is not {expected}.");

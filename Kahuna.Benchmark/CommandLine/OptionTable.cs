@@ -17,11 +17,6 @@ internal sealed class OptionTable
     {
         Workloads = workloads;
         Workload = Create("--workload", "name", "mixed", NameList.Or(workloads));
-        Script = new("--script")
-        {
-            HelpName = "file",
-            Hidden = !workloads.Any(static workload => workload.TakesScript),
-        };
         SeedKeys = CreateOptional("--seed-keys", "n", SeedKeysText(workloads));
         Verify = new("--verify") { Description = VerifyText(workloads) };
         Root = new RootCommand(
@@ -101,8 +96,11 @@ internal sealed class OptionTable
         Create(
             "--durability", "level", BenchOptions.Persistent, "Durability of keys and values: persistent or ephemeral");
 
-    /// <summary>Part of the tool's interface; hidden until there is a workload that takes it.</summary>
-    public Option<string> Script { get; }
+    public Option<string> Script { get; } = CreateOptional(
+        "--script",
+        "file",
+        "Script that the workload script runs with the parameters @key, @value and @n [default: a get and a set of "
+            + "@key]");
 
     public Option<string> Timeout { get; } = Create("--timeout", "seconds", "10", "Timeout of one request");
 

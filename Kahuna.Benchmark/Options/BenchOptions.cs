@@ -42,7 +42,11 @@ internal sealed record BenchOptions
 
     public string Durability { get; init; } = Persistent;
 
+    /// <summary>Path of the script.</summary>
     public string? Script { get; init; }
+
+    /// <summary>The text of <see cref="Script"/>; null without a path: the workload has one of its own.</summary>
+    public string? ScriptText { get; init; }
 
     /// <summary>Of one request.</summary>
     public TimeSpan Timeout { get; init; } = TimeSpan.FromSeconds(10);

@@ -91,6 +91,11 @@ internal static class JsonReport
         }
 
         WriteMachine(json, report.Machine);
+        if (options.ScriptText is { } script)
+        {
+            json.WriteString("scriptText", script);
+        }
+
         foreach ((WorkloadOption option, int value) in options.OfWorkload)
         {
             json.WriteNumber(option.ReportName, value);

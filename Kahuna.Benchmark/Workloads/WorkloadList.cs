@@ -12,8 +12,6 @@ internal static class WorkloadList
         new LockWorkload(),
         new HandoverWorkload(),
         new SequenceWorkload(),
+        new ScriptWorkload(),
     ];
-
-    /// <summary>Names of the tool's interface for which there is no workload yet.</summary>
-    public static IReadOnlyList<string> Planned { get; } = ["script"];
 }

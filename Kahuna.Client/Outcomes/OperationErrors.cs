@@ -112,6 +112,13 @@ internal static class OperationErrors
                 + $"({(answered.Revision.IsNone ? "nobody does" : $"token {answered.Revision} does")}); "
                 + $"\"{KeyText(answered)}\" was not changed."));
 
+    /// <summary>A script ended with an error.</summary>
+    public static KahunaException ScriptFailed(Answer answered) => new(
+        KahunaErrorCode.ScriptFailed,
+        Nothing(answered),
+        Sentence(answered.Value is { } sentence ? Encoding.UTF8.GetString(sentence.Memory.Span)
+            : "The script ended with an error; nothing was applied"));
+
     public static KahunaException ModeDiffers(Answer answered)
     {
         string use = answered.ReplyNumber == 0

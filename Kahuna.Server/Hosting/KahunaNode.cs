@@ -314,12 +314,11 @@ internal sealed class KahunaNode : IAsyncDisposable
         admission.Forward = new StreamForwarding(calls).Begin;
         ScanPages scans = new(calls.ExecuteAsync, Options.Partitions);
         services.AddSingleton(new KeyValuesService(
-            calls,
-            scans,
-            new KeyValueBatches(calls, Options.ValueBytesMax),
-            new RangeDeletes(calls, Options.Partitions),
+            calls, scans,
+            new KeyValueBatches(calls, Options.ValueBytesMax), new RangeDeletes(calls, Options.Partitions),
             new KeyValueWatches(calls.ExecuteAsync, Options.Partitions, Options.ClusterId, _watches, scans.Budget)));
         services.AddSingleton(new TransactionsService(calls, Options.ValueBytesMax));
+        services.AddSingleton(new ScriptsService(calls));
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));

@@ -22,6 +22,7 @@ internal static class NodeServices
     [
         KeyValuesReflection.Descriptor.Services[0],
         TransactionsReflection.Descriptor.Services[0],
+        ScriptsReflection.Descriptor.Services[0],
         SequencesReflection.Descriptor.Services[0],
         LocksReflection.Descriptor.Services[0],
         ClusterReflection.Descriptor.Services[0],
@@ -87,6 +88,7 @@ internal static class NodeServices
     {
         app.MapGrpcService<KeyValuesService>();
         app.MapGrpcService<TransactionsService>();
+        app.MapGrpcService<ScriptsService>();
         app.MapGrpcService<SequencesService>();
         app.MapGrpcService<LocksService>();
         app.MapGrpcService<ClusterService>();

@@ -14,4 +14,7 @@ internal enum FakeCall
 
     /// <summary>Acquire, waiting.</summary>
     Handover,
+
+    /// <summary>Run a script.</summary>
+    Script,
 }

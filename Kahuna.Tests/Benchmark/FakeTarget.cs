@@ -7,7 +7,7 @@ namespace Kahuna.Tests.Benchmark;
 /// A target with every capability, whose answers are a function of the request. Thread-safe if the function is.
 /// </summary>
 internal sealed class FakeTarget(Func<FakeCall, string, ReadOnlyMemory<byte>, ValueTask<OperationResult>> answer)
-    : ITarget, IKeyValueSession, ILockSession, ISequenceSession
+    : ITarget, IKeyValueSession, ILockSession, ISequenceSession, IScriptSession
 {
     private long _token;
     private long _value;
@@ -63,6 +63,9 @@ internal sealed class FakeTarget(Func<FakeCall, string, ReadOnlyMemory<byte>, Va
     }
 
     public Task<long?> ReadLatestAsync(string name) => Task.FromResult<long?>(Interlocked.Read(ref _value));
+
+    public ValueTask<OperationResult> RunAsync(string text, ScriptInput input) =>
+        answer(FakeCall.Script, input.Key ?? "", input.Value ?? default);
 
     public ValueTask DisposeAsync()
     {

@@ -18,7 +18,7 @@ public sealed class RequestStreamTests
     private static readonly string[] s_runs =
     [
         "set", "set --key-space 20000 --buckets 4", "get", "mixed", "mixed --read-pct 90", "mixed --rate 1000",
-        "lock", "lock --rate 1000", "handover", "sequence",
+        "lock", "lock --rate 1000", "handover", "sequence", "script",
     ];
 
     [Fact]

@@ -7,6 +7,7 @@ using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
+using Kahuna.Client.Scripts;
 using Kahuna.Client.Sequences;
 using Kahuna.Client.Transactions;
 using Kahuna.Client.Watches;
@@ -28,7 +29,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(20, shown.Length);
+        Assert.Equal(21, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -155,6 +156,23 @@ public sealed partial class ClientDocumentTests
         });
         #endregion
         Assert.Equal(-1, left);
+
+        await client.KeyValues.SetAsync("accounts/a", "100");
+        #region script
+        ScriptResult rest = await client.Scripts.RunAsync(
+            """
+            let giver = get @from
+            if giver = null || to_int(giver) < @amount then throw 'not enough' end
+            let taker = get @to
+            if taker = null then let taker = '0' end
+            set @from (to_int(giver) - @amount)
+            set @to (to_int(taker) + @amount)
+            return to_int(giver) - @amount
+            """,
+            new() { ["from"] = "accounts/a", ["to"] = "accounts/b", ["amount"] = 10 });
+        Console.WriteLine($"a has {rest.AsInteger()} left");
+        #endregion
+        Assert.Equal(90, rest.AsInteger());
 
         #region watch
         WatchPosition position = await kv.GetPositionAsync();

@@ -92,6 +92,7 @@ public sealed partial class WorkloadCoverageTests
         [CommandKind.KeyRange] = "KeyValueClient.ScanAsync",
         [CommandKind.KeyRangeDelete] = "KeyValueClient.DeleteByPrefixAsync",
         [CommandKind.Transaction] = "KeyValueClient.SetManyAsync",
+        [CommandKind.Script] = "ScriptClient.RunAsync",
         [CommandKind.GetMany] = "KeyValueClient.GetManyAsync",
         [CommandKind.CutOpen] = "KeyValueClient.ScanAsync",
         [CommandKind.CutConfirm] = "KeyValueClient.ScanAsync",

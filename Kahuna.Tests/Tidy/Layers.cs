@@ -25,7 +25,8 @@ internal sealed class Layers(string[] roots, string rootFolder, IReadOnlyDiction
             ["Transport"] = ["Partitions", "Observability", "Primitives"],
             ["Observability"] = ["Primitives"],
             ["Raft"] = ["Primitives"],
-            ["State"] = ["Primitives"],
+            ["State"] = ["Scripts", "Primitives"],
+            ["Scripts"] = ["Primitives"],
             ["Primitives"] = [],
         });
 

@@ -90,6 +90,7 @@ public sealed partial class SourceTests
             "The life of an operation inside a stream, with the open frame that its request is encoded into.",
         ["Kahuna.Client/Locks/Acquirer.cs"] =
             "The acquire protocol is one idea: claim, wait, verify the grant, and abandon what is no longer wanted.",
+        ["Kahuna.Tests/Api/Grpc/Foreign/GrpcDotnetTests.cs"] = "Every method of every service, one call each.",
         ["Kahuna.Tests/Client/AcquireTests.cs"] = "One scenario for each step and failure of the acquire protocol.",
         ["Kahuna.Tests/Partitions/ModelCluster.cs"] = "A model of a cluster of loops, step by step.",
         ["Kahuna.Tests/Simulation/SimConfig.cs"] = "Everything that a seed draws, in the order of the draws.",

@@ -96,6 +96,7 @@ public sealed class WireFormatDocumentTests
             CommandKind.LockExtend or CommandKind.LockRelease or CommandKind.LockAwait => [(byte)'o'],
             CommandKind.Transaction => [0, 0, 1, 0, 0, 0, 0, 0, .. OneGet()],
             CommandKind.GetMany => OneGet(),
+            CommandKind.Script => new byte[ScriptBody.HeaderBytes],
             _ => [],
         };
         if (form.Length == SequenceBody.Bytes)

@@ -8,7 +8,7 @@ using Kahuna.Client.Sequences;
 namespace Kahuna.Benchmark.Targets.Sdk;
 
 /// <summary>One worker's way through the public client. Used by its worker alone.</summary>
-internal sealed class KahunaSession : IKeyValueSession, ILockSession, ISequenceSession
+internal sealed class KahunaSession : IKeyValueSession, ILockSession, ISequenceSession, IScriptSession
 {
     private static readonly LockOptions s_lockOptions = new() { AutoRenew = false };
 
@@ -16,11 +16,13 @@ internal sealed class KahunaSession : IKeyValueSession, ILockSession, ISequenceS
     private readonly ReusedCall<LockHandle?, LockGrant?> _tryAcquire;
     private readonly ReusedCall<LockHandle, LockGrant> _acquire;
     private readonly ReusedCall<SequenceRange, long> _reserve = new(static range => range.First);
+    private readonly ScriptCalls _scripts;
     private LockHandle? _lock;
 
     public KahunaSession(KahunaClient client)
     {
         _client = client;
+        _scripts = new ScriptCalls(client.Scripts);
         _tryAcquire = new ReusedCall<LockHandle?, LockGrant?>(handle => handle is null ? null : Granted(handle));
         _acquire = new ReusedCall<LockHandle, LockGrant>(Granted);
     }
@@ -69,6 +71,8 @@ internal sealed class KahunaSession : IKeyValueSession, ILockSession, ISequenceS
 
     public async Task<long?> ReadLatestAsync(string name) =>
         (await _client.Sequences.GetAsync(name).ConfigureAwait(false))?.Latest;
+
+    public ValueTask<OperationResult> RunAsync(string text, ScriptInput input) => _scripts.RunAsync(text, input);
 
     private LockGrant Granted(LockHandle handle)
     {

@@ -53,6 +53,7 @@ internal static class CommandCheck
             CommandTable.Sequences => SequenceCheck.Refusal(in command),
             CommandTable.Locks => LockCheck.Refusal(in command),
             _ when CommandKinds.Has(command.Kind, CommandTraits.IsList) => RangeRefusal(in command),
+            _ when command.Kind == CommandKind.Script => ScriptBody.Refusal(command.Value),
             _ when CommandKinds.Has(command.Kind, CommandTraits.HasItems) =>
                 TransactionCheck.Refusal(in command, valueBytesMax),
             _ => ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax)

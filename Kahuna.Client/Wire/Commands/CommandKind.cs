@@ -45,6 +45,12 @@ internal enum CommandKind : byte
     /// </summary>
     Transaction = 13,
 
+    /// <summary>
+    /// Runs a script (<see cref="ScriptBody"/>) as one change. The key is one that the script names; all its keys must
+    /// be of that key's bucket and of the command's durability.
+    /// </summary>
+    Script = 14,
+
     /// <summary>Removes at most <see cref="Command.Number"/> keys whose time to live has passed.</summary>
     ExpireSweep = 0x40,
 

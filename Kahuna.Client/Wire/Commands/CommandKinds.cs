@@ -44,6 +44,7 @@ internal static class CommandKinds
             Numbered | Number | AtRevision | IfValue | WithoutHistory),
         new(CommandKind.Transaction, "transaction", CommandTable.KeyValues, FromClients | HasItems | ReturnsValue,
             Write),
+        new(CommandKind.Script, "script", CommandTable.KeyValues, FromClients | ReturnsValue, Write),
         new(CommandKind.GetMany, "get many", CommandTable.KeyValues, FromClients | HasItems, Positioned),
 
         // Sequences.

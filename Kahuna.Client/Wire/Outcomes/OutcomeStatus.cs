@@ -59,6 +59,12 @@ internal enum OutcomeStatus : byte
     FenceFailed = 12,
 
     /// <summary>
+    /// The script ended with an error; nothing changed. The value is the sentence, with line and column. gRPC
+    /// FAILED_PRECONDITION.
+    /// </summary>
+    ScriptFailed = 13,
+
+    /// <summary>
     /// A field is outside its limits. Did not happen. The value is the sentence. gRPC INVALID_ARGUMENT.
     /// </summary>
     InvalidArgument = 64,

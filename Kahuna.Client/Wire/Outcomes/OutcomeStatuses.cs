@@ -46,6 +46,8 @@ internal static class OutcomeStatuses
             "The lock is in use as another kind of lock, or by this owner in another mode; nothing was changed."),
         new(OutcomeStatus.FenceFailed, DidNotHappen, RetryRule.Ends, FailedPrecondition, KahunaErrorCode.LockLost,
             "The fence's token does not hold the lock; nothing was changed."),
+        new(OutcomeStatus.ScriptFailed, DidNotHappen, RetryRule.Ends, FailedPrecondition, KahunaErrorCode.ScriptFailed,
+            "The script ended with an error; nothing was changed."),
 
         // Failed.
         new(OutcomeStatus.InvalidArgument, DidNotHappen, RetryRule.Ends, InvalidArgument,

@@ -136,4 +136,10 @@ public enum KahunaErrorCode
     /// The transaction was committed or rolled back before this call, or its timeout has passed. The call did nothing.
     /// </summary>
     TransactionEnded = 27,
+
+    /// <summary>
+    /// The script ended with an error: it threw one, a value had the wrong type, or it exceeded a budget. The message
+    /// names line and column. Did not happen: nothing of it was written.
+    /// </summary>
+    ScriptFailed = 28,
 }

@@ -378,6 +378,7 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
 {
     private readonly bool _isEphemeral = parts.Group.IsEphemeral;
     private readonly RangeDeletePace _rangeDeletes = new();
+    private readonly ScriptPace _scripts = new();
 
     /// <summary>The epoch of an ephemeral group.</summary>
     public Epoch Epoch { get; set; }
@@ -409,6 +410,12 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
             return "The partition deletes as many ranges of keys as it may at a time; try again later.";
         }
 
+        if ((CommandKind)command[0] == CommandKind.Script && !TakesScript(command))
+        {
+            return "The partition runs as many scripts as it may at a time, and a text that is new to it counts as a "
+                + "long one; try again later.";
+        }
+
         status = OutcomeStatus.Unavailable;
         if (_isEphemeral && Command.EpochOf(command) is var epoch and not 0 && epoch != Epoch.Short)
         {
@@ -432,6 +439,10 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
             ? "The partition makes room for leases of this length; try again."
             : null;
     }
+
+    private bool TakesScript(ReadOnlySpan<byte> bytes) =>
+        Command.TryRead(bytes, out Command command)
+            && _scripts.TryTake(parts.Clock.Now, parts.Applied.State.KeyValues.ScriptStepsOf(in command));
 
     /// <summary>The lease that a command asks for; 0: none.</summary>
     private static long LeaseOf(ReadOnlySpan<byte> bytes) =>

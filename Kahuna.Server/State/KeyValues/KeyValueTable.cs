@@ -16,11 +16,13 @@ internal sealed class KeyValueTable : CommandHandler
 {
     private readonly KeyStore _store;
     private readonly TransactionRunner _transactions;
+    private readonly ScriptRunner _scripts;
 
     public KeyValueTable(KeyStore store)
     {
         _store = store;
         _transactions = new TransactionRunner(store, this);
+        _scripts = new ScriptRunner(store, this);
     }
 
     /// <inheritdoc/>
@@ -40,6 +42,9 @@ internal sealed class KeyValueTable : CommandHandler
                 break;
             case CommandKind.Transaction:
                 _transactions.Apply(in command, time, answer);
+                break;
+            case CommandKind.Script:
+                _scripts.Apply(in command, time, answer);
                 break;
             default:
                 ApplyToKey(in command, time, _store.Keys.HashOf(command.Key, known), answer);
@@ -84,6 +89,9 @@ internal sealed class KeyValueTable : CommandHandler
 
     /// <inheritdoc cref="ExpirySweep.CountDue"/>
     public int CountDue(ClusterTime now, int countMax) => ExpirySweep.CountDue(_store, now, countMax);
+
+    /// <inheritdoc cref="ScriptRunner.StepsOf"/>
+    public int ScriptStepsOf(scoped in Command command) => _scripts.StepsOf(in command);
 
     /// <summary>Carries out a command that writes one key.</summary>
     public void ApplyToKey(scoped in Command command, ClusterTime time, uint hash, CommandAnswer answer)

@@ -138,25 +138,6 @@ public sealed class WatchLimitTests
         frame.Return();
     }
 
-    [Fact]
-    public void Many_idle_watches_take_little_memory()
-    {
-        const int Watches = 100_000;
-        WatchDispatcher dispatcher = new(_changes.Logs, static _ => { });
-        WatchNews news = new(dispatcher, static () => { });
-        long before = GC.GetTotalMemory(forceFullCollection: true);
-        using WatchReader reader = new(_changes.Logs, dispatch: news);
-        for (uint id = 1; id <= Watches; id++)
-        {
-            Begin(reader, id, $"services/{id:000000}/");
-        }
-
-        Read(reader);
-        long bytes = (GC.GetTotalMemory(forceFullCollection: true) - before) / Watches;
-        Assert.True(bytes is > 100 and < 450, $"{bytes} bytes for each watch");
-        GC.KeepAlive(dispatcher);
-    }
-
     private static void Begin(
         WatchReader reader, uint id, string prefix, ChangePoint? from = null, bool withValues = true)
     {

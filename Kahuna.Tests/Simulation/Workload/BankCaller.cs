@@ -2,6 +2,7 @@ using System.Globalization;
 using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Outcomes;
+using Kahuna.Client.Scripts;
 using Kahuna.Client.Transactions;
 using Kahuna.Tests.Simulation.Engine;
 
@@ -17,8 +18,34 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
     private const string SumRule = "a transfer is seen as a whole or not at all";
     private const string OnceRule = "a transfer takes effect once";
 
+    private const string PersistentTransfer =
+        """
+        let giver = get @from
+        let taker = get @to
+        if giver = null || taker = null then return null end
+        set @from (to_int(giver) - @amount)
+        set @to (to_int(taker) + @amount)
+        let count = get @counter
+        let next = 1
+        if count != null then let next = to_int(count) + 1 end
+        set @counter next
+        if @fails then throw 'as it should' end
+        let sum = 0
+        for i in 0..3 do
+          let account = get (concat('bank/', to_str(i)))
+          let sum = sum + to_int(account)
+        end
+        let all = get by bucket bank
+        if count(all) < 5 then throw 'an account is missing' end
+        return [next, sum]
+        """;
+
     private const int Accounts = 4;
     private const int Each = 100;
+
+    private static readonly string s_ephemeralTransfer = PersistentTransfer
+        .Replace(" get ", " eget ", StringComparison.Ordinal)
+        .Replace("set @", "eset @", StringComparison.Ordinal);
 
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(120_000 + (ulong)process);
     private readonly string[] _accounts =
@@ -66,6 +93,12 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
         int from = _random.Next(Accounts);
         int to = (from + 1 + _random.Next(Accounts - 1)) % Accounts;
         int amount = 1 + _random.Next(9);
+        if (_random.Chance(0.3))
+        {
+            await ScriptAsync(durability, from, to, amount);
+            return;
+        }
+
         if (_random.Chance(0.5))
         {
             await InteractAsync(durability, from, to, amount);
@@ -120,6 +153,52 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
         {
             await transfer.CommitAsync();
             Committed(durability, count);
+        }
+        catch (KahunaException error)
+        {
+            Failed(durability, error);
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// The same as a script, which reads and writes within the partition. Some end with an error after they have
+    /// written, and must leave nothing.
+    /// </summary>
+    private async Task ScriptAsync(Durability durability, int from, int to, int amount)
+    {
+        bool fails = _random.Chance(0.2);
+        ScriptParameters parameters = new()
+        {
+            ["from"] = _accounts[from],
+            ["to"] = _accounts[to],
+            ["amount"] = amount,
+            ["counter"] = Counter,
+            ["fails"] = fails,
+        };
+        try
+        {
+            ScriptResult result = await client.Scripts.RunAsync(
+                durability == Durability.Ephemeral ? s_ephemeralTransfer : PersistentTransfer, parameters);
+            if (result.IsNull)
+            {
+                return;
+            }
+
+            if (fails)
+            {
+                cluster.Rules.Break(SumRule, $"a script at {process} has thrown an error and returned {result}");
+            }
+
+            Committed(durability, result.Items[0].AsInteger());
+            if (result.Items[1].AsInteger() != Accounts * Each)
+            {
+                cluster.Rules.Break(SumRule, $"a script at {process} saw {result.Items[1]} together");
+            }
+        }
+        catch (KahunaException error) when (error.Code == KahunaErrorCode.ScriptFailed && fails)
+        {
+            // As it should.
         }
         catch (KahunaException error)
         {

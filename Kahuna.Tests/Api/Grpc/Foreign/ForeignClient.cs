@@ -103,6 +103,7 @@ internal static class ForeignClient
         [
             KeyValuesReflection.Descriptor,
             TransactionsReflection.Descriptor,
+            ScriptsReflection.Descriptor,
             SequencesReflection.Descriptor,
             LocksReflection.Descriptor,
             ClusterReflection.Descriptor,

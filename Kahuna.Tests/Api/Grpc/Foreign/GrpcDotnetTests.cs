@@ -24,6 +24,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
 
     private static readonly ServiceDescriptor s_keys = KeyValuesReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_transactions = TransactionsReflection.Descriptor.Services[0];
+    private static readonly ServiceDescriptor s_scripts = ScriptsReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_sequences = SequencesReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_locks = LocksReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_cluster = ClusterReflection.Descriptor.Services[0];
@@ -40,6 +41,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         DescribedCalls calls = new(throughLeader ? nodes.Leader : nodes.Follower);
         await KeysAsync(calls);
         await TransactionAsync(calls);
+        await ScriptAsync(calls);
         await SequencesAsync(calls);
         await LocksAsync(calls);
         await ClusterAsync(calls);
@@ -189,6 +191,19 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
                 },
             });
         Assert.Equal((true, 7), (reply.Succeeded, Assert.Single(reply.Results).Increment.Value));
+    }
+
+    private async Task ScriptAsync(DescribedCalls calls)
+    {
+        RunScriptResponse reply = await calls.UnaryAsync<RunScriptResponse>(
+            s_scripts,
+            "RunScript",
+            new RunScriptRequest
+            {
+                Script = "set @key 7 let value = get @key return to_int(value) + 1",
+                Parameters = { ["key"] = new ScriptValue { Text = _name + "/s" } },
+            });
+        Assert.Equal((8, 1), (reply.Result.Integer, reply.Writes));
     }
 
     private async Task SequencesAsync(DescribedCalls calls)

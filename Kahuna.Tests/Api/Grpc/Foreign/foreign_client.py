@@ -310,7 +310,7 @@ class ProductChecks(LockChecks, ServiceChecks, Checks):
         """The last of the checks."""
         methods = self.stubs.methods_of("kahuna.v1", REFLECTION) | {(HEALTH + ".Health", "Check"), (HEALTH + ".Health", "Watch")}
         services = {service for service, _ in methods}
-        assert services >= {"kahuna.v1." + name for name in ("KeyValues", "Transactions", "Sequences", "Locks", "Cluster")}, services
+        assert services >= {"kahuna.v1." + name for name in ("KeyValues", "Transactions", "Scripts", "Sequences", "Locks", "Cluster")}, services
         assert methods <= self.stubs.answered(), methods - self.stubs.answered()
 
     def _refused(self, code, words, call):

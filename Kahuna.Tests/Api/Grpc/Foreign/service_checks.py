@@ -111,6 +111,21 @@ class ServiceChecks:
             except grpc.RpcError as error:
                 assert error.code() == grpc.StatusCode.INVALID_ARGUMENT and words in error.details(), error
 
+    def scripts_run_as_one_change(self):
+        run = self.stubs.method("Scripts", "RunScript")
+        request = self.stubs.message("RunScriptRequest")
+        value = self.stubs.message("ScriptValue")
+        key = self.key + "-script/a"
+        done = run(request(script="set @k @v\nlet x = get @k\nreturn x", parameters={"k": value(text=key), "v": value(integer=7)}), timeout=PATIENCE)
+        assert done.writes == 1 and done.result.entry.key == key and done.result.entry.value.text == "7", done
+        for words, code, script in [("line 1, column", grpc.StatusCode.INVALID_ARGUMENT, "set"), ("enough", grpc.StatusCode.FAILED_PRECONDITION, "set @k 1\nthrow 'enough'")]:
+            try:
+                run(request(script=script, parameters={"k": value(text=key)}), timeout=PATIENCE)
+                raise AssertionError("a bad script was carried out")
+            except grpc.RpcError as error:
+                assert error.code() == code and words in error.details(), error
+        assert run(request(script="get @k", parameters={"k": value(text=key)}), timeout=PATIENCE).result.entry.value.text == "7"
+
     def stream_sends_all_keys_in_order(self):
         prefix = self.key + "-stream/"
         names = [f"{prefix}{number:03}" for number in range(100)]
@@ -206,7 +221,7 @@ class ServiceChecks:
     def health(self):
         check = self.stubs.method("Health", "Check", HEALTH)
         request = self.stubs.message("HealthCheckRequest", HEALTH)
-        for service in "", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Transactions", "kahuna.v1.Cluster":
+        for service in "", "kahuna.v1.KeyValues", "kahuna.v1.Sequences", "kahuna.v1.Locks", "kahuna.v1.Transactions", "kahuna.v1.Scripts", "kahuna.v1.Cluster":
             assert check(request(service=service), timeout=PATIENCE).status == SERVING, service
         try:
             check(request(service="no.such.Service"), timeout=PATIENCE)

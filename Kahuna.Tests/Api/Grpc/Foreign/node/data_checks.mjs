@@ -108,6 +108,17 @@ export async function transactions(stubs, key) {
   await refused(grpc.status.FAILED_PRECONDITION, "", () => call("ExecuteTransaction", { then: [{ set: { key: n, value: bytes("x") } }, { increment: { key: a, amount: 1 } }], conditions: [{ key: n, value: bytes("2") }], fence: { resource: `${key}/lock`, token: 9 } }));
 }
 
+export async function scripts(stubs, key) {
+  const call = calls(stubs, "Scripts");
+  const parameters = { k: { text: `${key}/script` }, n: { integer: 7 } };
+  const done = await call("RunScript", { script: "set @k @n\nlet v = get @k\nreturn [to_int(v) + 1, v]", parameters });
+  assert.deepEqual([done.writes, done.result.array.items[0].integer], [1, "8"]);
+  await refused(grpc.status.INVALID_ARGUMENT, "line 1, column", () => call("RunScript", { script: "set" }));
+  await refused(grpc.status.FAILED_PRECONDITION, "enough", () => call("RunScript", { script: "set @k 9 throw 'enough'", parameters }));
+  const after = await call("RunScript", { script: "let v = get @k return v", parameters });
+  assert.deepEqual([after.result.entry.value.text, after.result.entry.revision], ["7", "1"]);
+}
+
 export async function streamKeys(stubs, key) {
   const call = calls(stubs, "KeyValues");
   const keys = Array.from({ length: 50 }, (_, i) => `${key}/${String(i).padStart(2, "0")}`);

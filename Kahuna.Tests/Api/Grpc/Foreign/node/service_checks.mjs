@@ -7,7 +7,7 @@ import { loadSet, methodsOf } from "./stubs.mjs";
 
 const HEALTH = "/grpc.health.v1.Health";
 const REFLECTION = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
-const SERVICES = ["kahuna.v1.Cluster", "kahuna.v1.KeyValues", "kahuna.v1.Locks", "kahuna.v1.Sequences", "kahuna.v1.Transactions"];
+const SERVICES = ["kahuna.v1.Cluster", "kahuna.v1.KeyValues", "kahuna.v1.Locks", "kahuna.v1.Scripts", "kahuna.v1.Sequences", "kahuna.v1.Transactions"];
 
 // Of docs/wire-format.md.
 const WIRE_VERSION = 3;

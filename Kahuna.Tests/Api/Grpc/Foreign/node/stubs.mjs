@@ -8,7 +8,7 @@ import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
 export const PATIENCE_MS = 30_000;
-export const KAHUNA_FILES = ["key_values", "transactions", "sequences", "locks", "cluster"].map((name) => `kahuna/v1/${name}.proto`);
+export const KAHUNA_FILES = ["key_values", "transactions", "scripts", "sequences", "locks", "cluster"].map((name) => `kahuna/v1/${name}.proto`);
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "../../../../..");
 const LOADING = { keepCase: true, longs: String, enums: String, bytes: Buffer, defaults: true };

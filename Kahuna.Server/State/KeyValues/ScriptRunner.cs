@@ -1,0 +1,260 @@
+using System.Text;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.Scripts;
+using Kahuna.Server.State.Dispatch;
+using Kahuna.Server.State.Rows;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Scripts;
+
+namespace Kahuna.Server.State.KeyValues;
+
+/// <summary>
+/// Runs scripts within this partition: reads what they ask for, and carries out their writes together when they have
+/// ended well. Nothing is written before. Owned by one <see cref="KeyValueTable"/>; not thread-safe.
+/// </summary>
+internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutcomeMemory
+{
+    /// <summary>
+    /// What a script may use up here: about 2 ms of the loop. It is part of what a script does, so all nodes must have
+    /// the same, and a change of it needs a feature level.
+    /// </summary>
+    public static readonly ScriptBudget Budget = new()
+    {
+        Steps = 20_000,
+        Keys = 1_000,
+        RangeLength = 20_000,
+        Bytes = 4 << 20,
+        ValueBytesMax = Limits.ValueBytesDefault,
+        Writes = Limits.TransactionItemsMax,
+        WrittenBytes = Limits.TransactionBytesMax,
+    };
+
+    private const string NothingApplied = "; nothing was applied";
+    private const string TwoLevels =
+        "the script has both persistent and ephemeral keys; it takes keys of one durability";
+
+    private readonly ScriptCache _cache = new();
+    private readonly List<ScriptValue> _entries = [];
+    private CommandAnswer? _item;
+
+    /// <summary>Runs the script of a command.</summary>
+    public void Apply(scoped in Command command, ClusterTime time, CommandAnswer answer)
+    {
+        bool decodes = ScriptBody.TryRead(command.Value, out ScriptBody body);
+        decodes &= body.TryReadParameters(out ScriptParameter[] parameters);
+        InvariantException.Require(decodes, "a script that passed the door decodes");
+        CompiledScript script = _cache.Find(body.Text);
+        if (script.Code is not { } code)
+        {
+            Fail(script.Error, answer);
+            return;
+        }
+
+        ScriptRun run = new(code, parameters, time, Budget);
+        ScriptStop end;
+        try
+        {
+            end = Drive(run, in command, time);
+        }
+        catch (Exception bug) when (bug is not (InvariantException or OutOfMemoryException))
+        {
+            // Nothing is written yet, and every node that carries out this entry comes here.
+            Fail($"the server failed to run the script ({bug.GetType().Name}); nothing was applied", answer);
+            return;
+        }
+
+        script.StepsMax = Math.Max(script.StepsMax, run.StepsTaken);
+        if (end != ScriptStop.Finished)
+        {
+            Fail(run.Error.Message, answer);
+            return;
+        }
+
+        if (RefusalOf(run.Writes, in command) is { } refusal)
+        {
+            Fail(refusal, answer);
+            return;
+        }
+
+        Write(run.Writes, command.Durability, time);
+        if (answer.IsWanted)
+        {
+            ByteBuffer result = ByteBuffer.Rent();
+            run.Result.Write(result);
+            answer.Give(new Outcome(OutcomeStatus.Applied, 0, run.Writes.Count)
+            {
+                HasValue = true,
+                Value = result.Written,
+            });
+            result.Return();
+        }
+    }
+
+    /// <summary>
+    /// The most steps that the command's script has taken here so far; all that it may take when it has not run lately.
+    /// Changes nothing.
+    /// </summary>
+    public int StepsOf(scoped in Command command) =>
+        ScriptBody.TryRead(command.Value, out ScriptBody body) ? _cache.StepsOf(body.Text) ?? Budget.Steps
+            : Budget.Steps;
+
+    /// <summary>A write's outcome is remembered as a part of the script's.</summary>
+    void IOutcomeMemory.Remember(scoped in Outcome outcome) =>
+        throw new InvariantException("Invariant broken: a write of a script has no number of its own.");
+
+    private static void Fail(string sentence, CommandAnswer answer)
+    {
+        if (answer.IsWanted)
+        {
+            answer.Give(new Outcome(OutcomeStatus.ScriptFailed)
+            {
+                HasValue = true,
+                Value = Encoding.UTF8.GetBytes(sentence),
+            });
+        }
+    }
+
+    /// <summary>Runs the script to its end: Finished or Failed.</summary>
+    private ScriptStop Drive(ScriptRun run, scoped in Command command, ClusterTime time)
+    {
+        ScriptStop stop;
+        while ((stop = run.Advance()) is not (ScriptStop.Finished or ScriptStop.Failed))
+        {
+            bool isBucket = stop != ScriptStop.NeedsKey;
+            ReadOnlySpan<byte> name = run.Key.Span;
+            if (run.IsEphemeral != (command.Durability == Durability.Ephemeral))
+            {
+                run.Refuse(TwoLevels);
+            }
+            else if (stop == ScriptStop.NeedsPrefix)
+            {
+                run.Refuse("a scan by prefix may need several partitions; use get by bucket");
+            }
+            else if (!ScriptTarget.IsOfBucket(name, isBucket, command.Key))
+            {
+                run.Refuse(Outside(name, command.Key));
+            }
+            else if (isBucket)
+            {
+                bool isWhole = BucketReader.Read(store, name, time, _entries, Budget.Keys, Budget.Bytes);
+                run.SupplyEntries(_entries, isWhole);
+                _entries.Clear();
+            }
+            else
+            {
+                Supply(run, name, run.AtRevision, time);
+            }
+        }
+
+        return stop;
+    }
+
+    /// <summary>
+    /// Why the writes cannot be carried out here; null: they can. A key that was only written was not asked for.
+    /// </summary>
+    private static string? RefusalOf(IReadOnlyList<ScriptWrite> writes, scoped in Command command)
+    {
+        foreach (ScriptWrite write in writes)
+        {
+            if (write.IsEphemeral != (command.Durability == Durability.Ephemeral))
+            {
+                return TwoLevels + NothingApplied;
+            }
+
+            if (!ScriptTarget.IsOfBucket(write.Key.Span, isBucket: false, command.Key))
+            {
+                return Outside(write.Key.Span, command.Key) + NothingApplied;
+            }
+        }
+
+        return null;
+    }
+
+    private static string Outside(ReadOnlySpan<byte> name, ReadOnlySpan<byte> key) =>
+        $"\"{Encoding.UTF8.GetString(name)}\" is not in the bucket of \"{Encoding.UTF8.GetString(key)}\"; a script "
+            + "takes keys of one bucket";
+
+    private void Supply(ScriptRun run, ReadOnlySpan<byte> name, long atRevision, ClusterTime time)
+    {
+        ByteBuffer bytes = ByteBuffer.Rent();
+        Command read = new()
+        {
+            Kind = CommandKind.Get,
+            Key = name,
+            Flags = atRevision > 0 ? CommandFlags.AtRevision : 0,
+            AtRevision = atRevision,
+        };
+        KeyReader.Read(store, in read, time, time, bytes, default);
+        Outcome.TryRead(bytes.Written, out Outcome outcome);
+        switch (outcome.Status)
+        {
+            case OutcomeStatus.Found:
+                run.Supply(ScriptValue.OfEntry(
+                    Encoding.UTF8.GetString(name),
+                    outcome.ValueIsNull ? null : outcome.Value.ToArray(),
+                    outcome.Revision,
+                    outcome.Number));
+                break;
+            case OutcomeStatus.NotFound:
+                run.Supply(null);
+                break;
+            default:
+                run.Refuse($"the history of \"{Encoding.UTF8.GetString(name)}\" no longer holds revision {atRevision}");
+                break;
+        }
+
+        bytes.Return();
+    }
+
+    private void Write(IReadOnlyList<ScriptWrite> writes, Durability durability, ClusterTime time)
+    {
+        if (writes.Count == 0)
+        {
+            return;
+        }
+
+        _item ??= new CommandAnswer(this);
+        store.Changes.BeginTransaction();
+        foreach (ScriptWrite write in writes)
+        {
+            store.DropOld(time);
+            Command item = ToCommand(in write, durability);
+            _item.Begin(null);
+            table.ApplyToKey(in item, time, store.Keys.HashOf(item.Key), _item);
+        }
+
+        store.Changes.EndTransaction();
+    }
+
+    private static Command ToCommand(in ScriptWrite write, Durability durability)
+    {
+        Command item = new()
+        {
+            Kind = write.Kind switch
+            {
+                ScriptWriteKind.Set => CommandKind.Set,
+                ScriptWriteKind.Delete => CommandKind.Delete,
+                _ => CommandKind.Extend,
+            },
+            Durability = durability,
+            Key = write.Key.Span,
+        };
+        if (write.Kind == ScriptWriteKind.Set)
+        {
+            item.Value = write.Value is { } value ? value.Span : default;
+            item.Flags |= write.Value is null ? CommandFlags.NullValue : 0;
+        }
+
+        if (write.TtlMs > 0)
+        {
+            item.Flags |= CommandFlags.Ttl;
+            item.TtlMs = write.TtlMs;
+        }
+
+        item.Flags |= write.WithoutHistory && write.Kind != ScriptWriteKind.Extend ? CommandFlags.WithoutHistory : 0;
+        return item;
+    }
+}
