@@ -92,20 +92,33 @@ internal static class TestCalls
     /// <summary>
     /// The request surely reached no handler, because no connection could be made. False says nothing.
     /// </summary>
-    public static bool IsUnsent(this RpcException failure) => failure.Status.DebugException is HttpRequestException
-    {
-        HttpRequestError: HttpRequestError.ConnectionError
-            or HttpRequestError.NameResolutionError
-            or HttpRequestError.SecureConnectionError,
-    };
+    public static bool IsUnsent(this RpcException failure) =>
+        HasTimedOutConnecting(failure.Status.DebugException)
+            || failure.Status.DebugException is HttpRequestException
+            {
+                HttpRequestError: HttpRequestError.ConnectionError
+                    or HttpRequestError.NameResolutionError
+                    or HttpRequestError.SecureConnectionError,
+            };
 
-    /// <summary>What the client calls INTERNAL although it knows better; null: it is right.</summary>
+    /// <summary>
+    /// The connection was not made within the handler's limit, which the client calls CANCELLED. No other timeout is
+    /// set on it.
+    /// </summary>
+    private static bool HasTimedOutConnecting(Exception? failure) =>
+        failure is OperationCanceledException
+            && (failure.InnerException is TimeoutException || HasTimedOutConnecting(failure.InnerException));
+
+    /// <summary>What the client calls INTERNAL or CANCELLED although it knows better; null: it is right.</summary>
     private static StatusCode? CodeBehind(RpcException failure, CancellationToken cancelled) =>
         failure.Status.DebugException switch
         {
             // The call ended on this side, and took the reply away from the client while it began to read it.
             ObjectDisposedException =>
                 cancelled.IsCancellationRequested ? StatusCode.Cancelled : StatusCode.DeadlineExceeded,
+
+            { } connecting when HasTimedOutConnecting(connecting) && !cancelled.IsCancellationRequested =>
+                StatusCode.Unavailable,
 
             // "No error" is what a server says that stops (RFC 9113, section 6.8).
             { InnerException: HttpProtocolException { ErrorCode: 0 } } or HttpProtocolException { ErrorCode: 0 } =>
