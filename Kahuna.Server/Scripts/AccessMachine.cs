@@ -103,7 +103,9 @@ internal sealed class AccessMachine(ScriptMeter meter, ScriptKeys keys)
         ScriptWrite write = key.Write is { Kind: ScriptWriteKind.Set } set
             ? set with { TtlMs = ttlMs }
             : new ScriptWrite(key.Bytes, key.IsEphemeral, ScriptWriteKind.Extend, null, ttlMs, WithoutHistory: false);
-        ReadOnlyMemory<byte>? value = seen.Value.Kind == ScriptValueKind.Null ? null : seen.Value.AsBytes;
+        ReadOnlyMemory<byte>? value = seen.Value.Kind == ScriptValueKind.Null
+            ? (ReadOnlyMemory<byte>?)null
+            : seen.Value.AsBytes;
         keys.Write(key, write, meter.Made(ScriptValue.OfEntry(key.Name, value, seen.Revision, ttlMs)));
         return Did(ScriptGuard.Extended, true);
     }
@@ -143,7 +145,7 @@ internal sealed class AccessMachine(ScriptMeter meter, ScriptKeys keys)
         ScriptValue plain = value.Plain;
         return plain.Kind switch
         {
-            ScriptValueKind.Null => null,
+            ScriptValueKind.Null => (ReadOnlyMemory<byte>?)null,
             ScriptValueKind.Bytes => plain.AsBytes,
             ScriptValueKind.Array => throw new ScriptFailure("an array cannot be stored; use to_json"),
             _ => ScriptText.Of(plain),

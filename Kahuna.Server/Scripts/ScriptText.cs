@@ -5,10 +5,7 @@ using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Server.Scripts;
 
-/// <summary>
-/// Values as text. A double is written in the shortest form that reads back as the same double, with a point, as .NET's
-/// "R" does in the invariant culture. Stateless, any thread.
-/// </summary>
+/// <summary>Values as text. Stateless, any thread.</summary>
 internal static class ScriptText
 {
     /// <summary>What errors call a type.</summary>
@@ -28,9 +25,11 @@ internal static class ScriptText
     {
         ScriptValueKind.String => value.AsBytes,
         ScriptValueKind.Integer => Ascii(value.AsInteger.ToString(CultureInfo.InvariantCulture)),
-        ScriptValueKind.Double => Ascii(value.AsDouble.ToString("R", CultureInfo.InvariantCulture)),
+        ScriptValueKind.Double => Ascii(DoubleText.Of(value.AsDouble)),
         ScriptValueKind.Bool => value.AsBool ? "true"u8.ToArray() : "false"u8.ToArray(),
-        _ => null,
+
+        // A bare null would become empty memory, by way of an array.
+        _ => (ReadOnlyMemory<byte>?)null,
     };
 
     /// <summary>JSON (RFC 8259): bytes as Base64 strings, entries as their value, nothing between the tokens.</summary>

@@ -34,6 +34,21 @@ public sealed class ScriptRunnerTests
     }
 
     [Fact]
+    public void A_null_value_is_read_as_null_and_an_empty_one_as_empty()
+    {
+        Set("s/null", null);
+        Set("s/empty", "");
+        ScriptValue result = Run(
+            "let n = get `s/null` let e = get `s/empty` let all = get by bucket s "
+                + "set `s/copy` n return [is_null(n), e = '', rev(n), is_null(all[1]), all[0] = '']");
+        Assert.Equal(
+            [true, true, true, true],
+            new[] { 0, 1, 3, 4 }.Select(i => result.Items[i].AsBool));
+        Assert.Equal(1, result.Items[2].AsInteger);
+        Assert.True(Get("s/copy").IsNull);
+    }
+
+    [Fact]
     public void An_error_leaves_nothing()
     {
         Set("s/a", "1");

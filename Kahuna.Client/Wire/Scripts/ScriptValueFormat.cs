@@ -156,7 +156,7 @@ internal static class ScriptValueFormat
 
         return ScriptValue.OfEntry(
             Encoding.UTF8.GetString(key),
-            value.Kind == ScriptValueKind.Null ? null : value.AsBytes,
+            value.Kind == ScriptValueKind.Null ? (ReadOnlyMemory<byte>?)null : value.AsBytes,
             revision,
             expiresInMs);
     }

@@ -82,7 +82,7 @@ internal static class BucketReader
     private static ScriptValue ToEntry(KeyStore store, ReadOnlySpan<byte> key, in KeyEntry entry, ClusterTime time) =>
         ScriptValue.OfEntry(
             Encoding.UTF8.GetString(key),
-            entry.IsNull ? null : store.Keys.Value(in entry).ToArray(),
+            entry.IsNull ? null : (ReadOnlyMemory<byte>?)store.Keys.Value(in entry).ToArray(),
             entry.Revision.Value,
             entry.ExpirySlot == 0
                 ? ScriptValue.NeverExpires

@@ -194,7 +194,7 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
             case OutcomeStatus.Found:
                 run.Supply(ScriptValue.OfEntry(
                     Encoding.UTF8.GetString(name),
-                    outcome.ValueIsNull ? null : outcome.Value.ToArray(),
+                    outcome.ValueIsNull ? null : (ReadOnlyMemory<byte>?)outcome.Value.ToArray(),
                     outcome.Revision,
                     outcome.Number));
                 break;
