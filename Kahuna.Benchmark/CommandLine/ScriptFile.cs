@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Benchmark.CommandLine;
 
@@ -17,7 +17,7 @@ internal static class ScriptFile
     {
         text = "";
         error = null;
-        byte[] bytes = new byte[ScriptProgram.TextBytesMax + Encoding.UTF8.Preamble.Length + 1];
+        byte[] bytes = new byte[ScriptBody.TextBytesMax + Encoding.UTF8.Preamble.Length + 1];
         int length;
         try
         {
@@ -38,10 +38,10 @@ internal static class ScriptFile
 
         ReadOnlySpan<byte> content = bytes.AsSpan(0, length);
         content = content.StartsWith(Encoding.UTF8.Preamble) ? content[Encoding.UTF8.Preamble.Length..] : content;
-        if (content.Length > ScriptProgram.TextBytesMax)
+        if (content.Length > ScriptBody.TextBytesMax)
         {
             error = string.Create(
-                CultureInfo.InvariantCulture, $"is larger than a script may be, {ScriptProgram.TextBytesMax:N0} bytes");
+                CultureInfo.InvariantCulture, $"is larger than a script may be, {ScriptBody.TextBytesMax:N0} bytes");
             return false;
         }
 

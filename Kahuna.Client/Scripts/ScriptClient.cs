@@ -33,7 +33,7 @@ public sealed class ScriptClient
     /// Runs a script: all of its writes take effect at one moment, or none. It runs at most once, like a single write.
     /// </summary>
     /// <param name="text">
-    /// The script, at most 64 KiB. Its keys are of one durability and one bucket, which is the part of a name before
+    /// The script, at most 16 KiB. Its keys are of one durability and one bucket, which is the part of a name before
     /// the last <c>/</c>.
     /// </param>
     /// <param name="parameters">The values of the <c>@names</c> in it; null for none.</param>

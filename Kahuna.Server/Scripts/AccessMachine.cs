@@ -24,7 +24,7 @@ internal sealed class AccessMachine(ScriptMeter meter, ScriptKeys keys)
         {
             case ScriptAccess.Bucket or ScriptAccess.Prefix:
                 return keys.Entries(call.Name, step.IsEphemeral, step.Kind) is { } entries
-                    ? Found(entries.Length > 0, meter.Made(ScriptValue.Of(entries)))
+                    ? Found(entries.Items.Count > 0, entries)
                     : null;
             case ScriptAccess.Get or ScriptAccess.Exists when step.HasOperand:
                 return ReadRevision(step);

@@ -71,7 +71,7 @@ internal static class Casts
         ScriptValueKind.Integer => value,
         ScriptValueKind.Bool => ScriptValue.Of(value.AsBool ? 1L : 0L),
         ScriptValueKind.Double when Math.Abs(value.AsDouble) < 9e18 => ScriptValue.Of((long)value.AsDouble),
-        ScriptValueKind.String when long.TryParse(
+        ScriptValueKind.String when !HasNul(value) && long.TryParse(
             value.AsString, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out long number) =>
             ScriptValue.Of(number),
         _ => throw Cannot(value, "an integer"),
@@ -81,13 +81,16 @@ internal static class Casts
     {
         ScriptValueKind.Double => value,
         ScriptValueKind.Integer => ScriptValue.Of((double)value.AsInteger),
-        ScriptValueKind.String when double.TryParse(
+        ScriptValueKind.String when !HasNul(value) && double.TryParse(
             value.AsString,
             NumberStyles.AllowLeadingSign | NumberStyles.AllowDecimalPoint | NumberStyles.AllowExponent,
             CultureInfo.InvariantCulture,
             out double number) => Numbers.Finite(number),
         _ => throw Cannot(value, "a double"),
     };
+
+    /// <summary>.NET's parsers pass over zeros at the end of a text.</summary>
+    private static bool HasNul(ScriptValue value) => value.AsBytes.Span.Contains((byte)0);
 
     private static ScriptValue ToBoolean(ScriptValue value) => value.Kind switch
     {
@@ -283,7 +286,7 @@ internal static class Texts
         return rest[..OffsetOf(rest, length)].ToArray();
     }
 
-    /// <summary>The offset behind so many code points, at most the length.</summary>
+    /// <summary>The offset of the code point with a number, from 0; the length when there are fewer.</summary>
     private static int OffsetOf(ReadOnlySpan<byte> text, long points)
     {
         int at = 0;

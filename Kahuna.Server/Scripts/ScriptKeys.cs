@@ -12,9 +12,14 @@ internal sealed class ScriptKeys(ScriptMeter meter)
 {
     private const string ReservedPrefix = "__kahuna";
 
+    /// <summary>Work of merging one key, in bytes: four steps.</summary>
+    private const long WorkPerKey = 256;
+
+    private static readonly Comparer<ReadOnlyMemory<byte>> s_byBytes =
+        Comparer<ReadOnlyMemory<byte>>.Create(static (a, b) => a.Span.SequenceCompareTo(b.Span));
+
     private readonly Dictionary<(string Name, bool IsEphemeral), ScriptKeyState> _keys = [];
-    private readonly Dictionary<(string Name, bool IsEphemeral, ScriptAccess Kind), IReadOnlyList<ScriptValue>>
-        _ranges = [];
+    private readonly Dictionary<(string Name, bool IsEphemeral, ScriptAccess Kind), ScriptValue> _ranges = [];
 
     private readonly List<ScriptKeyState> _written = [];
 
@@ -73,38 +78,38 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     }
 
     /// <summary>The entries of a bucket or prefix, with the run's own writes; null while they are not known.</summary>
-    public ScriptValue[]? Entries(string name, bool isEphemeral, ScriptAccess kind)
+    public ScriptValue? Entries(string name, bool isEphemeral, ScriptAccess kind)
     {
-        if (!_ranges.TryGetValue((name, isEphemeral, kind), out IReadOnlyList<ScriptValue>? read))
+        if (!_ranges.TryGetValue((name, isEphemeral, kind), out ScriptValue? read))
         {
             return null;
         }
 
-        Dictionary<string, ScriptValue> merged = new(StringComparer.Ordinal);
+        // Each written key is looked at.
+        meter.Work(_written.Count * WorkPerKey);
+        ScriptKeyState[] own = [.. _written.Where(key => key.IsEphemeral == isEphemeral && Covers(name, kind, key))];
+        return own.Length == 0 ? read : Merged(read.Items, own);
+    }
+
+    private ScriptValue Merged(IReadOnlyList<ScriptValue> read, ScriptKeyState[] own)
+    {
+        meter.Work((read.Count + own.Length) * WorkPerKey);
+        SortedDictionary<ReadOnlyMemory<byte>, ScriptValue> merged = new(s_byBytes);
         foreach (ScriptValue entry in read)
         {
-            merged[entry.Key] = entry;
+            merged[Encoding.UTF8.GetBytes(entry.Key)] = entry;
         }
 
-        foreach (ScriptKeyState key in _written)
+        foreach (ScriptKeyState key in own)
         {
-            if (key.IsEphemeral != isEphemeral || !Covers(name, kind, key.Name))
+            merged.Remove(key.Bytes);
+            if (key.Entry is { } entry)
             {
-                continue;
-            }
-
-            merged.Remove(key.Name);
-            if (key.Entry is { } own)
-            {
-                merged.Add(key.Name, own);
+                merged.Add(key.Bytes, entry);
             }
         }
 
-        ScriptValue[] entries = [.. merged.Values];
-        meter.Work(entries.Length * 64L);
-        Array.Sort(entries, static (a, b) =>
-            Encoding.UTF8.GetBytes(a.Key).AsSpan().SequenceCompareTo(Encoding.UTF8.GetBytes(b.Key)));
-        return entries;
+        return meter.Made(ScriptValue.Of([.. merged.Values]));
     }
 
     /// <summary>Keeps what the store has of a bucket or prefix.</summary>
@@ -116,12 +121,12 @@ internal sealed class ScriptKeys(ScriptMeter meter)
             meter.Made(entry);
         }
 
-        _ranges[(name, isEphemeral, kind)] = [.. entries];
+        _ranges[(name, isEphemeral, kind)] = meter.Made(ScriptValue.Of([.. entries]));
     }
 
-    private static bool Covers(string name, ScriptAccess kind, string key) => kind == ScriptAccess.Prefix
-        ? key.StartsWith(name, StringComparison.Ordinal)
-        : KeyRouting.Bucket(Encoding.UTF8.GetBytes(key)).SequenceEqual(Encoding.UTF8.GetBytes(name));
+    private static bool Covers(string name, ScriptAccess kind, ScriptKeyState key) => kind == ScriptAccess.Prefix
+        ? key.Name.StartsWith(name, StringComparison.Ordinal)
+        : KeyRouting.Bucket(key.Bytes.Span).SequenceEqual(Encoding.UTF8.GetBytes(name));
 
     private static long SizeOf(ScriptWrite? write) =>
         write is { } made ? made.Key.Length + (made.Value?.Length ?? 0) : 0;

@@ -310,8 +310,12 @@ internal sealed class ScriptRun
 
     private void Call(ScriptFunction function, int count)
     {
-        _meter.Step();
         ScriptValue[] arguments = Take(count);
+        for (int i = 0; i <= count; i++)
+        {
+            _meter.Step();
+        }
+
         Push(function == ScriptFunction.CurrentTime
             ? ScriptValue.Of(_now.Ms)
             : Functions.Call(function, arguments, _meter));

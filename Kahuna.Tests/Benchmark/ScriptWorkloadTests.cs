@@ -3,7 +3,7 @@ using Kahuna.Benchmark.CommandLine;
 using Kahuna.Benchmark.Targets;
 using Kahuna.Benchmark.Workloads;
 using Kahuna.Tests.Tidy;
-using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -76,8 +76,8 @@ public sealed class ScriptWorkloadTests : IDisposable
     {
         await File.WriteAllBytesAsync(_file, [(byte)'#', 0xff]);
         Assert.Contains("is not UTF-8 text.", await RefusalAsync(), StringComparison.Ordinal);
-        Write("#" + new string('x', ScriptProgram.TextBytesMax));
-        Assert.Contains("is larger than a script may be, 65,536", await RefusalAsync(), StringComparison.Ordinal);
+        Write("#" + new string('x', ScriptBody.TextBytesMax));
+        Assert.Contains("is larger than a script may be, 16,384", await RefusalAsync(), StringComparison.Ordinal);
     }
 
     [Fact]

@@ -93,6 +93,7 @@ public sealed class ScriptLanguageTests
     [InlineData("return [1][5]", 1, 1)]
     [InlineData("return to_int('1.5')", 1, 1)]
     [InlineData("return to_int('')", 1, 1)]
+    [InlineData("return to_int('5\\0')", 1, 1)]
     [InlineData("return to_double('NaN')", 1, 1)]
     [InlineData("return to_bool('yes')", 1, 1)]
     [InlineData("return pow(2, 64)", 1, 1)]

@@ -88,6 +88,7 @@ public sealed class ScriptRunnerTests
         Set("s/deleted", "x");
         Both(new TestCommand(CommandKind.Delete, "s/deleted"));
         _state.Now += 20;
+        Set("s/b/c", "of another bucket");
         ScriptValue all = Run("set `s/bb` 'own' delete `s/a` let all = get by bucket s return all");
         Assert.Equal(["s", "s/b", "s/bb"], all.Items.Select(static item => item.Key));
         Assert.Equal(

@@ -97,7 +97,7 @@ public sealed partial class SourceTests
         ["Kahuna.Tests/Simulation/Workload/SimClient.cs"] = "One client of a run, and what its callers draw.",
         ["Kahuna.Tests/Simulation/Nodes/SimNode.cs"] = "One node of the simulator, from start to crash.",
         ["Kahuna.Tests/Simulation/Rules/AvailabilityRules.cs"] = "One rule, and the facts that it judges by.",
-        ["Kahuna.Tests/Simulation/Rules/WatchedKeys.cs"] = "What one watch has to be told, whoever tells it.",
+        ["Kahuna.Tests/Simulation/Rules/WatchedKeys.cs"] = "What one watch has to be told, by a node or by the client.",
         ["Kahuna.Tests/Simulation/Workload/Watcher.cs"] = "One watcher of a run, and what it asks for and hears.",
         ["Kahuna.Tests/Simulation/Rules/VolatileRules.cs"] = "One family of rules, and the facts that they judge by.",
         ["Kahuna.Tests/State/CommandCostTests.cs"] = "A catalogue of costs, one command each.",

@@ -21,6 +21,12 @@ internal ref struct ScriptBody
 {
     public const int HeaderBytes = 8;
 
+    /// <summary>
+    /// Most bytes of the text. Every node parses a new one within the loop of its partition, which is some milliseconds
+    /// of work for this many; the language itself allows more (<see cref="ScriptProgram.TextBytesMax"/>).
+    /// </summary>
+    public const int TextBytesMax = 16 * 1024;
+
     /// <summary>Most parameters.</summary>
     public const int ParametersMax = 256;
 
@@ -152,9 +158,9 @@ internal ref struct ScriptBody
 
     private static string? SizeRefusal(int textLength, int count, int parameterBytes)
     {
-        if (textLength > ScriptProgram.TextBytesMax)
+        if (textLength > TextBytesMax)
         {
-            return TooLarge("the text", textLength, ScriptProgram.TextBytesMax);
+            return TooLarge("the text", textLength, TextBytesMax);
         }
 
         if (parameterBytes > ParameterBytesMax)

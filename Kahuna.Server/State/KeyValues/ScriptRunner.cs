@@ -18,8 +18,8 @@ namespace Kahuna.Server.State.KeyValues;
 internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutcomeMemory
 {
     /// <summary>
-    /// What a script may use up here: about 2 ms of the loop. It is part of what a script does, so all nodes must have
-    /// the same, and a change of it needs a feature level.
+    /// What a script may use up here: some milliseconds of the loop. It is part of what a script does, so all nodes
+    /// must have the same, and a change of it needs a feature level.
     /// </summary>
     public static readonly ScriptBudget Budget = new()
     {
@@ -31,6 +31,9 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
         Writes = Limits.TransactionItemsMax,
         WrittenBytes = Limits.TransactionBytesMax,
     };
+
+    /// <summary>Parsing and compiling a byte of text takes about as long as this many steps.</summary>
+    private const int StepsPerByte = 10;
 
     private const string NothingApplied = "; nothing was applied";
     private const string TwoLevels =
@@ -94,12 +97,13 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
     }
 
     /// <summary>
-    /// The most steps that the command's script has taken here so far; all that it may take when it has not run lately.
-    /// Changes nothing.
+    /// What running the command is expected to cost, in steps: the most that its text has taken here so far. A text
+    /// that is not known costs a whole budget, and its parsing. Changes nothing.
     /// </summary>
     public int StepsOf(scoped in Command command) =>
-        ScriptBody.TryRead(command.Value, out ScriptBody body) ? _cache.StepsOf(body.Text) ?? Budget.Steps
-            : Budget.Steps;
+        ScriptBody.TryRead(command.Value, out ScriptBody body) && _cache.StepsOf(body.Text) is { } known
+            ? known
+            : Budget.Steps + (StepsPerByte * command.Value.Length);
 
     /// <summary>A write's outcome is remembered as a part of the script's.</summary>
     void IOutcomeMemory.Remember(scoped in Outcome outcome) =>

@@ -38,7 +38,7 @@ public sealed class WatchDispatcherTests
         Assert.Equal([0, 0, 1, 1, 0, 1], streams.Select(static stream => stream.TakeWakes()));
         Assert.Equal([0, 0, 1, 1, 0, 1], streams.Select(static stream => stream.Read()));
 
-        // Nothing is read again for those that have read it.
+        // Readers that have read it do not read it again.
         Assert.All(streams, static stream => Assert.Equal(0, stream.Read()));
     }
 

@@ -43,7 +43,7 @@ internal sealed class WatchedCluster
         }
     }
 
-    /// <summary>The stream as soon as it carries so many watches.</summary>
+    /// <summary>Waits until the stream carries this number of watches, and returns it.</summary>
     public async Task<FakeWatchStream> StreamAsync(int watches = 1, FakeWatchStream? except = null)
     {
         FakeWatchStream? open = null;
