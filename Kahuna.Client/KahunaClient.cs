@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Client.Elections;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
@@ -49,9 +50,10 @@ public sealed class KahunaClient : IAsyncDisposable
         LockOperations calls = new(_connection, ports, options.MaxInFlight, logger);
         _leases = new LeaseKeeper(calls);
         Acquirer acquirer = _acquirer = new Acquirer(calls, _leases);
-        KeyValues = new KeyValueClient(_connection, _watches, options.Durability);
-        Transactions = new TransactionClient(_connection, KeyValues, options.Durability, ports.Seed);
-        Scripts = new ScriptClient(_connection);
+        TransactionCoordinator coordinator = new(_connection, ports);
+        KeyValues = new KeyValueClient(_connection, _watches, new BatchCalls(coordinator), options.Durability);
+        Transactions = new TransactionClient(coordinator, KeyValues, options.Durability);
+        Scripts = new ScriptClient(coordinator);
         Sequences = new SequenceClient(_connection, ports.Time);
         Locks = new LockClient(acquirer, options.Durability);
         Semaphores = new SemaphoreClient(acquirer, options.Durability);

@@ -105,6 +105,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return task;
     }
 
+    /// <summary>The request timeout.</summary>
+    public TimeSpan RequestLimit => _settings.RequestTimeout;
+
     /// <summary>The request timeout in ticks of the clock.</summary>
     public long RequestTimeout => _requestTimeout;
 

@@ -45,6 +45,12 @@ internal struct OperationRequest
     /// </summary>
     public bool EndsInline { get; set; }
 
+    /// <summary>
+    /// A mutation that needs no number of a session, because carrying it out again changes nothing: it is taken also
+    /// where no further session is.
+    /// </summary>
+    public bool IsIdempotent { get; set; }
+
     /// <summary>The key's bytes.</summary>
     public readonly ReadOnlySpan<byte> Key => _key.Bytes;
 
@@ -271,6 +277,7 @@ internal struct OperationRequest
         FixedPartition = null;
         Patience = null;
         EndsInline = false;
+        IsIdempotent = false;
     }
 
     /// <summary>

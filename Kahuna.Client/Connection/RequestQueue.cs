@@ -307,7 +307,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             BusySince = now;
         }
 
-        if (operation.SessionNumber.IsNone && !operation.IsRead)
+        if (operation.SessionNumber.IsNone && !operation.IsRead && !operation.Request.IsIdempotent)
         {
             Number(operation);
         }

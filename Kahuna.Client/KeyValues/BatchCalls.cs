@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Runtime.ExceptionServices;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
@@ -14,14 +15,13 @@ namespace Kahuna.Client.KeyValues;
 /// Runs batches: all items are checked before the first one is sent. Items of a batch that is not atomic are operations
 /// of their own; an atomic one is a single command. Stateless, any thread.
 /// </summary>
-internal static class BatchCalls
+internal sealed class BatchCalls(TransactionCoordinator coordinator)
 {
     /// <summary>Items of a batch that are under way at a time, so that it leaves room for other calls.</summary>
     private const int UnderWayMax = 1_000;
 
     /// <summary>Runs the batch as its options say.</summary>
-    public static Task<BatchResult<TResult>> RunAsync<TResult>(
-        ClusterConnection connection,
+    public Task<BatchResult<TResult>> RunAsync<TResult>(
         IEnumerable<Operation<TResult>> items,
         BatchOptions? options,
         CancellationToken ct)
@@ -30,8 +30,8 @@ internal static class BatchCalls
         // A sequence without end is refused, too.
         Operation<TResult>[] operations = [.. items.Take(Limits.BatchItemsMax + 1)];
         return options is { Atomic: true }
-            ? AtomicAsync(connection, operations, options.Fence, ct)
-            : EachAsync(connection, operations, ct);
+            ? AtomicAsync(operations, options.Fence, ct)
+            : EachAsync(coordinator.Connection, operations, ct);
     }
 
     /// <summary>Runs the operations, each with an outcome of its own.</summary>
@@ -97,12 +97,10 @@ internal static class BatchCalls
     }
 
     /// <summary>Runs the operations as one transaction.</summary>
-    /// <param name="connection">The connection.</param>
     /// <param name="items">The operations, which are not run themselves.</param>
     /// <param name="fence">The fence of the whole; null for none.</param>
     /// <param name="ct">Ends the wait.</param>
-    private static async Task<BatchResult<TResult>> AtomicAsync<TResult>(
-        ClusterConnection connection,
+    private async Task<BatchResult<TResult>> AtomicAsync<TResult>(
         Operation<TResult>[] items,
         Locks.Fence? fence,
         CancellationToken ct)
@@ -112,11 +110,19 @@ internal static class BatchCalls
         ByteBuffer body = ByteBuffer.Rent();
         try
         {
+            bool areReads = items[0].IsRead;
+            if (areReads && fence is not null)
+            {
+                Abandon(items.AsSpan());
+                throw OperationErrors.BadArgument("a batch of reads has no fence; nothing was sent");
+            }
+
             int conditions = Write(body, items);
-            Operation<TransactionReply> operation = Begin(body, items[0].IsRead);
             Abandon(items.AsSpan());
-            fence?.ApplyTo(ref operation.Request);
-            TransactionReply reply = await connection.Run(operation, ct).ConfigureAwait(connection.CapturesContext);
+            Task<TransactionReply> run = areReads
+                ? MomentReads.RunAsync(coordinator, body.WrittenMemory, patience: null, ct)
+                : coordinator.RunAsync(new CommitRequest { Body = body.WrittenMemory, Fence = fence }, ct);
+            TransactionReply reply = await run.ConfigureAwait(coordinator.Connection.CapturesContext);
             return Read<TResult>(reply, conditions, items.Length);
         }
         finally
@@ -150,20 +156,6 @@ internal static class BatchCalls
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
         return bytes;
-    }
-
-    /// <summary>The one command, which is routed by the key of its first item.</summary>
-    private static Operation<TransactionReply> Begin(ByteBuffer body, bool isRead)
-    {
-        ReadOnlySpan<byte> list = body.Written[(isRead ? 0 : TransactionBody.HeaderBytes)..];
-        CommandList.TryTake(ref list, out Command first);
-        Operation<TransactionReply> operation = Operation<TransactionReply>.Rent();
-        operation.Request.Begin(
-            isRead ? CommandKind.GetMany : CommandKind.Transaction,
-            first.Durability,
-            Utf8Text.Strict.GetString(first.Key));
-        operation.Request.SetValue(body.WrittenMemory);
-        return operation;
     }
 
     private static BatchResult<TResult> Read<TResult>(in TransactionReply reply, int conditions, int count)

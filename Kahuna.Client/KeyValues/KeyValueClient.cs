@@ -29,13 +29,19 @@ public sealed class KeyValueClient
 {
     private readonly ClusterConnection _connection;
     private readonly ClientWatches _watches;
+    private readonly BatchCalls _batches;
     private readonly KeyValueRequests _requests;
     private readonly Durability _durability;
 
-    internal KeyValueClient(ClusterConnection connection, ClientWatches watches, Durability durability)
+    internal KeyValueClient(
+        ClusterConnection connection,
+        ClientWatches watches,
+        BatchCalls batches,
+        Durability durability)
     {
         _connection = connection;
         _watches = watches;
+        _batches = batches;
         _durability = durability;
         _requests = new KeyValueRequests(durability);
     }
@@ -264,7 +270,7 @@ public sealed class KeyValueClient
         ArgumentNullException.ThrowIfNull(items);
         IEnumerable<Operation<SetResult>> operations = items.Select(
             item => _requests.Set(item, options));
-        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+        return await _batches.RunAsync(operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
 
@@ -282,7 +288,7 @@ public sealed class KeyValueClient
         ArgumentNullException.ThrowIfNull(items);
         IEnumerable<Operation<DeleteResult>> operations = items.Select(
             item => _requests.Delete(item, options));
-        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+        return await _batches.RunAsync(operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
 
@@ -303,7 +309,7 @@ public sealed class KeyValueClient
         ArgumentNullException.ThrowIfNull(keys);
         IEnumerable<Operation<GetResult>> operations = keys.Select(
             key => _requests.Read<GetResult>(key, options, isExists: false));
-        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+        return await _batches.RunAsync(operations, options, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
 
@@ -315,7 +321,17 @@ public sealed class KeyValueClient
         ArgumentNullException.ThrowIfNull(keys);
         IEnumerable<Operation<ExistsResult>> operations = keys.Select(
             key => _requests.Read<ExistsResult>(key, options, isExists: true));
-        return await BatchCalls.RunAsync(_connection, operations, options, ct)
+        return await _batches.RunAsync(operations, options, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+    }
+
+    /// <summary>Looks at one moment whether keys of any durability exist.</summary>
+    internal async ValueTask<BatchResult<ExistsResult>> LookAsync(
+        IEnumerable<(string Key, Durability Durability)> keys, CancellationToken ct)
+    {
+        IEnumerable<Operation<ExistsResult>> operations = keys.Select(
+            key => _requests.Read<ExistsResult>(key.Key, new ReadOptions { Durability = key.Durability }, true));
+        return await _batches.RunAsync(operations, new BatchOptions { Atomic = true }, ct)
             .ConfigureAwait(_connection.CapturesContext);
     }
 

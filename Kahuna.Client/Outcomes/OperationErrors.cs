@@ -50,13 +50,16 @@ internal static class OperationErrors
         new(KahunaErrorCode.TransactionEnded, OperationOutcome.DidNotHappen, sentence);
 
     /// <summary>An increment of a transaction cannot be carried out.</summary>
-    public static KahunaException NoSum(Answer answered) => new(
-        answered.Status == OutcomeStatus.Overflow ? KahunaErrorCode.Overflow : KahunaErrorCode.NotAnInteger,
+    public static KahunaException NoSum(Answer answered) => NoSum(answered.Status, answered.ReplyNumber);
+
+    /// <inheritdoc cref="NoSum(Answer)"/>
+    public static KahunaException NoSum(OutcomeStatus status, long operation) => new(
+        status == OutcomeStatus.Overflow ? KahunaErrorCode.Overflow : KahunaErrorCode.NotAnInteger,
         OperationOutcome.DidNotHappen,
         string.Create(
             CultureInfo.InvariantCulture,
-            $"Operation {answered.ReplyNumber + 1:N0} of the transaction cannot increment its key: "
-                + $"{(answered.Status == OutcomeStatus.Overflow
+            $"Operation {operation + 1:N0} of the transaction cannot increment its key: "
+                + $"{(status == OutcomeStatus.Overflow
                     ? "the sum would leave the signed 64-bit range" : "the value is not a decimal integer")}; "
                 + $"nothing was changed."));
 
@@ -296,6 +299,10 @@ internal static class OperationErrors
             KahunaErrorCode.Overloaded,
             OperationOutcome.DidNotHappen,
             "The leader was overloaded and refused the operation until the request timeout."),
+        OutcomeStatus.KeyInTransaction => new(
+            KahunaErrorCode.KeyInTransaction,
+            OperationOutcome.DidNotHappen,
+            "A transaction that is being committed held the key until the request timeout; nothing was changed."),
         OutcomeStatus.Expired => new(
             KahunaErrorCode.DeadlineExceeded,
             OperationOutcome.DidNotHappen,

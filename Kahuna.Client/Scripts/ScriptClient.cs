@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire.Buffers;
@@ -25,16 +26,22 @@ namespace Kahuna.Client.Scripts;
 public sealed class ScriptClient
 {
     private readonly ClusterConnection _connection;
+    private readonly ScriptDriver _driver;
     private readonly ScriptPrograms _programs = new();
 
-    internal ScriptClient(ClusterConnection connection) => _connection = connection;
+    internal ScriptClient(TransactionCoordinator coordinator)
+    {
+        _connection = coordinator.Connection;
+        _driver = new ScriptDriver(coordinator);
+    }
 
     /// <summary>
-    /// Runs a script: all of its writes take effect at one moment, or none. It runs at most once, like a single write.
+    /// Runs a script: all of its writes take effect at one moment, or none.
     /// </summary>
     /// <param name="text">
-    /// The script, at most 16 KiB. Its keys are of one durability and one bucket, which is the part of a name before
-    /// the last <c>/</c>.
+    /// The script, at most 64 KiB. One whose keys are of one durability and one bucket, which is the part of a name
+    /// before the last <c>/</c>, runs in its partition in one round trip. Others, and long ones, run in this client as
+    /// a transaction, again and again until nothing that they have read has changed.
     /// </param>
     /// <param name="parameters">The values of the <c>@names</c> in it; null for none.</param>
     /// <param name="options">Fence and key; null for the defaults.</param>
@@ -53,28 +60,64 @@ public sealed class ScriptClient
         string text, ScriptParameters? parameters = null, ScriptOptions? options = null, CancellationToken ct = default)
     {
         ArgumentNullException.ThrowIfNull(text);
+        ScriptProgram program = ProgramOf(text);
+        List<ScriptParameter> list = parameters?.ToList() ?? [];
         ByteBuffer body = ByteBuffer.Rent();
         try
         {
-            Operation<ScriptReply> operation = Encode(text, parameters?.ToList() ?? [], options, body);
-            ScriptReply reply = await _connection.Run(operation, ct).ConfigureAwait(_connection.CapturesContext);
-            return ScriptResult.Read(reply.Result);
+            if (Encode(program, text, list, options, body, out string? tooWide) is { } operation)
+            {
+                ScriptReply reply = await _connection.Run(operation, ct).ConfigureAwait(_connection.CapturesContext);
+                if (reply.TooWide is null)
+                {
+                    return ScriptResult.Read(reply.Result);
+                }
+
+                if (program.ReadsRanges)
+                {
+                    // A bucket is read in its partition only.
+                    throw reply.TooWide;
+                }
+            }
+
+            if (options?.Fence is not null || program.ReadsRanges)
+            {
+                throw OperationErrors.BadArgument((tooWide ?? "the script is too long for one partition")
+                    + (program.ReadsRanges
+                        ? "; nothing was sent"
+                        : "; a script with a fence must run in one partition; nothing was written"));
+            }
         }
         finally
         {
             body.Return();
         }
+
+        (ScriptValue result, _) = await _driver.RunAsync(program, list, patience: null, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+        return ScriptResult.Of(result);
     }
 
-    private Operation<ScriptReply> Encode(
-        string text, IReadOnlyList<ScriptParameter> parameters, ScriptOptions? options, ByteBuffer body)
+    /// <summary>The script as one command; null, with the reason, when it cannot be one.</summary>
+    private static Operation<ScriptReply>? Encode(
+        ScriptProgram program,
+        string text,
+        IReadOnlyList<ScriptParameter> parameters,
+        ScriptOptions? options,
+        ByteBuffer body,
+        out string? tooWide)
     {
-        string? refusal = ScriptTarget.Find(
-            ProgramOf(text), parameters, options?.Key, out string key, out Durability durability);
-        refusal ??= ScriptBody.Write(body, text, parameters);
-        if (refusal is not null)
+        // A text that is too long for one command is not sent; its parameters are held to the same limits.
+        bool isLong = ScriptBody.IsLong(text);
+        if (ScriptBody.Write(body, isLong ? "" : text, parameters) is { } refusal)
         {
             throw OperationErrors.BadArgument(refusal + "; nothing was sent");
+        }
+
+        tooWide = ScriptTarget.Find(program, parameters, options?.Key, out string key, out Durability durability);
+        if (isLong || tooWide is not null)
+        {
+            return null;
         }
 
         Operation<ScriptReply> operation = Operation<ScriptReply>.Rent();

@@ -80,6 +80,8 @@ public sealed class ScriptResult
         _ => $"[{string.Join(", ", Items)}]",
     };
 
+    internal static ScriptResult Of(ScriptValue value) => new(value);
+
     internal static ScriptResult Read(ReadOnlyMemory<byte> bytes)
     {
         ReadOnlySpan<byte> rest = bytes.Span;
@@ -124,9 +126,18 @@ internal readonly record struct ScriptReply : IOperationResult<ScriptReply>
     /// <summary>The encoded value.</summary>
     public ReadOnlyMemory<byte> Result { get; init; }
 
+    /// <summary>
+    /// Why nothing was done: the script needs more than one partition has, or may use. Null: it was run.
+    /// </summary>
+    public KahunaException? TooWide { get; init; }
+
     static ScriptReply IOperationResult<ScriptReply>.From(Answer answer) => answer switch
     {
         { Status: OutcomeStatus.Applied, Value: { } value } => new ScriptReply { Result = value.Memory },
+        { Status: OutcomeStatus.ScriptFailed, ReplyNumber: 1 } => new ScriptReply
+        {
+            TooWide = OperationErrors.ScriptFailed(answer),
+        },
         { Status: OutcomeStatus.ScriptFailed } => throw OperationErrors.ScriptFailed(answer),
         { Status: OutcomeStatus.FenceFailed } => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),

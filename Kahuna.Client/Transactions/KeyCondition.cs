@@ -12,6 +12,7 @@ public sealed class KeyCondition
     private readonly KahunaValue? _value;
     private readonly Revision? _revision;
     private readonly CommandFlags _flags;
+    private Durability? _durability;
 
     private KeyCondition(
         string key, CommandFlags flags = CommandFlags.None, KahunaValue? value = null, Revision? revision = null)
@@ -40,11 +41,21 @@ public sealed class KeyCondition
     /// <summary>The key exists at exactly this revision, 1 or greater.</summary>
     public static KeyCondition HasRevision(string key, Revision revision) => new(key, revision: revision);
 
+    /// <summary>
+    /// The same condition on the key of this durability, which is part of the key's name; else it is the transaction's.
+    /// </summary>
+    public KeyCondition WithDurability(Durability durability)
+    {
+        KeyCondition copy = (KeyCondition)MemberwiseClone();
+        copy._durability = durability;
+        return copy;
+    }
+
     /// <summary>The condition in the form of a read, which is only encoded.</summary>
     internal Operation<ExistsResult> ToOperation(Durability durability)
     {
         Operation<ExistsResult> operation = Operation<ExistsResult>.Rent();
-        operation.Request.Begin(CommandKind.Exists, durability, Key);
+        operation.Request.Begin(CommandKind.Exists, _durability ?? durability, Key);
         operation.Request.AddFlag(_flags, true);
         operation.Request.AddComparison(_value, _revision);
         return operation;

@@ -15,6 +15,7 @@ public sealed class KeyOperation
     private readonly Revision? _atRevision;
     private readonly long? _amount;
     private readonly CommandFlags _flags;
+    private Durability? _durability;
 
     private KeyOperation(CommandKind kind, string key)
     {
@@ -92,11 +93,21 @@ public sealed class KeyOperation
     /// </summary>
     public static KeyOperation Increment(string key, long amount = 1) => new(CommandKind.Increment, key, null, amount);
 
+    /// <summary>
+    /// The same operation on the key of this durability, which is part of the key's name; else it is the transaction's.
+    /// </summary>
+    public KeyOperation WithDurability(Durability durability)
+    {
+        KeyOperation copy = (KeyOperation)MemberwiseClone();
+        copy._durability = durability;
+        return copy;
+    }
+
     /// <summary>The operation in the form of a single one, which is only encoded.</summary>
     internal Operation<ExistsResult> ToOperation(Durability durability)
     {
         Operation<ExistsResult> operation = Operation<ExistsResult>.Rent();
-        operation.Request.Begin(Kind, durability, Key);
+        operation.Request.Begin(Kind, _durability ?? durability, Key);
         operation.Request.AddFlag(_flags, true);
         operation.Request.AddReadRevision(_atRevision);
         if (Kind == CommandKind.Set)

@@ -1,5 +1,5 @@
-using System.Globalization;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire;
@@ -16,32 +16,47 @@ namespace Kahuna.Client.Transactions;
 /// different keys may be of different moments; <see cref="GetManyAsync"/> reads of one.
 /// </para>
 /// <para>
-/// Its keys are of one durability and one partition: keys of one bucket, which is the part of a name before the last
-/// <c>/</c>, always lie in one. It takes at most 1,000 keys, and 4 MiB of what it writes. Nothing on the servers waits
-/// for it: abandoning it costs nothing, and disposing it rolls it back.
+/// Its keys may lie in any partitions, and be of both durabilities (<see cref="WithDurability"/>). Keys of one
+/// durability and one bucket, which is the part of a name before the last <c>/</c>, are committed in one round trip;
+/// other commits take about two more. It takes at most 1,000 keys, and 4 MiB of what it writes. Nothing on the servers
+/// waits for it: abandoning it costs nothing, and disposing it rolls it back.
 /// </para>
 /// </summary>
 public sealed class Transaction : IAsyncDisposable
 {
+    private readonly TransactionCoordinator _coordinator;
     private readonly ClusterConnection _connection;
     private readonly KeyValueClient _keys;
     private readonly TransactionOptions _options;
     private readonly Durability _durability;
-    private readonly long _ends;
-    private readonly Dictionary<string, TransactionKey> _byName = new(StringComparer.Ordinal);
-    private readonly List<TransactionKey> _inOrder = [];
-    private TransactionState _state;
+    private readonly TransactionBook _book;
 
     internal Transaction(
-        ClusterConnection connection, KeyValueClient keys, Durability durability, TransactionOptions options)
+        TransactionCoordinator coordinator, KeyValueClient keys, Durability durability, TransactionOptions options)
     {
-        _connection = connection;
+        _coordinator = coordinator;
+        _connection = coordinator.Connection;
         _keys = keys;
         _options = options;
         _durability = options.Durability ?? durability;
-        _ends = connection.Time.GetTimestamp()
-            + (long)(options.Timeout.TotalSeconds * connection.Time.TimestampFrequency);
+        _book = new TransactionBook(_connection.Time, options.Timeout);
     }
+
+    private Transaction(Transaction other, Durability durability)
+    {
+        _coordinator = other._coordinator;
+        _connection = other._connection;
+        _keys = other._keys;
+        _options = other._options;
+        _durability = durability;
+        _book = other._book;
+    }
+
+    /// <summary>
+    /// The same transaction for keys of another durability, which is part of their names. Both are one: what is read
+    /// and written through either is committed, or rolled back, together, by either.
+    /// </summary>
+    public Transaction WithDurability(Durability durability) => new(this, durability);
 
     /// <summary>Reads a key.</summary>
     /// <param name="key">The key.</param>
@@ -70,7 +85,7 @@ public sealed class Transaction : IAsyncDisposable
         return item.Shown;
     }
 
-    /// <summary>Reads keys of one partition at one moment.</summary>
+    /// <summary>Reads keys at one moment.</summary>
     /// <param name="keys">The keys, at most 1,000, each once.</param>
     /// <param name="ct">Ends the wait; the transaction goes on.</param>
     /// <returns>One result per key, in their order.</returns>
@@ -170,44 +185,47 @@ public sealed class Transaction : IAsyncDisposable
     /// <exception cref="KahunaException">
     /// <see cref="KahunaErrorCode.TransactionConflict"/>: something that was read has changed. Run the transaction
     /// again from its beginning. <see cref="KahunaErrorCode.TransactionEnded"/>: it was committed or rolled back
-    /// before, or its time is over. <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit, or its keys lie
-    /// in several partitions. Nothing was written in these cases. For others see <see cref="KahunaException.Outcome"/>.
-    /// The transaction is over in all of them.
+    /// before, or its time is over. <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit, or has a fence
+    /// and keys of several partitions. <see cref="KahunaErrorCode.KeyInTransaction"/>: others were committing keys of
+    /// it until the request timeout. Nothing was written in these cases. For others see
+    /// <see cref="KahunaException.Outcome"/>; when that is <see cref="OperationOutcome.Unknown"/>,
+    /// <see cref="TransactionClient.FindOutcomeAsync"/> finds it. The transaction is over in all of them.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async Task CommitAsync(CancellationToken ct = default)
     {
         RequireOpen();
-        _state = TransactionState.Failed;
-        KeyOperation[] writes = [.. _inOrder.Select(static item => item.ToOperation()).OfType<KeyOperation>()];
+        _book.State = TransactionState.Failed;
+        KeyOperation[] writes = [.. _book.Keys.Select(static item => item.ToOperation()).OfType<KeyOperation>()];
         if (writes.Length == 0)
         {
             await ValidateAsync(ct).ConfigureAwait(_connection.CapturesContext);
-            _state = TransactionState.Committed;
+            _book.State = TransactionState.Committed;
             return;
         }
 
-        TransactionKey[] read = [.. _inOrder.Where(static item => item.WasRead)];
-        ConditionalTransaction commit = new ConditionalTransaction(_connection, _durability)
+        TransactionKey[] read = _book.Read;
+        ConditionalTransaction commit = new ConditionalTransaction(_coordinator, _durability)
         {
             Conditions = [.. read.Select(static item => item.ToCondition())],
         }.Then(writes);
         commit = _options.Fence is { } fence ? commit.WithFence(fence) : commit;
-        TransactionResult result = await commit.CommitAsync(ct).ConfigureAwait(_connection.CapturesContext);
-        if (!result.Succeeded)
+        int? changed = await TransactionCalls.CommitAsync(_coordinator, commit, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+        if (changed is { } first)
         {
-            throw OperationErrors.Conflict(read[FirstOf(result.Conditions)].Name);
+            throw OperationErrors.Conflict(read[first].Name);
         }
 
-        _state = TransactionState.Committed;
+        _book.State = TransactionState.Committed;
     }
 
     /// <summary>Ends the transaction without writing anything. After the end it does nothing.</summary>
     public Task RollbackAsync()
     {
-        if (_state == TransactionState.Open)
+        if (_book.State == TransactionState.Open)
         {
-            _state = TransactionState.RolledBack;
+            _book.State = TransactionState.RolledBack;
         }
 
         return Task.CompletedTask;
@@ -217,21 +235,21 @@ public sealed class Transaction : IAsyncDisposable
     public ValueTask DisposeAsync() => new(RollbackAsync());
 
     /// <summary>It was committed or rolled back.</summary>
-    internal bool IsOver => _state is TransactionState.Committed or TransactionState.RolledBack;
+    internal bool IsOver => _book.State is TransactionState.Committed or TransactionState.RolledBack;
 
     /// <summary>Checks that nothing that was read has changed, at one moment.</summary>
     /// <exception cref="KahunaException">TransactionConflict: something has.</exception>
     internal async Task ValidateAsync(CancellationToken ct)
     {
-        TransactionKey[] read = [.. _inOrder.Where(static item => item.WasRead)];
+        TransactionKey[] read = _book.Read;
         if (read.Length <= 1)
         {
             // A single read is of one moment.
             return;
         }
 
-        BatchResult<ExistsResult> now = await _keys.ExistsManyAsync(
-            read.Select(static item => item.Name), new BatchOptions { Atomic = true, Durability = _durability }, ct)
+        BatchResult<ExistsResult> now = await _keys.LookAsync(
+            read.Select(static item => (item.Name, item.Durability)), ct)
             .ConfigureAwait(_connection.CapturesContext);
         for (int i = 0; i < read.Length; i++)
         {
@@ -239,78 +257,7 @@ public sealed class Transaction : IAsyncDisposable
         }
     }
 
-    private static int FirstOf(IReadOnlyList<ConditionResult> conditions)
-    {
-        for (int i = 0; i < conditions.Count; i++)
-        {
-            if (!conditions[i].Held)
-            {
-                return i;
-            }
-        }
+    private TransactionKey Of(string key) => _book.Of(key, _durability);
 
-        throw OperationErrors.UnknownDescription("a transaction");
-    }
-
-    private TransactionKey Of(string key)
-    {
-        ArgumentNullException.ThrowIfNull(key);
-        if (_byName.TryGetValue(key, out TransactionKey? item))
-        {
-            return item;
-        }
-
-        if (_inOrder.Count == Limits.TransactionItemsMax)
-        {
-            throw OperationErrors.BadArgument(string.Create(
-                CultureInfo.InvariantCulture,
-                $"the transaction has {Limits.TransactionItemsMax:N0} keys, the limit; nothing was written"));
-        }
-
-        item = new TransactionKey(key);
-        _byName.Add(key, item);
-        _inOrder.Add(item);
-        return item;
-    }
-
-    private void RequireOpen()
-    {
-        if (_state == TransactionState.Open && _connection.Time.GetTimestamp() >= _ends)
-        {
-            _state = TransactionState.TimedOut;
-        }
-
-        if (_state != TransactionState.Open)
-        {
-            throw OperationErrors.TransactionEnded(_state switch
-            {
-                TransactionState.Committed => "The transaction was committed before; this call did nothing.",
-                TransactionState.RolledBack => "The transaction was rolled back; nothing was written.",
-                TransactionState.TimedOut => string.Create(
-                    CultureInfo.InvariantCulture,
-                    $"The transaction was not committed within {_options.Timeout.TotalSeconds:0.###} s, its timeout; "
-                        + $"nothing was written."),
-                _ => "The commit of the transaction has failed, or is under way; this call did nothing.",
-            });
-        }
-    }
-}
-
-/// <summary>Where a transaction is in its life. Not stored.</summary>
-internal enum TransactionState
-{
-    /// <summary>It takes reads and writes.</summary>
-    Open,
-
-    /// <summary>It was committed.</summary>
-    Committed,
-
-    /// <summary>It was rolled back.</summary>
-    RolledBack,
-
-    /// <summary>It was not committed in time.</summary>
-    TimedOut,
-
-    /// <summary>Its commit is under way, or has failed.</summary>
-    Failed,
+    private void RequireOpen() => _book.RequireOpen();
 }

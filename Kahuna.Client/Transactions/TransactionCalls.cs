@@ -1,5 +1,6 @@
 using System.Globalization;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
@@ -9,18 +10,20 @@ using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Client.Transactions;
 
-/// <summary>Encodes transactions as one command and reads their results. Stateless, any thread.</summary>
+/// <summary>Encodes transactions and reads their results. Stateless, any thread.</summary>
 internal static class TransactionCalls
 {
     /// <summary>Runs a transaction.</summary>
     public static async Task<TransactionResult> RunAsync(
-        ClusterConnection connection, ConditionalTransaction transaction, CancellationToken ct)
+        TransactionCoordinator coordinator, ConditionalTransaction transaction, CancellationToken ct)
     {
         ByteBuffer body = ByteBuffer.Rent();
         try
         {
-            Operation<TransactionReply> operation = Encode(transaction, body);
-            TransactionReply reply = await connection.Run(operation, ct).ConfigureAwait(connection.CapturesContext);
+            Encode(transaction, body);
+            CommitRequest request = new() { Body = body.WrittenMemory, Fence = transaction.Fence };
+            TransactionReply reply = await coordinator.RunAsync(request, ct)
+                .ConfigureAwait(coordinator.Connection.CapturesContext);
             return Read(transaction, in reply);
         }
         finally
@@ -29,7 +32,45 @@ internal static class TransactionCalls
         }
     }
 
-    private static Operation<TransactionReply> Encode(ConditionalTransaction transaction, ByteBuffer body)
+    /// <summary>
+    /// Runs a transaction whose results are of no interest. Returns the first condition that did not hold, from 0 on,
+    /// or null when it is committed.
+    /// </summary>
+    public static async Task<int?> CommitAsync(
+        TransactionCoordinator coordinator, ConditionalTransaction transaction, CancellationToken ct)
+    {
+        ByteBuffer body = ByteBuffer.Rent();
+        try
+        {
+            Encode(transaction, body);
+            CommitRequest request = new()
+            {
+                Body = body.WrittenMemory,
+                Fence = transaction.Fence,
+                IsVerdictEnough = true,
+            };
+            TransactionReply reply = await coordinator.RunAsync(request, ct)
+                .ConfigureAwait(coordinator.Connection.CapturesContext);
+            return reply.Holds ? null : FirstFailure(reply.Outcomes.Span);
+        }
+        finally
+        {
+            body.Return();
+        }
+    }
+
+    private static int FirstFailure(ReadOnlySpan<byte> outcomes)
+    {
+        int condition = 0;
+        while (Take(ref outcomes).Status == OutcomeStatus.Applied)
+        {
+            condition++;
+        }
+
+        return condition;
+    }
+
+    private static void Encode(ConditionalTransaction transaction, ByteBuffer body)
     {
         (KeyCondition[] conditions, KeyOperation[] then, KeyOperation[] @else) =
             (transaction.Conditions, transaction.ThenOperations, transaction.ElseOperations);
@@ -56,12 +97,6 @@ internal static class TransactionCalls
             Append(body, @else[i].ToOperation(transaction.Durability), "operation of the other case", i);
         }
 
-        string first = conditions.Length > 0 ? conditions[0].Key : then.Length > 0 ? then[0].Key : @else[0].Key;
-        Operation<TransactionReply> operation = Operation<TransactionReply>.Rent();
-        operation.Request.Begin(CommandKind.Transaction, transaction.Durability, first);
-        operation.Request.SetValue(body.WrittenMemory);
-        transaction.Fence?.ApplyTo(ref operation.Request);
-        return operation;
     }
 
     /// <summary>Appends one item, which is only encoded and not run.</summary>

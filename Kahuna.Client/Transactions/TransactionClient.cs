@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
 
@@ -17,22 +18,19 @@ namespace Kahuna.Client.Transactions;
 /// </summary>
 public sealed class TransactionClient
 {
-    /// <summary>The longest mean pause between two tries.</summary>
-    private const int PauseMsMax = 100;
-
     private static readonly TransactionOptions s_defaults = new();
 
     private readonly ClusterConnection _connection;
+    private readonly TransactionCoordinator _coordinator;
     private readonly KeyValueClient _keys;
     private readonly Durability _durability;
-    private readonly Random _random;
 
-    internal TransactionClient(ClusterConnection connection, KeyValueClient keys, Durability durability, int seed)
+    internal TransactionClient(TransactionCoordinator coordinator, KeyValueClient keys, Durability durability)
     {
-        _connection = connection;
+        _connection = coordinator.Connection;
+        _coordinator = coordinator;
         _keys = keys;
         _durability = durability;
-        _random = new Random(seed);
     }
 
     /// <summary>Begins an interactive transaction. Nothing is sent before its first read.</summary>
@@ -43,7 +41,7 @@ public sealed class TransactionClient
     {
         options ??= s_defaults;
         options.Check();
-        return new ValueTask<Transaction>(new Transaction(_connection, _keys, _durability, options));
+        return new ValueTask<Transaction>(new Transaction(_coordinator, _keys, _durability, options));
     }
 
     /// <summary>
@@ -58,8 +56,9 @@ public sealed class TransactionClient
     /// <param name="ct">Ends the work and the wait; a commit that was sent may still take effect.</param>
     /// <returns>The result of the work that was committed.</returns>
     /// <exception cref="KahunaException">
-    /// <see cref="KahunaErrorCode.TransactionConflict"/>: each try met a change, and nothing was written. Otherwise as
-    /// of <see cref="Transaction.CommitAsync"/>.
+    /// <see cref="KahunaErrorCode.TransactionConflict"/> or <see cref="KahunaErrorCode.KeyInTransaction"/>: each try
+    /// met a change or a commit of others, and nothing was written. Otherwise as of
+    /// <see cref="Transaction.CommitAsync"/>.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     /// <remarks>
@@ -74,7 +73,7 @@ public sealed class TransactionClient
         long began = _connection.Time.GetTimestamp();
         for (int tries = 1; ; tries++)
         {
-            Transaction transaction = new(_connection, _keys, _durability, options);
+            Transaction transaction = new(_coordinator, _keys, _durability, options);
             try
             {
                 TResult result = await TryAsync(transaction, work, ct).ConfigureAwait(_connection.CapturesContext);
@@ -86,11 +85,11 @@ public sealed class TransactionClient
                 return result;
             }
             catch (KahunaException conflict) when (
-                conflict.Code == KahunaErrorCode.TransactionConflict
+                conflict.Code is KahunaErrorCode.TransactionConflict or KahunaErrorCode.KeyInTransaction
                 && tries < options.TriesMax
                 && _connection.Time.GetElapsedTime(began) < options.Timeout)
             {
-                await PauseAsync(tries, ct).ConfigureAwait(_connection.CapturesContext);
+                await _coordinator.PauseAsync(tries, ct).ConfigureAwait(_connection.CapturesContext);
             }
         }
     }
@@ -113,6 +112,28 @@ public sealed class TransactionClient
     }
 
     /// <summary>
+    /// Finds out whether a transaction over several partitions was committed. One that is not decided yet is aborted by
+    /// this, so that the answer never changes.
+    /// </summary>
+    /// <param name="transactionId">
+    /// What <see cref="KahunaException.TransactionId"/> or <see cref="KahunaCanceledException.TransactionId"/> says;
+    /// any client of the cluster may ask, within nine minutes by its clock.
+    /// </param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: the text is no such name, or too old: the cluster remembers a
+    /// decision for ten minutes. Otherwise the partition did not answer; it is safe to ask again.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async Task<TransactionOutcome> FindOutcomeAsync(string transactionId, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(transactionId);
+        bool isCommitted = await _coordinator.SettleAsync(transactionId, ct)
+            .ConfigureAwait(_connection.CapturesContext);
+        return isCommitted ? TransactionOutcome.Committed : TransactionOutcome.NotCommitted;
+    }
+
+    /// <summary>
     /// Begins a transaction of one round trip: when all conditions hold, the operations of
     /// <see cref="ConditionalTransaction.Then"/> are carried out, otherwise those of
     /// <see cref="ConditionalTransaction.Else"/>. Nothing is sent before
@@ -122,7 +143,7 @@ public sealed class TransactionClient
     public ConditionalTransaction If(params IEnumerable<KeyCondition> conditions)
     {
         ArgumentNullException.ThrowIfNull(conditions);
-        return new ConditionalTransaction(_connection, _durability) { Conditions = [.. conditions] };
+        return new ConditionalTransaction(_coordinator, _durability) { Conditions = [.. conditions] };
     }
 
     /// <summary>
@@ -141,46 +162,26 @@ public sealed class TransactionClient
             throw;
         }
     }
-
-    private async Task PauseAsync(int tries, CancellationToken ct)
-    {
-        double mean = Math.Min(PauseMsMax, 1 << Math.Min(tries, 10));
-        double part;
-        lock (_random)
-        {
-            part = _random.NextDouble();
-        }
-
-        try
-        {
-            await Task.Delay(TimeSpan.FromMilliseconds(2 * mean * part), _connection.Time, ct)
-                .ConfigureAwait(_connection.CapturesContext);
-        }
-        catch (OperationCanceledException)
-        {
-            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
-        }
-    }
 }
 
 /// <summary>
 /// A transaction of one round trip. Immutable: each call returns a new one, and each may be committed many times.
 /// <para>
-/// It takes effect at one moment, all of it or nothing, and is at most once like a single write. Its keys are of one
-/// durability and one partition; keys of one bucket, which is the part of a name before the last <c>/</c>, always lie
-/// in one partition. Each list takes a key once, and has at most 1,000 items; all items together have at most 4 MiB,
-/// and so have the values of the answer.
+/// It takes effect at one moment, all of it or nothing, and is at most once like a single write. Its keys may lie in
+/// any partitions and be of both durabilities. Keys of one durability and one bucket, which is the part of a name
+/// before the last <c>/</c>, take one round trip; others about three. Each list takes a key once, and has at most 1,000
+/// items; all items together have at most 4 MiB, and so have the values of the answer.
 /// </para>
 /// </summary>
 public sealed class ConditionalTransaction
 {
-    private readonly ClusterConnection _connection;
+    private readonly TransactionCoordinator _coordinator;
     private Durability _durability;
     private Fence? _fence;
 
-    internal ConditionalTransaction(ClusterConnection connection, Durability durability)
+    internal ConditionalTransaction(TransactionCoordinator coordinator, Durability durability)
     {
-        _connection = connection;
+        _coordinator = coordinator;
         _durability = durability;
     }
 
@@ -208,7 +209,10 @@ public sealed class ConditionalTransaction
         return Copy(ThenOperations, [.. ElseOperations, .. operations]);
     }
 
-    /// <summary>Sets the durability of all keys, which is part of their names; else it is the client's.</summary>
+    /// <summary>
+    /// Sets the durability of the keys whose conditions and operations name none; else it is the client's. It is part
+    /// of the keys' names.
+    /// </summary>
     public ConditionalTransaction WithDurability(Durability durability)
     {
         ConditionalTransaction copy = Copy(ThenOperations, ElseOperations);
@@ -218,7 +222,7 @@ public sealed class ConditionalTransaction
 
     /// <summary>
     /// Commits only while the token's holder has the lock, which must be in the bucket of the first key; otherwise the
-    /// call fails with <see cref="KahunaErrorCode.LockLost"/>.
+    /// call fails with <see cref="KahunaErrorCode.LockLost"/>. All keys must lie in the partition of that bucket then.
     /// </summary>
     public ConditionalTransaction WithFence(Fence fence)
     {
@@ -231,17 +235,21 @@ public sealed class ConditionalTransaction
     /// <param name="ct">Ends the wait; a transaction that was sent may still be applied.</param>
     /// <returns>Whether the conditions held, and the results of the operations that were carried out.</returns>
     /// <exception cref="KahunaException">
-    /// <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit, or its keys lie in several partitions.
-    /// <see cref="KahunaErrorCode.NotAnInteger"/>, <see cref="KahunaErrorCode.Overflow"/>: an increment cannot be
-    /// carried out. <see cref="KahunaErrorCode.ReplyTooLarge"/>: the values of the answer exceed 4 MiB. None of these
-    /// changed anything. For other codes see <see cref="KahunaException.Outcome"/>.
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit, or has a fence and keys of several
+    /// partitions. <see cref="KahunaErrorCode.KeyInTransaction"/>: others were committing keys of it until the request
+    /// timeout. <see cref="KahunaErrorCode.NotAnInteger"/>, <see cref="KahunaErrorCode.Overflow"/>: an increment cannot
+    /// be carried out. <see cref="KahunaErrorCode.ReplyTooLarge"/>: the values of the answer exceed 4 MiB. None of
+    /// these changed anything. For other codes see <see cref="KahunaException.Outcome"/>:
+    /// <see cref="OperationOutcome.Happened"/> says that it is committed and its results are not known; when it is
+    /// <see cref="OperationOutcome.Unknown"/>, <see cref="TransactionClient.FindOutcomeAsync"/> finds it.
     /// </exception>
     /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
     public async Task<TransactionResult> CommitAsync(CancellationToken ct = default) =>
-        await TransactionCalls.RunAsync(_connection, this, ct).ConfigureAwait(_connection.CapturesContext);
+        await TransactionCalls.RunAsync(_coordinator, this, ct)
+            .ConfigureAwait(_coordinator.Connection.CapturesContext);
 
     private ConditionalTransaction Copy(KeyOperation[] then, KeyOperation[] @else) =>
-        new(_connection, _durability)
+        new(_coordinator, _durability)
         {
             Conditions = Conditions,
             ThenOperations = then,

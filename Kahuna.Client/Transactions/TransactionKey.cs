@@ -7,7 +7,7 @@ namespace Kahuna.Client.Transactions;
 /// What a transaction has read of a key, and what it is to write. Owned by one <see cref="Transaction"/>; not
 /// thread-safe.
 /// </summary>
-internal sealed class TransactionKey(string name)
+internal sealed class TransactionKey(string name, Durability durability)
 {
     private bool _found;
     private Revision _revision;
@@ -20,6 +20,9 @@ internal sealed class TransactionKey(string name)
 
     /// <summary>The key.</summary>
     public string Name => name;
+
+    /// <summary>Its durability.</summary>
+    public Durability Durability => durability;
 
     /// <summary>The commit depends on what was read.</summary>
     public bool WasRead { get; private set; }
@@ -140,10 +143,12 @@ internal sealed class TransactionKey(string name)
 
     /// <summary>What the commit depends on.</summary>
     public KeyCondition ToCondition() =>
-        _found ? KeyCondition.HasRevision(name, _revision) : KeyCondition.Absent(name);
+        (_found ? KeyCondition.HasRevision(name, _revision) : KeyCondition.Absent(name)).WithDurability(durability);
 
     /// <summary>What the commit writes; null for nothing.</summary>
-    public KeyOperation? ToOperation() => _pending switch
+    public KeyOperation? ToOperation() => OperationOf()?.WithDurability(durability);
+
+    private KeyOperation? OperationOf() => _pending switch
     {
         Pending.Set => KeyOperation.Set(name, _written, _ttl),
         Pending.Delete => KeyOperation.Delete(name),

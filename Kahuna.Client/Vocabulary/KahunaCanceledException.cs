@@ -7,7 +7,7 @@ namespace Kahuna;
 public sealed class KahunaCanceledException : OperationCanceledException
 {
     /// <summary>Creates the exception.</summary>
-    /// <param name="outcome">Whether the operation changed anything: it did not happen, or that is unknown.</param>
+    /// <param name="outcome">Whether the operation changed anything.</param>
     /// <param name="token">The token that was cancelled.</param>
     public KahunaCanceledException(OperationOutcome outcome, CancellationToken token)
         : base(Describe(outcome), token) => Outcome = outcome;
@@ -15,7 +15,13 @@ public sealed class KahunaCanceledException : OperationCanceledException
     /// <summary>Whether the operation changed anything.</summary>
     public OperationOutcome Outcome { get; }
 
-    private static string Describe(OperationOutcome outcome) => outcome == OperationOutcome.DidNotHappen
-        ? "The operation was canceled before it could change anything."
-        : "The operation was canceled after it had been sent; whether it is applied is not known.";
+    /// <inheritdoc cref="KahunaException.TransactionId"/>
+    public string? TransactionId { get; init; }
+
+    private static string Describe(OperationOutcome outcome) => outcome switch
+    {
+        OperationOutcome.DidNotHappen => "The operation was canceled before it could change anything.",
+        OperationOutcome.Happened => "The operation was canceled after it had taken effect; its result is not known.",
+        _ => "The operation was canceled after it had been sent; whether it is applied is not known.",
+    };
 }

@@ -26,6 +26,12 @@ public sealed class KahunaException : Exception
     public KahunaErrorCode Code { get; }
 
     /// <summary>
+    /// Names a transaction over several partitions that was committed, or whose outcome is not known; null in all other
+    /// cases. <c>KahunaClient.Transactions.FindOutcomeAsync</c> finds the outcome.
+    /// </summary>
+    public string? TransactionId { get; init; }
+
+    /// <summary>
     /// True when repeating the operation cannot apply it twice, which is exactly when it did not happen. The repetition
     /// may fail again: a malformed request stays malformed.
     /// </summary>

@@ -20,6 +20,17 @@ internal static class Limits
     /// <summary>Bytes of the items of one transaction, and of the values that its answer carries.</summary>
     public const int TransactionBytesMax = 4 << 20;
 
+    /// <summary>
+    /// The partitions of a transaction, each once per durability: as many as its keys can lie in at the most.
+    /// </summary>
+    public const int ParticipantsMax = 2 * TransactionItemsMax;
+
+    /// <summary>The shortest time, in ms, after which a partition may have a prepared transaction aborted.</summary>
+    public const int PrepareMsMin = 100;
+
+    /// <summary>The longest such time, in ms.</summary>
+    public const int PrepareMsMax = 10_000;
+
     /// <summary>Largest value by default.</summary>
     public const int ValueBytesDefault = 1 << 20;
 

@@ -13,9 +13,9 @@ namespace Kahuna.Server.Api;
 
 /// <summary>
 /// Batches for any gRPC client: all items are checked before the first one is carried out. Items of a batch that is not
-/// atomic are commands of their own, a few at a time; an atomic one is a single command. Stateless, any thread.
+/// atomic are commands of their own, a few at a time; an atomic one is a transaction. Stateless, any thread.
 /// </summary>
-internal sealed class KeyValueBatches(UnaryExecutor calls, int valueBytesMax)
+internal sealed class KeyValueBatches(UnaryExecutor calls, TransactionExecutor whole, int valueBytesMax)
 {
     /// <summary>Items of a batch that are under way at a time.</summary>
     private const int UnderWayMax = 64;
@@ -193,12 +193,13 @@ internal sealed class KeyValueBatches(UnaryExecutor calls, int valueBytesMax)
         bool areReads = CommandKinds.IsRead((CommandKind)items[0][0]);
         ByteBuffer body = ByteBuffer.Rent();
         int conditions = areReads ? WriteReads(body, items) : WriteTransaction(body, items);
-        byte[] command = ToCommand(body, areReads, fence, context);
-        byte[] bytes = await ExecuteAsync(command, context).ConfigureAwait(false);
+        ByteBuffer command = ToCommand(body, areReads, fence, context);
+        byte[] bytes = await whole.ExecuteAsync(command, context.TimeLeft(), context.CancellationToken)
+            .ConfigureAwait(false);
         return Read(bytes, conditions, items.Length);
     }
 
-    private static byte[] ToCommand(ByteBuffer body, bool areReads, Fence? fence, ServerCallContext context)
+    private static ByteBuffer ToCommand(ByteBuffer body, bool areReads, Fence? fence, ServerCallContext context)
     {
         ReadOnlySpan<byte> list = body.Written[(areReads ? 0 : TransactionBody.HeaderBytes)..];
         CommandList.TryTake(ref list, out Command first);
@@ -217,10 +218,8 @@ internal sealed class KeyValueBatches(UnaryExecutor calls, int valueBytesMax)
 
         ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
         command.Write(buffer);
-        byte[] bytes = buffer.Written.ToArray();
-        buffer.Return();
         body.Return();
-        return bytes;
+        return buffer;
     }
 
     private static int WriteReads(ByteBuffer body, byte[][] items)

@@ -82,7 +82,7 @@ internal static class KeyValueMessages
     public static Command ToCommand(TransactionCondition condition, Protos.Durability durability)
     {
         Command command = new() { Kind = CommandKind.Exists };
-        AddName(ref command, condition.Key, durability);
+        AddName(ref command, condition.Key, LevelOf(condition.Durability, durability));
         AddConditions(ref command, condition.ConditionCase switch
         {
             TransactionCondition.ConditionOneofCase.Absent when condition.Absent => new Conditions { IfAbsent = true },
@@ -269,9 +269,7 @@ internal static class KeyValueMessages
     }
 
     private static Protos.Durability LevelOf(Protos.Durability item, Protos.Durability whole) =>
-        item == Protos.Durability.Unspecified || item == whole
-            ? whole
-            : throw Invalid("its durability is another one; all keys of a transaction have the same");
+        item == Protos.Durability.Unspecified ? whole : item;
 
     private static Grpc.Core.RpcException Invalid(string sentence) => OutcomeErrors.Build(
         Grpc.Core.StatusCode.InvalidArgument, sentence + ".", OutcomeErrors.DidNotHappen);

@@ -13,10 +13,9 @@ using Value = Kahuna.Wire.Scripts.ScriptValue;
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// Scripts for any gRPC client: finds out where a script runs, encodes it as one command and decodes its result. Any
-/// thread.
+/// Scripts for any gRPC client: finds out where a script runs, encodes it, and decodes its result. Any thread.
 /// </summary>
-internal sealed class ScriptsService(UnaryExecutor calls) : Protos.Scripts.ScriptsBase
+internal sealed class ScriptsService(ScriptExecutor calls) : Protos.Scripts.ScriptsBase
 {
     /// <summary>The deepest nesting of a parameter, as in the encoding of values.</summary>
     private const int DepthMax = 16;
@@ -25,7 +24,25 @@ internal sealed class ScriptsService(UnaryExecutor calls) : Protos.Scripts.Scrip
 
     public override async Task<RunScriptResponse> RunScript(RunScriptRequest request, ServerCallContext context)
     {
-        byte[] bytes = await calls.ExecuteAsync(Encode(request, context), context.TimeLeft(), context.CancellationToken)
+        ScriptProgram program = Parse(request.Script);
+        List<ScriptParameter> parameters = ToParameters(request);
+        byte[]? bytes = null;
+        if (Encode(program, parameters, request, context, out bool mayBeDriven) is { } command)
+        {
+            bytes = await calls.TryInPartitionAsync(command, context.TimeLeft(), context.CancellationToken)
+                .ConfigureAwait(false);
+        }
+
+        if (bytes is null && (!mayBeDriven || program.ReadsRanges))
+        {
+            throw Invalid(program.ReadsRanges
+                ? "a script that reads buckets or prefixes has keys of one durability and bucket, and takes at most "
+                    + "20,000 steps"
+                : "a script with a fence, a number or an idempotency key has keys of one durability and bucket, and "
+                    + "takes at most 20,000 steps");
+        }
+
+        bytes ??= await calls.DriveAsync(program, parameters, context.TimeLeft(), context.CancellationToken)
             .ConfigureAwait(false);
         Outcome.TryRead(bytes, out Outcome outcome);
         ReadOnlySpan<byte> value = outcome.Value;
@@ -34,7 +51,7 @@ internal sealed class ScriptsService(UnaryExecutor calls) : Protos.Scripts.Scrip
             : throw new InvalidOperationException("The result of a script cannot be read.");
     }
 
-    private ByteBuffer Encode(RunScriptRequest request, ServerCallContext context)
+    private static List<ScriptParameter> ToParameters(RunScriptRequest request)
     {
         List<ScriptParameter> parameters = new(request.Parameters.Count);
         foreach ((string name, Protos.ScriptValue value) in request.Parameters)
@@ -42,25 +59,32 @@ internal sealed class ScriptsService(UnaryExecutor calls) : Protos.Scripts.Scrip
             parameters.Add(new ScriptParameter(name, ToValue(name, value, DepthMax)));
         }
 
-        string? refusal = ScriptTarget.Find(
-            Parse(request.Script),
-            parameters,
-            request.Key.Length == 0 ? null : request.Key,
-            out string key,
-            out Durability durability);
-        if (refusal is not null)
-        {
-            throw Invalid(refusal);
-        }
+        return parameters;
+    }
 
+    /// <summary>The script as one command; null when it cannot be one.</summary>
+    private static ByteBuffer? Encode(
+        ScriptProgram program,
+        List<ScriptParameter> parameters,
+        RunScriptRequest request,
+        ServerCallContext context,
+        out bool mayBeDriven)
+    {
         ByteBuffer body = ByteBuffer.Rent();
         try
         {
-            if (ScriptBody.Write(body, request.Script, parameters) is { } tooLarge)
+            bool isLong = ScriptBody.IsLong(request.Script);
+            if (ScriptBody.Write(body, isLong ? "" : request.Script, parameters) is { } tooLarge)
             {
                 throw Invalid(tooLarge);
             }
 
+            string? tooWide = ScriptTarget.Find(
+                program,
+                parameters,
+                request.Key.Length == 0 ? null : request.Key,
+                out string key,
+                out Durability durability);
             Command command = new()
             {
                 Kind = CommandKind.Script,
@@ -70,6 +94,12 @@ internal sealed class ScriptsService(UnaryExecutor calls) : Protos.Scripts.Scrip
             };
             KeyValueMessages.AddFence(ref command, request.Fence);
             CallNumbers.AddTo(ref command, context);
+            mayBeDriven = !command.Has(CommandFlags.Session | CommandFlags.Fenced);
+            if (isLong || tooWide is not null)
+            {
+                return !program.ScansPrefixes || tooWide is null ? null : throw Invalid(tooWide);
+            }
+
             ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
             command.Write(buffer);
             return buffer;

@@ -13,9 +13,9 @@ using Operations = Google.Protobuf.Collections.RepeatedField<Kahuna.Server.Api.P
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// Transactions for any gRPC client: encodes a request as one command and decodes its outcome. Stateless, any thread.
+/// Transactions for any gRPC client: encodes a request and decodes its outcome. Stateless, any thread.
 /// </summary>
-internal sealed class TransactionsService(UnaryExecutor calls, int valueBytesMax) : Transactions.TransactionsBase
+internal sealed class TransactionsService(TransactionExecutor calls, int valueBytesMax) : Transactions.TransactionsBase
 {
     public override async Task<ExecuteTransactionResponse> ExecuteTransaction(
         ExecuteTransactionRequest request, ServerCallContext context)

@@ -31,7 +31,13 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
     /// <param name="command">The encoded command.</param>
     /// <param name="timeLeft">Time until the caller's deadline; null: no deadline.</param>
     /// <param name="ct">Cancelled when the caller no longer waits.</param>
-    public async Task<byte[]> ExecuteAsync(ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct)
+    public Task<byte[]> ExecuteAsync(ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct) =>
+        ExecuteWantedAsync(command, timeLeft, ct, OutcomeStatus.Unset);
+
+    /// <inheritdoc cref="ExecuteAsync"/>
+    /// <param name="wanted">An error that is returned like a normal reply.</param>
+    public async Task<byte[]> ExecuteWantedAsync(
+        ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct, OutcomeStatus wanted)
     {
         bool isRead = CommandKinds.IsRead((CommandKind)command.Written[0]);
         byte[] outcome;
@@ -49,7 +55,7 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
                 isRead ? OutcomeErrors.DidNotHappen : OutcomeErrors.Unknown);
         }
 
-        if (!OutcomeErrors.IsNormal((OutcomeStatus)outcome[0]))
+        if (!OutcomeErrors.IsNormal((OutcomeStatus)outcome[0]) && (OutcomeStatus)outcome[0] != wanted)
         {
             Outcome.TryRead(outcome, out Outcome error);
             throw OutcomeErrors.ToException(error);
@@ -77,7 +83,10 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
         byte[] outcome = await call.ReplyAsync(ct);
         OutcomeStatus first = (OutcomeStatus)outcome[0];
         bool mayHaveHappened = OutcomeStatuses.MayHaveHappened(first);
-        if (OutcomeStatuses.RetryOf(first) != RetryRule.AnotherWay || (mayHaveHappened && !IsNumbered(copy)))
+        // The forwarder tries again after a pause, for as long as the caller waits.
+        bool isHeld = first == OutcomeStatus.KeyInTransaction;
+        if (!isHeld
+            && (OutcomeStatuses.RetryOf(first) != RetryRule.AnotherWay || (mayHaveHappened && !IsNumbered(copy))))
         {
             return outcome;
         }

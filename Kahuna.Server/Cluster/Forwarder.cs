@@ -1,6 +1,7 @@
 using System.Text;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Coordination;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -15,6 +16,7 @@ namespace Kahuna.Server.Cluster;
 internal sealed class Forwarder : IForwarder, IAsyncDisposable
 {
     private readonly Lazy<ClusterConnection> _connection;
+    private readonly Lazy<TransactionCoordinator> _coordinator;
 
     /// <param name="nodes">The endpoints that the nodes advertise.</param>
     /// <param name="trustedCaFile">Authority of the nodes' certificates; null: the system's.</param>
@@ -51,9 +53,15 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         }
 
         ConnectionSettings settings = options.ToSettings() with { AsksToForward = false };
+        Lazy<ConnectionPorts> made = new(() => ports(settings));
         _connection = new Lazy<ClusterConnection>(() =>
-            new ClusterConnection(settings, ports(settings), loggers.CreateLogger("Kahuna.Forwarder")));
+            new ClusterConnection(settings, made.Value, loggers.CreateLogger("Kahuna.Forwarder")));
+        _coordinator = new Lazy<TransactionCoordinator>(() =>
+            new TransactionCoordinator(_connection.Value, made.Value));
     }
+
+    /// <summary>Runs transactions over several partitions on the same connection.</summary>
+    public TransactionCoordinator Coordinator => _coordinator.Value;
 
     public async Task<byte[]> ForwardAsync(
         ReadOnlyMemory<byte> command, bool mayHaveHappened, TimeSpan timeLeft, CancellationToken cancellationToken)
@@ -131,6 +139,11 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         {
             operation.SessionNumber.Give(command.SessionId, command.Sequence, command.Lag, command.Epoch);
             operation.MayHaveHappened = mayHaveHappened;
+        }
+        else
+        {
+            operation.Request.IsIdempotent =
+                command.Kind is >= CommandKind.TransactionDecide and <= CommandKind.TransactionForget;
         }
 
         return operation;

@@ -3,6 +3,7 @@ using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Cluster;
@@ -29,6 +30,22 @@ internal sealed class Router(LoopSet loops, ClusterView view)
     public string? RefuseSpread(scoped in Command command) =>
         CommandKinds.Has(command.Kind, CommandTraits.HasItems) ? RefuseSpreadOfItems(in command) : null;
 
+    /// <summary>The keys of the command's items lie in several partitions, or are of both durabilities.</summary>
+    public bool IsSpread(scoped in Command command)
+    {
+        int partition = PartitionOf(in command);
+        ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
+        while (CommandList.TryTake(ref items, out Command item))
+        {
+            if (item.Durability != command.Durability || PartitionOf(in item) != partition)
+            {
+                return true;
+            }
+        }
+
+        return false;
+    }
+
     private string? RefuseSpreadOfItems(scoped in Command command)
     {
         int partition = PartitionOf(in command);
@@ -37,9 +54,10 @@ internal sealed class Router(LoopSet loops, ClusterView view)
         {
             if (PartitionOf(in item) != partition)
             {
-                return $"\"{Encoding.UTF8.GetString(command.Key)}\" and \"{Encoding.UTF8.GetString(item.Key)}\" lie in "
-                    + "different partitions; an atomic batch or a transaction takes keys of one partition. Keys of one "
-                    + "bucket, which is the part before the last /, always lie in one";
+                return $"\"{Encoding.UTF8.GetString(command.Key)}\" and \"{Encoding.UTF8.GetString(item.Key)}\" "
+                    + TransactionCheck.DifferentPartitions
+                    + "; one command takes keys of one partition. Keys of one bucket, which is the part before the "
+                    + "last /, always lie in one";
             }
         }
 

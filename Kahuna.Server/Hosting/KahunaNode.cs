@@ -51,6 +51,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly PeerLinks _links;
     private readonly LoopSet _loops;
     private readonly WatchHub _watches;
+    private readonly TransactionSettler _settler;
     private readonly CancellationTokenSource _stopping = new();
     private readonly TaskCompletionSource<Exception> _fatal = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private readonly HealthServiceImpl _health = new();
@@ -104,6 +105,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         ILogStore log = storage.Trace?.Around(storage.Log) ?? storage.Log;
         IPeerTransport links = storage.Trace?.Around(_links) ?? _links;
         ChangeLogs changes = new(_view.Layout, options.WatchHistoryBytes);
+        _settler = new TransactionSettler(TimeProvider.System, loggers.CreateLogger(SettlingLog.Category));
         LoopOptions loopOptions = NodeLoops.OptionsOf(options, members, limits, start);
         _loops = new LoopSet(
             loopOptions,
@@ -116,6 +118,7 @@ internal sealed class KahunaNode : IAsyncDisposable
                 Checkpoints = _keeper,
                 FatalErrors = fatalErrors,
                 Changes = changes,
+                Settler = _settler,
                 Trace = storage.Trace,
                 Report = _log.Progress,
             });
@@ -123,6 +126,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         _keeper.Attach(_loops, _stateThread.Wake);
         relay.Receiver = _loops;
         _rights = new VotingRights(members, _loops, _view);
+        _rights.Restored += _log.Restored;
+        _rights.NotRecorded += _log.RestoredNotRecorded;
         _rights.Begin();
         members.Refused += sentence => OnStorageDead(new DataDirectoryException(sentence));
         _view.ReadCommitIndexFrom(index => _loops.Group(index).CommitIndex.Value);
@@ -311,14 +316,20 @@ internal sealed class KahunaNode : IAsyncDisposable
     private void AddServices(IServiceCollection services, RequestAdmission admission, NodeCredential credential)
     {
         UnaryExecutor calls = new(admission, _forwarder!);
+        NodeCoordinator coordinator = new(_forwarder!);
+        TransactionExecutor whole = new(calls, admission.Router, coordinator);
         admission.Forward = new StreamForwarding(calls).Begin;
+        _settler.Start(
+            calls.OutcomeAsync,
+            static work => ThreadPool.UnsafeQueueUserWorkItem(static work => work(), work, preferLocal: false),
+            _stopping.Token);
         ScanPages scans = new(calls.ExecuteAsync, Options.Partitions);
         services.AddSingleton(new KeyValuesService(
             calls, scans,
-            new KeyValueBatches(calls, Options.ValueBytesMax), new RangeDeletes(calls, Options.Partitions),
+            new KeyValueBatches(calls, whole, Options.ValueBytesMax), new RangeDeletes(calls, Options.Partitions),
             new KeyValueWatches(calls.ExecuteAsync, Options.Partitions, Options.ClusterId, _watches, scans.Budget)));
-        services.AddSingleton(new TransactionsService(calls, Options.ValueBytesMax));
-        services.AddSingleton(new ScriptsService(calls));
+        services.AddSingleton(new TransactionsService(whole, Options.ValueBytesMax));
+        services.AddSingleton(new ScriptsService(new ScriptExecutor(calls, coordinator)));
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
@@ -342,7 +353,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     {
         try
         {
-            TryRejoin();
+            _rights.TryRejoin();
             foreach (PartitionLoop loop in _loops.Loops)
             {
                 loop.PostTick();
@@ -353,21 +364,6 @@ internal sealed class KahunaNode : IAsyncDisposable
         catch (Exception error)
         {
             _fatalErrors.Raise("a tick", error);
-        }
-    }
-
-    private void TryRejoin()
-    {
-        try
-        {
-            if (_rights.TryRejoin())
-            {
-                _log.Restored();
-            }
-        }
-        catch (IOException error)
-        {
-            _log.RestoredNotRecorded(error.Message);
         }
     }
 

@@ -187,5 +187,11 @@ internal static class StatusEndpoint
         json.WriteNumber("waiting", figures.Locks.Waiting);
         json.WriteNumber("expired", figures.Locks.Expired);
         json.WriteEndObject();
+        json.WriteStartObject("transactions");
+        json.WriteNumber("prepared", figures.Prepared.Parts);
+        json.WriteNumber("heldKeys", figures.Prepared.Keys);
+        json.WriteNumber("undecided", figures.Prepared.Undecided);
+        json.WriteNumber("decided", figures.Prepared.Decided);
+        json.WriteEndObject();
     }
 }

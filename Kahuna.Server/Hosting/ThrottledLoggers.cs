@@ -1,11 +1,12 @@
+using Kahuna.Server.Cluster;
 using Kahuna.Server.Transport;
 
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// Throttles log events that clients can cause: each event of the HTTP server and of the gRPC endpoint is written once
-/// per interval, with the number of suppressed lines. The node's own events pass unchanged. Owns the factory below; any
-/// thread.
+/// Throttles log events that clients can cause: each event of the HTTP server, of the gRPC endpoint and of abandoned
+/// transactions is written once per interval, with the number of suppressed lines. The node's own events pass
+/// unchanged. Owns the factory below; any thread.
 /// </summary>
 internal sealed class ThrottledLoggers(ILoggerFactory inner, TimeProvider time) : ILoggerFactory
 {
@@ -13,7 +14,7 @@ internal sealed class ThrottledLoggers(ILoggerFactory inner, TimeProvider time) 
     public static readonly TimeSpan Interval = TimeSpan.FromMinutes(1);
 
     /// <summary>Categories whose events a client can cause at any rate.</summary>
-    private static readonly string[] s_clientDriven = ["Microsoft.", "Kahuna.Grpc"];
+    private static readonly string[] s_clientDriven = ["Microsoft.", "Kahuna.Grpc", SettlingLog.Category];
 
     private volatile bool _isStarting;
 

@@ -179,6 +179,7 @@ internal sealed class StateMachine
         if (_features.Admits(command.Kind, _answer)
             && (!command.Has(CommandFlags.Session) || IsNew(in command, outcome))
             && IsOwn(in command)
+            && !_keyValues.Refuses(in command, _answer)
             && (!command.Has(CommandFlags.Fenced) || Locks.PassesFence(in command, _answer)))
         {
             HandlerOf(command.Kind).Apply(in command, Time, known, _answer);

@@ -170,13 +170,14 @@ public sealed class InteractiveTransactionsTests(ThreePartitions nodes)
         await Task.Delay(20);
         await AssertFailsAsync(KahunaErrorCode.TransactionEnded, "not committed within 0.001 s", slow.CommitAsync());
 
-        Transaction wide = await store.BeginAsync();
+        Fence fence = new(_name + "lock", new FencingToken(1));
+        Transaction wide = await store.BeginAsync(new TransactionOptions { Fence = fence });
         for (int i = 0; i < 50; i++)
         {
             await wide.SetAsync($"{_name}{i}/x", "x");
         }
 
-        await AssertFailsAsync(KahunaErrorCode.InvalidArgument, "different partitions", wide.CommitAsync());
+        await AssertFailsAsync(KahunaErrorCode.InvalidArgument, "a fence needs keys of one", wide.CommitAsync());
         Transaction many = await store.BeginAsync();
         for (int i = 0; i < 1_000; i++)
         {

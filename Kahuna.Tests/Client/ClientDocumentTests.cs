@@ -29,7 +29,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(21, shown.Length);
+        Assert.Equal(22, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -156,6 +156,20 @@ public sealed partial class ClientDocumentTests
         });
         #endregion
         Assert.Equal(-1, left);
+
+        #region unknown transactions
+        try
+        {
+            await client.Transactions.If()
+                .Then(KeyOperation.Increment("stock/apples", -1), KeyOperation.Increment("sales/today"))
+                .CommitAsync();
+        }
+        catch (KahunaException unknown) when (unknown is { Outcome: OperationOutcome.Unknown, TransactionId: { } id })
+        {
+            TransactionOutcome outcome = await client.Transactions.FindOutcomeAsync(id);
+            Console.WriteLine(outcome);
+        }
+        #endregion
 
         await client.KeyValues.SetAsync("accounts/a", "100");
         #region script

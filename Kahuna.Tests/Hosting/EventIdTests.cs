@@ -36,7 +36,7 @@ public sealed class EventIdTests
 
         // One class of events for each category, so that a name is a category.
         Assert.Equal(
-            ["CallLog", "ConnectionLog", "LockLog", "NodeLog", "PeerLog", "WatchLog"],
+            ["CallLog", "ConnectionLog", "LockLog", "NodeLog", "PeerLog", "SettlingLog", "WatchLog"],
             events.Select(found => found.Category).Distinct().Order(StringComparer.Ordinal));
         Assert.Empty(events.GroupBy(found => found).Where(same => same.Count() > 1).Select(same => same.Key));
     }

@@ -5,6 +5,7 @@ using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.KeyValues;
 using Kahuna.Tests.Hosting.Membership;
 using Kahuna.Tests.Partitions;
 
@@ -32,7 +33,11 @@ public sealed class StoppedGroupTests
             static _ => { });
         using JsonDocument status = JsonDocument.Parse(StatusEndpoint.Render(
             _view,
-            static slot => PartitionMetrics.None with { IsStalled = slot == 1 },
+            static slot => PartitionMetrics.None with
+            {
+                IsStalled = slot == 1,
+                Prepared = new PreparedCounts(slot, 2, 3, 4),
+            },
             storage,
             (0, 0),
             new WatchHub(new ChangeLogs(_view.Layout, 1), static () => default, new ReplyRoom())));
@@ -45,6 +50,8 @@ public sealed class StoppedGroupTests
             [null, "another rule is broken"],
             ephemeral.Select(static group => group.GetProperty("stopped").GetString()));
         Assert.Equal([false, true], persistent.Select(static group => group.GetProperty("logStalled").GetBoolean()));
+        Assert.Equal([0, 1], persistent.Select(static group =>
+            group.GetProperty("transactions").GetProperty("prepared").GetInt32()));
         Assert.Equal([false, false], ephemeral.Select(static group => group.GetProperty("logStalled").GetBoolean()));
         Assert.False(status.RootElement.GetProperty("ready").GetBoolean());
         Assert.Contains(

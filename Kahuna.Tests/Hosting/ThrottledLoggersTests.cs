@@ -10,6 +10,7 @@ public sealed class ThrottledLoggersTests
     [Theory]
     [InlineData("Microsoft.AspNetCore.Server.Kestrel.Http2")]
     [InlineData("Kahuna.Grpc")]
+    [InlineData("Kahuna.Transactions")]
     public void Events_that_clients_bring_about_are_written_once_a_minute(string category)
     {
         LogRecorder lines = new();

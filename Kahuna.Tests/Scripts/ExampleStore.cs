@@ -1,8 +1,7 @@
 using System.Text;
-using Kahuna.Server.Primitives;
-using Kahuna.Server.Scripts;
 using Kahuna.Server.State.KeyValues;
 using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Scripts.Running;
 
 namespace Kahuna.Tests.Scripts;
 
@@ -43,7 +42,7 @@ internal sealed class ExampleStore
             throw new InvalidOperationException(refusal);
         }
 
-        ScriptRun run = new(ScriptCode.Compile(program), parameters, new ClusterTime(NowMs), ScriptRunner.Budget);
+        ScriptRun run = new(ScriptCode.Compile(program), parameters, NowMs, ScriptRunner.Budget);
         ScriptStop stop;
         while ((stop = run.Advance()) is ScriptStop.NeedsKey or ScriptStop.NeedsBucket)
         {

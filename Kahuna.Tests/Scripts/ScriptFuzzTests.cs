@@ -1,11 +1,10 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Server.Primitives;
-using Kahuna.Server.Scripts;
 using Kahuna.Server.State.KeyValues;
 using Kahuna.Tests.Tidy;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Scripts.Running;
 
 namespace Kahuna.Tests.Scripts;
 
@@ -79,7 +78,7 @@ public sealed class ScriptFuzzTests
         ScriptRun run = new(
             ScriptCode.Compile(program),
             [new("p", ScriptValue.Of("k/1")), new("q", ScriptValue.Of(3L))],
-            new ClusterTime(5),
+            5,
             s_budget);
         int asked = 0;
         ScriptStop stop;

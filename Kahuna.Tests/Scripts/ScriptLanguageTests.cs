@@ -1,8 +1,7 @@
 using System.Globalization;
-using Kahuna.Server.Primitives;
-using Kahuna.Server.Scripts;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Scripts.Running;
 
 namespace Kahuna.Tests.Scripts;
 
@@ -121,7 +120,7 @@ public sealed class ScriptLanguageTests
         ScriptRun run = new(
             ScriptCode.Compile(ScriptProgram.Parse(text)),
             [],
-            new ClusterTime(1),
+            1,
             Kahuna.Server.State.KeyValues.ScriptRunner.Budget);
         while (run.Advance() is ScriptStop.NeedsKey)
         {

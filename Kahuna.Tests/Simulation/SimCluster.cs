@@ -42,6 +42,7 @@ internal sealed class SimCluster
         Clients = new ClientNetwork(Scheduler, config, nodes, Peers) { Break = Rules.Break, Cluster = this };
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
+        WideBank = new WideBank(config);
         Nodes = nodes;
         for (int i = 0; i < nodes.Length; i++)
         {
@@ -84,6 +85,9 @@ internal sealed class SimCluster
     public List<SdkWatch> SdkWatches { get; } = [];
 
     public KeyRing Keys { get; }
+
+    /// <summary>Accounts in several partitions.</summary>
+    public WideBank WideBank { get; }
 
     /// <summary>Who follows the changes.</summary>
     public IReadOnlyList<ChangeFollower> Followers { get; }
@@ -159,16 +163,7 @@ internal sealed class SimCluster
         Scheduler.Note(SimEvent.Heal, 0);
         _upgrade.End();
         _nemesis.Heal();
-        long limitNs = endNs + RecoveryNs;
-        while (Unfinished() is { } left)
-        {
-            if (Scheduler.NowNs >= limitNs)
-            {
-                Rules.Break("after the healing everything completes", left);
-            }
-
-            RunUntil(Scheduler.NowNs + LookNs);
-        }
+        Complete(endNs + RecoveryNs);
 
         Mover?.CheckRoutes();
         foreach (ChangeFollower follower in Followers)
@@ -182,6 +177,45 @@ internal sealed class SimCluster
         }
 
         CheckHistory();
+    }
+
+    /// <summary>Runs until nothing is under way, and all transactions over several partitions have ended.</summary>
+    private void Complete(long limitNs)
+    {
+        long? settlesNs = null;
+        while (true)
+        {
+            string? left = Unfinished();
+            settlesNs ??= left is null ? Scheduler.NowNs + TransactionRules.SettledNs : null;
+            if (left is null)
+            {
+                left = TransactionRules.Unsettled(Nodes, Config.Layout);
+                if (left is null)
+                {
+                    return;
+                }
+
+                if (Scheduler.NowNs >= settlesNs)
+                {
+                    Rules.Break("transactions that were left are settled soon", left);
+                }
+            }
+
+            if (Scheduler.NowNs >= limitNs)
+            {
+                Rules.Break("after the healing everything completes", left);
+            }
+
+            RunUntil(Scheduler.NowNs + LookNs);
+        }
+    }
+
+    /// <summary>Lets a caller wait.</summary>
+    public Task PauseAsync(double ms)
+    {
+        TaskCompletionSource over = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Scheduler.At(Scheduler.NowNs + 1_000_000 + (long)(ms * 1_000_000), over.SetResult);
+        return over.Task;
     }
 
     /// <summary>A node's process has ended.</summary>
@@ -204,6 +238,7 @@ internal sealed class SimCluster
     private void CheckHistory()
     {
         ChangeHistory.Check(this);
+        WideBank.CheckEnd(this);
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups, Mover);
         IEnumerable<Call> ofKeys = History.Calls.Where(

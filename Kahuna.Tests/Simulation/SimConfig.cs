@@ -24,6 +24,7 @@ internal sealed record SimConfig
     private const int BatchesFork = 35;
     private const int BanksFork = 40;
     private const int ListsFork = 41;
+    private const int WideBanksFork = 42;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
@@ -184,6 +185,9 @@ internal sealed record SimConfig
 
     /// <summary>Clients that have a caller of transactions on lists.</summary>
     public int ListCallers { get; init; }
+
+    /// <summary>Clients that have a caller of transactions over several partitions.</summary>
+    public int WideBankCallers { get; init; }
 
     /// <summary>The part of their scans that are consistent.</summary>
     public double ConsistentScans { get; init; }
@@ -400,6 +404,7 @@ internal sealed record SimConfig
             Scanners = new SimRandom(seed).Fork(ScansFork).Pick([0, 0, 1, 2]),
             BatchCallers = new SimRandom(seed).Fork(BatchesFork).Pick([0, 0, 1, 2]),
             BankCallers = new SimRandom(seed).Fork(BanksFork).Pick([0, 0, 1, 2]),
+            WideBankCallers = config.Groups > 1 ? new SimRandom(seed).Fork(WideBanksFork).Pick([0, 1, 2, 4]) : 0,
             ListCallers = new SimRandom(seed).Fork(ListsFork).Pick([0, 0, 2, 4]),
             ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),
         };

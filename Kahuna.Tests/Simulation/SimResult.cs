@@ -65,6 +65,11 @@ internal sealed record SimResult
             {
                 ["moments"] = cluster.Moments.LongCount(static moment => moment.Revisions.Count > 1),
                 ["transactions"] = cluster.Lists.LongCount(static call => call.Outcome == HistoryOutcome.Ok),
+                ["wideTransfers"] = cluster.WideBank.Transfers,
+                ["wideReads"] = cluster.WideBank.Reads,
+                ["wideDecided"] = cluster.Rules.Transactions.Decided.All,
+                ["wideAborted"] = cluster.Rules.Transactions.Decided.Aborted,
+                ["wideSettled"] = cluster.Rules.Transactions.Settled,
                 ["slotMoves"] = cluster.Mover?.Moves ?? 0,
                 ["movedKeys"] = calls.LongCount(
                     call => call.Outcome == CallOutcome.Ok && cluster.Mover?.Concerns(call.Key) == true),

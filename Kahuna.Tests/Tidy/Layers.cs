@@ -25,8 +25,7 @@ internal sealed class Layers(string[] roots, string rootFolder, IReadOnlyDiction
             ["Transport"] = ["Partitions", "Observability", "Primitives"],
             ["Observability"] = ["Primitives"],
             ["Raft"] = ["Primitives"],
-            ["State"] = ["Scripts", "Primitives"],
-            ["Scripts"] = ["Primitives"],
+            ["State"] = ["Primitives"],
             ["Primitives"] = [],
         });
 

@@ -15,7 +15,7 @@ public sealed class CommandCheckTests
 
     [Theory]
     [InlineData(0, "kind is not set")]
-    [InlineData(15, "kind is 15")]
+    [InlineData(19, "kind is 19")]
     [InlineData(0x40, "only servers")]
     [InlineData(0x7F, "only servers")]
     [InlineData(0x8D, "kind is 141")]

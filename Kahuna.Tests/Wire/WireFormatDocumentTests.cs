@@ -84,6 +84,7 @@ public sealed class WireFormatDocumentTests
         {
             CommandKind.Extend or CommandKind.LockAcquire => CommandFlags.Ttl,
             CommandKind.Increment or CommandKind.SequenceNext or CommandKind.LockObserve => CommandFlags.Number,
+            CommandKind.TransactionDecide or CommandKind.TransactionFinish => CommandFlags.Number,
             CommandKind.LockExtend => CommandFlags.IfRevision | CommandFlags.Ttl,
             CommandKind.LockRelease or CommandKind.CutConfirm or CommandKind.CutEnd => CommandFlags.IfRevision,
             CommandKind.LockAwait => CommandFlags.IfRevision | CommandFlags.Number,
@@ -96,6 +97,10 @@ public sealed class WireFormatDocumentTests
             CommandKind.LockExtend or CommandKind.LockRelease or CommandKind.LockAwait => [(byte)'o'],
             CommandKind.Transaction => [0, 0, 1, 0, 0, 0, 0, 0, .. OneGet()],
             CommandKind.GetMany => OneGet(),
+            CommandKind.TransactionPrepare =>
+                [.. new byte[16], 232, 3, 0, 0, 0, 0, 1, 0, 0, 0, (byte)'k', 0, 0, 1, 0, 0, 0, 0, 0, .. OneGet()],
+            CommandKind.TransactionDecide or CommandKind.TransactionFinish or CommandKind.TransactionForget =>
+                new byte[TransactionId.Bytes],
             CommandKind.Script => new byte[ScriptBody.HeaderBytes],
             _ => [],
         };

@@ -56,6 +56,8 @@ internal static class CommandCheck
             _ when command.Kind == CommandKind.Script => ScriptBody.Refusal(command.Value),
             _ when CommandKinds.Has(command.Kind, CommandTraits.HasItems) =>
                 TransactionCheck.Refusal(in command, valueBytesMax),
+            _ when command.Kind is >= CommandKind.TransactionDecide and <= CommandKind.TransactionForget =>
+                PrepareCheck.DecisionRefusal(in command),
             _ => ValueRefusal(in command, carriesValue: command.Kind == CommandKind.Set, valueBytesMax)
                 ?? ConditionRefusal(in command, valueBytesMax)
                 ?? NumberRefusal(in command),

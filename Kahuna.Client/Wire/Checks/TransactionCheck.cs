@@ -7,30 +7,60 @@ namespace Kahuna.Wire.Checks;
 /// <summary>The part of <see cref="CommandCheck"/> for commands that have items. Stateless, any thread.</summary>
 internal static class TransactionCheck
 {
+    /// <summary>Part of the sentence with which a node refuses keys of several partitions.</summary>
+    public const string DifferentPartitions = "lie in different partitions";
+
+    /// <summary>The sentence for a list with a key that it names before.</summary>
+    public const string NamedTwice =
+        "the same key is named twice; an atomic batch or a transaction takes each key once";
+
     private const string Malformed = "the transaction is malformed";
+
+    /// <summary>Why items with so many bytes are refused; null when they are few enough.</summary>
+    public static string? SizeRefusal(int bytes) => bytes <= Limits.TransactionBytesMax
+        ? null
+        : string.Create(
+            CultureInfo.InvariantCulture,
+            $"the items have {bytes:N0} bytes together; the limit is {Limits.TransactionBytesMax:N0}");
+
+    /// <summary>Why a list of so many items is refused; null when they are few enough.</summary>
+    public static string? CountRefusal(int count) => count <= Limits.TransactionItemsMax
+        ? null
+        : TooMany("items", count.ToString("N0", CultureInfo.InvariantCulture));
 
     /// <summary>Why the command is refused, apart from its name and flags; null when it is valid.</summary>
     public static string? Refusal(scoped in Command command, int valueBytesMax)
     {
-        if (command.Value.Length > Limits.TransactionBytesMax)
+        if (SizeRefusal(command.Value.Length) is { } tooLarge)
         {
-            return string.Create(
-                CultureInfo.InvariantCulture,
-                $"the items have {command.Value.Length:N0} bytes together; the limit is "
-                    + $"{Limits.TransactionBytesMax:N0}");
+            return tooLarge;
         }
 
         ReadOnlySpan<byte> items = command.Value;
         TransactionBody body = default;
-        if (command.Kind == CommandKind.Transaction)
+        bool mayBeEmpty = false;
+        if (command.Kind != CommandKind.GetMany)
         {
-            if (!TransactionBody.TryRead(command.Value, out body))
+            ReadOnlySpan<byte> part = command.Value;
+            if (command.Kind == CommandKind.TransactionPrepare)
+            {
+                if (PrepareCheck.Refusal(in command, out PrepareBody prepare) is { } malformed)
+                {
+                    return malformed;
+                }
+
+                part = prepare.Part;
+                mayBeEmpty = prepare.Has(PrepareFlags.Anchor);
+            }
+
+            if (!TransactionBody.TryRead(part, out body))
             {
                 return Malformed;
             }
 
             items = body.Items;
-            if (!IsFirst(in command, items))
+            mayBeEmpty &= items.IsEmpty;
+            if (!mayBeEmpty && !IsFirst(in command, items))
             {
                 return Malformed;
             }
@@ -42,7 +72,9 @@ internal static class TransactionCheck
             : ListRefusal("condition", body.Conditions, ref items, in counter)
                 ?? ListRefusal("operation", body.Then, ref items, in counter)
                 ?? ListRefusal("operation", body.Else, ref items, in counter)
-                ?? (body.Then + body.Else == 0 ? "the transaction has no operations" : null);
+                ?? (body.Then + body.Else == 0 && command.Kind == CommandKind.Transaction
+                    ? "the transaction has no operations"
+                    : null);
         return refusal ?? (items.IsEmpty ? null : Malformed);
     }
 
@@ -115,7 +147,7 @@ internal static class TransactionCheck
         {
             if (hashes[i] == hashes[i - 1])
             {
-                return "the same key is named twice; an atomic batch or a transaction takes each key once";
+                return NamedTwice;
             }
         }
 

@@ -51,6 +51,30 @@ internal enum CommandKind : byte
     /// </summary>
     Script = 14,
 
+    /// <summary>
+    /// Prepares one partition's part of a transaction over several partitions (<see cref="PrepareBody"/>): looks at its
+    /// conditions and holds its keys until the transaction is decided. The key is that of the first item, or of an
+    /// anchor without items the anchor's.
+    /// </summary>
+    TransactionPrepare = 15,
+
+    /// <summary>
+    /// Decides a transaction over several partitions in the group of the anchor's key: the first decision counts. The
+    /// value is its id, the number the wanted <see cref="TransactionDecision"/>.
+    /// </summary>
+    TransactionDecide = 16,
+
+    /// <summary>
+    /// Carries out a decision for the part of one partition, and lets its keys go. The value is the id, the number the
+    /// decision, the key that of the part.
+    /// </summary>
+    TransactionFinish = 17,
+
+    /// <summary>
+    /// Forgets a decision that all participants have carried out. The value is the id, the key the anchor's.
+    /// </summary>
+    TransactionForget = 18,
+
     /// <summary>Removes at most <see cref="Command.Number"/> keys whose time to live has passed.</summary>
     ExpireSweep = 0x40,
 

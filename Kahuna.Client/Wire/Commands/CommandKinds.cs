@@ -45,6 +45,14 @@ internal static class CommandKinds
         new(CommandKind.Transaction, "transaction", CommandTable.KeyValues, FromClients | HasItems | ReturnsValue,
             Write),
         new(CommandKind.Script, "script", CommandTable.KeyValues, FromClients | ReturnsValue, Write),
+        new(CommandKind.TransactionPrepare, "transaction prepare", CommandTable.KeyValues,
+            FromClients | HasItems | ReturnsValue, Numbered),
+        new(CommandKind.TransactionDecide, "transaction decide", CommandTable.KeyValues,
+            FromClients | FreesMemory | ReturnsValue, Numbered | Number),
+        new(CommandKind.TransactionFinish, "transaction finish", CommandTable.KeyValues,
+            FromClients | FreesMemory | ReturnsValue, Numbered | Number),
+        new(CommandKind.TransactionForget, "transaction forget", CommandTable.KeyValues, FromClients | FreesMemory,
+            Numbered),
         new(CommandKind.GetMany, "get many", CommandTable.KeyValues, FromClients | HasItems, Positioned),
 
         // Sequences.

@@ -20,7 +20,7 @@ internal static class CommandList
     }
 
     /// <summary>Takes the first command off the list. False at the end, and for bytes that are none.</summary>
-    public static bool TryTake(ref ReadOnlySpan<byte> items, out Command command)
+    public static bool TryTake(scoped ref ReadOnlySpan<byte> items, out Command command)
     {
         command = default;
         if (items.Length < ItemHeaderBytes)
@@ -40,10 +40,18 @@ internal static class CommandList
     }
 
     /// <summary>
-    /// The items of a command that has some; those of a transaction are its conditions and both lists.
+    /// The items of a command that has some; those of a transaction, or of a part of one, are its conditions and both
+    /// lists.
     /// </summary>
-    public static ReadOnlySpan<byte> ItemsOf(scoped in Command command) =>
-        command.Kind == CommandKind.Transaction && TransactionBody.TryRead(command.Value, out TransactionBody body)
-            ? body.Items
-            : command.Value;
+    public static ReadOnlySpan<byte> ItemsOf(scoped in Command command)
+    {
+        ReadOnlySpan<byte> value = command.Value;
+        if (command.Kind == CommandKind.TransactionPrepare)
+        {
+            value = PrepareBody.TryRead(value, out PrepareBody prepare) ? prepare.Part : default;
+        }
+
+        return command.Kind is CommandKind.Transaction or CommandKind.TransactionPrepare
+            && TransactionBody.TryRead(value, out TransactionBody body) ? body.Items : value;
+    }
 }

@@ -114,6 +114,9 @@ internal ref struct ScriptBody
         return rest.IsEmpty;
     }
 
+    /// <summary>True for a text that no command may carry.</summary>
+    public static bool IsLong(string text) => Encoding.UTF8.GetByteCount(text) > TextBytesMax;
+
     /// <summary>Appends a body, or says why it is refused; then nothing is appended.</summary>
     public static string? Write(ByteBuffer target, string text, IReadOnlyList<ScriptParameter> parameters)
     {

@@ -149,4 +149,9 @@ internal enum OutcomeStatus : byte
     /// The answer would be larger than it may (number: bytes of its values). Did not happen. gRPC RESOURCE_EXHAUSTED.
     /// </summary>
     ReplyTooLarge = 81,
+
+    /// <summary>
+    /// A transaction that is being committed holds the key. Did not happen; retry after a moment. gRPC ABORTED.
+    /// </summary>
+    KeyInTransaction = 82,
 }

@@ -92,6 +92,9 @@ internal static class OutcomeStatuses
         new(OutcomeStatus.ReplyTooLarge, DidNotHappen, RetryRule.Ends, ResourceExhausted,
             KahunaErrorCode.ReplyTooLarge,
             "The values of the answer would be larger than 4 MiB; nothing was changed. Ask for fewer at once."),
+        new(OutcomeStatus.KeyInTransaction, DidNotHappen, RetryRule.AfterPause, Aborted,
+            KahunaErrorCode.KeyInTransaction,
+            "A transaction that is being committed holds the key; nothing was changed. Try again."),
     ]);
 
     /// <summary>The row of a status; null for an unknown one.</summary>
@@ -109,6 +112,8 @@ internal static class OutcomeStatuses
     {
         KahunaErrorCode.OutcomeUnknown => OutcomeStatus.NumberForgotten,
         KahunaErrorCode.Internal => OutcomeStatus.Internal,
+        KahunaErrorCode.NotAnInteger => OutcomeStatus.NotAnInteger,
+        KahunaErrorCode.Overflow => OutcomeStatus.Overflow,
         _ when happened != DidNotHappen => OutcomeStatus.Unknown,
         _ => Array.Find(s_byStatus, row =>
             row is { Status: >= OutcomeStatus.InvalidArgument and not OutcomeStatus.NotLeader } && row.Error == error)

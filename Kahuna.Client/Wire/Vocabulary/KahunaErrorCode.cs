@@ -142,4 +142,10 @@ public enum KahunaErrorCode
     /// names line and column. Did not happen: nothing of it was written.
     /// </summary>
     ScriptFailed = 28,
+
+    /// <summary>
+    /// A transaction that is being committed holds the key, and did so for as long as the operation may take. Did not
+    /// happen; try again.
+    /// </summary>
+    KeyInTransaction = 29,
 }

@@ -11,6 +11,12 @@ namespace Kahuna.Server.Hosting.Membership;
 /// </summary>
 internal sealed class VotingRights(MemberRegistry members, LoopSet loops, ClusterView view)
 {
+    /// <summary>This node is restored, and votes from now on.</summary>
+    public event Action? Restored;
+
+    /// <summary>This node is restored, and it could not be recorded, for this reason: it does not vote yet.</summary>
+    public event Action<string>? NotRecorded;
+
     /// <summary>Subscribes to the registry.</summary>
     public void Begin()
     {
@@ -19,26 +25,36 @@ internal sealed class VotingRights(MemberRegistry members, LoopSet loops, Cluste
         members.MemberReplaced += Forget;
     }
 
-    /// <summary>Lets a rebuilt node vote once all its partitions are restored. True when it does from now on.</summary>
-    /// <exception cref="IOException">It could not be recorded; the node does not vote yet.</exception>
-    public bool TryRejoin()
+    /// <summary>
+    /// Lets a rebuilt node vote once all its partitions are restored, and it is recorded that they are.
+    /// </summary>
+    public void TryRejoin()
     {
         if (members.Voting != VotingState.Rejoining)
         {
-            return false;
+            return;
         }
 
         foreach (PartitionLoop loop in loops.Loops)
         {
             if (loop.Owned.Any(static partition => !partition.CanRejoin))
             {
-                return false;
+                return;
             }
         }
 
-        members.Rejoined();
+        try
+        {
+            members.Rejoined();
+        }
+        catch (IOException error)
+        {
+            NotRecorded?.Invoke(error.Message);
+            return;
+        }
+
         Allow();
-        return true;
+        Restored?.Invoke();
     }
 
     private void Allow()

@@ -515,7 +515,8 @@ internal sealed class GroupReport(int index, LoopOptions options, ILeadershipSin
             StateCounts counts = state.Counts;
             metrics = new PartitionMetrics(applied.Index, state.Digest, counts.Keys, stored, core.LogStart,
                 core.IsVoting,
-                state.Sessions.Metrics, state.Locks.Metrics, counts.Evicted, core.IsStalled);
+                state.Sessions.Metrics, state.Locks.Metrics, state.KeyValues.Prepared.Counts, counts.Evicted,
+                core.IsStalled);
             Volatile.Write(ref _metrics, metrics);
         }
     }

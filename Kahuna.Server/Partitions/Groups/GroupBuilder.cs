@@ -33,7 +33,8 @@ internal sealed class GroupBuilder(LoopOptions options, LoopPorts ports, TurnPar
         {
             Clock = turn.Clock,
             LogWatch = turn.LogWatch,
-            Replies = turn.Replies
+            Replies = turn.Replies,
+            Settler = ports.Settler,
         };
         PendingRequests requests = new(requestParts, durability.LeaseRule);
         requests.Replayed(start.Replayed);

@@ -35,6 +35,9 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>Keeps the changes of keys, by group index; null: they are not kept.</summary>
     public ChangeLogs? Changes { get; init; }
 
+    /// <summary>Ends transactions over several partitions that are late; null: nobody does.</summary>
+    public ITransactionSettler? Settler { get; init; }
+
     /// <summary>Hears what the partitions do; null when nobody checks it.</summary>
     public IPartitionTrace? Trace { get; init; }
 

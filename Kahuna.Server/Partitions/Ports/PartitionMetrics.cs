@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Server.State.KeyValues;
 using Kahuna.Server.State.Locks;
 using Kahuna.Server.State.Sessions;
 
@@ -13,10 +14,13 @@ namespace Kahuna.Server.Partitions.Ports;
 /// <param name="MayVote">The node takes part in elections of this partition.</param>
 /// <param name="Sessions">What is remembered of clients.</param>
 /// <param name="Locks">Claims for locks.</param>
+/// <param name="Prepared">What is held for transactions over several partitions.</param>
 /// <param name="Evicted">Keys that went for want of room.</param>
 /// <param name="IsStalled">The disk of the node's log has not finished a write for an election timeout.</param>
 internal sealed record PartitionMetrics(LogIndex Applied, ulong Digest, long Keys, LogIndex Stored, LogIndex LogStart,
-    bool MayVote, SessionMetrics Sessions, LockMetrics Locks, long Evicted = 0, bool IsStalled = false)
+    bool MayVote, SessionMetrics Sessions, LockMetrics Locks, PreparedCounts Prepared, long Evicted = 0,
+    bool IsStalled = false)
 {
-    public static PartitionMetrics None { get; } = new(default, 0, 0, default, default, false, default, default);
+    public static PartitionMetrics None { get; } =
+        new(default, 0, 0, default, default, false, default, default, default);
 }

@@ -12,11 +12,11 @@ namespace Kahuna.Server.Partitions.Requests;
 
 /// <summary>
 /// What a leader proposes without being asked: to remove expired keys and forget deleted ones, to end
-/// leases, to forget sessions that nobody can need, to let keys go when there is no room. Each only as far as nothing
+/// leases, to forget sessions that nobody can need, to let keys go when there is no room. Late transactions it has
+/// settled. Each only as far as nothing
 /// of its kind is under way. Owned by a partition's <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
-internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedState applied, MemoryShare memory,
-    ProposalQueue proposals, LockWaiters locks)
+internal sealed class Housekeeping(RequestParts parts, ProposalQueue proposals, LockWaiters locks)
 {
     /// <summary>
     /// While keys are evicted, the room is checked once in this many turns: a few ms of a busy partition.
@@ -48,6 +48,10 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     /// </summary>
     private const long EvictedWhenCrowded = 2 << 20;
 
+    private readonly LoopOptions _options = parts.Options;
+    private readonly AppliedState _applied = parts.Applied;
+    private readonly MemoryShare _memory = parts.Memory;
+    private readonly LateTransactions _late = new(parts.Group, parts.Applied, parts.Settler);
     private LogIndex _evictedThrough;
     private int _sweeps;
     private int _forgetting;
@@ -57,7 +61,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     private int _appliedSinceTick;
     private NodeTime _resumed;
 
-    private Durability Level => group.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
+    private Durability Level => parts.Group.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
 
     /// <summary>This node leads from now on.</summary>
     public void BeginServing(NodeTime now)
@@ -82,7 +86,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
         _appliedSinceTick += commands;
     }
 
-    /// <summary>A command was applied.</summary>
+    /// <summary>A command was _applied.</summary>
     public void Applied(CommandKind kind)
     {
         _hasApplied = true;
@@ -115,8 +119,9 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
         Sweep(clusterNow);
         _appliedSinceTick = 0;
         SweepLocks(clusterNow);
+        _late.Tick(now, clusterNow);
 
-        if (_forgetting == 0 && now - _resumed >= options.StateLimits.CommandLifeMs)
+        if (_forgetting == 0 && now - _resumed >= _options.StateLimits.CommandLifeMs)
         {
             ForgetSessions(clusterNow);
         }
@@ -128,15 +133,15 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     /// </summary>
     private void Sweep(ClusterTime clusterNow)
     {
-        int keysMax = SweepsMax * options.SweepKeysMax;
+        int keysMax = SweepsMax * _options.SweepKeysMax;
         if (_sweeps * ExpirySweep.KeysPerCommand >= keysMax)
         {
             return;
         }
 
-        bool isBusy = proposals.Bytes > options.UncommittedBytesMax / BusyShare;
-        int wanted = SweepsFor(applied.State.CountDue(clusterNow, keysMax));
-        int allowed = isBusy ? SweepsFor(Math.Max(options.SweepKeysMax, _appliedSinceTick)) : wanted;
+        bool isBusy = proposals.Bytes > _options.UncommittedBytesMax / BusyShare;
+        int wanted = SweepsFor(_applied.State.CountDue(clusterNow, keysMax));
+        int allowed = isBusy ? SweepsFor(Math.Max(_options.SweepKeysMax, _appliedSinceTick)) : wanted;
         for (; _sweeps < wanted && allowed > 0; _sweeps++, allowed--)
         {
             Propose(CommandKind.ExpireSweep, ExpirySweep.KeysPerCommand);
@@ -154,7 +159,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     {
         bool hasApplied = _hasApplied;
         _hasApplied = false;
-        if (hasApplied && applied.State.Locks.HasGrants)
+        if (hasApplied && _applied.State.Locks.HasGrants)
         {
             SweepLocks(clusterNow);
         }
@@ -175,14 +180,14 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     public bool TryEvict(RaftCore core)
     {
         // A busy partition takes in more between two ticks than is kept free.
-        if (!memory.Evicts || applied.Index < _evictedThrough || --_turnsUntilWeighed >= 0)
+        if (!_memory.Evicts || _applied.Index < _evictedThrough || --_turnsUntilWeighed >= 0)
         {
             return false;
         }
 
         _turnsUntilWeighed = TurnsBetweenWeighings;
-        memory.Weigh(core);
-        long bytes = Math.Max(memory.ShareToEvict(), applied.State.IsCrowded ? EvictedWhenCrowded : 0);
+        _memory.Weigh(core);
+        long bytes = Math.Max(_memory.ShareToEvict(), _applied.State.IsCrowded ? EvictedWhenCrowded : 0);
         return bytes > 0 && Evict(bytes);
     }
 
@@ -193,7 +198,7 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
     {
         bool isAny = false;
         ByteBuffer names = ByteBuffer.Rent();
-        while (bytes > 0 && applied.State.TryChooseVictims(names, options.EvictNamesBytesMax, ref bytes))
+        while (bytes > 0 && _applied.State.TryChooseVictims(names, _options.EvictNamesBytesMax, ref bytes))
         {
             Command evict = new()
             {
@@ -227,9 +232,9 @@ internal sealed class Housekeeping(GroupId group, LoopOptions options, AppliedSt
 
     private void ForgetSessions(ClusterTime clusterNow)
     {
-        StateLimits limits = options.StateLimits;
-        SessionTable sessions = applied.State.Sessions;
-        bool isPressed = memory.IsPressed;
+        StateLimits limits = _options.StateLimits;
+        SessionTable sessions = _applied.State.Sessions;
+        bool isPressed = _memory.IsPressed;
         long idleMs = isPressed || sessions.IsCrowded ? limits.CommandLifeMs : limits.SessionIdleMs;
         bool forgets = sessions.HasForgettable(clusterNow, idleMs);
         long keysIdleMs = isPressed || sessions.IsCrowdedWithKeys ? limits.CommandLifeMs : limits.SessionIdleMs;

@@ -49,7 +49,7 @@ internal sealed class PendingRequests
         _locks = new LockWaiters(_options, _turn, _replies, _applied, parked);
         _cuts = new RangeCuts(parts);
         _reads = new PendingReads(parts.Group, _replies, _applied, _locks, parked, _cuts);
-        _housekeeping = new Housekeeping(parts.Group, _options, _applied, parts.Memory, _proposals, _locks);
+        _housekeeping = new Housekeeping(parts, _proposals, _locks);
         _pause = new PauseGuard(_turn);
         Commands = new AppliedCommands(parts, _proposals, _housekeeping);
     }
@@ -363,95 +363,9 @@ internal sealed record RequestParts(GroupId Group, LoopOptions Options, AppliedS
 
     /// <summary>Where answers go.</summary>
     public required ReplyFrames Replies { get; init; }
-}
 
-/// <summary>
-/// Why a group's leader refuses a write before it is proposed: too much is uncommitted, the log or the memory has no
-/// room, or the command is for another epoch. Owned by a group's <see cref="PendingRequests"/>; not thread-safe.
-/// </summary>
-/// <param name="parts">What the group consists of.</param>
-/// <param name="mayLease">
-/// In an ephemeral group: asks for leases of this length; false while the meta group has not made room for them. Null
-/// in other groups.
-/// </param>
-internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
-{
-    private readonly bool _isEphemeral = parts.Group.IsEphemeral;
-    private readonly RangeDeletePace _rangeDeletes = new();
-    private readonly ScriptPace _scripts = new();
-
-    /// <summary>The epoch of an ephemeral group.</summary>
-    public Epoch Epoch { get; set; }
-
-    /// <summary>
-    /// Why this command, or read, needs a higher feature level than the cluster has; null: it does not.
-    /// </summary>
-    public static string? RefuseLevel(ReadOnlySpan<byte> command, RaftCore core) =>
-        CommandKinds.Of((CommandKind)command[0]) is var kind && kind.Since <= core.Level
-            ? null
-            : $"{kind.Name} needs feature level {kind.Since}, and the cluster has level "
-                + $"{core.Level}. The level rises by "
-                + "itself once all nodes run a version that supports it.";
-
-    /// <summary>Why this write is refused, or null.</summary>
-    /// <param name="command">The encoded command.</param>
-    /// <param name="pendingBytes">Bytes of writes that are queued or proposed.</param>
-    /// <param name="status">What the refusal says to the caller's code.</param>
-    public string? Refuse(ReadOnlySpan<byte> command, long pendingBytes, out OutcomeStatus status)
-    {
-        status = OutcomeStatus.Busy;
-        if (pendingBytes > parts.Options.UncommittedBytesMax)
-        {
-            return "The partition has more uncommitted writes than it may; try again later.";
-        }
-
-        if ((CommandKind)command[0] == CommandKind.KeyRangeDelete && !_rangeDeletes.TryTake(parts.Clock.Now))
-        {
-            return "The partition deletes as many ranges of keys as it may at a time; try again later.";
-        }
-
-        if ((CommandKind)command[0] == CommandKind.Script && !TakesScript(command))
-        {
-            return "The partition runs as many scripts as it may at a time, and a text that is new to it counts as a "
-                + "long one; try again later.";
-        }
-
-        status = OutcomeStatus.Unavailable;
-        if (_isEphemeral && Command.EpochOf(command) is var epoch and not 0 && epoch != Epoch.Short)
-        {
-            return "The partition has begun another epoch than the one that the command is for.";
-        }
-
-        status = OutcomeStatus.LogFull;
-        if (!_isEphemeral && parts.LogWatch.RefuseWrites is { } reason)
-        {
-            return reason;
-        }
-
-        status = OutcomeStatus.MemoryFull;
-        if (MayGrow(command) && parts.Memory.RefuseGrowth(pendingBytes) is { } full)
-        {
-            return full;
-        }
-
-        status = OutcomeStatus.Unavailable;
-        return mayLease is not null && LeaseOf(command) is var lease and not 0 && !mayLease(lease)
-            ? "The partition makes room for leases of this length; try again."
-            : null;
-    }
-
-    private bool TakesScript(ReadOnlySpan<byte> bytes) =>
-        Command.TryRead(bytes, out Command command)
-            && _scripts.TryTake(parts.Clock.Now, parts.Applied.State.KeyValues.ScriptStepsOf(in command));
-
-    /// <summary>The lease that a command asks for; 0: none.</summary>
-    private static long LeaseOf(ReadOnlySpan<byte> bytes) =>
-        CommandKinds.Has((CommandKind)bytes[0], CommandTraits.GrantsLease)
-            && Command.TryRead(bytes, out Command command) ? command.TtlMs : 0;
-
-    /// <summary>What frees memory is taken also when it is full.</summary>
-    private static bool MayGrow(ReadOnlySpan<byte> command) =>
-        !CommandKinds.Has((CommandKind)command[0], CommandTraits.FreesMemory);
+    /// <summary>Ends transactions that are late; null: nobody does.</summary>
+    public ITransactionSettler? Settler { get; init; }
 }
 
 /// <summary>

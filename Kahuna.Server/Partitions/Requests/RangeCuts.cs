@@ -96,7 +96,9 @@ internal sealed class RangeCuts(RequestParts parts)
             open.Used = _clock.Now;
             if (command.Kind == CommandKind.CutConfirm)
             {
-                bool isCurrent = open.Cut.IsCurrent(_applied.Time);
+                // What a transaction holds to write may be written elsewhere already: the cut would show half of it.
+                bool isCurrent = open.Cut.IsCurrent(_applied.Time)
+                    && !_applied.State.KeyValues.Prepared.HoldsToWrite(asked.Start, asked.End);
                 Release(open);
                 new Outcome(isCurrent ? OutcomeStatus.Found : OutcomeStatus.ConditionFailed).Write(outcome);
             }

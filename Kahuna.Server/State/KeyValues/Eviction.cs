@@ -47,7 +47,7 @@ internal static class Eviction
         return count > 0;
     }
 
-    /// <summary>Forgets the keys that a command names and that are there.</summary>
+    /// <summary>Forgets the keys that a command names and that are there; not those that a transaction holds.</summary>
     public static void Apply(KeyStore store, scoped in Command command)
     {
         ReadOnlySpan<byte> rest = command.Value;
@@ -56,7 +56,8 @@ internal static class Eviction
             int length = BinaryPrimitives.ReadUInt16LittleEndian(rest);
             ReadOnlySpan<byte> name = rest.Slice(sizeof(ushort), length);
             rest = rest[(sizeof(ushort) + length)..];
-            if (store.Keys.Find(name, store.Keys.HashOf(name)) is { IsNone: false } row)
+            if (!store.Prepared.IsHeld(name)
+                && store.Keys.Find(name, store.Keys.HashOf(name)) is { IsNone: false } row)
             {
                 store.Forget(row);
                 store.Evicted++;

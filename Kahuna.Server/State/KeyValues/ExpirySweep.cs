@@ -1,5 +1,6 @@
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Rows;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.State.KeyValues;
 
@@ -27,11 +28,12 @@ internal static class ExpirySweep
                 Math.Max(store.Forgotten.Waiting, store.History.HasAged(time) ? 1 : 0)));
 
     /// <summary>
-    /// Removes at most this many keys, the earliest deadline first, and drops at most twice as many old revisions and
-    /// deleted keys. How many keys it removed.
+    /// Removes at most as many keys as the command says, the earliest deadline first, and drops at most twice as many
+    /// old revisions and deleted keys. How many keys it removed.
     /// </summary>
-    public static long Apply(KeyStore store, ClusterTime time, long countMax)
+    public static long Apply(KeyStore store, scoped in Command command, ClusterTime time)
     {
+        long countMax = new Sweep(in command).StepsMax;
         long removed = 0;
         Row first;
         while (removed < countMax && (first = store.Expiry.First) is { IsNone: false } && store.Expire(first, time))

@@ -23,7 +23,11 @@ internal sealed class KeyValueTable : CommandHandler
         _store = store;
         _transactions = new TransactionRunner(store, this);
         _scripts = new ScriptRunner(store, this);
+        Prepared = new PreparedTransactions(store, _transactions);
     }
+
+    /// <summary>The group's share of transactions over several partitions.</summary>
+    public PreparedTransactions Prepared { get; }
 
     /// <inheritdoc/>
     public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
@@ -31,8 +35,7 @@ internal sealed class KeyValueTable : CommandHandler
         switch (command.Kind)
         {
             case CommandKind.ExpireSweep:
-                answer.Give(new Outcome(
-                    OutcomeStatus.Applied, 0, ExpirySweep.Apply(_store, time, new Sweep(in command).StepsMax)));
+                answer.Give(new Outcome(OutcomeStatus.Applied, 0, ExpirySweep.Apply(_store, in command, time)));
                 break;
             case CommandKind.Evict:
                 Eviction.Apply(_store, in command);
@@ -45,6 +48,18 @@ internal sealed class KeyValueTable : CommandHandler
                 break;
             case CommandKind.Script:
                 _scripts.Apply(in command, time, answer);
+                break;
+            case CommandKind.TransactionPrepare:
+                Prepared.Prepare(in command, time, answer);
+                break;
+            case CommandKind.TransactionDecide:
+                Prepared.Decide(in command, time, answer);
+                break;
+            case CommandKind.TransactionFinish:
+                Prepared.Finish(in command, time, answer);
+                break;
+            case CommandKind.TransactionForget:
+                Prepared.Forget(in command, answer);
                 break;
             default:
                 ApplyToKey(in command, time, _store.Keys.HashOf(command.Key, known), answer);
@@ -82,6 +97,21 @@ internal sealed class KeyValueTable : CommandHandler
     /// <summary>Appends the outcome of a page of a cut that is not over.</summary>
     public void ReadCut(RangeCut cut, scoped in RangeRequest asked, ByteBuffer outcome) =>
         RangeReader.Read(_store, in asked, cut.Time, outcome, cut);
+
+    /// <summary>
+    /// True for a write of a key that a transaction holds. It is answered here, and its number may come again.
+    /// </summary>
+    public bool Refuses(scoped in Command command, CommandAnswer answer)
+    {
+        if (_store.Prepared.Count == 0 || !Prepared.Refuses(in command))
+        {
+            return false;
+        }
+
+        answer.ForgetNumber();
+        answer.Give(new Outcome(OutcomeStatus.KeyInTransaction));
+        return true;
+    }
 
     /// <inheritdoc cref="Eviction.TryChoose"/>
     public bool TryChooseVictims(ByteBuffer names, int namesBytesMax, ref long bytes) =>

@@ -1,7 +1,7 @@
 using System.Text;
-using Kahuna.Server.Scripts;
 using Kahuna.Wire.Routing;
 using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Scripts.Running;
 
 namespace Kahuna.Server.State.KeyValues;
 

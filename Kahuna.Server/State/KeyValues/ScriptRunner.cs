@@ -1,6 +1,5 @@
 using System.Text;
 using Kahuna.Server.Primitives;
-using Kahuna.Server.Scripts;
 using Kahuna.Server.State.Dispatch;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire;
@@ -8,6 +7,7 @@ using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Scripts.Running;
 
 namespace Kahuna.Server.State.KeyValues;
 
@@ -43,6 +43,9 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
     private readonly List<ScriptValue> _entries = [];
     private CommandAnswer? _item;
 
+    /// <summary>The run needs more than one partition has.</summary>
+    private bool _isTooWide;
+
     /// <summary>Runs the script of a command.</summary>
     public void Apply(scoped in Command command, ClusterTime time, CommandAnswer answer)
     {
@@ -56,7 +59,8 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
             return;
         }
 
-        ScriptRun run = new(code, parameters, time, Budget);
+        ScriptRun run = new(code, parameters, time.Ms, Budget);
+        _isTooWide = false;
         ScriptStop end;
         try
         {
@@ -72,17 +76,17 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
         script.StepsMax = Math.Max(script.StepsMax, run.StepsTaken);
         if (end != ScriptStop.Finished)
         {
-            Fail(run.Error.Message, answer);
+            Fail(run.Error.Message, answer, _isTooWide || run.IsOverBudget);
             return;
         }
 
         if (RefusalOf(run.Writes, in command) is { } refusal)
         {
-            Fail(refusal, answer);
+            Fail(refusal, answer, isTooWide: true);
             return;
         }
 
-        Write(run.Writes, command.Durability, time);
+        Write(run.Writes, time);
         if (answer.IsWanted)
         {
             ByteBuffer result = ByteBuffer.Rent();
@@ -109,11 +113,15 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
     void IOutcomeMemory.Remember(scoped in Outcome outcome) =>
         throw new InvariantException("Invariant broken: a write of a script has no number of its own.");
 
-    private static void Fail(string sentence, CommandAnswer answer)
+    /// <summary>
+    /// Ends the script with an error. The outcome's number is 1 for one that needs more than a partition has, or may
+    /// use: it may be run as a transaction.
+    /// </summary>
+    private static void Fail(string sentence, CommandAnswer answer, bool isTooWide = false)
     {
         if (answer.IsWanted)
         {
-            answer.Give(new Outcome(OutcomeStatus.ScriptFailed)
+            answer.Give(new Outcome(OutcomeStatus.ScriptFailed, 0, isTooWide ? 1 : 0)
             {
                 HasValue = true,
                 Value = Encoding.UTF8.GetBytes(sentence),
@@ -131,15 +139,15 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
             ReadOnlySpan<byte> name = run.Key.Span;
             if (run.IsEphemeral != (command.Durability == Durability.Ephemeral))
             {
-                run.Refuse(TwoLevels);
+                Leave(run, TwoLevels);
             }
             else if (stop == ScriptStop.NeedsPrefix)
             {
-                run.Refuse("a scan by prefix may need several partitions; use get by bucket");
+                Leave(run, "a scan by prefix may need several partitions; use get by bucket");
             }
             else if (!ScriptTarget.IsOfBucket(name, isBucket, command.Key))
             {
-                run.Refuse(Outside(name, command.Key));
+                Leave(run, Outside(name, command.Key));
             }
             else if (isBucket)
             {
@@ -154,6 +162,12 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
         }
 
         return stop;
+    }
+
+    private void Leave(ScriptRun run, string reason)
+    {
+        _isTooWide = true;
+        run.Refuse(reason);
     }
 
     /// <summary>
@@ -213,7 +227,7 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
         bytes.Return();
     }
 
-    private void Write(IReadOnlyList<ScriptWrite> writes, Durability durability, ClusterTime time)
+    private void Write(IReadOnlyList<ScriptWrite> writes, ClusterTime time)
     {
         if (writes.Count == 0)
         {
@@ -225,40 +239,11 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
         foreach (ScriptWrite write in writes)
         {
             store.DropOld(time);
-            Command item = ToCommand(in write, durability);
+            Command item = write.ToCommand();
             _item.Begin(null);
             table.ApplyToKey(in item, time, store.Keys.HashOf(item.Key), _item);
         }
 
         store.Changes.EndTransaction();
-    }
-
-    private static Command ToCommand(in ScriptWrite write, Durability durability)
-    {
-        Command item = new()
-        {
-            Kind = write.Kind switch
-            {
-                ScriptWriteKind.Set => CommandKind.Set,
-                ScriptWriteKind.Delete => CommandKind.Delete,
-                _ => CommandKind.Extend,
-            },
-            Durability = durability,
-            Key = write.Key.Span,
-        };
-        if (write.Kind == ScriptWriteKind.Set)
-        {
-            item.Value = write.Value is { } value ? value.Span : default;
-            item.Flags |= write.Value is null ? CommandFlags.NullValue : 0;
-        }
-
-        if (write.TtlMs > 0)
-        {
-            item.Flags |= CommandFlags.Ttl;
-            item.TtlMs = write.TtlMs;
-        }
-
-        item.Flags |= write.WithoutHistory && write.Kind != ScriptWriteKind.Extend ? CommandFlags.WithoutHistory : 0;
-        return item;
     }
 }

@@ -30,7 +30,7 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
         }
 
         int count = holds ? body.Then : body.Else;
-        Outcome refusal = Foresee(items, count, time);
+        Outcome refusal = Foresee(items, count, time, out _);
         if (refusal.Status == OutcomeStatus.Applied)
         {
             Execute(items, count, time, outcomes);
@@ -94,6 +94,43 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
     void IOutcomeMemory.Remember(scoped in Outcome outcome) =>
         throw new InvariantException("Invariant broken: an item of a transaction has no number of its own.");
 
+    /// <summary>Looks at the conditions of a prepared part, and at how each of its lists would end.</summary>
+    /// <param name="body">The part.</param>
+    /// <param name="time">Cluster time of the entry.</param>
+    /// <param name="outcomes">Takes the outcomes of the conditions; null: nobody asks for them.</param>
+    public PrepareVote Vote(scoped in TransactionBody body, ClusterTime time, ByteBuffer? outcomes)
+    {
+        ReadOnlySpan<byte> items = body.Items;
+        bool holds = Compare(ref items, body.Conditions, time, outcomes);
+        ListForecast then = Forecast(items, body.Then, time);
+        Skip(ref items, body.Then);
+        return new PrepareVote(holds, then, Forecast(items, body.Else, time));
+    }
+
+    /// <summary>Carries out a list of a prepared part, whose keys nobody has changed since.</summary>
+    /// <param name="body">The part.</param>
+    /// <param name="isThen">The first list; otherwise the second one.</param>
+    /// <param name="time">Cluster time of the entry.</param>
+    /// <param name="outcomes">Takes the outcomes; null: nobody asks for them.</param>
+    /// <returns>Operations that were carried out.</returns>
+    public int CarryOut(scoped in TransactionBody body, bool isThen, ClusterTime time, ByteBuffer? outcomes)
+    {
+        ReadOnlySpan<byte> items = body.Items;
+        Skip(ref items, body.Conditions + (isThen ? 0 : body.Then));
+        int count = isThen ? body.Then : body.Else;
+        Execute(items, count, time, outcomes);
+        return count;
+    }
+
+    private ListForecast Forecast(ReadOnlySpan<byte> items, int count, ClusterTime time)
+    {
+        Outcome outcome = Foresee(items, count, time, out long bytes);
+        return new ListForecast(
+            outcome.Status,
+            outcome.Status is OutcomeStatus.NotAnInteger or OutcomeStatus.Overflow ? (uint)outcome.Number : 0,
+            (uint)Math.Min(bytes, uint.MaxValue));
+    }
+
     /// <summary>True when all conditions hold. Takes them off the items.</summary>
     private bool Compare(ref ReadOnlySpan<byte> items, int count, ClusterTime time, ByteBuffer? outcomes)
     {
@@ -121,9 +158,9 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
     /// Whether all operations can be carried out: Applied, or why not; the number is then the operation's, from 0 on,
     /// or the size of the answer.
     /// </summary>
-    private Outcome Foresee(ReadOnlySpan<byte> items, int count, ClusterTime time)
+    private Outcome Foresee(ReadOnlySpan<byte> items, int count, ClusterTime time, out long bytes)
     {
-        long bytes = 0;
+        bytes = 0;
         for (int i = 0; i < count; i++)
         {
             Command item = Take(ref items);

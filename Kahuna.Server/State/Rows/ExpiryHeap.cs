@@ -207,6 +207,12 @@ internal enum RowHeap : byte
 
     /// <summary>Locks whose next claims are still to be granted, by the time since when.</summary>
     Grants,
+
+    /// <summary>Prepared parts of transactions, by the time after which they may be aborted.</summary>
+    PreparedParts,
+
+    /// <summary>Decisions about transactions, by the time at which somebody looks after them.</summary>
+    Decisions,
 }
 
 /// <summary>
@@ -219,7 +225,7 @@ internal sealed class RowHeaps
 
     public RowHeaps(KeyTable keys)
     {
-        _heaps = new ExpiryHeap[(int)RowHeap.Grants + 1];
+        _heaps = new ExpiryHeap[(int)RowHeap.Decisions + 1];
         for (int i = 0; i < _heaps.Length; i++)
         {
             _heaps[i] = new ExpiryHeap(keys);

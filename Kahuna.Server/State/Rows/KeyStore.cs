@@ -37,6 +37,7 @@ internal sealed class KeyStore
         Forgotten = new ForgottenKeys(this, limits);
         Keys = new KeyTable(_slabs, limits.HashSecret);
         Ordered = new OrderedIndex(Keys);
+        Prepared = new PreparedKeys(Keys);
         History = new HistoryTable(limits, Keys, _slabs, Changes, BeforeHistoryChange, AfterEviction);
         Heaps = new RowHeaps(Keys);
         Expiry = Heaps.Deadlines;
@@ -59,6 +60,9 @@ internal sealed class KeyStore
     /// <summary>Rows that are no keys.</summary>
     public SystemRows System { get; }
 
+    /// <summary>The keys that prepared transactions hold.</summary>
+    public PreparedKeys Prepared { get; }
+
     /// <summary>Digest of everything that is stored, kept up with each change.</summary>
     public ulong Digest => unchecked(_digest + History.Digest);
 
@@ -76,7 +80,8 @@ internal sealed class KeyStore
     /// <summary>Bytes of all tables, and of the slabs that something lies in.</summary>
     public long BytesInUse => _slabs.BytesInUse + TableBytes;
 
-    private long TableBytes => Keys.Bytes + Ordered.Bytes + History.Bytes + Heaps.Bytes + (Uses?.Bytes ?? 0);
+    private long TableBytes =>
+        Keys.Bytes + Ordered.Bytes + History.Bytes + Heaps.Bytes + Prepared.Bytes + (Uses?.Bytes ?? 0);
 
     /// <summary>
     /// Bytes in use that nothing lies in: what comes next may take their place. Free rows count as far as there is room

@@ -215,6 +215,25 @@ internal sealed class SystemRowKind
     /// <summary>The first revision of a key that has no row: <c>0xFF F</c>.</summary>
     public static readonly SystemRowKind FirstRevision = new('F', "first revision", CommandTable.KeyValues);
 
+    /// <summary>
+    /// The prepared part of a transaction over several partitions: <c>0xFF O, u8[16] id</c>
+    /// (<see cref="PreparedPart"/>).
+    /// </summary>
+    public static readonly SystemRowKind PreparedPart = new('O', "prepared part", CommandTable.KeyValues)
+    {
+        IsListed = true,
+        Heaps = [RowHeap.PreparedParts],
+    };
+
+    /// <summary>
+    /// The decision about a transaction over several partitions: <c>0xFF D, u8[16] id</c> (<see cref="DecisionRow"/>).
+    /// </summary>
+    public static readonly SystemRowKind Decision = new('D', "decision", CommandTable.KeyValues)
+    {
+        IsListed = true,
+        Heaps = [RowHeap.Decisions],
+    };
+
     /// <summary>The slots that the group has given away: <c>0xFF P</c>.</summary>
     public static readonly SystemRowKind ReleasedSlots = new('P', "released slots", CommandTable.Slots);
 
@@ -256,7 +275,7 @@ internal sealed class SystemRowKind
     private static readonly SystemRowKind[] s_all =
     [
         Session, KeptValue, Sequence, LatestIncarnation, Lock, Claim, LatestToken, LeasesBefore, FirstRevision,
-        ReleasedSlots, Configuration, Node, Group, SlotMap, SlotMapOfEpoch,
+        PreparedPart, Decision, ReleasedSlots, Configuration, Node, Group, SlotMap, SlotMapOfEpoch,
         FeatureLevel, FeatureProbe,
     ];
 

@@ -159,13 +159,39 @@ internal sealed class ReleasedSlots : CommandHandler
 
             ReadOnlySpan<byte> name = _store.Keys.Key(in entry);
             SystemRowKind? kind = SystemRowKind.Of(name);
-            if (kind is null || kind == SystemRowKind.Lock || kind == SystemRowKind.Sequence)
+            if (kind == SystemRowKind.PreparedPart || kind == SystemRowKind.Decision)
+            {
+                if (ConcernsAny(fates, kind, _store.Keys.Value(in entry)))
+                {
+                    return true;
+                }
+            }
+            else if (kind is null || kind == SystemRowKind.Lock || kind == SystemRowKind.Sequence)
             {
                 ReadOnlySpan<byte> key = kind is null ? name : name[SystemRowKind.PrefixBytes..];
                 if (fates[KeyRouting.Slot(key)].IsReleased)
                 {
                     return true;
                 }
+            }
+        }
+
+        return false;
+    }
+
+    /// <summary>True when a transaction holds a key of such a slot, or its decision is found by one.</summary>
+    private static bool ConcernsAny(Fate[] fates, SystemRowKind kind, ReadOnlySpan<byte> value)
+    {
+        if (kind == SystemRowKind.Decision)
+        {
+            return fates[KeyRouting.Slot(DecisionRow.Read(value).AnchorKey)].IsReleased;
+        }
+
+        foreach (HeldKey held in PreparedPart.Read(value))
+        {
+            if (fates[KeyRouting.Slot(held.Name)].IsReleased)
+            {
+                return true;
             }
         }
 

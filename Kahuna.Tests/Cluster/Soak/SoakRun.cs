@@ -22,6 +22,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
     private readonly List<string> _problems = [];
     private string _digest = "";
     private string _ledgers = "";
+    private string _bank = "";
+    private string _lists = "";
 
     /// <summary>
     /// Runs, and returns what was done. Throws <see cref="SoakException"/> with everything that is wrong.
@@ -57,7 +59,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             CultureInfo.InvariantCulture,
             $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable "
                 + $"({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most "
-                + $"{_tally.Silence.TotalSeconds:0.0} s without an answer; {_ledgers}; digest {_digest} on all nodes");
+                + $"{_tally.Silence.TotalSeconds:0.0} s without an answer; {_ledgers}; bank {_bank}; {_lists}; "
+                + $"digest {_digest} on all nodes");
     }
 
     private async Task RunAsync(ProcessCluster cluster, SoakChecker checker)
@@ -66,12 +69,17 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         SoakNemesis nemesis = new(cluster, options, _tally);
         await using SoakLedgers ledgers = new(cluster, options);
         await ledgers.StartAsync();
+        await using SoakBank bank = new(cluster, options);
+        bank.Start();
+        await using SoakLists lists = new(cluster, options);
+        lists.Start();
         await using (SoakLoad load = new(cluster, options, record))
         {
             using CancellationTokenSource end = new();
             Task telling = TellAsync(record, checker, end.Token);
             Task faults = nemesis.RunAsync(end.Token);
-            await Task.WhenAny(faults, load.Broken, ledgers.Broken, checker.Found);
+            await Task.WhenAny(faults, load.Broken, ledgers.Broken, bank.Broken, lists.Broken,
+                checker.Found);
             await end.CancelAsync();
             await telling;
             await RequireAsync(faults);
@@ -80,6 +88,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         }
 
         await RequireAsync(NoteLedgersAsync(ledgers));
+        await RequireAsync(NoteBankAsync(bank));
+        await RequireAsync(NoteListsAsync(lists));
 
         await RequireAsync(NoteDigestAsync(cluster));
         await RequireAsync(record.FinishAsync());
@@ -91,6 +101,10 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
     }
 
     private async Task NoteLedgersAsync(SoakLedgers ledgers) => _ledgers = await ledgers.StopAsync(s_within);
+
+    private async Task NoteBankAsync(SoakBank bank) => _bank = await bank.StopAsync(s_within);
+
+    private async Task NoteListsAsync(SoakLists lists) => _lists = await lists.StopAsync(s_within);
 
     private async Task NoteDigestAsync(ProcessCluster cluster) => _digest = await cluster.DigestAsync(s_within);
 
@@ -146,6 +160,8 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable, "
                 + $"{checker.Undecided} undecided"));
         output.WriteLine($"ledgers        {_ledgers}");
+        output.WriteLine($"bank           {_bank}");
+        output.WriteLine($"lists          {_lists}");
         output.WriteLine($"digest         {_digest}");
         if (checker.WroteFile)
         {

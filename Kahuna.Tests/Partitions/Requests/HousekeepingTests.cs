@@ -40,13 +40,14 @@ public sealed class HousekeepingTests
         _proposals = new ProposalQueue(EntryBytesMax, replies);
         LockWaiters locks = new(
             options, new TurnClock(options.PauseMs, default), replies, applied, new ParkedReads(replies));
-        _chores = new Housekeeping(
-            new GroupId(1),
-            options,
-            applied,
-            new MemoryShare(new GroupId(1), _cluster[1].Ports!, applied),
-            _proposals,
-            locks);
+        RequestParts parts = new(
+            new GroupId(1), options, applied, new MemoryShare(new GroupId(1), _cluster[1].Ports!, applied))
+        {
+            Clock = new TurnClock(options.PauseMs, default),
+            LogWatch = null!,
+            Replies = replies,
+        };
+        _chores = new Housekeeping(parts, _proposals, locks);
         _chores.BeginServing(default);
     }
 

@@ -16,7 +16,7 @@ internal readonly record struct LoggedEvent(
 
     /// <summary>It tells of calls and streams; the others that are told are of nodes and faults.</summary>
     public static bool IsOfCallers(SimEvent kind) =>
-        kind is SimEvent.StreamOpen or SimEvent.StreamEnd or SimEvent.Call or SimEvent.Return;
+        kind is SimEvent.StreamOpen or SimEvent.StreamEnd or SimEvent.Call or SimEvent.Return or SimEvent.Transaction;
 
     /// <summary>A line of a trace: seconds, step, node, kind, two numbers and words.</summary>
     public override string ToString() => string.Create(
@@ -45,6 +45,7 @@ internal readonly record struct LoggedEvent(
         SimEvent.Call => $"caller {A} calls {(CallKind)B} of {Words}",
         SimEvent.Return =>
             $"caller {A} is answered {(CallOutcome)(B >> 32)}{Revision((uint)B)}{(Words is null ? "" : ": " + Words)}",
+        SimEvent.Transaction => $"transaction {A:x16} at node {Node}: {Words}",
         SimEvent.Fault => $"fault #{A} begins: {Words}",
         SimEvent.FaultEnd => $"fault #{A} ends",
         SimEvent.Heal => "everything is healed",

@@ -34,4 +34,5 @@ internal enum SimEvent : byte
     Report,
     Violation,
     Build,
+    Transaction,
 }

@@ -5,6 +5,7 @@ using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Tests.Simulation.Rules;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -33,6 +34,7 @@ internal sealed class ServerSession : ReplySink
     private readonly int _source;
     private readonly Dictionary<uint, string> _sets = [];
     private readonly Dictionary<uint, string> _awaits = [];
+    private readonly Dictionary<uint, (TransactionId Id, bool IsFinish)> _decides = [];
     private readonly Queue<byte[]> _unsent = new();
     private byte[] _buffered = [];
     private bool _greeted;
@@ -99,6 +101,12 @@ internal sealed class ServerSession : ReplySink
     /// </summary>
     public string? LockOf(uint number) => _awaits.Remove(number, out string? name) ? name : null;
 
+    /// <summary>
+    /// The transaction that a request decides or finishes; null for others, and after the first question.
+    /// </summary>
+    public (TransactionId Id, bool IsFinish)? TransactionOf(uint number) =>
+        _decides.Remove(number, out (TransactionId, bool) asked) ? asked : null;
+
     /// <summary>The client is gone.</summary>
     public void End()
     {
@@ -152,6 +160,7 @@ internal sealed class ServerSession : ReplySink
             uint number = BinaryPrimitives.ReadUInt32LittleEndian(rest);
             int length = BinaryPrimitives.ReadInt32LittleEndian(rest[8..]);
             _awaits.Remove(number);
+            _decides.Remove(number);
             if (Command.TryRead(rest.Slice(Frame.RequestHeaderBytes, length), out Command command)
                 && command
                     is { Kind: CommandKind.Set or CommandKind.LockAwait, Durability: Durability.Persistent })
@@ -160,6 +169,12 @@ internal sealed class ServerSession : ReplySink
                 (sets ? _sets : _awaits)[number] = System.Text.Encoding.UTF8.GetString(
                     sets ? command.Value : command.Key);
             }
+            else if (TransactionRules.IdIn(in command) is { } id)
+            {
+                _decides[number] = (id, command.Kind == CommandKind.TransactionFinish);
+            }
+
+            _node.Rules.Transactions.Asked(_node, in command);
 
             rest = rest[(Frame.RequestHeaderBytes + length)..];
         }

@@ -4,15 +4,17 @@ using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Tests.Simulation.Rules;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Simulation.Network;
 
 /// <summary>
-/// Unary calls at a node: the shipped calls and the shipped forwarder, which goes over the run's network. Owned by one
-/// life of a node.
+/// Unary calls at a node, and what the node does for abandoned transactions: the shipped calls and the shipped
+/// forwarder, which goes over the run's network. Owned by one life of a node.
 /// </summary>
 internal sealed class UnaryServer
 {
@@ -26,7 +28,7 @@ internal sealed class UnaryServer
 
     public UnaryServer(
         SimNode node,
-        RequestAdmission admission,
+        NodeParts parts,
         ClientNetwork.ClientChannel channel,
         IReadOnlyList<Uri> nodes,
         Func<ulong> newSessionId)
@@ -40,9 +42,10 @@ internal sealed class UnaryServer
             null,
             _ => new ConnectionPorts(channel, node.Clock, _context, node.Id) { NewSessionId = newSessionId },
             NullLoggerFactory.Instance);
-        _calls = new UnaryExecutor(admission, forwarder);
+        _calls = new UnaryExecutor(parts.Admission, forwarder);
         StreamForwarding forwarding = new(_calls);
-        admission.Forward = request => _context.Run(() => forwarding.Begin(request));
+        parts.Admission.Forward = request => _context.Run(() => forwarding.Begin(request));
+        parts.Settler.Start(SettleAsync, work => _context.Post(_ => work(), null), _stopping.Token);
         _locks = new LockExecutor(_calls.ExecuteAsync, node.Clock);
     }
 
@@ -118,6 +121,28 @@ internal sealed class UnaryServer
                     _locks, claim, request.Session != 0, timeLeft, deadline, _stopping.Token).RunAsync(
                 command),
         };
+    }
+
+    /// <summary>A command of the settler, with a look at what it says.</summary>
+    private async Task<byte[]> SettleAsync(ByteBuffer buffer, uint waitMs, CancellationToken ct)
+    {
+        bool isFinish = (CommandKind)buffer.Written[0] == CommandKind.TransactionFinish;
+        TransactionId? id = NoteAsked(buffer.Written);
+        byte[] answer = await _calls.OutcomeAsync(buffer, waitMs, ct);
+        if (id is { } asked && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
+        {
+            _node.Rules.Transactions.Told(_node, asked, isFinish, outcome.Number);
+        }
+
+        return answer;
+    }
+
+    private TransactionId? NoteAsked(ReadOnlySpan<byte> bytes)
+    {
+        Command.TryRead(bytes, out Command command);
+        _node.Rules.Transactions.Asked(_node, in command);
+        _node.Rules.Transactions.Settled += command.Kind == CommandKind.TransactionFinish ? 1 : 0;
+        return TransactionRules.IdIn(in command);
     }
 
     private static byte[] Encode(LockCommandBuilder claim, ulong session)

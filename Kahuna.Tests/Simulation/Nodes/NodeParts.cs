@@ -15,7 +15,7 @@ namespace Kahuna.Tests.Simulation.Nodes;
 /// <summary>The shipped parts of one life of a node, put together as the shipped host does it.</summary>
 internal sealed record NodeParts(
     LoopSet Loops, CheckpointService Keeper, IStateStore States, ClusterView View, RequestAdmission Admission,
-    ChangeLogs Changes)
+    ChangeLogs Changes, TransactionSettler Settler)
 {
     public static SegmentedLogOptions LogSizes(SimConfig config) => new()
     {
@@ -53,12 +53,14 @@ internal sealed record NodeParts(
         };
         ChangeLogs changes = new(
             config.Layout, (long)config.ChangeBytes * config.Layout.Count, config.ChangeSegmentBytes);
+        TransactionSettler settler = new(node.Clock, new SettlingEvents(node));
         LoopSet loops = new(options, new LoopPorts(config.Groups, node.Clock, node, log, node, view)
         {
             States = states,
             Checkpoints = keeper,
             FatalErrors = RethrownErrors.Shared,
             Changes = changes,
+            Settler = settler,
             Memory = new EphemeralMemory(config.EphemeralBytesMax, config.Evicts, config.EphemeralReserve),
             Report = node.Say,
         });
@@ -67,7 +69,7 @@ internal sealed record NodeParts(
         {
             Room = new ReplyRoom(config.ReplyRoomBytes),
         };
-        return new NodeParts(loops, keeper, states, view, admission, changes);
+        return new NodeParts(loops, keeper, states, view, admission, changes, settler);
     }
 
     /// <summary>

@@ -429,7 +429,7 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         _admission = parts.Admission;
         _unary = new UnaryServer(
             this,
-            _admission,
+            parts,
             _cluster.Clients.ChannelOfNode(Id),
             NodeParts.Addresses(_config),
             _cluster.Clients.NewSessionId);

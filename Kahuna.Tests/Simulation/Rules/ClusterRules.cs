@@ -42,6 +42,7 @@ internal sealed class ClusterRules
         _holders = new HolderRules(config, Break);
         _places = new PlaceRules(config, Break);
         Changes = new ChangeRules(config, Break);
+        Transactions = new TransactionRules(Break);
         Levels = new LevelRules(config, nodes, Break);
         for (int slot = 0; slot < _layout.Count; slot++)
         {
@@ -72,6 +73,9 @@ internal sealed class ClusterRules
 
     /// <summary>What the nodes tell of the keys' changes.</summary>
     public ChangeRules Changes { get; }
+
+    /// <summary>What is said of transactions over several partitions.</summary>
+    public TransactionRules Transactions { get; }
 
     /// <summary>The rules of the feature level.</summary>
     public LevelRules Levels { get; }
@@ -270,6 +274,10 @@ internal sealed class ClusterRules
                 if (session.ValueOf(number) is { } value)
                 {
                     CheckAcknowledged(node, value);
+                }
+                else if (session.TransactionOf(number) is { } asked)
+                {
+                    Transactions.Told(node, asked.Id, asked.IsFinish, outcome.Number);
                 }
             }
             else if (outcome.Status == OutcomeStatus.Queued && session.LockOf(number) is { } name)

@@ -55,10 +55,10 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
     {
         await using Transaction transaction = await client.Transactions.BeginAsync(
             new TransactionOptions { Durability = Durability.Persistent });
-        string bucket = Bucket();
+        string[] keys = Keys();
         for (int left = 1 + _random.Next(StepsMax); left > 0; left--)
         {
-            string key = bucket + _random.Next(Lists);
+            string key = keys[_random.Next(Lists)];
             long[] list = ListOf(await transaction.GetAsync(key));
             if (_random.Chance(0.5))
             {
@@ -76,18 +76,27 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
 
     private async Task ReadAllAsync(List<AppendStep> steps)
     {
-        string bucket = Bucket();
+        string[] keys = Keys();
         BatchResult<GetResult> read = await client.KeyValues.GetManyAsync(
-            Enumerable.Range(0, Lists).Select(i => bucket + i),
+            keys,
             new BatchOptions { Atomic = true, Durability = Durability.Persistent });
         for (int i = 0; i < Lists; i++)
         {
-            steps.Add(new AppendStep(bucket + i, null, ListOf(read[i].Result)));
+            steps.Add(new AppendStep(keys[i], null, ListOf(read[i].Result)));
         }
     }
 
-    private string Bucket() => string.Create(
-        CultureInfo.InvariantCulture, $"lists{cluster.Scheduler.NowNs / ListsNs}/");
+    /// <summary>The lists of this time: of one bucket, and every other time of several partitions.</summary>
+    private string[] Keys()
+    {
+        long age = cluster.Scheduler.NowNs / ListsNs;
+        bool isWide = cluster.Config.Groups > 1 && age % 2 == 1;
+        return
+        [
+            .. Enumerable.Range(0, Lists).Select(i => string.Create(
+                CultureInfo.InvariantCulture, $"lists{age}{(isWide ? "." : "/")}{i}{(isWide ? "/list" : "")}")),
+        ];
+    }
 
     private static long[] ListOf(GetResult read) => read.Value.AsString() is { Length: > 0 } text
         ? [.. text.Split(' ').Select(static each => long.Parse(each, CultureInfo.InvariantCulture))]

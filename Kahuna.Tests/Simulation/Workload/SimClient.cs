@@ -3,7 +3,9 @@ using Kahuna.Client;
 using Kahuna.Client.Connection;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Outcomes;
+using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.Simulation.Nodes;
 using Microsoft.Extensions.Logging.Abstractions;
 
 namespace Kahuna.Tests.Simulation.Workload;
@@ -30,6 +32,7 @@ internal sealed class SimClient
     private const int FirstWatchProcess = 97_000;
     private const int FirstBankProcess = 98_000;
     private const int FirstListProcess = 99_000;
+    private const int FirstWideProcess = 99_500;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -146,7 +149,27 @@ internal sealed class SimClient
             ListCaller caller = new(_cluster, _client, FirstListProcess + _number);
             _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
+
+        if (_number <= _config.WideBankCallers)
+        {
+            Running++;
+            WideBankCaller caller = new(_cluster, _client, Coordinator(), _clock, FirstWideProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
     }
+
+    /// <summary>A coordinator with connections of its own, which are cut where the client's are.</summary>
+    private LeavingCoordinator Coordinator() => new(
+        _cluster,
+        new Forwarder(
+            NodeParts.Addresses(_config),
+            null,
+            _ => new ConnectionPorts(_cluster.Clients.Channel(_number), _clock, _context, (_number * 7919) + 1)
+            {
+                NewSessionId = _cluster.Clients.NewSessionId,
+            },
+            NullLoggerFactory.Instance),
+        new SimRandom(_config.Seed).Fork(150_000 + (ulong)_number));
 
     private async Task RunAsync(Func<Task> run)
     {

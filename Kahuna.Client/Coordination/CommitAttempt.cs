@@ -1,0 +1,371 @@
+using System.Runtime.ExceptionServices;
+using Kahuna.Client.Connection;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
+
+namespace Kahuna.Client.Coordination;
+
+/// <summary>
+/// One try to commit a transaction over several groups, under an id of its own: all groups prepare their parts, the
+/// anchor's group decides, the others carry out the decision. Only this object wants the transaction committed; groups
+/// that wait for too long have it aborted. Owned by one call; not thread-safe.
+/// </summary>
+internal sealed class CommitAttempt(
+    ClusterConnection connection, CommitRequest request, TransactionParts parts, CommitName name, CommitDeadline time)
+{
+    /// <summary>How often the decision is asked for, when sessions are lost.</summary>
+    private const int DecideTriesMax = 3;
+
+    private readonly byte[] _id = Encode(name.Id);
+    private KahunaException? _failure;
+    private Exception? _end;
+
+    /// <summary>Why the try failed, when it did for another reason than keys that are held; null otherwise.</summary>
+    public KahunaException? Failure => _failure;
+
+    /// <summary>What is still done after the end of <see cref="RunAsync"/>, and never fails.</summary>
+    public Task Rest { get; private set; } = Task.CompletedTask;
+
+    /// <summary>
+    /// Runs the try. Returns null when nothing was written and another try, under another id, may succeed.
+    /// </summary>
+    public async Task<TransactionReply?> RunAsync(CancellationToken ct)
+    {
+        bool captures = connection.CapturesContext;
+        await PrepareAsync(ct).ConfigureAwait(captures);
+        if (_end is not null || _failure is not null)
+        {
+            Rest = AbortAsync();
+            return ct.IsCancellationRequested && _end is KahunaCanceledException
+                ? throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct)
+                : Retry();
+        }
+
+        if (parts.Prepared.Any(static part => part.State != PartState.Prepared))
+        {
+            await AbortAsync().ConfigureAwait(captures);
+            return parts.Prepared.Any(static part => part.Refusal == PrepareRefusal.ConditionFailed)
+                ? ToReply(holds: false, withResults: false)
+                : null;
+        }
+
+        bool holds = parts.Prepared.All(static part => part.Vote.Holds);
+        if (Obstacle(holds) is { } impossible)
+        {
+            await AbortAsync().ConfigureAwait(captures);
+            throw impossible;
+        }
+
+        return await CommitAsync(holds, ct).ConfigureAwait(captures);
+    }
+
+    /// <summary>Null for another try; otherwise throws what ended this one.</summary>
+    private TransactionReply? Retry()
+    {
+        if (_end is not null)
+        {
+            ExceptionDispatchInfo.Throw(_end);
+        }
+
+        return _failure!.Code is KahunaErrorCode.OutcomeUnknown
+            or KahunaErrorCode.Unavailable
+            or KahunaErrorCode.DeadlineExceeded
+            or KahunaErrorCode.ConnectionLost
+            or KahunaErrorCode.KeyInTransaction
+            || SpreadKeys.IsRefused(_failure)
+            ? null
+            : throw TransactionErrors.NothingWritten(_failure);
+    }
+
+    private async Task PrepareAsync(CancellationToken ct)
+    {
+        TransactionPart[] asked = [.. parts.Prepared];
+        ValueTask<PrepareReply>[] tasks = new ValueTask<PrepareReply>[asked.Length];
+        for (int i = 0; i < asked.Length; i++)
+        {
+            Operation<PrepareReply> operation = Begin<PrepareReply>(
+                CommandKind.TransactionPrepare, asked[i].Durability, asked[i].KeyText, time.LeftToPrepare);
+            operation.Request.SetValue(
+                parts.Encode(asked[i], name.Id, CommitDeadline.PrepareMs, request.IsVerdictEnough));
+            tasks[i] = connection.Run(operation, ct);
+        }
+
+        for (int i = 0; i < asked.Length; i++)
+        {
+            try
+            {
+                asked[i].Answered(await tasks[i].ConfigureAwait(connection.CapturesContext));
+            }
+            catch (KahunaException error)
+            {
+                _failure = Worse(_failure, error);
+                asked[i].IsAbsent = error.Outcome == OperationOutcome.DidNotHappen;
+            }
+            catch (KahunaCanceledException canceled)
+            {
+                _end ??= canceled;
+                asked[i].IsAbsent = canceled.Outcome == OperationOutcome.DidNotHappen;
+            }
+            catch (ObjectDisposedException closed)
+            {
+                _end ??= closed;
+            }
+        }
+    }
+
+    /// <summary>The failure that says more: one that another try cannot mend.</summary>
+    private static KahunaException Worse(KahunaException? first, KahunaException second) =>
+        first is null || (first.Outcome != OperationOutcome.DidNotHappen && second.IsSafeToRetry) ? second : first;
+
+    /// <summary>Why the list cannot be carried out; null when it can.</summary>
+    private KahunaException? Obstacle(bool holds)
+    {
+        int list = ListOf(holds);
+        (OutcomeStatus Status, int Operation)? first = null;
+        long bytes = 0;
+        foreach (TransactionPart part in parts.All)
+        {
+            ListForecast forecast = part.ForecastOf(holds);
+            bytes += forecast.ValueBytes;
+            if (forecast.Status != OutcomeStatus.Applied)
+            {
+                int operation = forecast.Operation < part.Places[list].Count
+                    ? part.Places[list][(int)forecast.Operation]
+                    : 0;
+                first = first is { } other && other.Operation <= operation ? first : (forecast.Status, operation);
+            }
+        }
+
+        return first is { } found ? TransactionErrors.Impossible(found.Status, found.Operation)
+            : bytes > Limits.TransactionBytesMax ? TransactionErrors.Impossible(OutcomeStatus.ReplyTooLarge, 0)
+            : null;
+    }
+
+    private async Task<TransactionReply?> CommitAsync(bool holds, CancellationToken ct)
+    {
+        bool captures = connection.CapturesContext;
+        TransactionDecision wanted = holds ? TransactionDecision.Then : TransactionDecision.Else;
+        if (await DecideAsync(wanted, ct).ConfigureAwait(captures) is not { } reply)
+        {
+            Rest = AbortAsync();
+            return Retry();
+        }
+
+        if (reply.Decision != wanted)
+        {
+            // A group has waited for too long.
+            await AbortAsync().ConfigureAwait(captures);
+            return null;
+        }
+
+        parts.Anchor.IsFinished = true;
+        parts.Anchor.Outcomes = parts.Anchor.Places[ListOf(holds)].Count == 0
+            ? ReadOnlyMemory<byte>.Empty
+            : reply.Outcomes;
+        Task<KahunaException?> finishing = FinishAsync(wanted);
+        Rest = ForgetAsync(finishing);
+        if (request.IsVerdictEnough)
+        {
+            return ToReply(holds, withResults: false);
+        }
+
+        KahunaException? failure = null;
+        try
+        {
+            failure = await finishing.WaitAsync(time.LeftForStep, connection.Time, ct).ConfigureAwait(captures);
+        }
+        catch (TimeoutException)
+        {
+            failure = TransactionErrors.NoResults();
+        }
+        catch (OperationCanceledException) when (ct.IsCancellationRequested)
+        {
+            throw new KahunaCanceledException(OperationOutcome.Happened, ct) { TransactionId = name.ToString() };
+        }
+
+        if (failure is null && parts.All.All(static part => part.Outcomes is not null))
+        {
+            return ToReply(holds, withResults: true);
+        }
+
+        // What only reads may be read again, at a later moment.
+        _failure = failure;
+        return parts.Writes(ListOf(holds)) ? throw TransactionErrors.ResultsNotKnown(failure, name.ToString()) : null;
+    }
+
+    /// <summary>Asks the anchor to decide. Null: it has not, and will not by this.</summary>
+    private async Task<DecideReply?> DecideAsync(TransactionDecision wanted, CancellationToken ct)
+    {
+        bool mayHaveHappened = false;
+        for (int tries = 1; ; tries++)
+        {
+            try
+            {
+                return await connection.Run(ToDecide(wanted, time.LeftForStep), ct)
+                    .ConfigureAwait(connection.CapturesContext);
+            }
+            catch (KahunaException error) when (error.Outcome == OperationOutcome.DidNotHappen && !mayHaveHappened)
+            {
+                _failure = error;
+                return null;
+            }
+            catch (KahunaException error)
+            {
+                // The first decision counts, so it is safe to ask again.
+                mayHaveHappened = true;
+                if (error.Code != KahunaErrorCode.OutcomeUnknown || tries == DecideTriesMax)
+                {
+                    throw TransactionErrors.NotKnown(error, name.ToString());
+                }
+            }
+            catch (KahunaCanceledException canceled)
+            {
+                if (canceled.Outcome == OperationOutcome.DidNotHappen && !mayHaveHappened)
+                {
+                    _end = canceled;
+                    return null;
+                }
+
+                throw new KahunaCanceledException(OperationOutcome.Unknown, ct) { TransactionId = name.ToString() };
+            }
+        }
+    }
+
+    /// <summary>Has the other parts carry out the decision. Returns why one has not; null when all have.</summary>
+    private async Task<KahunaException?> FinishAsync(TransactionDecision decision)
+    {
+        TransactionPart[] open = [.. parts.All.Where(static part => !part.IsFinished)];
+        ValueTask<FinishReply>[] tasks = new ValueTask<FinishReply>[open.Length];
+        for (int i = 0; i < open.Length; i++)
+        {
+            Operation<FinishReply> operation = Begin<FinishReply>(
+                CommandKind.TransactionFinish, open[i].Durability, open[i].KeyText, patience: null);
+            operation.Request.AddNumber((long)decision);
+            operation.Request.SetValue(_id);
+            tasks[i] = connection.Run(operation, CancellationToken.None);
+        }
+
+        KahunaException? failure = null;
+        for (int i = 0; i < open.Length; i++)
+        {
+            try
+            {
+                FinishReply reply = await tasks[i].ConfigureAwait(connection.CapturesContext);
+                open[i].Outcomes = reply.Outcomes;
+                open[i].IsFinished = true;
+            }
+            catch (KahunaException error)
+            {
+                failure ??= error;
+            }
+            catch (ObjectDisposedException)
+            {
+                failure ??= OperationErrors.Disposed(mayHaveHappened: true);
+            }
+        }
+
+        return failure;
+    }
+
+    /// <summary>
+    /// Gives the transaction up, as far as its groups can be reached; the others find out by themselves. Never fails.
+    /// </summary>
+    private async Task AbortAsync()
+    {
+        foreach (TransactionPart part in parts.Prepared)
+        {
+            part.IsFinished = part.IsNotPrepared;
+        }
+
+        bool isDecided = parts.Anchor.IsFinished;
+        bool isSettled = parts.Prepared.All(static part => part.State == PartState.Prepared || part.IsFinished);
+        parts.Anchor.IsFinished = true;
+        ValueTask<DecideReply> deciding = isDecided
+            ? default
+            : connection.Run(ToDecide(TransactionDecision.Abort, patience: null), CancellationToken.None);
+
+        // Nobody else wants it committed, so the decision is known before it is made.
+        Task<KahunaException?> finishing = FinishAsync(TransactionDecision.Abort);
+        bool isRecorded = false;
+        try
+        {
+            await deciding.ConfigureAwait(connection.CapturesContext);
+            isRecorded = !isDecided;
+        }
+        catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
+        {
+        }
+
+        // A part that may still arrive must find the decision.
+        if (await finishing.ConfigureAwait(connection.CapturesContext) is null && isRecorded && isSettled)
+        {
+            Rest = ForgetAsync(finishing);
+        }
+    }
+
+    /// <summary>Lets the anchor forget the decision once all parts have carried it out. Never fails.</summary>
+    private async Task ForgetAsync(Task<KahunaException?> finishing)
+    {
+        if (await finishing.ConfigureAwait(connection.CapturesContext) is not null)
+        {
+            return;
+        }
+
+        Operation<ForgetReply> operation = Begin<ForgetReply>(
+            CommandKind.TransactionForget, Durability.Persistent, name.AnchorKey, patience: null);
+        operation.Request.SetValue(_id);
+        try
+        {
+            await connection.Run(operation, CancellationToken.None).ConfigureAwait(connection.CapturesContext);
+        }
+        catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
+        {
+            // The anchor's leader forgets it later.
+        }
+    }
+
+    private TransactionReply ToReply(bool holds, bool withResults)
+    {
+        ByteBuffer outcomes = ByteBuffer.Rent();
+        parts.Join(outcomes, 0, static part => part.Conditions, OutcomeStatus.Applied);
+        if (withResults)
+        {
+            parts.Join(outcomes, ListOf(holds), static part => part.Outcomes ?? default, OutcomeStatus.Unknown);
+        }
+
+        TransactionReply reply = new() { Holds = holds, Outcomes = outcomes.Written.ToArray() };
+        outcomes.Return();
+        return reply;
+    }
+
+    private Operation<DecideReply> ToDecide(TransactionDecision wanted, TimeSpan? patience)
+    {
+        Operation<DecideReply> operation = Begin<DecideReply>(
+            CommandKind.TransactionDecide, Durability.Persistent, name.AnchorKey, patience);
+        operation.Request.AddNumber((long)wanted);
+        operation.Request.SetValue(_id);
+        return operation;
+    }
+
+    private static Operation<TReply> Begin<TReply>(
+        CommandKind kind, Durability durability, string key, TimeSpan? patience)
+        where TReply : struct, IOperationResult<TReply>
+    {
+        Operation<TReply> operation = Operation<TReply>.Rent();
+        operation.Request.Begin(kind, durability, key);
+        operation.Request.Patience = patience;
+        return operation;
+    }
+
+    private static int ListOf(bool holds) => holds ? 1 : 2;
+
+    private static byte[] Encode(TransactionId id)
+    {
+        byte[] bytes = new byte[TransactionId.Bytes];
+        id.Write(bytes);
+        return bytes;
+    }
+}

@@ -1,0 +1,160 @@
+using System.Text;
+using Kahuna.Wire.Routing;
+
+namespace Kahuna.Wire.Scripts.Running;
+
+/// <summary>
+/// What a run has seen of the store, with its own writes above it. A key is asked for once. Not thread-safe.
+/// </summary>
+internal sealed class ScriptKeys(ScriptMeter meter)
+{
+    private const string ReservedPrefix = "__kahuna";
+
+    /// <summary>Work of merging one key, in bytes: four steps.</summary>
+    private const long WorkPerKey = 256;
+
+    private static readonly Comparer<ReadOnlyMemory<byte>> s_byBytes =
+        Comparer<ReadOnlyMemory<byte>>.Create(static (a, b) => a.Span.SequenceCompareTo(b.Span));
+
+    private readonly Dictionary<(string Name, bool IsEphemeral), ScriptKeyState> _keys = [];
+    private readonly Dictionary<(string Name, bool IsEphemeral, ScriptAccess Kind), ScriptValue> _ranges = [];
+
+    private readonly List<ScriptKeyState> _written = [];
+
+    /// <summary>The writes, in order of the first write of each key.</summary>
+    public IReadOnlyList<ScriptWrite> Writes =>
+        [.. _written.Where(static key => key.Write is not null).Select(static key => key.Write!.Value)];
+
+    /// <summary>The name that a value gives a key.</summary>
+    /// <exception cref="ScriptFailure">It is no key.</exception>
+    public static string NameOf(ScriptValue value)
+    {
+        ScriptValue plain = value.Plain;
+        if (plain.Kind != ScriptValueKind.String)
+        {
+            throw new ScriptFailure($"a key must be a string, but got {ScriptText.NameOf(value)}");
+        }
+
+        int length = plain.AsBytes.Length;
+        if (length is 0 or > Limits.KeyBytesMax)
+        {
+            throw new ScriptFailure($"a key must have 1 to 1,024 bytes, but has {length}");
+        }
+
+        return plain.AsString.StartsWith(ReservedPrefix, StringComparison.Ordinal)
+            ? throw new ScriptFailure($"keys that begin with {ReservedPrefix} are reserved")
+            : plain.AsString;
+    }
+
+    /// <summary>The key's state. Counts the key when it is touched first.</summary>
+    public ScriptKeyState Touch(string name, bool isEphemeral)
+    {
+        if (!_keys.TryGetValue((name, isEphemeral), out ScriptKeyState? key))
+        {
+            meter.Keys(1);
+            meter.Bytes(64 + name.Length);
+            key = new ScriptKeyState(name, isEphemeral);
+            _keys.Add((name, isEphemeral), key);
+        }
+
+        return key;
+    }
+
+    /// <summary>Sets, deletes or extends a key.</summary>
+    public void Write(ScriptKeyState key, ScriptWrite? write, ScriptValue? seen)
+    {
+        if (!key.IsWritten)
+        {
+            key.IsWritten = true;
+            meter.Write();
+            _written.Add(key);
+        }
+
+        meter.Written(SizeOf(write) - SizeOf(key.Write));
+        key.Write = write;
+        key.See(seen);
+    }
+
+    /// <summary>The entries of a bucket or prefix, with the run's own writes; null while they are not known.</summary>
+    public ScriptValue? Entries(string name, bool isEphemeral, ScriptAccess kind)
+    {
+        if (!_ranges.TryGetValue((name, isEphemeral, kind), out ScriptValue? read))
+        {
+            return null;
+        }
+
+        // Each written key is looked at.
+        meter.Work(_written.Count * WorkPerKey);
+        ScriptKeyState[] own = [.. _written.Where(key => key.IsEphemeral == isEphemeral && Covers(name, kind, key))];
+        return own.Length == 0 ? read : Merged(read.Items, own);
+    }
+
+    private ScriptValue Merged(IReadOnlyList<ScriptValue> read, ScriptKeyState[] own)
+    {
+        meter.Work((read.Count + own.Length) * WorkPerKey);
+        SortedDictionary<ReadOnlyMemory<byte>, ScriptValue> merged = new(s_byBytes);
+        foreach (ScriptValue entry in read)
+        {
+            merged[Encoding.UTF8.GetBytes(entry.Key)] = entry;
+        }
+
+        foreach (ScriptKeyState key in own)
+        {
+            merged.Remove(key.Bytes);
+            if (key.Entry is { } entry)
+            {
+                merged.Add(key.Bytes, entry);
+            }
+        }
+
+        return meter.Made(ScriptValue.Of([.. merged.Values]));
+    }
+
+    /// <summary>Keeps what the store has of a bucket or prefix.</summary>
+    public void Supply(string name, bool isEphemeral, ScriptAccess kind, IReadOnlyList<ScriptValue> entries)
+    {
+        meter.Keys(entries.Count);
+        foreach (ScriptValue entry in entries)
+        {
+            meter.Made(entry);
+        }
+
+        _ranges[(name, isEphemeral, kind)] = meter.Made(ScriptValue.Of([.. entries]));
+    }
+
+    private static bool Covers(string name, ScriptAccess kind, ScriptKeyState key) => kind == ScriptAccess.Prefix
+        ? key.Name.StartsWith(name, StringComparison.Ordinal)
+        : KeyRouting.Bucket(key.Bytes.Span).SequenceEqual(Encoding.UTF8.GetBytes(name));
+
+    private static long SizeOf(ScriptWrite? write) =>
+        write is { } made ? made.Key.Length + (made.Value?.Length ?? 0) : 0;
+}
+
+/// <summary>What a run knows of one key. Owned by a <see cref="ScriptKeys"/>; not thread-safe.</summary>
+internal sealed class ScriptKeyState(string name, bool isEphemeral)
+{
+    public string Name => name;
+
+    public bool IsEphemeral => isEphemeral;
+
+    public ReadOnlyMemory<byte> Bytes { get; } = Encoding.UTF8.GetBytes(name);
+
+    /// <summary>The run knows whether the key exists, from the store or from its own write.</summary>
+    public bool IsKnown { get; private set; }
+
+    /// <summary>The key as the run sees it; null: it does not exist.</summary>
+    public ScriptValue? Entry { get; private set; }
+
+    /// <summary>The run has written it before.</summary>
+    public bool IsWritten { get; set; }
+
+    /// <summary>What the run does to the key at its end.</summary>
+    public ScriptWrite? Write { get; set; }
+
+    /// <summary>From now on the run sees this.</summary>
+    public void See(ScriptValue? entry)
+    {
+        IsKnown = true;
+        Entry = entry;
+    }
+}

@@ -1,0 +1,32 @@
+using Kahuna.Wire.Scripts;
+
+namespace Kahuna.Server.Cluster;
+
+/// <summary>Runs what needs the leaders of several partitions, or of both durabilities. Any thread.</summary>
+internal interface ICoordinator
+{
+    /// <summary>
+    /// Runs a transaction and returns the bytes of its outcome, as of a transaction in one partition.
+    /// </summary>
+    /// <param name="body">The transaction as a <see cref="Wire.Commands.TransactionBody"/>.</param>
+    /// <param name="timeLeft">How long the caller waits; null: as long as a request may take.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <exception cref="OperationCanceledException">The caller no longer waits.</exception>
+    Task<byte[]> CommitAsync(ReadOnlyMemory<byte> body, TimeSpan? timeLeft, CancellationToken ct);
+
+    /// <summary>Reads keys at one moment and returns the bytes of the outcome, as of one partition.</summary>
+    /// <param name="items">The reads as a <see cref="Wire.Commands.CommandList"/>.</param>
+    /// <param name="timeLeft">How long the caller waits; null: as long as a request may take.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <exception cref="OperationCanceledException">The caller no longer waits.</exception>
+    Task<byte[]> ReadAsync(ReadOnlyMemory<byte> items, TimeSpan? timeLeft, CancellationToken ct);
+
+    /// <summary>Runs a script as a transaction and returns the bytes of its outcome, as of one partition.</summary>
+    /// <param name="program">The script.</param>
+    /// <param name="parameters">The values of its parameters.</param>
+    /// <param name="timeLeft">How long the caller waits; null: as long as a request may take.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <exception cref="OperationCanceledException">The caller no longer waits.</exception>
+    Task<byte[]> RunScriptAsync(
+        ScriptProgram program, IReadOnlyList<ScriptParameter> parameters, TimeSpan? timeLeft, CancellationToken ct);
+}

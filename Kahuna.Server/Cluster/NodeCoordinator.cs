@@ -1,0 +1,79 @@
+using System.Text;
+using Kahuna.Client.Coordination;
+using Kahuna.Client.Outcomes;
+using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Scripts;
+
+namespace Kahuna.Server.Cluster;
+
+/// <summary>
+/// Runs transactions and scripts over several partitions for callers of this node, with the SDK's coordinator over the
+/// forwarder's connection. Any thread.
+/// </summary>
+internal sealed class NodeCoordinator(Forwarder forwarder) : ICoordinator
+{
+    public Task<byte[]> CommitAsync(ReadOnlyMemory<byte> body, TimeSpan? timeLeft, CancellationToken ct) =>
+        OutcomeAsync(buffer => WriteAsync(
+            forwarder.Coordinator.RunAsync(new CommitRequest { Body = body, Patience = timeLeft }, ct),
+            OutcomeStatus.Applied,
+            buffer));
+
+    public Task<byte[]> ReadAsync(ReadOnlyMemory<byte> items, TimeSpan? timeLeft, CancellationToken ct) =>
+        OutcomeAsync(buffer => WriteAsync(
+            MomentReads.RunAsync(forwarder.Coordinator, items, timeLeft, ct), OutcomeStatus.Found, buffer));
+
+    public Task<byte[]> RunScriptAsync(
+        ScriptProgram program, IReadOnlyList<ScriptParameter> parameters, TimeSpan? timeLeft, CancellationToken ct) =>
+        OutcomeAsync(async buffer =>
+        {
+            (ScriptValue result, int writes) = await new ScriptDriver(forwarder.Coordinator)
+                .RunAsync(program, parameters, timeLeft, ct);
+            ByteBuffer value = ByteBuffer.Rent();
+            result.Write(value);
+            new Outcome(OutcomeStatus.Applied, 0, writes) { HasValue = true, Value = value.Written }.Write(buffer);
+            value.Return();
+        });
+
+    private static async Task WriteAsync(Task<TransactionReply> run, OutcomeStatus good, ByteBuffer buffer)
+    {
+        TransactionReply reply = await run;
+        new Outcome(reply.Holds ? good : OutcomeStatus.ConditionFailed)
+        {
+            HasValue = true,
+            Value = reply.Outcomes.Span,
+        }.Write(buffer);
+    }
+
+    /// <summary>Has an outcome written; an error is one, too.</summary>
+    private static async Task<byte[]> OutcomeAsync(Func<ByteBuffer, Task> write)
+    {
+        ByteBuffer buffer = ByteBuffer.Rent();
+        try
+        {
+            await write(buffer);
+        }
+        catch (KahunaException failed) when (failed.Code == KahunaErrorCode.ScriptFailed)
+        {
+            new Outcome(OutcomeStatus.ScriptFailed)
+            {
+                HasValue = true,
+                Value = Encoding.UTF8.GetBytes(failed.Message.TrimEnd('.')),
+            }.Write(buffer);
+        }
+        catch (KahunaException error)
+        {
+            Outcome.WriteError(buffer, OutcomeStatuses.Of(error.Code, error.Outcome), error.Message);
+        }
+        catch (KahunaCanceledException canceled) when (canceled.Outcome == OperationOutcome.DidNotHappen)
+        {
+            Outcome.WriteError(
+                buffer, OutcomeStatus.Expired, "The deadline passed before the transaction was decided; nothing was "
+                    + "written.");
+        }
+
+        byte[] bytes = buffer.Written.ToArray();
+        buffer.Return();
+        return bytes;
+    }
+}
