@@ -19,6 +19,7 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
     private readonly bool _isEphemeral = parts.Group.IsEphemeral;
     private readonly RangeDeletePace _rangeDeletes = new();
     private readonly ScriptPace _scripts = new();
+    private readonly PreparePace _prepares = new();
 
     /// <summary>The epoch of an ephemeral group.</summary>
     public Epoch Epoch { get; set; }
@@ -56,6 +57,11 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
                 + "long one; try again later.";
         }
 
+        if ((CommandKind)command[0] == CommandKind.TransactionPrepare && !TakesPart(command))
+        {
+            return "The partition prepares as many keys of transactions as it may at a time; try again later.";
+        }
+
         if (parts.Applied.State.KeyValues.Prepared.Counts.Keys > 0 && IsHeld(command))
         {
             status = OutcomeStatus.KeyInTransaction;
@@ -89,6 +95,12 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
     private bool TakesScript(ReadOnlySpan<byte> bytes) =>
         Command.TryRead(bytes, out Command command)
             && _scripts.TryTake(parts.Clock.Now, parts.Applied.State.KeyValues.ScriptStepsOf(in command));
+
+    private bool TakesPart(ReadOnlySpan<byte> bytes) =>
+        Command.TryRead(bytes, out Command command)
+            && PrepareBody.TryRead(command.Value, out PrepareBody prepare)
+            && TransactionBody.TryRead(prepare.Part, out TransactionBody part)
+            && _prepares.TryTake(parts.Clock.Now, 1 + part.Conditions + part.Then + part.Else);
 
     private bool IsHeld(ReadOnlySpan<byte> bytes) =>
         Command.TryRead(bytes, out Command command) && parts.Applied.State.KeyValues.Prepared.Refuses(in command);

@@ -1,0 +1,45 @@
+using Kahuna.Server.Primitives;
+
+namespace Kahuna.Server.Partitions.Requests;
+
+/// <summary>
+/// How much work of commands that are larger than they look a leader takes on. Owned by a <see cref="WriteRules"/>; not
+/// thread-safe.
+/// </summary>
+/// <param name="atOnce">Units of work that may come at once, and part of one command beyond them.</param>
+/// <param name="perMs">Units that come back in a millisecond.</param>
+internal abstract class WorkPace(int atOnce, int perMs)
+{
+    private NodeTime _since;
+    private long _left = atOnce;
+
+    /// <summary>
+    /// Takes a command, unless those before it have used up the units. One that needs more than are left makes the next
+    /// ones wait longer.
+    /// </summary>
+    public bool TryTake(NodeTime now, long units)
+    {
+        _left = Math.Min(atOnce, _left + (Math.Max(0, now - _since) * perMs));
+        _since = now;
+        if (_left <= 0)
+        {
+            return false;
+        }
+
+        _left -= units;
+        return true;
+    }
+}
+
+/// <summary>
+/// How many items of prepared transactions a leader takes on: holding a key and letting it go takes some microseconds
+/// on every node.
+/// </summary>
+internal sealed class PreparePace() : WorkPace(ItemsAtOnce, ItemsPerMs)
+{
+    /// <summary>Items that may come at once, and part of one command beyond them.</summary>
+    public const int ItemsAtOnce = 4_000;
+
+    /// <summary>Items that come back in a millisecond: about half of it.</summary>
+    public const int ItemsPerMs = 100;
+}
