@@ -87,11 +87,11 @@ internal sealed class TransactionCoordinator(ClusterConnection connection, Conne
         connection.Routes.Map.Slots ?? await connection.SlotsAsync(ct).ConfigureAwait(connection.CapturesContext);
 
     /// <summary>
-    /// Has a transaction aborted, unless it is decided. Returns whether it is committed, which then never changes.
+    /// Has a transaction aborted, unless it is decided. Returns the decision that counts, which then never changes.
     /// </summary>
     /// <param name="text">The text form of its <see cref="CommitName"/>.</param>
     /// <param name="ct">Ends the wait.</param>
-    public async Task<bool> SettleAsync(string text, CancellationToken ct)
+    public async Task<TransactionDecision> SettleAsync(string text, CancellationToken ct)
     {
         long now = connection.Time.GetUtcNow().ToUnixTimeSeconds();
         if (!CommitName.TryParse(text, out CommitName name))
@@ -113,7 +113,7 @@ internal sealed class TransactionCoordinator(ClusterConnection connection, Conne
         name.Id.Write(id);
         operation.Request.SetValue(id);
         DecideReply reply = await connection.Run(operation, ct).ConfigureAwait(connection.CapturesContext);
-        return reply.Decision != TransactionDecision.Abort;
+        return reply.Decision;
     }
 
     /// <summary>What is refused although each part could be prepared.</summary>

@@ -2,6 +2,7 @@ using Kahuna.Client.Connection;
 using Kahuna.Client.Coordination;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.Transactions;
 
@@ -128,9 +129,14 @@ public sealed class TransactionClient
     public async Task<TransactionOutcome> FindOutcomeAsync(string transactionId, CancellationToken ct = default)
     {
         ArgumentNullException.ThrowIfNull(transactionId);
-        bool isCommitted = await _coordinator.SettleAsync(transactionId, ct)
+        TransactionDecision decision = await _coordinator.SettleAsync(transactionId, ct)
             .ConfigureAwait(_connection.CapturesContext);
-        return isCommitted ? TransactionOutcome.Committed : TransactionOutcome.NotCommitted;
+        return decision switch
+        {
+            TransactionDecision.Then => TransactionOutcome.Committed,
+            TransactionDecision.Else => TransactionOutcome.CommittedElse,
+            _ => TransactionOutcome.NotCommitted,
+        };
     }
 
     /// <summary>
