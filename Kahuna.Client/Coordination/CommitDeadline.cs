@@ -6,8 +6,8 @@ namespace Kahuna.Client.Coordination;
 internal sealed class CommitDeadline
 {
     /// <summary>
-    /// After so many ms the groups may abort a transaction that is only prepared: long enough for a change of leaders,
-    /// and short enough for those who wait for its keys.
+    /// The groups may abort a prepared transaction after this many ms: long enough for a change of leaders, and short
+    /// enough for those who wait for its keys.
     /// </summary>
     public const int PrepareMs = 5_000;
 

@@ -3,8 +3,8 @@ using Kahuna.Client.Connection;
 namespace Kahuna.Client.Coordination;
 
 /// <summary>
-/// Pauses between the tries of a transaction: they are random, and grow on average, so that those that met each other
-/// do not meet again. Any thread.
+/// Pauses between the tries of a transaction. They are random and grow, so that two transactions that have met do not
+/// meet again. Any thread.
 /// </summary>
 internal sealed class RetryPause(ClusterConnection connection, int seed)
 {
@@ -14,7 +14,7 @@ internal sealed class RetryPause(ClusterConnection connection, int seed)
     private readonly Random _random = new(seed);
     private readonly Lock _lock = new();
 
-    /// <summary>The pause after so many tries, 1 or more.</summary>
+    /// <summary>The pause after this number of tries, 1 or more.</summary>
     public TimeSpan After(int tries)
     {
         double mean = Math.Min(MeanMsMax, 1 << Math.Min(tries, 10));

@@ -8,8 +8,8 @@ using Kahuna.Wire.Scripts;
 namespace Kahuna.Server.Api;
 
 /// <summary>
-/// Executes scripts for a unary caller: as one command in the partition of their keys, and those that need more as a
-/// transaction which this node drives. Any thread; continuations as of <see cref="UnaryExecutor"/>.
+/// Executes scripts for a unary caller, as one command in the partition of their keys. A script that needs more runs as
+/// a transaction which this node drives. Any thread; continuations as of <see cref="UnaryExecutor"/>.
 /// </summary>
 internal sealed class ScriptExecutor(UnaryExecutor calls, ICoordinator coordinator)
 {

@@ -16,14 +16,14 @@ internal static class TransactionCheck
 
     private const string Malformed = "the transaction is malformed";
 
-    /// <summary>Why items with so many bytes are refused; null when they are few enough.</summary>
+    /// <summary>Why items of this size are refused; null when they are within the limit.</summary>
     public static string? SizeRefusal(int bytes) => bytes <= Limits.TransactionBytesMax
         ? null
         : string.Create(
             CultureInfo.InvariantCulture,
             $"the items have {bytes:N0} bytes together; the limit is {Limits.TransactionBytesMax:N0}");
 
-    /// <summary>Why a list of so many items is refused; null when they are few enough.</summary>
+    /// <summary>Why a list of this length is refused; null when it is within the limit.</summary>
     public static string? CountRefusal(int count) => count <= Limits.TransactionItemsMax
         ? null
         : TooMany("items", count.ToString("N0", CultureInfo.InvariantCulture));

@@ -63,7 +63,7 @@ internal readonly record struct PrepareVote(bool Holds, ListForecast Then, ListF
 /// <summary>How a list of operations would end.</summary>
 /// <param name="Status">Applied, or why it cannot be carried out.</param>
 /// <param name="Operation">The operation that is not possible, from 0 on.</param>
-/// <param name="ValueBytes">At most so many bytes of values will its outcomes have.</param>
+/// <param name="ValueBytes">The most bytes of values that its outcomes can have.</param>
 internal readonly record struct ListForecast(OutcomeStatus Status, uint Operation, uint ValueBytes);
 
 /// <summary>

@@ -6,8 +6,8 @@ using Kahuna.Server.State.KeyValues;
 namespace Kahuna.Server.Partitions.Requests;
 
 /// <summary>
-/// Has transactions over several partitions settled whose time has passed: those that this leader's group has a part or
-/// the decision of. Owned by a group's <see cref="Housekeeping"/>; not thread-safe.
+/// Hands transactions over several partitions to the settler when their time has passed: those of which this group has
+/// a part or the decision. Owned by a group's <see cref="Housekeeping"/>; not thread-safe.
 /// </summary>
 internal sealed class LateTransactions(GroupId group, AppliedState applied, ITransactionSettler? settler)
 {
