@@ -52,9 +52,9 @@ public sealed class KahunaClient : IAsyncDisposable
         Acquirer acquirer = _acquirer = new Acquirer(calls, _leases);
         TransactionCoordinator coordinator = new(_connection, ports);
         KeyValues = new KeyValueClient(_connection, _watches, new BatchCalls(coordinator), options.Durability);
-        Transactions = new TransactionClient(coordinator, KeyValues, options.Durability);
-        Scripts = new ScriptClient(coordinator);
         Sequences = new SequenceClient(_connection, ports.Time);
+        Transactions = new TransactionClient(coordinator, KeyValues, Sequences, options.Durability);
+        Scripts = new ScriptClient(coordinator);
         Locks = new LockClient(acquirer, options.Durability);
         Semaphores = new SemaphoreClient(acquirer, options.Durability);
         Elections = new ElectionClient(acquirer, options.Durability);

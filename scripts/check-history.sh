@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Checks a recorded history of client operations for linearizability, or of transactions for strict serializability.
+# Checks a recorded history of client operations for linearizability and its watches against the writes, or a history of
+# transactions for strict serializability.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -12,9 +13,10 @@ Usage: scripts/check-history.sh FILE [options]
   --states-max N        states of one key after which the search gives up; default 2000000
   --explain-seconds N   time for finding the operations that contradict each other; default 20
 
-FILE holds one operation per line, or one list-append transaction; docs/histories.md describes both. The
-exit code is 0 when the history is linearizable (transactions: strictly serializable), 1 when it is not,
-and 2 when FILE is unreadable or the search gave up. The options are for operations.
+FILE holds one operation or watch per line, or one list-append transaction; docs/histories.md describes
+them. The exit code is 0 when the history is linearizable (transactions: strictly serializable) and its
+watches were told every change once and in order, 1 when it is not, and 2 when FILE is unreadable or the
+search gave up. The options are for operations.
 For each key that is not linearizable the few operations that contradict each other are printed.
 
 KAHUNA_TESTS_DLL names a Kahuna.Tests.dll to run; nothing is built then.

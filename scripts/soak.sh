@@ -12,8 +12,8 @@ Usage: scripts/soak.sh [--minutes M] [--seed N] [--history FILE]
   --seed N         decides about operations and faults; default: another one each time
   --history FILE   writes every operation there (about 15 MB a minute)
 
-Nodes are killed, stopped, restarted, and all killed at once. Each key's history is checked as soon
-as the key is retired; at the end all nodes must have the same state, and every caller an answer.
+Nodes are killed, stopped, restarted, all killed at once, and cut off from each other. Each key's history
+is checked as soon as the key is retired; at the end all nodes must have the same state, and every caller an answer.
 Without --history only keys with a finding are written, to .kahuna/soak-N.jsonl.
 
 Exit code 0: clean; 1: something is wrong, or the run proved nothing; 2: bad usage.

@@ -69,7 +69,11 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
                 static option => option,
                 option => ReadNumber(table.OfWorkloads[option], option.Min, option.Max)),
         };
-        options = options with { SeedKeys = ReadSeedKeys() ?? workload.DefaultSeedKeys(options.KeySpace) };
+        options = options with
+        {
+            SeedKeys = ReadSeedKeys() ?? workload.DefaultSeedKeys(options.KeySpace),
+            Partitions = workload.PartitionsFor(options),
+        };
         RefuseContradictions(workload, options);
         return new BenchCommand(workload, options);
     }
@@ -84,8 +88,9 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         if (!workload.IsServedBy(options.Target))
         {
             string others = NameList.Or(table.Workloads.Where(other => other.IsServedBy(options.Target)));
+            string target = TargetNames.Of(options.Target);
             throw new OptionException(
-                $"--workload: '{workload.Name}' is a workload of Kahuna; with another --target use {others}.");
+                $"--workload: {target} has no '{workload.Name}'; with --target {target} use {others}.");
         }
 
         if (workload.Conflict(options) is { } conflict)

@@ -99,8 +99,8 @@ internal sealed class OptionTable
     public Option<string> Script { get; } = CreateOptional(
         "--script",
         "file",
-        "Script that the workload script runs with the parameters @key, @value and @n [default: a get and a set of "
-            + "@key]");
+        "Script that the workload script runs with the parameters @key, @value and @n, for redis in Lua with KEYS[1], "
+            + "ARGV[1] and ARGV[2] [default: a get and a set of @key]");
 
     public Option<string> Timeout { get; } = Create("--timeout", "seconds", "10", "Timeout of one request");
 

@@ -33,6 +33,9 @@ internal sealed record BenchOptions
     /// <summary>Buckets over which the keys are spread; 0: each in its own.</summary>
     public int Buckets { get; init; }
 
+    /// <summary>Partitions that the workload needs; embedded nodes have at least as many.</summary>
+    public int Partitions { get; init; } = 1;
+
     /// <summary>Keys that are written before the load.</summary>
     public int SeedKeys { get; init; }
 

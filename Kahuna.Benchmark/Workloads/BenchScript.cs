@@ -33,6 +33,9 @@ internal sealed class BenchScript
 
     public bool TakesNumber { get; }
 
+    /// <summary>A script of Redis, in Lua; its parameters are <c>KEYS[1]</c>, <c>ARGV[1]</c>, <c>ARGV[2]</c>.</summary>
+    public static BenchScript OfRedis(string text) => new(text, new HashSet<string> { Key, Value, Number });
+
     /// <summary>
     /// Reads a script. When it cannot run, the result is null and <paramref name="error"/> a sentence that begins with
     /// an option.

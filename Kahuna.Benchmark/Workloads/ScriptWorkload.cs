@@ -16,6 +16,8 @@ internal sealed class ScriptWorkload : Workload
 
     public override bool TakesScript => true;
 
+    public override bool IsServedBy(TargetKind target) => target is TargetKind.Kahuna or TargetKind.Redis;
+
     public override string? Conflict(BenchOptions options)
     {
         Read(options, out string? error);
@@ -30,6 +32,14 @@ internal sealed class ScriptWorkload : Workload
     /// <summary>The script of <c>--script</c>, or one that reads and writes a key.</summary>
     private static BenchScript? Read(BenchOptions options, out string? error)
     {
+        if (options.Target == TargetKind.Redis)
+        {
+            error = null;
+            return BenchScript.OfRedis(
+                options.ScriptText
+                    ?? "redis.call('GET', KEYS[1])\nreturn redis.call('SET', KEYS[1], ARGV[1])\n");
+        }
+
         string text = options.ScriptText
             ?? (options.Durability == BenchOptions.Ephemeral
                 ? "eget @key\neset @key @value\n"

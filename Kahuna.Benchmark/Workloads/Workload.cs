@@ -40,6 +40,9 @@ internal abstract class Workload
     /// </summary>
     public virtual string? Conflict(BenchOptions options) => null;
 
+    /// <summary>Partitions that the requests need.</summary>
+    public virtual int PartitionsFor(BenchOptions options) => 1;
+
     /// <summary>Keys that are written before the load unless <c>--seed-keys</c> says how many.</summary>
     public int DefaultSeedKeys(int keySpace) =>
         KeyUse == KeyUse.Read ? Math.Min(keySpace, BenchOptions.DefaultSeedKeysMax) : 0;

@@ -13,5 +13,8 @@ internal static class WorkloadList
         new HandoverWorkload(),
         new SequenceWorkload(),
         new ScriptWorkload(),
+        new BatchWorkload(),
+        new TransactionWorkload(),
+        new InteractiveWorkload(),
     ];
 }

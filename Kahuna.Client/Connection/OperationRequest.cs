@@ -153,6 +153,12 @@ internal struct OperationRequest
     }
 
     /// <summary>
+    /// Names the pessimistic transaction that commits, unless the id is empty. On the wire it is the compared value.
+    /// </summary>
+    public void SetHolder(ReadOnlyMemory<byte> id) =>
+        AddComparison(id.IsEmpty ? default(KahunaValue?) : new KahunaValue(id), null);
+
+    /// <summary>
     /// Adds a time to live or a lease. It is rounded away from zero to whole milliseconds, so that a lease never ends
     /// early and a negative span stays negative.
     /// </summary>

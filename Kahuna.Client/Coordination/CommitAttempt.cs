@@ -20,6 +20,7 @@ internal sealed class CommitAttempt(
     private const int DecideTriesMax = 3;
 
     private readonly byte[] _id = Encode(name.Id);
+    private Task _forgetting = Task.CompletedTask;
     private KahunaException? _failure;
     private Exception? _end;
 
@@ -35,18 +36,32 @@ internal sealed class CommitAttempt(
     public async Task<TransactionReply?> RunAsync(CancellationToken ct)
     {
         bool captures = connection.CapturesContext;
-        await PrepareAsync(ct).ConfigureAwait(captures);
+        Task preparing = PrepareAsync();
+        try
+        {
+            await preparing.WaitAsync(ct).ConfigureAwait(captures);
+        }
+        catch (OperationCanceledException) when (ct.IsCancellationRequested)
+        {
+            Rest = AbortCanceledAsync(preparing);
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+        }
+
         if (_end is not null || _failure is not null)
         {
-            Rest = AbortAsync();
-            return ct.IsCancellationRequested && _end is KahunaCanceledException
-                ? throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct)
-                : Retry();
+            Rest = AbortAndForgetAsync();
+            return Retry();
         }
 
         if (parts.Prepared.Any(static part => part.State != PartState.Prepared))
         {
             await AbortAsync().ConfigureAwait(captures);
+            Rest = _forgetting;
+            if (parts.Prepared.Any(static part => part.Refusal == PrepareRefusal.RangeTooLarge))
+            {
+                throw TransactionErrors.Impossible(OutcomeStatus.RangeTooLarge, 0);
+            }
+
             return parts.Prepared.Any(static part => part.Refusal == PrepareRefusal.ConditionFailed)
                 ? ToReply(holds: false, withResults: false)
                 : null;
@@ -56,6 +71,7 @@ internal sealed class CommitAttempt(
         if (Obstacle(holds) is { } impossible)
         {
             await AbortAsync().ConfigureAwait(captures);
+            Rest = _forgetting;
             throw impossible;
         }
 
@@ -80,7 +96,11 @@ internal sealed class CommitAttempt(
             : throw TransactionErrors.NothingWritten(_failure);
     }
 
-    private async Task PrepareAsync(CancellationToken ct)
+    /// <summary>
+    /// Prepares the parts. It ends with their answers also when the caller has gone: what is known of the anchor's part
+    /// lets its decision be forgotten.
+    /// </summary>
+    private async Task PrepareAsync()
     {
         TransactionPart[] asked = [.. parts.Prepared];
         ValueTask<PrepareReply>[] tasks = new ValueTask<PrepareReply>[asked.Length];
@@ -90,7 +110,8 @@ internal sealed class CommitAttempt(
                 CommandKind.TransactionPrepare, asked[i].Durability, asked[i].KeyText, time.LeftToPrepare);
             operation.Request.SetValue(
                 parts.Encode(asked[i], name.Id, CommitDeadline.PrepareMs, request.IsVerdictEnough));
-            tasks[i] = connection.Run(operation, ct);
+            operation.Request.SetHolder(request.Holder);
+            tasks[i] = connection.Run(operation, CancellationToken.None);
         }
 
         for (int i = 0; i < asked.Length; i++)
@@ -103,11 +124,6 @@ internal sealed class CommitAttempt(
             {
                 _failure = Worse(_failure, error);
                 asked[i].IsAbsent = error.Outcome == OperationOutcome.DidNotHappen;
-            }
-            catch (KahunaCanceledException canceled)
-            {
-                _end ??= canceled;
-                asked[i].IsAbsent = canceled.Outcome == OperationOutcome.DidNotHappen;
             }
             catch (ObjectDisposedException closed)
             {
@@ -150,7 +166,7 @@ internal sealed class CommitAttempt(
         TransactionDecision wanted = holds ? TransactionDecision.Then : TransactionDecision.Else;
         if (await DecideAsync(wanted, ct).ConfigureAwait(captures) is not { } reply)
         {
-            Rest = AbortAsync();
+            Rest = AbortAndForgetAsync();
             return Retry();
         }
 
@@ -158,6 +174,7 @@ internal sealed class CommitAttempt(
         {
             // A group has waited for too long.
             await AbortAsync().ConfigureAwait(captures);
+            Rest = _forgetting;
             return null;
         }
 
@@ -271,9 +288,27 @@ internal sealed class CommitAttempt(
     }
 
     /// <summary>
-    /// Gives the transaction up, as far as its groups can be reached; the others find out by themselves. Never fails.
+    /// The caller has gone before all parts have answered. What is prepared is let go at once, and the others when they
+    /// have answered. Never fails.
     /// </summary>
-    private async Task AbortAsync()
+    private async Task AbortCanceledAsync(Task preparing)
+    {
+        await AbortAsync(forgets: false).ConfigureAwait(connection.CapturesContext);
+        await preparing.ConfigureAwait(connection.CapturesContext);
+        await AbortAndForgetAsync().ConfigureAwait(connection.CapturesContext);
+    }
+
+    private async Task AbortAndForgetAsync()
+    {
+        await AbortAsync().ConfigureAwait(connection.CapturesContext);
+        await _forgetting.ConfigureAwait(connection.CapturesContext);
+    }
+
+    /// <summary>
+    /// Gives the transaction up, as far as its groups can be reached; the others find out by themselves. Begins to have
+    /// the decision forgotten. Never fails.
+    /// </summary>
+    private async Task AbortAsync(bool forgets = true)
     {
         foreach (TransactionPart part in parts.Prepared)
         {
@@ -281,7 +316,9 @@ internal sealed class CommitAttempt(
         }
 
         bool isDecided = parts.Anchor.IsFinished;
-        bool isSettled = parts.Prepared.All(static part => part.State == PartState.Prepared || part.IsFinished);
+
+        // A late part of the anchor must find the decision. Others ask for it, and hear the same when it is forgotten.
+        forgets &= parts.Anchor.State == PartState.Prepared;
         parts.Anchor.IsFinished = true;
         ValueTask<DecideReply> deciding = isDecided
             ? default
@@ -299,10 +336,9 @@ internal sealed class CommitAttempt(
         {
         }
 
-        // A part that may still arrive must find the decision.
-        if (await finishing.ConfigureAwait(connection.CapturesContext) is null && isRecorded && isSettled)
+        if (await finishing.ConfigureAwait(connection.CapturesContext) is null && isRecorded && forgets)
         {
-            Rest = ForgetAsync(finishing);
+            _forgetting = ForgetAsync(finishing);
         }
     }
 
@@ -347,6 +383,12 @@ internal sealed class CommitAttempt(
             CommandKind.TransactionDecide, Durability.Persistent, name.AnchorKey, patience);
         operation.Request.AddNumber((long)wanted);
         operation.Request.SetValue(_id);
+        if (wanted != TransactionDecision.Abort)
+        {
+            // All parts are prepared, so whoever gets the lock after the decision finds the keys held or written.
+            request.Fence?.ApplyTo(ref operation.Request);
+        }
+
         return operation;
     }
 

@@ -51,13 +51,16 @@ internal readonly record struct DecideReply : IOperationResult<DecideReply>
     /// </summary>
     public ReadOnlyMemory<byte>? Outcomes { get; init; }
 
-    static DecideReply IOperationResult<DecideReply>.From(Answer answer) => answer.Status == OutcomeStatus.Applied
-        ? new DecideReply
+    static DecideReply IOperationResult<DecideReply>.From(Answer answer) => answer.Status switch
+    {
+        OutcomeStatus.Applied => new DecideReply
         {
             Decision = (TransactionDecision)answer.ReplyNumber,
             Outcomes = answer.Value?.Memory,
-        }
-        : throw OperationErrors.UnexpectedStatus(answer);
+        },
+        OutcomeStatus.FenceFailed => throw OperationErrors.NotHeld(answer),
+        _ => throw OperationErrors.UnexpectedStatus(answer),
+    };
 }
 
 /// <summary>The reply to a <see cref="CommandKind.TransactionFinish"/>. Immutable.</summary>

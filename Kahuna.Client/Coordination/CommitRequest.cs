@@ -11,8 +11,16 @@ internal sealed record CommitRequest
     /// </summary>
     public required ReadOnlyMemory<byte> Body { get; init; }
 
-    /// <summary>The fence of the whole; null for none. It needs keys of one partition.</summary>
+    /// <summary>
+    /// The fence of the whole; null for none. Beside keys of one partition, the first of which is in its bucket, its
+    /// lock is of their durability; otherwise it is a persistent one.
+    /// </summary>
     public Fence? Fence { get; init; }
+
+    /// <summary>
+    /// The id of the pessimistic transaction that commits, whose holds end with it; empty for none.
+    /// </summary>
+    public ReadOnlyMemory<byte> Holder { get; init; }
 
     /// <summary>
     /// The caller needs only to know whether the conditions held and the transaction is committed: when one does not

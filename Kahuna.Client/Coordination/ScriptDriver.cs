@@ -15,7 +15,9 @@ namespace Kahuna.Client.Coordination;
 /// optimistic transaction. Reads go to the leaders, and the writes are committed under the condition that nothing that
 /// was read has changed; otherwise the script is run again. Any thread.
 /// </summary>
-internal sealed class ScriptDriver(TransactionCoordinator coordinator)
+/// <param name="coordinator">Reads and commits.</param>
+/// <param name="pace">Bounds the processor time; null: the caller's own.</param>
+internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace? pace = null)
 {
     /// <summary>What a run may use: some 50 ms of a processor.</summary>
     public static readonly ScriptBudget Budget = new() { Keys = Limits.TransactionItemsMax };
@@ -61,7 +63,8 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator)
     private async Task<bool> DriveAsync(ScriptRun run, SeenKeys seen, CommitDeadline time, CancellationToken ct)
     {
         ScriptStop stop;
-        while ((stop = run.Advance()) is not (ScriptStop.Finished or ScriptStop.Failed))
+        while ((stop = await AdvanceAsync(run, ct).ConfigureAwait(_connection.CapturesContext))
+            is not (ScriptStop.Finished or ScriptStop.Failed))
         {
             if (stop != ScriptStop.NeedsKey)
             {
@@ -80,6 +83,10 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator)
 
         return stop == ScriptStop.Finished;
     }
+
+    private async ValueTask<ScriptStop> AdvanceAsync(ScriptRun run, CancellationToken ct) => pace is null
+        ? run.Advance()
+        : await pace.RunAsync(run.Advance, ct).ConfigureAwait(_connection.CapturesContext);
 
     private static byte[] ToGet(byte[] key, Durability durability, long atRevision)
     {

@@ -1,5 +1,9 @@
+using System.Globalization;
+using System.Text;
 using Kahuna.Client.Connection;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
+using Kahuna.Wire;
 using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Routing;
@@ -10,21 +14,23 @@ namespace Kahuna.Client.Coordination;
 /// Runs transactions on any keys: as one command when they lie in one group, otherwise as two-phase commits. Owned by a
 /// client or a node; any thread.
 /// </summary>
-internal sealed class TransactionCoordinator(ClusterConnection connection, ConnectionPorts ports)
+/// <param name="connection">The connection.</param>
+/// <param name="ports">Random numbers.</param>
+/// <param name="attemptsMax">
+/// Two-phase commits under way, with those that are finished while their callers go on. Further ones wait: the callers
+/// are faster than the cluster.
+/// </param>
+internal sealed class TransactionCoordinator(
+    ClusterConnection connection, ConnectionPorts ports, int attemptsMax = TransactionCoordinator.AttemptsMax)
 {
-    /// <summary>
-    /// Commits that are finished while their callers go on. With more, callers wait: they are faster than the cluster.
-    /// </summary>
-    private const int DetachedMax = 1_000;
+    /// <summary>Of a client.</summary>
+    private const int AttemptsMax = 4_096;
 
     private readonly RetryPause _pause = new(connection, ports.Seed);
-    private int _detached;
+    private readonly SemaphoreSlim _attempts = new(attemptsMax, attemptsMax);
 
     /// <summary>The connection.</summary>
     public ClusterConnection Connection => connection;
-
-    /// <summary>Commits that are being finished while their callers go on.</summary>
-    public int Detached => Volatile.Read(ref _detached);
 
     /// <summary>Runs a transaction.</summary>
     /// <returns>
@@ -35,19 +41,21 @@ internal sealed class TransactionCoordinator(ClusterConnection connection, Conne
     {
         bool captures = connection.CapturesContext;
         bool isOneBucket = TransactionParts.AreOneBucket(request.Body.Span[TransactionBody.HeaderBytes..]);
+        byte[]? otherLock = LockOfAnotherBucket(request);
         CommitDeadline time = new(connection, request.Patience);
         for (int tries = 1; ; tries++)
         {
-            TransactionParts? parts = isOneBucket
+            TransactionParts? parts = isOneBucket && otherLock is null
                 ? null
-                : TransactionParts.OfTransaction(request.Body, await SlotsAsync(ct).ConfigureAwait(captures));
+                : TransactionParts.OfTransaction(
+                    request.Body, await SlotsAsync(ct).ConfigureAwait(captures), LockOf(request));
             KahunaException? failure;
-            if (parts is null || parts.All.Count == 1)
+            if (parts is null || (parts.All.Count == 1 && otherLock is null))
             {
                 try
                 {
                     TimeSpan? patience = tries > 1 ? time.LeftForStep : request.Patience;
-                    return await connection.Run(ToOneCommand(request, patience), ct).ConfigureAwait(captures);
+                    return await connection.Run(ToOneCommand(request, parts, patience), ct).ConfigureAwait(captures);
                 }
                 catch (KahunaException stale) when (SpreadKeys.IsRefused(stale))
                 {
@@ -57,11 +65,18 @@ internal sealed class TransactionCoordinator(ClusterConnection connection, Conne
             else
             {
                 Check(request, parts);
+                await EnterAsync(ct).ConfigureAwait(captures);
                 CommitAttempt attempt = new(connection, request, parts, NewName(parts), time);
-                if (await attempt.RunAsync(ct).ConfigureAwait(captures) is { } reply)
+                try
                 {
-                    await DetachAsync(attempt.Rest).ConfigureAwait(captures);
-                    return reply;
+                    if (await attempt.RunAsync(ct).ConfigureAwait(captures) is { } reply)
+                    {
+                        return reply;
+                    }
+                }
+                finally
+                {
+                    _ = LeaveAsync(attempt.Rest);
                 }
 
                 failure = attempt.Failure;
@@ -78,6 +93,9 @@ internal sealed class TransactionCoordinator(ClusterConnection connection, Conne
             await _pause.WaitAsync(pause, ct).ConfigureAwait(captures);
         }
     }
+
+    /// <summary>An id that no other transaction has.</summary>
+    public TransactionId NewId() => new(ports.NewSessionId(), ports.NewSessionId());
 
     /// <summary>Pauses before a try.</summary>
     public Task PauseAsync(int tries, CancellationToken ct) => _pause.WaitAsync(_pause.After(tries), ct);
@@ -121,55 +139,93 @@ internal sealed class TransactionCoordinator(ClusterConnection connection, Conne
     {
         string? sentence = TransactionCheck.SizeRefusal(request.Body.Length)
             ?? TransactionCheck.CountRefusal(parts.CountMax)
+            ?? TransactionCheck.RangeCountRefusal(parts.Ranges)
             ?? (parts.NamesTwice ? TransactionCheck.NamedTwice : null)
-            ?? (request.Fence is null
-                ? null
-                : "a fence needs keys of one durability that lie in one partition; keys of one bucket, which is the "
-                    + "part before the last /, always do");
+            ?? FenceRefusal(request.Fence);
         if (sentence is not null)
         {
             throw OperationErrors.BadArgument(sentence + "; nothing was written");
         }
     }
 
-    private static Operation<TransactionReply> ToOneCommand(CommitRequest request, TimeSpan? patience)
+    private static string? FenceRefusal(Fence? fence) =>
+        fence is not { } given ? null
+            : given.Token.Value < 1 ? "the fence's token must be 1 or greater"
+            : LockName(given) is { Length: 0 or > Limits.KeyBytesMax } name ? string.Create(
+                CultureInfo.InvariantCulture,
+                $"the fence's resource has {name.Length:N0} bytes; it must have 1 to {Limits.KeyBytesMax:N0}")
+            : null;
+
+    private static byte[] LockName(Fence fence)
+    {
+        ArgumentNullException.ThrowIfNull(fence.Resource);
+        try
+        {
+            return Utf8Text.Strict.GetBytes(fence.Resource);
+        }
+        catch (EncoderFallbackException)
+        {
+            throw OperationErrors.BadArgument("the fence's resource is no valid text; nothing was written");
+        }
+    }
+
+    private static byte[]? LockOf(CommitRequest request) => request.Fence is { } fence ? LockName(fence) : null;
+
+    /// <summary>The name of the fence's lock, unless it is in the bucket of the first key.</summary>
+    private static byte[]? LockOfAnotherBucket(CommitRequest request)
+    {
+        ReadOnlySpan<byte> items = request.Body.Span[TransactionBody.HeaderBytes..];
+        return LockOf(request) is { } name
+            && CommandList.TryTake(ref items, out Command first)
+            && !KeyRouting.Bucket(first.Key).SequenceEqual(KeyRouting.Bucket(name))
+                ? name
+                : null;
+    }
+
+    private static Operation<TransactionReply> ToOneCommand(
+        CommitRequest request, TransactionParts? parts, TimeSpan? patience)
     {
         ReadOnlySpan<byte> items = request.Body.Span[TransactionBody.HeaderBytes..];
         CommandList.TryTake(ref items, out Command first);
         Operation<TransactionReply> operation = Operation<TransactionReply>.Rent();
-        operation.Request.Begin(CommandKind.Transaction, first.Durability, Utf8Text.Strict.GetString(first.Key));
-        operation.Request.SetValue(request.Body);
+        if (parts is { Ranges: > 0 })
+        {
+            operation.Request.Begin(CommandKind.Transaction, first.Durability, parts.All[0].KeyText);
+            operation.Request.SetValue(parts.All[0].Encode());
+        }
+        else
+        {
+            operation.Request.Begin(CommandKind.Transaction, first.Durability, Utf8Text.Strict.GetString(first.Key));
+            operation.Request.SetValue(request.Body);
+        }
+
         operation.Request.Patience = patience;
+        operation.Request.SetHolder(request.Holder);
         request.Fence?.ApplyTo(ref operation.Request);
         return operation;
     }
 
     private CommitName NewName(TransactionParts parts) => new(
-        new TransactionId(ports.NewSessionId(), ports.NewSessionId()),
+        NewId(),
         connection.Time.GetUtcNow().ToUnixTimeSeconds(),
         parts.Anchor.KeyText);
 
-    /// <summary>Lets the rest of a commit run by itself, unless too many do.</summary>
-    private Task DetachAsync(Task rest)
+    private async ValueTask EnterAsync(CancellationToken ct)
     {
-        if (rest.IsCompleted)
+        try
         {
-            return Task.CompletedTask;
+            await _attempts.WaitAsync(ct).ConfigureAwait(connection.CapturesContext);
         }
-
-        if (Interlocked.Increment(ref _detached) > DetachedMax)
+        catch (OperationCanceledException)
         {
-            Interlocked.Decrement(ref _detached);
-            return rest;
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
         }
-
-        _ = EndAsync(rest);
-        return Task.CompletedTask;
     }
 
-    private async Task EndAsync(Task rest)
+    /// <summary>The rest of an attempt runs by itself, and takes up its place until it ends.</summary>
+    private async Task LeaveAsync(Task rest)
     {
         await rest.ConfigureAwait(connection.CapturesContext);
-        Interlocked.Decrement(ref _detached);
+        _attempts.Release();
     }
 }

@@ -6,14 +6,17 @@ namespace Kahuna.Client.Coordination;
 
 /// <summary>
 /// One group's part of a transaction over several groups: the items whose keys lie in one partition and have one
-/// durability, and what the group answered. Owned by one call; not thread-safe.
+/// durability, its share of the ranges, and what the group answered. Owned by one call; not thread-safe.
 /// </summary>
 /// <param name="partition">The partition, as the client knows it.</param>
 /// <param name="durability">The durability of the keys.</param>
-/// <param name="key">The key of the first item, by which the part is routed; of a part without items, any key.</param>
+/// <param name="key">
+/// The key by which the part is routed: that of the first item about a key; without one, any of the partition.
+/// </param>
 internal sealed class TransactionPart(int partition, Durability durability, byte[] key)
 {
     private readonly List<ReadOnlyMemory<byte>> _items = [];
+    private int _ranges;
 
     public int Partition => partition;
 
@@ -74,6 +77,16 @@ internal sealed class TransactionPart(int partition, Durability durability, byte
         _items.Add(item);
     }
 
+    /// <summary>Adds a condition about a range, behind those about keys.</summary>
+    /// <param name="place">Where it is among the transaction's conditions.</param>
+    /// <param name="item">The encoded item with its length.</param>
+    public void AddRange(int place, ReadOnlyMemory<byte> item)
+    {
+        _items.Insert(Places[0].Count, item);
+        Places[0].Add(place);
+        _ranges++;
+    }
+
     /// <summary>The group has answered.</summary>
     public void Answered(in PrepareReply reply) =>
         (State, Refusal, Vote, Conditions) = (
@@ -85,8 +98,18 @@ internal sealed class TransactionPart(int partition, Durability durability, byte
     /// <summary>Appends the items as a <see cref="TransactionBody"/>.</summary>
     public void Write(ByteBuffer target)
     {
-        TransactionBody.WriteHeader(target, Places[0].Count, Places[1].Count, Places[2].Count);
+        TransactionBody.WriteHeader(target, Places[0].Count, Places[1].Count, Places[2].Count, _ranges);
         WriteItems(target);
+    }
+
+    /// <summary>The items as a <see cref="TransactionBody"/>.</summary>
+    public byte[] Encode()
+    {
+        ByteBuffer target = ByteBuffer.Rent();
+        Write(target);
+        byte[] bytes = target.Written.ToArray();
+        target.Return();
+        return bytes;
     }
 
     /// <summary>Appends the items as a <see cref="CommandList"/>.</summary>

@@ -26,14 +26,14 @@ public sealed record BatchOptions
 
     /// <summary>
     /// All items take effect at one moment, or none does: when one condition does not hold, nothing is written. At most
-    /// 1,000 items and 4 MiB, of one durability and one partition, each key once. Keys of one bucket, which is the part
-    /// of a name before the last <c>/</c>, always lie in one partition; others may.
+    /// 1,000 items and 4 MiB, each key once, in any partitions.
     /// </summary>
     public bool Atomic { get; init; }
 
     /// <summary>
-    /// With <see cref="Atomic"/>: write only while the token's holder has the lock, which must be in the bucket of the
-    /// first key; otherwise the call fails with <see cref="KahunaErrorCode.LockLost"/>. Null for no fence.
+    /// With <see cref="Atomic"/>: write only while the token's holder has the lock; otherwise the call fails with
+    /// <see cref="KahunaErrorCode.LockLost"/>. Which lock it is:
+    /// <see cref="Transactions.ConditionalTransaction.WithFence"/>. Null for no fence.
     /// </summary>
     public Locks.Fence? Fence { get; init; }
 }

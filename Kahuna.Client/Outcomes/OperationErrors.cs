@@ -45,6 +45,13 @@ internal static class OperationErrors
         OperationOutcome.DidNotHappen,
         $"\"{key}\" has changed since the transaction read it; nothing was written. Run the transaction again.");
 
+    /// <summary>A range that a transaction had looked at has a key more or less.</summary>
+    public static KahunaException RangeConflict(string range) => new(
+        KahunaErrorCode.TransactionConflict,
+        OperationOutcome.DidNotHappen,
+        $"A key under \"{range}\" came or went since the transaction looked; nothing was written. Run the transaction "
+            + "again.");
+
     /// <summary>A call of a transaction that is over.</summary>
     public static KahunaException TransactionEnded(string sentence) =>
         new(KahunaErrorCode.TransactionEnded, OperationOutcome.DidNotHappen, sentence);

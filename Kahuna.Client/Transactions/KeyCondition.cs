@@ -1,17 +1,21 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.KeyValues;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.Transactions;
 
 /// <summary>
-/// One condition of a transaction, about one key. Immutable. Several conditions may be about the same key.
+/// One condition of a transaction, about one key, or about all keys of a range. Immutable. Several conditions may be
+/// about the same key.
 /// </summary>
 public sealed class KeyCondition
 {
     private readonly KahunaValue? _value;
     private readonly Revision? _revision;
     private readonly CommandFlags _flags;
+    private readonly KeyRange? _range;
+    private readonly int _count;
     private Durability? _durability;
 
     private KeyCondition(
@@ -24,8 +28,30 @@ public sealed class KeyCondition
         _revision = revision;
     }
 
-    /// <summary>The key.</summary>
+    private KeyCondition(string name, KeyRange range, int count, Durability? durability)
+        : this(name)
+    {
+        _range = range;
+        _count = count;
+        _durability = durability;
+    }
+
+    /// <summary>The key; of a condition about a range, the prefix.</summary>
     public string Key { get; }
+
+    /// <summary>It is about a range.</summary>
+    internal bool IsRange => _range is not null;
+
+    /// <summary>
+    /// No key begins with the prefix, in any partition; an empty one stands for all keys. A transaction takes up to 64
+    /// such conditions, and is committed in two phases unless the cluster has one partition.
+    /// </summary>
+    /// <exception cref="KahunaException">The prefix cannot be written as UTF-8.</exception>
+    public static KeyCondition NoKeys(string prefix)
+    {
+        ArgumentNullException.ThrowIfNull(prefix);
+        return new KeyCondition(prefix, RangeBounds.Of(prefix, null, null), 0, null);
+    }
 
     /// <summary>The key exists.</summary>
     public static KeyCondition Exists(string key) => new(key, CommandFlags.IfPresent);
@@ -51,7 +77,15 @@ public sealed class KeyCondition
         return copy;
     }
 
-    /// <summary>The condition in the form of a read, which is only encoded.</summary>
+    /// <summary>A range has as many keys as a transaction found there.</summary>
+    internal static KeyCondition OfRange(TransactionRange looked) =>
+        new(looked.Name, looked.Keys, looked.Count, looked.Durability);
+
+    /// <summary>The condition about a range, in encoded form.</summary>
+    internal Command ToItem(Durability durability) =>
+        RangeCondition.ToItem(_durability ?? durability, _range!.Value.Start, _range.Value.End, _count);
+
+    /// <summary>The condition about a key in the form of a read, which is only encoded.</summary>
     internal Operation<ExistsResult> ToOperation(Durability durability)
     {
         Operation<ExistsResult> operation = Operation<ExistsResult>.Rent();

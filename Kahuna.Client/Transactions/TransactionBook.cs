@@ -5,8 +5,8 @@ using Kahuna.Wire;
 namespace Kahuna.Client.Transactions;
 
 /// <summary>
-/// The keys of an interactive transaction, and where it is in its life. Owned by one <see cref="Transaction"/>; not
-/// thread-safe.
+/// The keys and ranges of an interactive transaction, and where it is in its life. Owned by one
+/// <see cref="Transaction"/>; not thread-safe.
 /// </summary>
 internal sealed class TransactionBook
 {
@@ -25,6 +25,12 @@ internal sealed class TransactionBook
 
     /// <summary>Where the transaction is.</summary>
     public TransactionState State { get; set; }
+
+    /// <summary>The ranges that the commit depends on.</summary>
+    public TransactionRanges Ranges { get; } = new();
+
+    /// <summary>What is left of its time; negative when it is over.</summary>
+    public TimeSpan Left => _timeout - _time.GetElapsedTime(_began);
 
     /// <summary>The keys, in the order in which they were named first.</summary>
     public IReadOnlyList<TransactionKey> Keys => _inOrder;
@@ -54,6 +60,9 @@ internal sealed class TransactionBook
         return key;
     }
 
+    /// <summary>An older transaction stood in the way: this one is over.</summary>
+    public void Conflict() => State = State == TransactionState.Open ? TransactionState.Conflicted : State;
+
     /// <exception cref="KahunaException">TransactionEnded: it takes no more calls.</exception>
     public void RequireOpen()
     {
@@ -68,6 +77,8 @@ internal sealed class TransactionBook
             {
                 TransactionState.Committed => "The transaction was committed before; this call did nothing.",
                 TransactionState.RolledBack => "The transaction was rolled back; nothing was written.",
+                TransactionState.Conflicted =>
+                    "The transaction has met an older one and was rolled back; nothing was written.",
                 TransactionState.TimedOut => string.Create(
                     CultureInfo.InvariantCulture,
                     $"The transaction was not committed within {_timeout.TotalSeconds:0.###} s, its timeout; "
@@ -89,6 +100,9 @@ internal enum TransactionState
 
     /// <summary>It was rolled back.</summary>
     RolledBack,
+
+    /// <summary>It was rolled back, because an older transaction stood in the way.</summary>
+    Conflicted,
 
     /// <summary>It was not committed in time.</summary>
     TimedOut,

@@ -48,6 +48,7 @@ internal static class TransactionCalls
                 Body = body.WrittenMemory,
                 Fence = transaction.Fence,
                 IsVerdictEnough = true,
+                Holder = transaction.Holder,
             };
             TransactionReply reply = await coordinator.RunAsync(request, ct)
                 .ConfigureAwait(coordinator.Connection.CapturesContext);
@@ -84,7 +85,14 @@ internal static class TransactionCalls
         TransactionBody.WriteHeader(body, conditions.Length, then.Length, @else.Length);
         for (int i = 0; i < conditions.Length; i++)
         {
-            Append(body, conditions[i].ToOperation(transaction.Durability), "condition", i);
+            if (conditions[i].IsRange)
+            {
+                AppendRange(body, conditions[i].ToItem(transaction.Durability), i);
+            }
+            else
+            {
+                Append(body, conditions[i].ToOperation(transaction.Durability), "condition", i);
+            }
         }
 
         for (int i = 0; i < then.Length; i++)
@@ -96,7 +104,17 @@ internal static class TransactionCalls
         {
             Append(body, @else[i].ToOperation(transaction.Durability), "operation of the other case", i);
         }
+    }
 
+    private static void AppendRange(ByteBuffer body, scoped in Command item, int index)
+    {
+        if (RangeConditionCheck.WholeRefusal(in item) is { } sentence)
+        {
+            throw OperationErrors.BadArgument(string.Create(
+                CultureInfo.InvariantCulture, $"condition {index + 1:N0}: {sentence}; nothing was sent"));
+        }
+
+        CommandList.Append(body, in item);
     }
 
     /// <summary>Appends one item, which is only encoded and not run.</summary>

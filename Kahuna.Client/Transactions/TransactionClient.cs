@@ -2,6 +2,7 @@ using Kahuna.Client.Connection;
 using Kahuna.Client.Coordination;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Locks;
+using Kahuna.Client.Sequences;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Client.Transactions;
@@ -24,13 +25,16 @@ public sealed class TransactionClient
     private readonly ClusterConnection _connection;
     private readonly TransactionCoordinator _coordinator;
     private readonly KeyValueClient _keys;
+    private readonly SequenceClient _sequences;
     private readonly Durability _durability;
 
-    internal TransactionClient(TransactionCoordinator coordinator, KeyValueClient keys, Durability durability)
+    internal TransactionClient(
+        TransactionCoordinator coordinator, KeyValueClient keys, SequenceClient sequences, Durability durability)
     {
         _connection = coordinator.Connection;
         _coordinator = coordinator;
         _keys = keys;
+        _sequences = sequences;
         _durability = durability;
     }
 
@@ -42,7 +46,8 @@ public sealed class TransactionClient
     {
         options ??= s_defaults;
         options.Check();
-        return new ValueTask<Transaction>(new Transaction(_coordinator, _keys, _durability, options));
+        TransactionAge age = new(_coordinator.NewId(), TransactionAge.At(_connection.Time));
+        return new ValueTask<Transaction>(new Transaction(_coordinator, _keys, _sequences, _durability, options, age));
     }
 
     /// <summary>
@@ -72,11 +77,15 @@ public sealed class TransactionClient
         options ??= s_defaults;
         options.Check();
         long began = _connection.Time.GetTimestamp();
+        long age = TransactionAge.At(_connection.Time);
+        RefusedHold? refused = null;
         for (int tries = 1; ; tries++)
         {
-            Transaction transaction = new(_coordinator, _keys, _durability, options);
+            Transaction transaction = new(
+                _coordinator, _keys, _sequences, _durability, options, new TransactionAge(_coordinator.NewId(), age));
             try
             {
+                await transaction.TakeAgainAsync(refused, ct).ConfigureAwait(_connection.CapturesContext);
                 TResult result = await TryAsync(transaction, work, ct).ConfigureAwait(_connection.CapturesContext);
                 if (!transaction.IsOver)
                 {
@@ -90,7 +99,16 @@ public sealed class TransactionClient
                 && tries < options.TriesMax
                 && _connection.Time.GetElapsedTime(began) < options.Timeout)
             {
-                await _coordinator.PauseAsync(tries, ct).ConfigureAwait(_connection.CapturesContext);
+                // Where an older transaction stood in the way, the next try waits for it.
+                refused = transaction.Refused;
+                if (refused is null)
+                {
+                    await _coordinator.PauseAsync(tries, ct).ConfigureAwait(_connection.CapturesContext);
+                }
+            }
+            finally
+            {
+                await transaction.DisposeAsync().ConfigureAwait(_connection.CapturesContext);
             }
         }
     }
@@ -201,6 +219,9 @@ public sealed class ConditionalTransaction
 
     internal Fence? Fence => _fence;
 
+    /// <summary>The id of the pessimistic transaction whose commit it is; empty for none.</summary>
+    internal ReadOnlyMemory<byte> Holder { get; init; }
+
     /// <summary>Adds operations for the case that all conditions hold.</summary>
     public ConditionalTransaction Then(params IEnumerable<KeyOperation> operations)
     {
@@ -227,8 +248,10 @@ public sealed class ConditionalTransaction
     }
 
     /// <summary>
-    /// Commits only while the token's holder has the lock, which must be in the bucket of the first key; otherwise the
-    /// call fails with <see cref="KahunaErrorCode.LockLost"/>. All keys must lie in the partition of that bucket then.
+    /// Commits only while the token's holder has the lock; otherwise the call fails with
+    /// <see cref="KahunaErrorCode.LockLost"/>. A lock in the bucket of the first key has the durability of the keys
+    /// when they all lie in its partition. Any other lock, and that of keys in several partitions or of both
+    /// durabilities, is a persistent one.
     /// </summary>
     public ConditionalTransaction WithFence(Fence fence)
     {
@@ -241,11 +264,12 @@ public sealed class ConditionalTransaction
     /// <param name="ct">Ends the wait; a transaction that was sent may still be applied.</param>
     /// <returns>Whether the conditions held, and the results of the operations that were carried out.</returns>
     /// <exception cref="KahunaException">
-    /// <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit, or has a fence and keys of several
-    /// partitions. <see cref="KahunaErrorCode.KeyInTransaction"/>: others were committing keys of it until the request
-    /// timeout. <see cref="KahunaErrorCode.NotAnInteger"/>, <see cref="KahunaErrorCode.Overflow"/>: an increment cannot
-    /// be carried out. <see cref="KahunaErrorCode.ReplyTooLarge"/>: the values of the answer exceed 4 MiB. None of
-    /// these changed anything. For other codes see <see cref="KahunaException.Outcome"/>:
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: it is over a limit. <see cref="KahunaErrorCode.LockLost"/>: the
+    /// fence's token does not hold the lock. <see cref="KahunaErrorCode.KeyInTransaction"/>: others were committing
+    /// keys of it until the request timeout. <see cref="KahunaErrorCode.RangeTooLarge"/>: a range that it depends on
+    /// has too many rows. <see cref="KahunaErrorCode.NotAnInteger"/>, <see cref="KahunaErrorCode.Overflow"/>: an
+    /// increment cannot be carried out. <see cref="KahunaErrorCode.ReplyTooLarge"/>: the values of the answer exceed
+    /// 4 MiB. None of these changed anything. For other codes see <see cref="KahunaException.Outcome"/>:
     /// <see cref="OperationOutcome.Happened"/> says that it is committed and its results are not known; when it is
     /// <see cref="OperationOutcome.Unknown"/>, <see cref="TransactionClient.FindOutcomeAsync"/> finds it.
     /// </exception>
@@ -258,6 +282,7 @@ public sealed class ConditionalTransaction
         new(_coordinator, _durability)
         {
             Conditions = Conditions,
+            Holder = Holder,
             ThenOperations = then,
             ElseOperations = @else,
             _fence = _fence,

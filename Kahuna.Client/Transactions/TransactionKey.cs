@@ -13,6 +13,9 @@ internal sealed class TransactionKey(string name, Durability durability)
     private Revision _revision;
     private KahunaValue? _value;
     private TimeSpan? _remaining;
+
+    /// <summary>The remaining time is known: a scan does not tell it.</summary>
+    private bool _knowsRemaining;
     private Pending _pending;
     private KahunaValue _written;
     private TimeSpan? _ttl;
@@ -27,8 +30,14 @@ internal sealed class TransactionKey(string name, Durability durability)
     /// <summary>The commit depends on what was read.</summary>
     public bool WasRead { get; private set; }
 
+    /// <summary>It was read, and exists in the cluster.</summary>
+    public bool WasFound => WasRead && _found;
+
+    /// <summary>The commit writes a value, so the key exists as far as this transaction sees.</summary>
+    public bool IsWritten => _pending is Pending.Set or Pending.Increment;
+
     /// <summary>What is shown needs the value in the cluster.</summary>
-    public bool NeedsValue => NeedsCluster && !(WasRead && (!_found || _value is not null));
+    public bool NeedsValue => NeedsCluster && !(WasRead && (!_found || (_value is not null && _knowsRemaining)));
 
     /// <summary>What is shown needs to know whether the key exists in the cluster.</summary>
     public bool NeedsLook => NeedsCluster && !WasRead;
@@ -67,7 +76,20 @@ internal sealed class TransactionKey(string name, Durability durability)
             RequireSame(found, revision);
         }
 
-        (WasRead, _found, _revision, _remaining) = (true, found, revision, remaining);
+        (WasRead, _found, _revision, _remaining, _knowsRemaining) = (true, found, revision, remaining, true);
+        _value = value ?? _value;
+    }
+
+    /// <summary>A scan has found the key; without the value when that was not asked for.</summary>
+    /// <exception cref="KahunaException">TransactionConflict: it is not as it was read before.</exception>
+    public void Scanned(Revision revision, KahunaValue? value)
+    {
+        if (WasRead)
+        {
+            RequireSame(found: true, revision);
+        }
+
+        (WasRead, _found, _revision) = (true, true, revision);
         _value = value ?? _value;
     }
 

@@ -1,4 +1,5 @@
 using Kahuna.Client.Locks;
+using Kahuna.Wire;
 
 namespace Kahuna.Client.Transactions;
 
@@ -8,10 +9,13 @@ public sealed record TransactionOptions
     /// <summary>The durability of all keys, which is part of their names; null for the client's.</summary>
     public Durability? Durability { get; init; }
 
+    /// <summary>Whether the transaction holds the keys that it reads and writes. Default: it does not.</summary>
+    public TransactionMode Mode { get; init; }
+
     /// <summary>
     /// How long after its begin a transaction may be committed, and in how much time
-    /// <see cref="TransactionClient.RunAsync{TResult}"/> tries. Default 30 s. It holds nothing on the servers
-    /// meanwhile.
+    /// <see cref="TransactionClient.RunAsync{TResult}"/> tries. Default 30 s. A pessimistic transaction has
+    /// 100 ms to 60 s, and holds its keys no longer, even if its client has gone. An optimistic one holds nothing.
     /// </summary>
     public TimeSpan Timeout { get; init; } = TimeSpan.FromSeconds(30);
 
@@ -21,8 +25,9 @@ public sealed record TransactionOptions
     public int TriesMax { get; init; } = 20;
 
     /// <summary>
-    /// Commit only while the token's holder has the lock, which must be in the bucket of the first key; otherwise the
-    /// commit fails with <see cref="KahunaErrorCode.LockLost"/>. Null for no fence.
+    /// Commit only while the token's holder has the lock; otherwise the commit fails with
+    /// <see cref="KahunaErrorCode.LockLost"/>. Which lock it is: <see cref="ConditionalTransaction.WithFence"/>. Null
+    /// for no fence.
     /// </summary>
     public Fence? Fence { get; init; }
 
@@ -30,5 +35,15 @@ public sealed record TransactionOptions
     {
         ArgumentOutOfRangeException.ThrowIfLessThanOrEqual(Timeout, TimeSpan.Zero);
         ArgumentOutOfRangeException.ThrowIfLessThan(TriesMax, 1);
+        if (Mode == TransactionMode.Optimistic)
+        {
+            return;
+        }
+
+        ArgumentOutOfRangeException.ThrowIfNotEqual(Mode, TransactionMode.Pessimistic);
+        ArgumentOutOfRangeException.ThrowIfLessThan(
+            Timeout, TimeSpan.FromMilliseconds(Limits.TransactionHoldMsMin), nameof(Timeout));
+        ArgumentOutOfRangeException.ThrowIfGreaterThan(
+            Timeout, TimeSpan.FromMilliseconds(Limits.TransactionHoldMsMax), nameof(Timeout));
     }
 }

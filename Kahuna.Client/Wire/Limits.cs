@@ -17,6 +17,9 @@ internal static class Limits
     /// </summary>
     public const int TransactionItemsMax = 1_000;
 
+    /// <summary>Conditions of one transaction that are about ranges of keys.</summary>
+    public const int TransactionRangesMax = 64;
+
     /// <summary>Bytes of the items of one transaction, and of the values that its answer carries.</summary>
     public const int TransactionBytesMax = 4 << 20;
 
@@ -30,6 +33,15 @@ internal static class Limits
 
     /// <summary>The longest such time, in ms.</summary>
     public const int PrepareMsMax = 10_000;
+
+    /// <summary>
+    /// The longest time, in ms, for which a pessimistic transaction holds keys: a client that has gone blocks others no
+    /// longer.
+    /// </summary>
+    public const int TransactionHoldMsMax = 60_000;
+
+    /// <summary>The shortest such time, in ms.</summary>
+    public const int TransactionHoldMsMin = 100;
 
     /// <summary>Largest value by default.</summary>
     public const int ValueBytesDefault = 1 << 20;

@@ -83,6 +83,12 @@ internal static class KeyValueMessages
     {
         Command command = new() { Kind = CommandKind.Exists };
         AddName(ref command, condition.Key, LevelOf(condition.Durability, durability));
+        if (condition is { ConditionCase: TransactionCondition.ConditionOneofCase.NoKeys, NoKeys: true })
+        {
+            return RangeCondition.ToItem(
+                command.Durability, command.Key, KeyRange.Of(command.Key.ToArray(), null, null).End, 0);
+        }
+
         AddConditions(ref command, condition.ConditionCase switch
         {
             TransactionCondition.ConditionOneofCase.Absent when condition.Absent => new Conditions { IfAbsent = true },
@@ -90,7 +96,8 @@ internal static class KeyValueMessages
                 new Conditions { IfPresent = true },
             TransactionCondition.ConditionOneofCase.Value => new Conditions { IfValue = condition.Value },
             TransactionCondition.ConditionOneofCase.Revision => new Conditions { IfRevision = condition.Revision },
-            _ => throw Invalid("a condition has absent or present, which must be true, or value or revision"),
+            _ => throw Invalid(
+                "a condition has absent, present or no_keys, which must be true, or value or revision"),
         });
         return command;
     }

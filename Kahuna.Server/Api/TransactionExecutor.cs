@@ -59,16 +59,15 @@ internal sealed class TransactionExecutor(UnaryExecutor calls, Router router, IC
 
     private async Task<byte[]> CoordinateAsync(byte[] bytes, TimeSpan? timeLeft, CancellationToken ct)
     {
-        (bool isRead, int valueAt, int length) = Open(bytes);
-        ReadOnlyMemory<byte> value = bytes.AsMemory(valueAt, length);
+        (bool isRead, Range items) = Open(bytes);
         bool isWaiting = false;
         try
         {
             await _coordinated.WaitAsync(ct);
             isWaiting = true;
             return isRead
-                ? await coordinator.ReadAsync(value, timeLeft, ct)
-                : await coordinator.CommitAsync(value, timeLeft, ct);
+                ? await coordinator.ReadAsync(bytes.AsMemory(items), timeLeft, ct)
+                : await coordinator.CommitAsync(bytes, timeLeft, ct);
         }
         catch (OperationCanceledException)
         {
@@ -90,7 +89,7 @@ internal sealed class TransactionExecutor(UnaryExecutor calls, Router router, IC
     }
 
     /// <summary>Where the items are; refuses what only one command can have.</summary>
-    private static (bool IsRead, int ValueAt, int Length) Open(byte[] bytes)
+    private static (bool IsRead, Range Items) Open(byte[] bytes)
     {
         Command.TryRead(bytes, out Command command);
         if (command.Has(CommandFlags.Session))
@@ -99,12 +98,8 @@ internal sealed class TransactionExecutor(UnaryExecutor calls, Router router, IC
                 + "make a repetition harmless.");
         }
 
-        if (command.Has(CommandFlags.Fenced))
-        {
-            throw Invalid(SpreadNote + "fence.");
-        }
-
-        return (command.IsRead, bytes.Length - command.Value.Length, command.Value.Length);
+        bytes.AsSpan().Overlaps(command.Value, out int at);
+        return (command.IsRead, at..(at + command.Value.Length));
     }
 
     private bool IsSpread(byte[] bytes) => Command.TryRead(bytes, out Command command) && router.IsSpread(in command);

@@ -15,6 +15,12 @@ namespace Kahuna.Server.Cluster;
 /// </summary>
 internal sealed class Forwarder : IForwarder, IAsyncDisposable
 {
+    /// <summary>
+    /// Commits over several partitions that this node has under way for callers of its own, with those that it finishes
+    /// after their callers have gone. Each may have 4 MiB.
+    /// </summary>
+    private const int CommitsMax = 128;
+
     private readonly Lazy<ClusterConnection> _connection;
     private readonly Lazy<TransactionCoordinator> _coordinator;
 
@@ -57,7 +63,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         _connection = new Lazy<ClusterConnection>(() =>
             new ClusterConnection(settings, made.Value, loggers.CreateLogger("Kahuna.Forwarder")));
         _coordinator = new Lazy<TransactionCoordinator>(() =>
-            new TransactionCoordinator(_connection.Value, made.Value));
+            new TransactionCoordinator(_connection.Value, made.Value, CommitsMax));
     }
 
     /// <summary>Runs transactions over several partitions on the same connection.</summary>

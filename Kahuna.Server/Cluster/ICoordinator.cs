@@ -8,11 +8,11 @@ internal interface ICoordinator
     /// <summary>
     /// Runs a transaction and returns the bytes of its outcome, as of a transaction in one partition.
     /// </summary>
-    /// <param name="body">The transaction as a <see cref="Wire.Commands.TransactionBody"/>.</param>
+    /// <param name="command">The encoded command of a transaction; not of a session.</param>
     /// <param name="timeLeft">How long the caller waits; null: as long as a request may take.</param>
     /// <param name="ct">Ends the wait.</param>
     /// <exception cref="OperationCanceledException">The caller no longer waits.</exception>
-    Task<byte[]> CommitAsync(ReadOnlyMemory<byte> body, TimeSpan? timeLeft, CancellationToken ct);
+    Task<byte[]> CommitAsync(ReadOnlyMemory<byte> command, TimeSpan? timeLeft, CancellationToken ct);
 
     /// <summary>Reads keys at one moment and returns the bytes of the outcome, as of one partition.</summary>
     /// <param name="items">The reads as a <see cref="Wire.Commands.CommandList"/>.</param>

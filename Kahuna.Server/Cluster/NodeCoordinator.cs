@@ -1,7 +1,9 @@
 using System.Text;
 using Kahuna.Client.Coordination;
+using Kahuna.Client.Locks;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire.Buffers;
+using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Scripts;
 
@@ -11,13 +13,14 @@ namespace Kahuna.Server.Cluster;
 /// Runs transactions and scripts over several partitions for callers of this node, with the SDK's coordinator over the
 /// forwarder's connection. Any thread.
 /// </summary>
-internal sealed class NodeCoordinator(Forwarder forwarder) : ICoordinator
+internal sealed class NodeCoordinator(Forwarder forwarder, TimeProvider time) : ICoordinator
 {
-    public Task<byte[]> CommitAsync(ReadOnlyMemory<byte> body, TimeSpan? timeLeft, CancellationToken ct) =>
+    /// <summary>Scripts get at most an eighth of the processors, or half of one.</summary>
+    private readonly DrivePace _pace = new(time, Math.Max(1, Environment.ProcessorCount / 4));
+
+    public Task<byte[]> CommitAsync(ReadOnlyMemory<byte> command, TimeSpan? timeLeft, CancellationToken ct) =>
         OutcomeAsync(buffer => WriteAsync(
-            forwarder.Coordinator.RunAsync(new CommitRequest { Body = body, Patience = timeLeft }, ct),
-            OutcomeStatus.Applied,
-            buffer));
+            forwarder.Coordinator.RunAsync(ToRequest(command, timeLeft), ct), OutcomeStatus.Applied, buffer));
 
     public Task<byte[]> ReadAsync(ReadOnlyMemory<byte> items, TimeSpan? timeLeft, CancellationToken ct) =>
         OutcomeAsync(buffer => WriteAsync(
@@ -27,13 +30,27 @@ internal sealed class NodeCoordinator(Forwarder forwarder) : ICoordinator
         ScriptProgram program, IReadOnlyList<ScriptParameter> parameters, TimeSpan? timeLeft, CancellationToken ct) =>
         OutcomeAsync(async buffer =>
         {
-            (ScriptValue result, int writes) = await new ScriptDriver(forwarder.Coordinator)
+            (ScriptValue result, int writes) = await new ScriptDriver(forwarder.Coordinator, _pace)
                 .RunAsync(program, parameters, timeLeft, ct);
             ByteBuffer value = ByteBuffer.Rent();
             result.Write(value);
             new Outcome(OutcomeStatus.Applied, 0, writes) { HasValue = true, Value = value.Written }.Write(buffer);
             value.Return();
         });
+
+    private static CommitRequest ToRequest(ReadOnlyMemory<byte> bytes, TimeSpan? timeLeft)
+    {
+        Command.TryRead(bytes.Span, out Command command);
+        bytes.Span.Overlaps(command.Value, out int at);
+        return new CommitRequest
+        {
+            Body = bytes.Slice(at, command.Value.Length),
+            Fence = command.Has(CommandFlags.Fenced)
+                ? new Fence(Encoding.UTF8.GetString(command.FenceName), new FencingToken(command.FenceToken))
+                : null,
+            Patience = timeLeft,
+        };
+    }
 
     private static async Task WriteAsync(Task<TransactionReply> run, OutcomeStatus good, ByteBuffer buffer)
     {

@@ -24,20 +24,29 @@ internal sealed class Router(LoopSet loops, ClusterView view)
     public ushort GroupIndexOf(scoped in Command command) =>
         (ushort)loops.Layout.IndexOf(PartitionOf(in command), command.Durability == Durability.Ephemeral);
 
+    /// <summary>The index of the group of a key.</summary>
+    public int GroupIndexOf(Durability durability, byte[] key) =>
+        loops.Layout.IndexOf(view.Slots.PartitionOf(key), durability == Durability.Ephemeral);
+
     /// <summary>
     /// Why the keys of the command's items cannot be written together: they lie in several partitions. Null: they can.
     /// </summary>
     public string? RefuseSpread(scoped in Command command) =>
         CommandKinds.Has(command.Kind, CommandTraits.HasItems) ? RefuseSpreadOfItems(in command) : null;
 
-    /// <summary>The keys of the command's items lie in several partitions, or are of both durabilities.</summary>
+    /// <summary>
+    /// The keys of the command's items lie in several partitions, or are of both durabilities, or a range of them is
+    /// not divided among the partitions.
+    /// </summary>
     public bool IsSpread(scoped in Command command)
     {
         int partition = PartitionOf(in command);
         ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
         while (CommandList.TryTake(ref items, out Command item))
         {
-            if (item.Durability != command.Durability || PartitionOf(in item) != partition)
+            if (RangeCondition.Is(in item)
+                || item.Durability != command.Durability
+                || PartitionOf(in item) != partition)
             {
                 return true;
             }
@@ -52,7 +61,14 @@ internal sealed class Router(LoopSet loops, ClusterView view)
         ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
         while (CommandList.TryTake(ref items, out Command item))
         {
-            if (PartitionOf(in item) != partition)
+            if (RangeCondition.Is(in item))
+            {
+                if (RefuseRange(new RangeCondition(in item), partition) is { } refusal)
+                {
+                    return refusal;
+                }
+            }
+            else if (PartitionOf(in item) != partition)
             {
                 return $"\"{Encoding.UTF8.GetString(command.Key)}\" and \"{Encoding.UTF8.GetString(item.Key)}\" "
                     + TransactionCheck.DifferentPartitions
@@ -63,6 +79,18 @@ internal sealed class Router(LoopSet loops, ClusterView view)
 
         return null;
     }
+
+    /// <summary>
+    /// Why a range cannot be looked at in this partition; null: it can. By an older map of slots it may have been
+    /// divided among too few partitions.
+    /// </summary>
+    private string? RefuseRange(scoped in RangeCondition range, int partition) =>
+        range.Partition == partition && range.MapVersion >= view.Slots.Version
+            ? null
+            : $"a range of partition {range.Partition}, by version {range.MapVersion} of the map of slots, and "
+                + $"\"{Encoding.UTF8.GetString(range.Start)}\" by the map of version {view.Slots.Version} "
+                + TransactionCheck.DifferentPartitions
+                + "; divide the range by the newer map";
 
     /// <summary>A list names its partition; a number past the last one wraps around.</summary>
     private int PartitionOf(scoped in Command command) =>

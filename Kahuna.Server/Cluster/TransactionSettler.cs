@@ -36,6 +36,7 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
     private readonly Lock _gate = new();
     private readonly HashSet<WorkName> _known = [];
     private readonly Queue<Work> _waiting = new();
+    private readonly SilentGroups _silent = new();
     private Surroundings? _surroundings;
     private int _underWay;
 
@@ -44,14 +45,18 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
     /// Executes a command here or at the leader: encoded, longest wait in ms, cancelled when nobody waits. Returns the
     /// bytes of any outcome, and takes ownership of the buffer.
     /// </param>
+    /// <param name="groupOf">The index of the group of a key.</param>
     /// <param name="run">Runs work outside of the caller's turn.</param>
     /// <param name="stop">Cancelled when the node stops.</param>
     public void Start(
-        Func<ByteBuffer, uint, CancellationToken, Task<byte[]>> execute, Action<Action> run, CancellationToken stop)
+        Func<ByteBuffer, uint, CancellationToken, Task<byte[]>> execute,
+        Func<Durability, byte[], int> groupOf,
+        Action<Action> run,
+        CancellationToken stop)
     {
         lock (_gate)
         {
-            _surroundings = new Surroundings(execute, run, stop);
+            _surroundings = new Surroundings(execute, groupOf, run, stop);
         }
     }
 
@@ -73,6 +78,11 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
                 return;
             }
 
+            if (!TryBegin(work, surroundings))
+            {
+                return;
+            }
+
             _underWay++;
         }
 
@@ -82,6 +92,26 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
     /// <summary>False when it is known already, or there is no room for it.</summary>
     private bool TryRemember(Work work) =>
         (_underWay < UnderWayMax || _waiting.Count < WaitingMax) && _known.Add(work.Name);
+
+    /// <summary>False: it needs a group that is silent. It is dropped until it is offered again.</summary>
+    private bool TryBegin(Work work, Surroundings surroundings)
+    {
+        LateTransaction late = work.Late;
+        int[]? tries = _silent.TryBegin(
+        [
+            surroundings.GroupOf(Durability.Persistent, late.AnchorKey),
+            .. late.Participants.Select(
+                participant => surroundings.GroupOf(participant.Durability, participant.Key)),
+        ]);
+        work.Tries = tries ?? [];
+        bool begins = tries is not null;
+        if (!begins)
+        {
+            _known.Remove(work.Name);
+        }
+
+        return begins;
+    }
 
     /// <summary>Settles one after the other until none waits.</summary>
     private async Task WorkAsync(Surroundings surroundings, Work first)
@@ -111,9 +141,13 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
         lock (_gate)
         {
             _known.Remove(ended.Name);
-            if (!_surroundings!.Stop.IsCancellationRequested && _waiting.TryDequeue(out Work? next))
+            _silent.End(ended.Tries);
+            while (!_surroundings!.Stop.IsCancellationRequested && _waiting.TryDequeue(out Work? next))
             {
-                return next;
+                if (TryBegin(next, _surroundings))
+                {
+                    return next;
+                }
             }
 
             _underWay--;
@@ -210,14 +244,26 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
         using CancellationTokenSource limit = new(CallLimit, time);
         using CancellationTokenSource end = CancellationTokenSource.CreateLinkedTokenSource(
             limit.Token, surroundings.Stop);
+        Command.TryRead(command.Written, out Command asked);
+        int group = surroundings.GroupOf(asked.Durability, asked.Key.ToArray());
+        Reply reply;
         try
         {
-            return Reply.Of(await surroundings.Execute(command, (uint)CallLimit.TotalMilliseconds, end.Token));
+            reply = Reply.Of(await surroundings.Execute(command, (uint)CallLimit.TotalMilliseconds, end.Token));
         }
         catch (OperationCanceledException) when (!surroundings.Stop.IsCancellationRequested)
         {
-            return new Reply(OutcomeStatus.Unknown, 0, "no answer in time");
+            reply = new Reply(OutcomeStatus.Unknown, 0, "no answer in time");
         }
+
+        lock (_gate)
+        {
+            _silent.Report(
+                group,
+                reply.Status is not (OutcomeStatus.Unknown or OutcomeStatus.Unavailable or OutcomeStatus.Expired));
+        }
+
+        return reply;
     }
 
     private static ByteBuffer Encode(
@@ -244,7 +290,10 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
     }
 
     private sealed record Surroundings(
-        Func<ByteBuffer, uint, CancellationToken, Task<byte[]>> Execute, Action<Action> Run, CancellationToken Stop);
+        Func<ByteBuffer, uint, CancellationToken, Task<byte[]>> Execute,
+        Func<Durability, byte[], int> GroupOf,
+        Action<Action> Run,
+        CancellationToken Stop);
 
     /// <summary>What is settled: a record, or one part.</summary>
     private sealed class Work(LateTransaction late, Durability durability)
@@ -253,6 +302,9 @@ internal sealed class TransactionSettler(TimeProvider time, ILogger log) : ITran
 
         /// <summary>Of the group that offers it.</summary>
         public Durability Durability { get; } = durability;
+
+        /// <summary>The silent groups that it tries.</summary>
+        public int[] Tries { get; set; } = [];
 
         public WorkName Name { get; } = new(
             late.Id, late.IsRecord, durability, Encoding.Latin1.GetString(late.PartKey));

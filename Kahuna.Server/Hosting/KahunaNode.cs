@@ -88,7 +88,7 @@ internal sealed class KahunaNode : IAsyncDisposable
             LevelUnsupported = (level, peer) => OnStorageDead(
                 new FeatureLevelException(level, options.Features, $"node {peer} says so")),
         };
-        _links = new PeerLinks(linksOptions, relay, loggers);
+        _links = new PeerLinks(linksOptions, DeafReceiver.Around(relay, options), loggers);
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
         HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));
         StateLimits limits = new() { HashSecret = HashSecret, Features = options.Features };
@@ -146,6 +146,9 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     /// <summary>The secret of this node's hash tables. It must not leave the process.</summary>
     internal HashSecret HashSecret { get; }
+
+    /// <summary>Figures of a group, by its index.</summary>
+    internal PartitionMetrics Metrics(int index) => _loops.Group(index).Metrics;
 
     /// <summary>
     /// Completes with the reason when the node has failed, for example because its log is dead. The owner then stops
@@ -316,11 +319,12 @@ internal sealed class KahunaNode : IAsyncDisposable
     private void AddServices(IServiceCollection services, RequestAdmission admission, NodeCredential credential)
     {
         UnaryExecutor calls = new(admission, _forwarder!);
-        NodeCoordinator coordinator = new(_forwarder!);
+        NodeCoordinator coordinator = new(_forwarder!, TimeProvider.System);
         TransactionExecutor whole = new(calls, admission.Router, coordinator);
         admission.Forward = new StreamForwarding(calls).Begin;
         _settler.Start(
             calls.OutcomeAsync,
+            admission.Router.GroupIndexOf,
             static work => ThreadPool.UnsafeQueueUserWorkItem(static work => work(), work, preferLocal: false),
             _stopping.Token);
         ScanPages scans = new(calls.ExecuteAsync, Options.Partitions);

@@ -192,6 +192,9 @@ internal static class StatusEndpoint
         json.WriteNumber("heldKeys", figures.Prepared.Keys);
         json.WriteNumber("undecided", figures.Prepared.Undecided);
         json.WriteNumber("decided", figures.Prepared.Decided);
+        json.WriteNumber("holding", figures.Holds.Transactions);
+        json.WriteNumber("holds", figures.Holds.Keys);
+        json.WriteNumber("waiting", figures.Holds.Waiting);
         json.WriteEndObject();
     }
 }

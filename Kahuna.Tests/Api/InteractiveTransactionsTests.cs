@@ -53,6 +53,19 @@ public sealed class InteractiveTransactionsTests(ThreePartitions nodes)
     }
 
     [Fact]
+    public async Task A_value_of_a_sequence_is_taken_at_once_and_not_given_back()
+    {
+        await using KahunaClient client = Connect();
+        await client.Sequences.CreateAsync(Key("ids"));
+        await using Transaction first = await client.Transactions.BeginAsync();
+        long taken = await first.NextAsync(Key("ids"));
+        await first.RollbackAsync();
+        Assert.Throws<KahunaException>(() => { _ = first.NextAsync(Key("ids")); });
+        await using Transaction second = await client.Transactions.BeginAsync();
+        Assert.Equal(taken + 1, await second.NextAsync(Key("ids")));
+    }
+
+    [Fact]
     public async Task A_change_of_what_was_read_is_a_conflict_and_nothing_is_written()
     {
         await using KahunaClient client = Connect();
@@ -177,7 +190,7 @@ public sealed class InteractiveTransactionsTests(ThreePartitions nodes)
             await wide.SetAsync($"{_name}{i}/x", "x");
         }
 
-        await AssertFailsAsync(KahunaErrorCode.InvalidArgument, "a fence needs keys of one", wide.CommitAsync());
+        await AssertFailsAsync(KahunaErrorCode.LockLost, "nothing was written", wide.CommitAsync());
         Transaction many = await store.BeginAsync();
         for (int i = 0; i < 1_000; i++)
         {

@@ -89,7 +89,24 @@ public sealed class SpreadTransactionCallsTests(ThreePartitions nodes)
     }
 
     [Fact]
-    public async Task Numbers_fences_and_impossible_ones_of_any_client_are_refused_with_a_sentence()
+    public async Task A_condition_about_a_prefix_is_for_any_client()
+    {
+        ExecuteTransactionRequest request = new() { Durability = Level.Persistent };
+        request.Conditions.Add(new TransactionCondition { Key = _name, NoKeys = true });
+        request.Then.Add(new TransactionOperation
+        {
+            Set = new SetKeyValueRequest { Key = Key(0), Value = Text("1") },
+        });
+        Assert.True((await UnaryAsync(request, 0)).Succeeded);
+        ExecuteTransactionResponse second = await UnaryAsync(request, 1);
+        Assert.False(second.Succeeded);
+        Assert.False(Assert.Single(second.Conditions).Held);
+        request.Conditions[0].NoKeys = false;
+        await AssertRefusedAsync(StatusCode.InvalidArgument, "no_keys", request);
+    }
+
+    [Fact]
+    public async Task Numbers_lost_fences_and_impossible_ones_of_any_client_are_refused_with_a_sentence()
     {
         ExecuteTransactionRequest request = new() { Durability = Level.Persistent };
         request.Then.AddRange(Each(static (key, _) => new TransactionOperation
@@ -99,7 +116,7 @@ public sealed class SpreadTransactionCallsTests(ThreePartitions nodes)
         await AssertRefusedAsync(
             StatusCode.InvalidArgument, "no idempotency key", request, ("x-kahuna-idempotency-key", _name));
         request.Fence = new Kahuna.Server.Api.Protos.Fence { Resource = _name + "lock", Token = 1 };
-        await AssertRefusedAsync(StatusCode.InvalidArgument, "has no fence", request);
+        await AssertRefusedAsync(StatusCode.FailedPrecondition, "nothing was written", request);
         request.Fence = null;
         request.Then.Add(request.Then[0]);
         await AssertRefusedAsync(StatusCode.InvalidArgument, "named twice", request);

@@ -25,6 +25,21 @@ public sealed class EtcdTargetTests
     }
 
     [Fact]
+    public async Task A_transaction_is_one_request()
+    {
+        await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();
+        await using EtcdTarget target = Create(server, "--workload transaction");
+        await target.ConnectAsync(CancellationToken.None);
+        ITransactionSession session = (ITransactionSession)target.OpenSession(0);
+        TransactionInput input = new(["a", "b"], ["c", "d"], new byte[] { 7 });
+        Assert.Equal(OperationResult.Success, await session.CommitAsync(input));
+        Assert.Equal(["c", "d"], server.Values.Keys.Select(static key => key.ToStringUtf8()).Order());
+        server.IsFull = true;
+        EtcdException refused = await Assert.ThrowsAsync<EtcdException>(async () => await session.CommitAsync(input));
+        Assert.StartsWith("ResourceExhausted: ", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task Workers_share_the_connections()
     {
         await using FakeEtcdServer server = await FakeEtcdServer.StartAsync();

@@ -17,4 +17,13 @@ internal enum FakeCall
 
     /// <summary>Run a script.</summary>
     Script,
+
+    /// <summary>A batch of sets.</summary>
+    Batch,
+
+    /// <summary>A transaction of one request.</summary>
+    Transaction,
+
+    /// <summary>A transaction of several requests.</summary>
+    Interactive,
 }

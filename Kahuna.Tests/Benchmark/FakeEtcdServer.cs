@@ -44,6 +44,7 @@ internal sealed class FakeEtcdServer : IAsyncDisposable
             EtcdReflection.Descriptor.Services.Single(service => service.Name == "KV"),
             service => service
             .Unary<PutRequest, PutResponse>("Put", (request, _) => PutAsync(request))
+            .Unary<TxnRequest, TxnResponse>("Txn", (request, _) => CommitAsync(request))
             .Unary<RangeRequest, RangeResponse>("Range", (request, _) =>
                 Task.FromResult(new RangeResponse { Count = _values.ContainsKey(request.Key) ? 1 : 0 })));
         services.AddService(
@@ -77,6 +78,19 @@ internal sealed class FakeEtcdServer : IAsyncDisposable
     }
 
     public async ValueTask DisposeAsync() => await _app.DisposeAsync();
+
+    private async Task<TxnResponse> CommitAsync(TxnRequest request)
+    {
+        TxnResponse reply = new() { Succeeded = true };
+        foreach (RequestOp operation in request.Success)
+        {
+            reply.Responses.Add(operation.RequestCase == RequestOp.RequestOneofCase.RequestPut
+                ? new ResponseOp { ResponsePut = await PutAsync(operation.RequestPut) }
+                : new ResponseOp { ResponseRange = new RangeResponse() });
+        }
+
+        return reply;
+    }
 
     private async Task<PutResponse> PutAsync(PutRequest request)
     {

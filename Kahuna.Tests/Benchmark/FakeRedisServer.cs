@@ -5,8 +5,8 @@ using System.Text;
 namespace Kahuna.Tests.Benchmark;
 
 /// <summary>
-/// A server that speaks as much of RESP2 as the tool needs: SET and GET over a dictionary, INFO. One connection is
-/// served at a time each. Owned by a test.
+/// A server that speaks as much of RESP2 as the tool needs: SET and GET over a dictionary, INFO, and EVAL of scripts
+/// that it does not read: it writes the argument to the key. One connection is served at a time each. Owned by a test.
 /// </summary>
 internal sealed class FakeRedisServer : IAsyncDisposable
 {
@@ -31,6 +31,12 @@ internal sealed class FakeRedisServer : IAsyncDisposable
 
     /// <summary>Stays silent to every command after this many.</summary>
     public int SilentAfter { get; set; } = int.MaxValue;
+
+    /// <summary>What every script returns, as a reply.</summary>
+    public string ScriptReply { get; set; } = "+OK\r\n";
+
+    /// <summary>The words of the script call before.</summary>
+    public string[] LastScript { get; private set; } = [];
 
     public int Commands => Volatile.Read(ref _commands);
 
@@ -128,6 +134,10 @@ internal sealed class FakeRedisServer : IAsyncDisposable
                     return _values.TryGetValue(parts[1], out string? value)
                         ? $"${value.Length}\r\n{value}\r\n"
                         : "$-1\r\n";
+                case "EVAL":
+                    LastScript = parts;
+                    _values[parts[3]] = parts[4];
+                    return ScriptReply;
                 default:
                     const string Text = "# Server\r\nredis_version:7.9.9\r\n";
                     return $"${Text.Length}\r\n{Text}\r\n";

@@ -7,7 +7,15 @@ namespace Kahuna.Tests.Benchmark;
 /// A target with every capability, whose answers are a function of the request. Thread-safe if the function is.
 /// </summary>
 internal sealed class FakeTarget(Func<FakeCall, string, ReadOnlyMemory<byte>, ValueTask<OperationResult>> answer)
-    : ITarget, IKeyValueSession, ILockSession, ISequenceSession, IScriptSession
+    : ITarget,
+        IKeyValueSession,
+        ILockSession,
+        ISequenceSession,
+        IScriptSession,
+        IBatchSession,
+        ITransactionSession,
+        IInteractiveSession,
+        IPartitionedSession
 {
     private long _token;
     private long _value;
@@ -16,6 +24,8 @@ internal sealed class FakeTarget(Func<FakeCall, string, ReadOnlyMemory<byte>, Va
         : this(static (_, _, _) => new ValueTask<OperationResult>(OperationResult.Success))
     {
     }
+
+    public int Partitions { get; init; } = 1;
 
     public bool IsDisposed { get; private set; }
 
@@ -67,11 +77,25 @@ internal sealed class FakeTarget(Func<FakeCall, string, ReadOnlyMemory<byte>, Va
     public ValueTask<OperationResult> RunAsync(string text, ScriptInput input) =>
         answer(FakeCall.Script, input.Key ?? "", input.Value ?? default);
 
+    public ValueTask<OperationResult> SetManyAsync(IReadOnlyList<string> keys, ReadOnlyMemory<byte> value) =>
+        answer(FakeCall.Batch, string.Join(' ', keys), value);
+
+    public ValueTask<OperationResult> CommitAsync(TransactionInput input) =>
+        answer(FakeCall.Transaction, TextOf(input), input.Value);
+
+    public ValueTask<OperationResult> InteractAsync(TransactionInput input) =>
+        answer(FakeCall.Interactive, TextOf(input), input.Value);
+
+    public Task<int> CountPartitionsAsync(CancellationToken cancellationToken) => Task.FromResult(Partitions);
+
     public ValueTask DisposeAsync()
     {
         IsDisposed = true;
         return ValueTask.CompletedTask;
     }
+
+    private static string TextOf(TransactionInput input) =>
+        $"reads {string.Join(' ', input.Reads)} writes {string.Join(' ', input.Writes)}";
 
     private LockGrant Grant() => new(Interlocked.Increment(ref _token), Ticks.Now, long.MaxValue);
 }

@@ -43,6 +43,33 @@ public sealed class RedisTargetTests
         Assert.Equal(3, server.Connections);
     }
 
+    [Theory]
+    [InlineData("$-1\r\n")]
+    [InlineData(":7\r\n")]
+    [InlineData("*2\r\n$1\r\na\r\n*1\r\n$-1\r\n")]
+    public async Task A_script_gets_its_parameters_whatever_it_returns(string reply)
+    {
+        await using FakeRedisServer server = new() { ScriptReply = reply };
+        await using RedisTarget target = Create(server, "--workload script");
+        await target.ConnectAsync(CancellationToken.None);
+        IScriptSession session = (IScriptSession)target.OpenSession(0);
+        ScriptInput input = new("bench:1", Encoding.UTF8.GetBytes("value"), 42);
+        Assert.Equal(OperationResult.Success, await session.RunAsync("return KEYS[1]", input));
+        Assert.Equal(["EVAL", "return KEYS[1]", "1", "bench:1", "value", "42"], server.LastScript);
+    }
+
+    [Fact]
+    public async Task A_script_that_fails_is_a_failure()
+    {
+        await using FakeRedisServer server = new() { ScriptReply = "-ERR user_script:1: no\r\n" };
+        await using RedisTarget target = Create(server, "--workload script");
+        await target.ConnectAsync(CancellationToken.None);
+        IScriptSession session = (IScriptSession)target.OpenSession(0);
+        RequestFailedException failure = await Assert.ThrowsAsync<RequestFailedException>(
+            async () => await session.RunAsync("error('no')", new ScriptInput("a", default, 1)));
+        Assert.Equal("ERR user_script:1: no", failure.Message);
+    }
+
     [Fact]
     public async Task Error_reply_is_a_failure_that_names_the_reason()
     {
@@ -97,6 +124,8 @@ public sealed class RedisTargetTests
     [InlineData("+OK\r")]
     [InlineData("$5\r\nabc")]
     [InlineData("$5\r\nabcde\r")]
+    [InlineData("*1\r\n")]
+    [InlineData("*2\r\n:1\r\n")]
     public void Incomplete_reply_waits_for_more(string bytes) =>
         Assert.False(RespReply.TryRead(Encoding.UTF8.GetBytes(bytes), out _, out _));
 
@@ -107,6 +136,9 @@ public sealed class RedisTargetTests
     [InlineData("$3\r\na\r\n\r\n", "Value", "a\r\n", 9)]
     [InlineData("$0\r\n\r\n", "Value", "", 6)]
     [InlineData("$-1\r\n", "Nil", "", 5)]
+    [InlineData("*-1\r\n", "Nil", "", 5)]
+    [InlineData("*0\r\n", "Value", "", 4)]
+    [InlineData("*2\r\n:1\r\n+OK\r\n+x", "Value", ":1\r\n+OK\r\n", 13)]
     public void Replies_are_told_apart(string bytes, string kind, string text, int length)
     {
         Assert.True(RespReply.TryRead(Encoding.UTF8.GetBytes(bytes), out RespReply reply, out int used));
@@ -114,7 +146,7 @@ public sealed class RedisTargetTests
     }
 
     [Theory]
-    [InlineData("*1\r\n")]
+    [InlineData("*x\r\n")]
     [InlineData("HTTP/1.1 400\r\n")]
     [InlineData("$x\r\n")]
     public void Anything_else_is_refused(string bytes) =>

@@ -18,7 +18,8 @@ public sealed class RequestStreamTests
     private static readonly string[] s_runs =
     [
         "set", "set --key-space 20000 --buckets 4", "get", "mixed", "mixed --read-pct 90", "mixed --rate 1000",
-        "lock", "lock --rate 1000", "handover", "sequence", "script",
+        "lock", "lock --rate 1000", "handover", "sequence", "script", "batch --items 3", "transaction",
+        "interactive --reads 1 --writes 1",
     ];
 
     [Fact]

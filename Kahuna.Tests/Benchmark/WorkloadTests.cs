@@ -39,7 +39,10 @@ public sealed class WorkloadTests
     public async Task A_new_workload_is_in_the_help()
     {
         string help = (await BenchOutcome.RunAsync(new FakeTarget(), "--help", workloads: s_more)).Output;
-        Assert.Contains("lock, handover, sequence, script or copy [default: mixed]", help, StringComparison.Ordinal);
+        Assert.Contains(
+            "lock, handover, sequence, script, batch, transaction, interactive or copy [default: mixed]",
+            help,
+            StringComparison.Ordinal);
         Assert.Contains("for get, mixed and copy all", help, StringComparison.Ordinal);
         Assert.Contains("workloads lock, sequence and copy: one holder", help, StringComparison.Ordinal);
         Assert.Contains("all in order; every copy equals its key. A violation", help, StringComparison.Ordinal);
@@ -53,8 +56,8 @@ public sealed class WorkloadTests
     [InlineData("--workload copy --value-size 7", "--value-size: copies have an even size.")]
     [InlineData("--workload set --script a", "--script needs --workload script or copy.")]
     [InlineData("--workload set --verify", "--verify needs --workload lock, sequence or copy.")]
-    [InlineData("--workload scan", "'scan' is not set, get, mixed, lock, handover, sequence, script or copy.")]
-    [InlineData("--workload copy --target redis", "with another --target use set, get or mixed.")]
+    [InlineData("--workload scan", "script, batch, transaction, interactive or copy.")]
+    [InlineData("--workload copy --target redis", "redis has no 'copy'; with --target redis use set, get, mixed or script.")]
     public async Task A_new_workload_has_its_rules(string arguments, string expected)
     {
         string line = $"-c 127.0.0.1 {arguments}";

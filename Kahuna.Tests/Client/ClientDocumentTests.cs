@@ -29,7 +29,7 @@ public sealed partial class ClientDocumentTests
         string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
         string[] shown = [.. Block().Matches(page).Select(match => match.Groups[1].Value)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
-        Assert.Equal(22, shown.Length);
+        Assert.Equal(24, shown.Length);
         Assert.Equal(shown, run);
     }
 
@@ -170,6 +170,30 @@ public sealed partial class ClientDocumentTests
             Console.WriteLine(outcome);
         }
         #endregion
+        #region pessimistic transactions
+        await client.Transactions.RunAsync(
+            async transaction =>
+            {
+                GetResult guests = await transaction.GetForUpdateAsync("show/guests");
+                await transaction.SetAsync("show/guests", $"{guests.Value.AsString()} ann");
+            },
+            new TransactionOptions { Mode = TransactionMode.Pessimistic, Timeout = TimeSpan.FromSeconds(10) });
+        #endregion
+
+        #region ranges in transactions
+        bool isMine = await client.Transactions.RunAsync(async transaction =>
+        {
+            await foreach (KeyValueEntry worker in transaction.ScanAsync("workers/"))
+            {
+                Console.WriteLine($"{worker.Key} is on duty");
+                return false;
+            }
+
+            await transaction.SetAsync("workers/7/name", "me");
+            return true;
+        });
+        #endregion
+        Assert.True(isMine);
 
         await client.KeyValues.SetAsync("accounts/a", "100");
         #region script

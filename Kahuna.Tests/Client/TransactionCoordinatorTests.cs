@@ -160,8 +160,34 @@ public sealed class TransactionCoordinatorTests
         Assert.All(
             Steps().Skip(2), static step => Assert.Equal((long)TransactionDecision.Abort, step.Number));
 
-        // The part may still arrive, so the anchor must remember.
+        // The part may still arrive, so it is finished again when it has answered.
         Assert.Equal(0, Count(CommandKind.TransactionForget));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task After_a_cancellation_the_anchor_forgets_when_its_part_has_answered(bool anchorAnswers)
+    {
+        // Abandoned by a client in a hurry, decisions would fill the anchor for ten minutes each.
+        await using KahunaClient client = await _cluster.ConnectedAsync(
+            static options => options.RequestTimeout = TimeSpan.FromSeconds(1));
+        using CancellationTokenSource end = new();
+        _isHeld = step => step.Kind == CommandKind.TransactionPrepare && (step.Key == _second || !anchorAnswers);
+        Task<TransactionResult> commit = Write(client).CommitAsync(end.Token);
+        await Wait.UntilAsync(() => Count(CommandKind.TransactionPrepare) == 2);
+        await end.CancelAsync();
+        await Assert.ThrowsAsync<KahunaCanceledException>(() => commit);
+        await Wait.UntilAsync(() => Count(CommandKind.TransactionDecide) == 2);
+        await Wait.UntilAsync(() => Count(CommandKind.TransactionFinish) == 2);
+        if (anchorAnswers)
+        {
+            await Wait.UntilAsync(() => Count(CommandKind.TransactionForget) == 1);
+        }
+        else
+        {
+            Assert.Equal(0, Count(CommandKind.TransactionForget));
+        }
     }
 
     [Fact]

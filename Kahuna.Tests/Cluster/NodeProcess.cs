@@ -22,6 +22,8 @@ internal sealed class NodeProcess(
 
     public string LogFile { get; } = Path.Combine(directory, $"node{id}.log");
 
+    private string DeafFile => $"{LogFile}.deaf";
+
     public bool IsRunning => _process is { HasExited: false };
 
     public int ProcessId => _process?.Id ?? throw new InvalidOperationException($"Node {id} was never started.");
@@ -33,6 +35,12 @@ internal sealed class NodeProcess(
     /// <c>--cluster-id test-…</c>.
     /// </summary>
     public bool IsRaised { get; set; }
+
+    /// <summary>
+    /// The node drops the frames of the nodes that a file beside its log names (<see cref="Ignore"/>); needs
+    /// <c>--cluster-id test-…</c>.
+    /// </summary>
+    public bool CanBeDeaf { get; set; }
 
     /// <summary>Limit of file descriptors for the next start; null leaves it as it is.</summary>
     public int? Descriptors { get; set; }
@@ -83,6 +91,11 @@ internal sealed class NodeProcess(
             start.Environment[TestFeatures.Variable] = TestFeatures.Next;
         }
 
+        if (CanBeDeaf)
+        {
+            start.Environment[TestFeatures.DeafVariable] = DeafFile;
+        }
+
         if (HeapBytesMax is { } heap)
         {
             start.Environment["DOTNET_GCHeapHardLimit"] = heap.ToString("x", CultureInfo.InvariantCulture);
@@ -99,6 +112,14 @@ internal sealed class NodeProcess(
     }
 
     public void SendKill() => Signal.Send(ProcessId, Signal.Kill);
+
+    /// <summary>The node drops the frames of these nodes from now on, within 20 ms.</summary>
+    public void Ignore(IEnumerable<int> nodes)
+    {
+        string written = DeafFile + ".new";
+        File.WriteAllText(written, string.Join(',', nodes));
+        File.Move(written, DeafFile, overwrite: true);
+    }
 
     public void Pause() => Signal.Send(ProcessId, Signal.Stop);
 

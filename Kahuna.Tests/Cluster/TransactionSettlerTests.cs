@@ -190,7 +190,7 @@ public sealed class TransactionSettlerTests
     {
         TransactionSettler settler = new(_time, _log);
         settler.Settle(Part("b"), Durability.Persistent);
-        settler.Start(ExecuteAsync, static work => work(), _stop.Token);
+        settler.Start(ExecuteAsync, GroupOf, static work => work(), _stop.Token);
         Assert.Empty(_calls);
         _answer = static _ => null;
         for (int i = 0; i < TransactionSettler.UnderWayMax + 5; i++)
@@ -209,18 +209,54 @@ public sealed class TransactionSettlerTests
     {
         List<Action> later = [];
         TransactionSettler settler = new(_time, _log);
-        settler.Start(ExecuteAsync, later.Add, _stop.Token);
+        settler.Start(ExecuteAsync, GroupOf, later.Add, _stop.Token);
         settler.Settle(Part("b"), Durability.Persistent);
         Assert.Empty(_calls);
         Assert.Single(later)();
         Assert.Equal(2, _calls.Count);
     }
 
-    private static LateTransaction Part(string key) => new()
+    [Fact]
+    public void A_group_that_does_not_answer_is_tried_by_one_at_a_time()
+    {
+        _answer = static call => call.Contains("anchor", StringComparison.Ordinal)
+            ? null
+            : Reply(OutcomeStatus.Applied, (long)TransactionDecision.Abort);
+        TransactionSettler settler = Settler();
+        OfferAll(settler);
+        Assert.Equal(TransactionSettler.UnderWayMax, _calls.Count);
+
+        // Nobody knew that the anchor is silent. Now one that waited tries it, and others are settled beside.
+        _time.Advance(TransactionSettler.CallLimit);
+        _calls.Clear();
+        OfferAll(settler);
+        settler.Settle(Part("b", "other"), Durability.Persistent);
+        Assert.Equal(["Decide other Persistent Abort", "Finish b Persistent Abort"], _calls);
+
+        // It answers, so all are settled.
+        _answer = static _ => Reply(OutcomeStatus.Applied, (long)TransactionDecision.Abort);
+        AnswerHeld();
+        _calls.Clear();
+        OfferAll(settler);
+        Assert.Equal(2 * 50, _calls.Count);
+    }
+
+    private static void OfferAll(TransactionSettler settler)
+    {
+        for (int i = 0; i < 50; i++)
+        {
+            settler.Settle(Part($"k{i}"), Durability.Persistent);
+        }
+    }
+
+    private static int GroupOf(Durability durability, byte[] key) =>
+        HashCode.Combine(durability, Encoding.UTF8.GetString(key));
+
+    private static LateTransaction Part(string key, string anchor = "anchor") => new()
     {
         Id = s_id,
         IsRecord = false,
-        AnchorKey = "anchor"u8.ToArray(),
+        AnchorKey = Encoding.UTF8.GetBytes(anchor),
         PartKey = Encoding.UTF8.GetBytes(key),
     };
 
@@ -250,7 +286,7 @@ public sealed class TransactionSettlerTests
     private TransactionSettler Settler()
     {
         TransactionSettler settler = new(_time, _log);
-        settler.Start(ExecuteAsync, static work => work(), _stop.Token);
+        settler.Start(ExecuteAsync, GroupOf, static work => work(), _stop.Token);
         return settler;
     }
 

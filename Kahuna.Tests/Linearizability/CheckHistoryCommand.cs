@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Globalization;
 using Kahuna.Tests.Serializability;
+using Kahuna.Tests.WatchStreams;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -31,8 +32,10 @@ internal static class CheckHistoryCommand
             }
 
             using StreamReader source = new(file, HistoryReader.Encoding);
-            History history = History.Of(HistoryReader.Read(source));
-            if (history.Keys.Count == 0)
+            List<WatchStream> watches = [];
+            List<HistoryOperation> operations = [.. HistoryReader.Read(source, watches)];
+            History history = History.Of(operations);
+            if (history.Keys.Count + watches.Count == 0)
             {
                 // Nothing was checked, which must not look like a success.
                 throw new HistoryException(0, "holds no operation");
@@ -41,7 +44,7 @@ internal static class CheckHistoryCommand
             HistoryVerdict verdict = LinearizabilityChecker.Check(history, options);
             verdict.WriteFindings(output);
             output.WriteLine(Summary(history, verdict, Stopwatch.GetElapsedTime(begun)));
-            return verdict.Verdict switch
+            return !AgreeWith(operations, watches, options, output) ? IsNotLinearizable : verdict.Verdict switch
             {
                 Verdict.Linearizable => IsLinearizable,
                 Verdict.NotLinearizable => IsNotLinearizable,
@@ -58,6 +61,26 @@ internal static class CheckHistoryCommand
         }
 
         return HasNoVerdict;
+    }
+
+    /// <summary>Checks what the watches of the history were told, and prints what is wrong.</summary>
+    private static bool AgreeWith(
+        List<HistoryOperation> operations, List<WatchStream> watches, CheckerOptions options, TextWriter output)
+    {
+        if (watches.Count == 0)
+        {
+            return true;
+        }
+
+        long begun = Stopwatch.GetTimestamp();
+        List<WatchFinding> findings = WatchStreamChecker.Check(operations, watches, options);
+        findings.ForEach(output.WriteLine);
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture,
+            $"{(findings.Count == 0 ? "watches agree with the writes" : "watches do not agree with the writes")}: "
+                + $"{watches.Count:N0} watches, {watches.Sum(static watch => watch.Events.Count):N0} events in "
+                + $"{Stopwatch.GetElapsedTime(begun).TotalSeconds:0.00} s"));
+        return findings.Count == 0;
     }
 
     private static int CheckAppends(string file, TextWriter output)

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using Kahuna.Tests.Serializability;
 using Kahuna.Tests.Tidy;
+using Kahuna.Tests.WatchStreams;
 using static Kahuna.Tests.Linearizability.Recorded;
 
 namespace Kahuna.Tests.Linearizability;
@@ -98,11 +99,14 @@ public sealed class HistoryFormatTests
     {
         string[] page = Repository.Lines("docs/histories.md");
         string[] lines = [.. page.Where(static line => line.StartsWith('{') && !AppendHistoryReader.IsOne(line))];
+        List<WatchStream> watches = [];
+        List<HistoryOperation> read = [.. HistoryReader.Read(new StringReader(string.Join('\n', lines)), watches)];
         Assert.Equal(
-            Enum.GetValues<OperationKind>(),
-            Read(string.Join('\n', lines)).Select(operation => operation.Kind).Distinct().Order());
-        HistoryVerdict verdict = LinearizabilityChecker.Check(Read(string.Join('\n', lines)));
+            Enum.GetValues<OperationKind>(), read.Select(operation => operation.Kind).Distinct().Order());
+        HistoryVerdict verdict = LinearizabilityChecker.Check(read);
         Assert.Equal(Verdict.Linearizable, verdict.Verdict);
+        Assert.Single(watches);
+        Assert.Empty(WatchStreamChecker.Check(read, watches, new CheckerOptions()));
         Assert.All(Enum.GetValues<OperationKind>(), kind =>
             Assert.Contains($"| `{HistoryFields.NameOf(kind)}` |", string.Join('\n', page), StringComparison.Ordinal));
     }

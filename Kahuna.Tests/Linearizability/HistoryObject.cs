@@ -52,6 +52,17 @@ internal sealed class HistoryObject
             : new HistoryObject(PathOf(name), _line);
     }
 
+    /// <summary>The items of a list; none when it is left out.</summary>
+    public IEnumerable<JsonElement> Items(string name)
+    {
+        if (Find(name) is not { } found)
+        {
+            return [];
+        }
+
+        return found.ValueKind == JsonValueKind.Array ? found.EnumerateArray() : throw Wrong(name, "a list");
+    }
+
     public long? Integer(string name)
     {
         if (Find(name) is not { } found)

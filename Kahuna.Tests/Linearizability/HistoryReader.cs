@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Text;
 using System.Text.Json;
+using Kahuna.Tests.WatchStreams;
 
 namespace Kahuna.Tests.Linearizability;
 
@@ -15,11 +16,16 @@ internal static class HistoryReader
         encoderShouldEmitUTF8Identifier: false, throwOnInvalidBytes: true);
 
     /// <summary>One operation per line, read when it is asked for.</summary>
-    public static IEnumerable<HistoryOperation> Read(TextReader source)
+    /// <param name="source">The file.</param>
+    /// <param name="watches">Gets the lines that are watches; null: there must be none.</param>
+    public static IEnumerable<HistoryOperation> Read(TextReader source, List<WatchStream>? watches = null)
     {
         for (int number = 1; ReadLine(source, number) is { } line; number++)
         {
-            yield return Read(line, number);
+            if (Read(line, number, watches) is { } operation)
+            {
+                yield return operation;
+            }
         }
     }
 
@@ -36,11 +42,17 @@ internal static class HistoryReader
         }
     }
 
-    private static HistoryOperation Read(string line, int number)
+    private static HistoryOperation? Read(string line, int number, List<WatchStream>? watches)
     {
         try
         {
             using JsonDocument document = JsonDocument.Parse(line);
+            if (watches is not null && WatchHistoryReader.IsOne(document.RootElement))
+            {
+                watches.Add(WatchHistoryReader.Read(document.RootElement, number));
+                return null;
+            }
+
             return Read(new HistoryObject(document.RootElement, string.Empty, number), number);
         }
         catch (JsonException error)
@@ -163,6 +175,11 @@ internal static class HistoryReader
             },
             _ => new OperationResult { Affirmed = affirmed, Revision = fields.Integer("revision") },
         };
+        if (kind is OperationKind.Get or OperationKind.Exists)
+        {
+            result = result with { Position = fields.Text("position") };
+        }
+
         if (kind == OperationKind.Get && fields.Has("value"))
         {
             // Without a key there is no value, and a null says no more than that.

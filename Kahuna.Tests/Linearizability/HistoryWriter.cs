@@ -117,6 +117,11 @@ internal sealed class HistoryWriter(TextWriter target)
         }
 
         WriteGiven(json, "revision", result.Revision);
+        if (result.Position is { } position)
+        {
+            json.WriteString("position", position);
+        }
+
         WriteGiven(json, "first", result.First);
         WriteGiven(json, "last", result.Last);
         WriteGiven(json, "token", result.Token);

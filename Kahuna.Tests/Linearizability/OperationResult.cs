@@ -19,6 +19,9 @@ internal sealed record OperationResult
 
     public long? Revision { get; init; }
 
+    /// <summary>Of a read: a name for its position, by which a watch of the history begins; null: none does.</summary>
+    public string? Position { get; init; }
+
     /// <summary>The first value that a sequence gave.</summary>
     public long? First { get; init; }
 

@@ -89,6 +89,11 @@ internal sealed class SimCluster
     /// <summary>Accounts in several partitions.</summary>
     public WideBank WideBank { get; }
 
+    /// <summary>Claims and auctions that transactions on ranges make.</summary>
+    public RangeClaims RangeClaims { get; } = new();
+
+    public HoldFigures Holds { get; } = new();
+
     /// <summary>Who follows the changes.</summary>
     public IReadOnlyList<ChangeFollower> Followers { get; }
 
@@ -239,6 +244,7 @@ internal sealed class SimCluster
     {
         ChangeHistory.Check(this);
         WideBank.CheckEnd(this);
+        RangeClaims.CheckEnd(this);
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups, Mover);
         IEnumerable<Call> ofKeys = History.Calls.Where(
@@ -299,13 +305,12 @@ internal sealed class SimCluster
 
     private void CheckSequences()
     {
-        const string Rule = "sequences hand out every value once and in order";
         foreach (IGrouping<string, Call> sequence in History.Calls.Where(static call => call.Kind == CallKind.Next)
             .GroupBy(static call => call.Key))
         {
             if (SequenceHistory.Check(sequence.Key, [.. sequence]) is { } wrong)
             {
-                Rules.Break(Rule, wrong);
+                Rules.Break("sequences hand out every value once and in order", wrong);
             }
         }
     }
@@ -333,8 +338,7 @@ internal sealed class SimCluster
     }
 
     /// <summary>How every node stands in every group.</summary>
-    private string Standing() => string.Join("; ", Nodes
-        .Where(static node => node.Loops is not null)
+    private string Standing() => string.Join("; ", Nodes.Where(static node => node.Loops is not null)
         .SelectMany(node => Enumerable.Range(0, Config.Layout.Count).Select(slot => StandingOf(node, slot))));
 
     private string StandingOf(SimNode node, int slot)

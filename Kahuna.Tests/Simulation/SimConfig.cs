@@ -25,6 +25,7 @@ internal sealed record SimConfig
     private const int BanksFork = 40;
     private const int ListsFork = 41;
     private const int WideBanksFork = 42;
+    private const int RangesFork = 45;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
@@ -188,6 +189,9 @@ internal sealed record SimConfig
 
     /// <summary>Clients that have a caller of transactions over several partitions.</summary>
     public int WideBankCallers { get; init; }
+
+    /// <summary>Clients that have a caller of transactions that depend on ranges.</summary>
+    public int RangeCallers { get; init; }
 
     /// <summary>The part of their scans that are consistent.</summary>
     public double ConsistentScans { get; init; }
@@ -405,6 +409,7 @@ internal sealed record SimConfig
             BatchCallers = new SimRandom(seed).Fork(BatchesFork).Pick([0, 0, 1, 2]),
             BankCallers = new SimRandom(seed).Fork(BanksFork).Pick([0, 0, 1, 2]),
             WideBankCallers = config.Groups > 1 ? new SimRandom(seed).Fork(WideBanksFork).Pick([0, 1, 2, 4]) : 0,
+            RangeCallers = new SimRandom(seed).Fork(RangesFork).Pick([0, 0, 2, 3]),
             ListCallers = new SimRandom(seed).Fork(ListsFork).Pick([0, 0, 2, 4]),
             ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),
         };

@@ -98,6 +98,8 @@ public sealed partial class WorkloadCoverageTests
         [CommandKind.TransactionFinish] = "LeavingCoordinator.CommitAsync",
         [CommandKind.TransactionForget] = "LeavingCoordinator.CommitAsync",
         [CommandKind.GetMany] = "KeyValueClient.GetManyAsync",
+        [CommandKind.TransactionHold] = "Transaction.GetForUpdateAsync",
+        [CommandKind.TransactionRelease] = "Transaction.DisposeAsync",
         [CommandKind.CutOpen] = "KeyValueClient.ScanAsync",
         [CommandKind.CutConfirm] = "KeyValueClient.ScanAsync",
         [CommandKind.CutEnd] = "KeyValueClient.ScanAsync",

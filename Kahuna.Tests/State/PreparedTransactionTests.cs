@@ -35,6 +35,19 @@ public sealed class PreparedTransactionTests : TwoPhaseTests
     }
 
     [Fact]
+    public void Aborts_of_unknown_transactions_leave_room_for_those_that_are_prepared()
+    {
+        for (ulong i = 0; i < DecisionRecords.UnknownAbortsMax; i++)
+        {
+            Assert.Equal(OutcomeStatus.Applied, Decide(TransactionDecision.Abort, new TransactionId(77, i)).Status);
+        }
+
+        Assert.Equal(OutcomeStatus.Busy, Decide(TransactionDecision.Abort, new TransactionId(78, 0)).Status);
+        Assert.Equal(OutcomeStatus.Applied, Prepare([], [Write("a/x", "2")], anchor: true).Status);
+        Assert.Equal((long)TransactionDecision.Then, Decide(TransactionDecision.Then).Number);
+    }
+
+    [Fact]
     public void A_part_votes_on_its_conditions_and_on_both_lists()
     {
         Set("a/text", "no number");

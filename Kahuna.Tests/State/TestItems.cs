@@ -28,13 +28,36 @@ internal static class TestItems
         return new TestCommand(CommandKind.GetMany, keys[0]) { Binary = list.Written.ToArray() };
     }
 
-    public static TestCommand Transaction(string key, TestCommand[] then)
+    /// <summary>The condition that a range has so many keys.</summary>
+    public static TestCommand Has(int keys, string from, string? to) => new(CommandKind.KeyRange, from)
+    {
+        Flags = CommandFlags.Number | CommandFlags.AtRevision | CommandFlags.IfRevision
+            | (to is null ? 0 : CommandFlags.IfValue),
+        Compared = to,
+        ComparedRevision = 1,
+        AtRevision = RangeRequest.Options(keys, RangeFlags.CountOnly),
+    };
+
+    /// <summary>The condition that a range has no keys.</summary>
+    public static TestCommand None(string from, string? to) => Has(0, from, to);
+
+    public static TestCommand Transaction(string key, TestCommand[] then) => Transaction(key, [], then);
+
+    public static TestCommand Transaction(string key, TestCommand[] conditions, TestCommand[] then)
     {
         ByteBuffer body = ByteBuffer.Rent();
-        TransactionBody.WriteHeader(body, 0, then.Length, 0);
-        Append(body, then);
+        WriteHeader(body, conditions, then.Length, 0);
+        Append(body, [.. conditions, .. then]);
         return new TestCommand(CommandKind.Transaction, key) { Binary = body.Written.ToArray() };
     }
+
+    public static void WriteHeader(ByteBuffer body, TestCommand[] conditions, int then, int @else) =>
+        TransactionBody.WriteHeader(
+            body,
+            conditions.Length,
+            then,
+            @else,
+            conditions.Count(static condition => condition.Kind == CommandKind.KeyRange));
 
     public static void Append(ByteBuffer target, IEnumerable<TestCommand> items)
     {

@@ -32,7 +32,9 @@ public abstract class TwoPhaseTests
         TransactionId? id = null,
         string? anchorKey = null)
     {
-        string key = conditions.Length > 0 ? conditions[0].Key : then.Length > 0 ? then[0].Key : "a/x";
+        string key = conditions.Length > 0 && conditions[0].Key.Length > 0 ? conditions[0].Key
+            : then.Length > 0 ? then[0].Key
+            : "a/x";
         anchorKey ??= anchor ? key : "z/anchor";
         ByteBuffer body = ByteBuffer.Rent();
         PrepareBody.WriteHeader(
@@ -48,7 +50,7 @@ public abstract class TwoPhaseTests
             PrepareBody.WriteParticipant(body, Durability.Ephemeral, "e/x"u8);
         }
 
-        TransactionBody.WriteHeader(body, conditions.Length, then.Length, @else?.Length ?? 0);
+        WriteHeader(body, conditions, then.Length, @else?.Length ?? 0);
         Append(body, [.. conditions, .. then, .. @else ?? []]);
         return Do(new TestCommand(CommandKind.TransactionPrepare, key) { Binary = body.Written.ToArray() });
     }

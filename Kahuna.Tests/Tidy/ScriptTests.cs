@@ -59,6 +59,7 @@ public sealed class ScriptTests
     [InlineData("failover.sh", "--faults", "none")]
     [InlineData("failover.sh", "--rounds", "0")]
     [InlineData("compare.sh", "--only", "postgres")]
+    [InlineData("compare.sh", "--workloads", "set,scan")]
     [InlineData("compare.sh", "--against", "no-such-commit")]
     [InlineData("compare.sh", "--json", "no-such-directory/report.json")]
     [InlineData("partitions.sh", "--no-such-option")]

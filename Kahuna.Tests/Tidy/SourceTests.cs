@@ -23,6 +23,12 @@ public sealed partial class SourceTests
             "What a group's promises rest on, with the log batch that stores them.",
         ["Kahuna.Client/KeyValues/KeyValueClient.cs"] =
             "what a user can do with keys, of which more than half is its documentation",
+        ["Kahuna.Client/Coordination/CommitAttempt.cs"] =
+            "One attempt of a two-phase commit, from its first part to the decision that is forgotten.",
+        ["Kahuna.Tests/Client/TransactionCoordinatorTests.cs"] =
+            "A catalogue of what a coordinator sends and says, one method each.",
+        ["Kahuna.Client/Transactions/Transaction.cs"] =
+            "what a user can do in a transaction, of which more than half is its documentation",
         ["Kahuna.Client/Connection/NodeStream.cs"] =
             "One stream from its opening to its end: the writing loop, the reading loop, and what wakes them.",
         ["Kahuna.Client/Connection/Operation.cs"] =
@@ -94,6 +100,7 @@ public sealed partial class SourceTests
         ["Kahuna.Tests/Client/AcquireTests.cs"] = "One scenario for each step and failure of the acquire protocol.",
         ["Kahuna.Tests/Partitions/ModelCluster.cs"] = "A model of a cluster of loops, step by step.",
         ["Kahuna.Tests/Simulation/SimConfig.cs"] = "Everything that a seed draws, in the order of the draws.",
+        ["Kahuna.Tests/Simulation/SimCluster.cs"] = "Everything that a run consists of, in one place.",
         ["Kahuna.Tests/Simulation/Workload/SimClient.cs"] = "One client of a run, and what its callers draw.",
         ["Kahuna.Tests/Simulation/Nodes/SimNode.cs"] = "One node of the simulator, from start to crash.",
         ["Kahuna.Tests/Simulation/Rules/AvailabilityRules.cs"] = "One rule, and the facts that it judges by.",

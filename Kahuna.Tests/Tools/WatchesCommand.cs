@@ -28,24 +28,57 @@ internal static class WatchesCommand
         cluster.Clean();
     }
 
-    private static async Task MeasureAsync(Measurement run, ServerCluster cluster)
+    /// <summary>
+    /// What scripts/compare.sh compares: how late changes arrive, and sets beside watches of distinct keys.
+    /// </summary>
+    public static async Task<WatchFigures> CompareAsync(
+        Measurement run, string endpoints, WatchLoad load, int watches)
     {
-        await using KahunaClient writer = Connect(run, cluster);
-        await RateAsync(run, writer);
-        double most = await RateAsync(run, writer);
-        await LatencyAsync(run, cluster, writer, most / 2);
-        int distinct = run.Options.Number("distinct");
-        await CostAsync(run, cluster, writer, run.Options.Number("same"), "of one key", static _ => KeyOf(0));
-        await CostAsync(run, cluster, writer, distinct, "of keys that are not written", static i => $"other/{i}");
-        await CostAsync(run, cluster, writer, distinct, "of distinct keys", static i => KeyOf(i));
-        await MemoryAsync(run, cluster);
+        await using KahunaClient writer = Connect(run, endpoints);
+        double most = await RateAsync(load, writer);
+        (List<double> roundTrips, List<double> late) = await DeliveryAsync(run, endpoints, load, writer, most / 2);
+        Func<int, string> keyOf = KeyOf;
+
+        // In the first round the nodes compile what it needs.
+        await BesideAsync(run, endpoints, load, writer, watches, keyOf, static () => { });
+        (double alone, double beside) =
+            await BesideAsync(run, endpoints, load, writer, watches, keyOf, static () => { });
+        return new WatchFigures(roundTrips, late, alone, beside);
     }
 
-    /// <summary>How late changes arrive, and how long the sets take that make them.</summary>
-    private static async Task LatencyAsync(
-        Measurement run, ServerCluster cluster, KahunaClient writer, double rate)
+    private static async Task MeasureAsync(Measurement run, ServerCluster cluster)
     {
-        await using KahunaClient reader = Connect(run, cluster);
+        WatchLoad load = new(run.Options.Number("workers"), run.Options.Number("seconds"));
+        await using KahunaClient writer = Connect(run, cluster.Endpoints);
+        await RateAsync(load, writer);
+        double most = await RateAsync(load, writer);
+        await LatencyAsync(run, cluster.Endpoints, load, writer, most / 2);
+        int distinct = run.Options.Number("distinct");
+        await CostAsync(run.Options.Number("same"), "of one key", static _ => KeyOf(0));
+        await CostAsync(distinct, "of keys that are not written", static i => $"other/{i}");
+        await CostAsync(distinct, "of distinct keys", KeyOf);
+        await MemoryAsync(run, cluster);
+
+        Task CostAsync(int watches, string what, Func<int, string> keyOf) =>
+            WatchesCommand.CostAsync(run, cluster.Endpoints, load, writer, watches, what, keyOf);
+    }
+
+    private static async Task LatencyAsync(
+        Measurement run, string endpoints, WatchLoad load, KahunaClient writer, double rate)
+    {
+        (List<double> roundTrips, List<double> late) = await DeliveryAsync(run, endpoints, load, writer, rate);
+        double set = At(roundTrips, 0.5);
+        run.Output.WriteLine(
+            $"latency at {rate:F0} sets/s: a set takes p50 {set:F3}, p99 {At(roundTrips, 0.99):F3} ms; its change "
+                + $"arrives after p50 {At(late, 0.5):F3}, p99 {At(late, 0.99):F3} ms; ratio "
+                + $"{At(late, 0.5) / set:F2}; {late.Count} of {roundTrips.Count} changes");
+    }
+
+    /// <summary>How long sets take, and how late their changes arrive.</summary>
+    private static async Task<(List<double> RoundTrips, List<double> Late)> DeliveryAsync(
+        Measurement run, string endpoints, WatchLoad load, KahunaClient writer, double rate)
+    {
+        await using KahunaClient reader = Connect(run, endpoints);
         List<double> late = [];
         List<double> roundTrips = [];
         using CancellationTokenSource end = new();
@@ -74,32 +107,26 @@ internal static class WatchesCommand
             }
         });
         await begun.Task;
-        await PacedAsync(run, writer, rate, roundTrips);
+        await PacedAsync(load, writer, rate, roundTrips);
         await Task.Delay(TimeSpan.FromSeconds(1));
         await end.CancelAsync();
         await reading;
-        double set = At(roundTrips, 0.5);
-        run.Output.WriteLine(
-            $"latency at {rate:F0} sets/s: a set takes p50 {set:F3}, p99 {At(roundTrips, 0.99):F3} ms; its change "
-                + $"arrives after p50 {At(late, 0.5):F3}, p99 {At(late, 0.99):F3} ms; ratio "
-                + $"{At(late, 0.5) / set:F2}; {late.Count} of {roundTrips.Count} changes");
+        return (roundTrips, late);
     }
 
     /// <summary>Sets at a fixed rate, which carry the time at which they were begun.</summary>
-    private static async Task PacedAsync(Measurement run, KahunaClient writer, double rate, List<double> roundTrips)
+    private static async Task PacedAsync(WatchLoad load, KahunaClient writer, double rate, List<double> roundTrips)
     {
-        int workers = run.Options.Number("workers");
-        double seconds = run.Options.Number("seconds");
         Stopwatch watch = Stopwatch.StartNew();
         long next = -1;
-        await Task.WhenAll(Enumerable.Range(0, workers).Select(number => Task.Run(async () =>
+        await Task.WhenAll(Enumerable.Range(0, load.Workers).Select(number => Task.Run(async () =>
         {
             byte[] value = new byte[128];
             List<double> own = [];
             while (true)
             {
                 double due = Interlocked.Increment(ref next) / rate;
-                if (due >= seconds)
+                if (due >= load.Seconds)
                 {
                     break;
                 }
@@ -125,7 +152,8 @@ internal static class WatchesCommand
     /// <summary>Sets per second without watches and with them, in turn.</summary>
     private static async Task CostAsync(
         Measurement run,
-        ServerCluster cluster,
+        string endpoints,
+        WatchLoad load,
         KahunaClient writer,
         int watches,
         string what,
@@ -136,18 +164,10 @@ internal static class WatchesCommand
         long events = 0;
         for (int round = 0; round <= run.Options.Number("rounds"); round++)
         {
-            alone.Add(await RateAsync(run, writer));
-            KahunaClient[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect(run, cluster))];
-            using CancellationTokenSource end = new();
-            Task[] readers = await BeginAsync(
-                clients, watches, WatchScope.Key, keyOf, () => Interlocked.Increment(ref events), end.Token);
-            beside.Add(await RateAsync(run, writer));
-            await end.CancelAsync();
-            await Task.WhenAll(readers);
-            foreach (KahunaClient client in clients)
-            {
-                await client.DisposeAsync();
-            }
+            (double rateAlone, double rateBeside) = await BesideAsync(
+                run, endpoints, load, writer, watches, keyOf, () => Interlocked.Increment(ref events));
+            alone.Add(rateAlone);
+            beside.Add(rateBeside);
         }
 
         // The first round is the one in which the nodes compile what it needs.
@@ -158,13 +178,38 @@ internal static class WatchesCommand
                 + $"with; ratio {Median(beside) / Median(alone):F2}; {events} events");
     }
 
+    /// <summary>Sets per second without watches, and then beside them.</summary>
+    private static async Task<(double Alone, double Beside)> BesideAsync(
+        Measurement run,
+        string endpoints,
+        WatchLoad load,
+        KahunaClient writer,
+        int watches,
+        Func<int, string> keyOf,
+        Action onEvent)
+    {
+        double alone = await RateAsync(load, writer);
+        KahunaClient[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect(run, endpoints))];
+        using CancellationTokenSource end = new();
+        Task[] readers = await BeginAsync(clients, watches, WatchScope.Key, keyOf, onEvent, end.Token);
+        double beside = await RateAsync(load, writer);
+        await end.CancelAsync();
+        await Task.WhenAll(readers);
+        foreach (KahunaClient client in clients)
+        {
+            await client.DisposeAsync();
+        }
+
+        return (alone, beside);
+    }
+
     /// <summary>
     /// Memory of the nodes and of this process before and with many watches of which nothing is heard.
     /// </summary>
     private static async Task MemoryAsync(Measurement run, ServerCluster cluster)
     {
         int watches = run.Options.Number("idle");
-        await using KahunaClient client = Connect(run, cluster);
+        await using KahunaClient client = Connect(run, cluster.Endpoints);
         await client.KeyValues.SetAsync("idle", "x");
         long heap = GC.GetTotalMemory(forceFullCollection: true);
         long[] nodes = [.. cluster.Nodes.Select(static node => node.Memory.Anonymous)];
@@ -237,12 +282,12 @@ internal static class WatchesCommand
         }
     }
 
-    private static async Task<double> RateAsync(Measurement run, KahunaClient client)
+    private static async Task<double> RateAsync(WatchLoad load, KahunaClient client)
     {
-        Task until = Task.Delay(TimeSpan.FromSeconds(run.Options.Number("seconds")));
+        Task until = Task.Delay(TimeSpan.FromSeconds(load.Seconds));
         long sets = 0;
         Stopwatch watch = Stopwatch.StartNew();
-        await Task.WhenAll(Enumerable.Range(0, run.Options.Number("workers")).Select(number => Task.Run(async () =>
+        await Task.WhenAll(Enumerable.Range(0, load.Workers).Select(number => Task.Run(async () =>
         {
             Random random = new(number);
             while (!until.IsCompleted)
@@ -254,8 +299,8 @@ internal static class WatchesCommand
         return sets / watch.Elapsed.TotalSeconds;
     }
 
-    private static KahunaClient Connect(Measurement run, ServerCluster cluster) => KahunaClient.Connect(
-        cluster.Endpoints, options => options.TrustedCaFile = Path.Combine(run.Certificates, "ca.pem"));
+    private static KahunaClient Connect(Measurement run, string endpoints) => KahunaClient.Connect(
+        endpoints, options => options.TrustedCaFile = Path.Combine(run.Certificates, "ca.pem"));
 
     private static string KeyOf(int i) => $"k/{i:00000}";
 

@@ -18,7 +18,7 @@ public sealed class CommandCheckTests
     [InlineData(19, "kind is 19")]
     [InlineData(0x40, "only servers")]
     [InlineData(0x7F, "only servers")]
-    [InlineData(0x8D, "kind is 141")]
+    [InlineData(0x8F, "kind is 143")]
     [InlineData(0xFF, "kind is 255")]
     public void Kinds_that_are_not_for_clients_are_refused(int kind, string words) =>
         Refused(Of((CommandKind)kind), words);

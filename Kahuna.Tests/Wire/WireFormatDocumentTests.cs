@@ -88,6 +88,7 @@ public sealed class WireFormatDocumentTests
             CommandKind.LockExtend => CommandFlags.IfRevision | CommandFlags.Ttl,
             CommandKind.LockRelease or CommandKind.CutConfirm or CommandKind.CutEnd => CommandFlags.IfRevision,
             CommandKind.LockAwait => CommandFlags.IfRevision | CommandFlags.Number,
+            CommandKind.TransactionHold => CommandFlags.Number,
             _ => CommandFlags.None,
         };
         byte[] form = kind switch
@@ -101,6 +102,8 @@ public sealed class WireFormatDocumentTests
                 [.. new byte[16], 232, 3, 0, 0, 0, 0, 1, 0, 0, 0, (byte)'k', 0, 0, 1, 0, 0, 0, 0, 0, .. OneGet()],
             CommandKind.TransactionDecide or CommandKind.TransactionFinish or CommandKind.TransactionForget =>
                 new byte[TransactionId.Bytes],
+            CommandKind.TransactionHold => [.. new byte[24], 1, 0, 0, 0, 1, 0, 0, 0],
+            CommandKind.TransactionRelease => new byte[TransactionId.Bytes],
             CommandKind.Script => new byte[ScriptBody.HeaderBytes],
             _ => [],
         };
@@ -122,7 +125,9 @@ public sealed class WireFormatDocumentTests
                 | (flag is CommandFlags.Opening or CommandFlags.Keyed ? CommandFlags.Session : 0),
             Value = form,
             ComparedValue = kind is CommandKind.KeyRange or CommandKind.KeyRangeDelete or CommandKind.CutOpen
-                or CommandKind.CutConfirm or CommandKind.CutEnd ? "l"u8 : default,
+                or CommandKind.CutConfirm or CommandKind.CutEnd ? "l"u8
+                : kind is CommandKind.Transaction or CommandKind.TransactionPrepare && flag == CommandFlags.IfValue
+                ? "0123456789abcdef"u8 : default,
             Number = 1,
             Sequence = 1,
             Key = "k"u8,

@@ -5,7 +5,7 @@ using Kahuna.Benchmark.Targets.Etcd.Wire;
 namespace Kahuna.Benchmark.Targets.Etcd;
 
 /// <summary>One worker's way to etcd.</summary>
-internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : IKeyValueSession
+internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : IKeyValueSession, ITransactionSession
 {
     public bool IsTimeout(Exception failure) => failure is EtcdException { Code: StatusCode.DeadlineExceeded };
 
@@ -30,6 +30,33 @@ internal sealed class EtcdSession(KV.KVClient client, TimeSpan timeout) : IKeyVa
             RangeResponse reply = await client.RangeAsync(
                 new RangeRequest { Key = ByteString.CopyFromUtf8(key) }, Call()).ConfigureAwait(false);
             return reply.Count > 0 ? OperationResult.Success : OperationResult.Miss;
+        }
+        catch (RpcException failure)
+        {
+            throw new EtcdException(failure);
+        }
+    }
+
+    public async ValueTask<OperationResult> CommitAsync(TransactionInput input)
+    {
+        TxnRequest transaction = new();
+        foreach (string key in input.Reads)
+        {
+            transaction.Success.Add(
+                new RequestOp { RequestRange = new RangeRequest { Key = ByteString.CopyFromUtf8(key) } });
+        }
+
+        ByteString value = UnsafeByteOperations.UnsafeWrap(input.Value);
+        foreach (string key in input.Writes)
+        {
+            PutRequest put = new() { Key = ByteString.CopyFromUtf8(key), Value = value };
+            transaction.Success.Add(new RequestOp { RequestPut = put });
+        }
+
+        try
+        {
+            await client.TxnAsync(transaction, Call()).ConfigureAwait(false);
+            return OperationResult.Success;
         }
         catch (RpcException failure)
         {

@@ -53,6 +53,20 @@ internal sealed class RedisLink
         FlushIf(mustFlush);
     }
 
+    /// <summary>Sends <c>EVAL</c> with the parameters that a script of a run may name.</summary>
+    public void SendEval(RedisSession session, string script, in ScriptInput input)
+    {
+        bool mustFlush;
+        lock (_gate)
+        {
+            ThrowIfBroken();
+            _outgoing.WriteEval(script, input.Key ?? "", input.Value.GetValueOrDefault().Span, input.Number ?? 0);
+            mustFlush = Enqueue(new Pending(session, null, Ticks.Now + _timeout));
+        }
+
+        FlushIf(mustFlush);
+    }
+
     /// <summary>Sends <c>INFO server</c> and returns the text of its reply.</summary>
     public Task<byte[]> SendInfoAsync()
     {

@@ -6,9 +6,11 @@ namespace Kahuna.Benchmark.Targets.Redis;
 /// One worker's way to Redis: its completion is reused for every request, because a worker has one request at a time.
 /// Completed by the link that carries the request, exactly once per request.
 /// </summary>
-internal sealed class RedisSession(RedisConnection connection) : IKeyValueSession, IValueTaskSource<OperationResult>
+internal sealed class RedisSession(RedisConnection connection)
+    : IKeyValueSession, IScriptSession, IValueTaskSource<OperationResult>
 {
     private ManualResetValueTaskSourceCore<OperationResult> _core;
+    private bool _isScript;
 
     public bool IsTimeout(Exception failure) => failure is TimeoutException;
 
@@ -26,7 +28,16 @@ internal sealed class RedisSession(RedisConnection connection) : IKeyValueSessio
         return new ValueTask<OperationResult>(this, _core.Version);
     }
 
-    public void Complete(OperationResult result) => _core.SetResult(result);
+    public ValueTask<OperationResult> RunAsync(string text, ScriptInput input)
+    {
+        _core.Reset();
+        _isScript = true;
+        connection.Link.SendEval(this, text, input);
+        return new ValueTask<OperationResult>(this, _core.Version);
+    }
+
+    /// <summary>What a script returns is not looked at: a nil is no miss.</summary>
+    public void Complete(OperationResult result) => _core.SetResult(_isScript ? OperationResult.Success : result);
 
     public void Fail(Exception failure) => _core.SetException(failure);
 

@@ -12,7 +12,7 @@ internal enum RespKind
 }
 
 /// <summary>
-/// One reply of RESP2, as a view into the bytes that were read. Arrays are not asked for and so not understood.
+/// One reply of RESP2, as a view into the bytes that were read. Scripts may return arrays, which are read as a whole.
 /// </summary>
 internal readonly ref struct RespReply
 {
@@ -51,9 +51,28 @@ internal readonly ref struct RespReply
                 return true;
             case (byte)'$' when Utf8Parser.TryParse(line, out int size, out int digits) && digits == line.Length:
                 return TryReadBulk(source, size, ref reply, ref length);
+            case (byte)'*' when Utf8Parser.TryParse(line, out int items, out int digits) && digits == line.Length:
+                return TryReadArray(source, items, ref reply, ref length);
             default:
                 throw new IOException("The server's reply is not RESP2.");
         }
+    }
+
+    private static bool TryReadArray(ReadOnlySpan<byte> source, int items, ref RespReply reply, ref int length)
+    {
+        int first = length;
+        for (int i = 0; i < items; i++)
+        {
+            if (!TryRead(source[length..], out _, out int used))
+            {
+                return false;
+            }
+
+            length += used;
+        }
+
+        reply = new RespReply(items < 0 ? RespKind.Nil : RespKind.Value, source[first..length]);
+        return true;
     }
 
     private static bool TryReadBulk(ReadOnlySpan<byte> source, int size, ref RespReply reply, ref int length)

@@ -38,6 +38,22 @@ internal sealed class RespWriter
         AppendText(key, keyBytes);
     }
 
+    /// <summary>A script with one key and two arguments.</summary>
+    public void WriteEval(string script, string key, ReadOnlySpan<byte> value, long number)
+    {
+        int scriptBytes = Encoding.UTF8.GetByteCount(script);
+        int keyBytes = Encoding.UTF8.GetByteCount(key);
+        Reserve((2 * FixedBytes) + scriptBytes + keyBytes + value.Length);
+        Append("*6\r\n$4\r\nEVAL\r\n"u8);
+        AppendText(script, scriptBytes);
+        Append("$1\r\n1\r\n"u8);
+        AppendText(key, keyBytes);
+        AppendSize(value.Length);
+        Append(value);
+        Append("\r\n"u8);
+        AppendNumber(number);
+    }
+
     public void WriteInfo()
     {
         Reserve(FixedBytes);
@@ -48,6 +64,15 @@ internal sealed class RespWriter
     {
         AppendSize(bytes);
         Length += Encoding.UTF8.GetBytes(text, _buffer.AsSpan(Length));
+        Append("\r\n"u8);
+    }
+
+    private void AppendNumber(long number)
+    {
+        Span<byte> digits = stackalloc byte[20];
+        Utf8Formatter.TryFormat(number, digits, out int written);
+        AppendSize(written);
+        Append(digits[..written]);
         Append("\r\n"u8);
     }
 

@@ -28,15 +28,19 @@ internal sealed class EmbeddedNodes : IAsyncDisposable
     /// <summary>
     /// Starts the nodes and returns when all can serve; throws <see cref="TargetException"/> when they cannot.
     /// </summary>
-    public static async Task<EmbeddedNodes> StartAsync(int nodes, CancellationToken cancellationToken)
+    /// <param name="nodes">Number of nodes.</param>
+    /// <param name="partitionsMin">Partitions, unless the machine has processors for more.</param>
+    /// <param name="cancellationToken">Ends the wait, and stops what was started.</param>
+    public static async Task<EmbeddedNodes> StartAsync(
+        int nodes, int partitionsMin, CancellationToken cancellationToken)
     {
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         limit.CancelAfter(StartMax);
         Task<EmbeddedCluster> starting = EmbeddedCluster.StartAsync(
             nodes,
-            configure: static options => options with
+            configure: options => options with
             {
-                Partitions = NodeOptions.PartitionsFor(Environment.ProcessorCount),
+                Partitions = Math.Max(partitionsMin, NodeOptions.PartitionsFor(Environment.ProcessorCount)),
             },
             cancellationToken: limit.Token);
         try

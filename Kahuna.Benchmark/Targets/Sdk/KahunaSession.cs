@@ -8,7 +8,7 @@ using Kahuna.Client.Sequences;
 namespace Kahuna.Benchmark.Targets.Sdk;
 
 /// <summary>One worker's way through the public client. Used by its worker alone.</summary>
-internal sealed class KahunaSession : IKeyValueSession, ILockSession, ISequenceSession, IScriptSession
+internal class KahunaSession : IKeyValueSession, ILockSession, ISequenceSession, IScriptSession
 {
     private static readonly LockOptions s_lockOptions = new() { AutoRenew = false };
 

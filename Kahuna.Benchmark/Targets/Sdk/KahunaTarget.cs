@@ -26,8 +26,8 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         string endpoints = string.Join(',', options.Source.Endpoints.Select(endpoint => $"https://{endpoint.Authority}"));
         if (options.Source.EmbeddedNodes > 0)
         {
-            _nodes = await EmbeddedNodes.StartAsync(options.Source.EmbeddedNodes, cancellationToken).ConfigureAwait(
-                false);
+            _nodes = await EmbeddedNodes.StartAsync(
+                options.Source.EmbeddedNodes, options.Partitions, cancellationToken).ConfigureAwait(false);
             endpoints = _nodes.Endpoints;
         }
 
@@ -60,7 +60,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
         }
     }
 
-    public ITargetSession OpenSession(int worker) => new KahunaSession(_clients[worker % _clients.Count]);
+    public ITargetSession OpenSession(int worker) => new KahunaManyKeySession(_clients[worker % _clients.Count]);
 
     public async ValueTask DisposeAsync()
     {

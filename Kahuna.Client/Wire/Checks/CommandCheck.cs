@@ -44,8 +44,10 @@ internal static class CommandCheck
 
     /// <summary>Why an item of a transaction is refused, apart from its flags and its durability.</summary>
     public static string? ItemRefusal(scoped in Command item, int valueBytesMax) =>
-        KeyRefusal(CommandKinds.Of(item.Kind), item.Key)
-            ?? MeaningRefusal(CommandTable.KeyValues, in item, valueBytesMax);
+        RangeCondition.Is(in item)
+            ? RangeConditionCheck.WholeRefusal(in item)
+            : KeyRefusal(CommandKinds.Of(item.Kind), item.Key)
+                ?? MeaningRefusal(CommandTable.KeyValues, in item, valueBytesMax);
 
     private static string? MeaningRefusal(CommandTable table, scoped in Command command, int valueBytesMax) =>
         table switch
@@ -53,6 +55,8 @@ internal static class CommandCheck
             CommandTable.Sequences => SequenceCheck.Refusal(in command),
             CommandTable.Locks => LockCheck.Refusal(in command),
             _ when CommandKinds.Has(command.Kind, CommandTraits.IsList) => RangeRefusal(in command),
+            _ when command.Kind is CommandKind.TransactionHold or CommandKind.TransactionRelease =>
+                HoldCheck.Refusal(in command),
             _ when command.Kind == CommandKind.Script => ScriptBody.Refusal(command.Value),
             _ when CommandKinds.Has(command.Kind, CommandTraits.HasItems) =>
                 TransactionCheck.Refusal(in command, valueBytesMax),

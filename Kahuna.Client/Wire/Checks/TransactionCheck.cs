@@ -28,17 +28,24 @@ internal static class TransactionCheck
         ? null
         : TooMany("items", count.ToString("N0", CultureInfo.InvariantCulture));
 
+    /// <summary>Why so many ranges are refused; null when they are within the limit.</summary>
+    public static string? RangeCountRefusal(int count) => count <= Limits.TransactionRangesMax
+        ? null
+        : string.Create(
+            CultureInfo.InvariantCulture,
+            $"the transaction depends on {count:N0} ranges; the limit is {Limits.TransactionRangesMax:N0}");
+
     /// <summary>Why the command is refused, apart from its name and flags; null when it is valid.</summary>
     public static string? Refusal(scoped in Command command, int valueBytesMax)
     {
-        if (SizeRefusal(command.Value.Length) is { } tooLarge)
+        if ((SizeRefusal(command.Value.Length) ?? HoldCheck.HolderRefusal(in command)) is { } wrong)
         {
-            return tooLarge;
+            return wrong;
         }
 
         ReadOnlySpan<byte> items = command.Value;
         TransactionBody body = default;
-        bool mayBeEmpty = false;
+        bool isAnchor = false;
         if (command.Kind != CommandKind.GetMany)
         {
             ReadOnlySpan<byte> part = command.Value;
@@ -50,7 +57,7 @@ internal static class TransactionCheck
                 }
 
                 part = prepare.Part;
-                mayBeEmpty = prepare.Has(PrepareFlags.Anchor);
+                isAnchor = prepare.Has(PrepareFlags.Anchor);
             }
 
             if (!TransactionBody.TryRead(part, out body))
@@ -59,8 +66,7 @@ internal static class TransactionCheck
             }
 
             items = body.Items;
-            mayBeEmpty &= items.IsEmpty;
-            if (!mayBeEmpty && !IsFirst(in command, items))
+            if (!isAnchor && !IsFirst(in command, items))
             {
                 return Malformed;
             }
@@ -69,7 +75,8 @@ internal static class TransactionCheck
         ItemCounter counter = new(command.Durability, valueBytesMax);
         string? refusal = command.Kind == CommandKind.GetMany
             ? GetManyRefusal(in command, ref items, in counter)
-            : ListRefusal("condition", body.Conditions, ref items, in counter)
+            : ListRefusal("condition", body.Conditions - body.Ranges, ref items, in counter)
+                ?? RangesRefusal(in body, ref items, in counter)
                 ?? ListRefusal("operation", body.Then, ref items, in counter)
                 ?? ListRefusal("operation", body.Else, ref items, in counter)
                 ?? (body.Then + body.Else == 0 && command.Kind == CommandKind.Transaction
@@ -99,7 +106,7 @@ internal static class TransactionCheck
                 return Malformed;
             }
 
-            string? refusal = item.IsRead
+            string? refusal = item.Kind is CommandKind.Get or CommandKind.Exists
                 ? counter.Refusal("item", count, in item, CommandFlags.AtRevision)
                 : "an atomic batch of reads has only get and exists";
             if (refusal is not null)
@@ -154,6 +161,31 @@ internal static class TransactionCheck
         return null;
     }
 
+    /// <summary>Looks at the conditions about ranges, which come behind those about keys.</summary>
+    private static string? RangesRefusal(
+        scoped in TransactionBody body, ref ReadOnlySpan<byte> items, in ItemCounter counter)
+    {
+        if ((RangeCountRefusal(body.Ranges) ?? CountRefusal(body.Conditions)) is { } tooMany)
+        {
+            return tooMany;
+        }
+
+        for (int i = body.Conditions - body.Ranges; i < body.Conditions; i++)
+        {
+            if (!CommandList.TryTake(ref items, out Command item))
+            {
+                return Malformed;
+            }
+
+            if (counter.RangeRefusal(i + 1, in item) is { } refusal)
+            {
+                return refusal;
+            }
+        }
+
+        return null;
+    }
+
     private static string? ConditionRefusal(int number, scoped in Command item, in ItemCounter counter) =>
         item.Kind != CommandKind.Exists || (item.Flags & TransactionBody.ConditionFlags) == 0
             ? Malformed
@@ -173,9 +205,13 @@ internal static class TransactionCheck
         _ => null,
     };
 
-    /// <summary>The command is routed by the key of its first item.</summary>
+    /// <summary>
+    /// The command is routed by the key of its first item. A range names its partition itself; any key of that one
+    /// leads there.
+    /// </summary>
     private static bool IsFirst(scoped in Command command, ReadOnlySpan<byte> items) =>
-        CommandList.TryTake(ref items, out Command first) && first.Key.SequenceEqual(command.Key);
+        CommandList.TryTake(ref items, out Command first)
+            && (RangeCondition.Is(in first) || first.Key.SequenceEqual(command.Key));
 
     private static string TooMany(string what, string count) => string.Create(
         CultureInfo.InvariantCulture,
@@ -184,6 +220,20 @@ internal static class TransactionCheck
     /// <summary>Checks one item after the other. Used by one check.</summary>
     private readonly ref struct ItemCounter(Durability durability, int valueBytesMax)
     {
+        private const string OtherDurability =
+            "its durability is another one; all keys of a transaction have the same";
+
+        /// <summary>Why the condition about a range is refused; null when it is valid.</summary>
+        public string? RangeRefusal(int number, scoped in Command item)
+        {
+            string? refusal = !RangeCondition.Is(in item) ? Malformed
+                : item.Durability != durability ? OtherDurability
+                : RangeConditionCheck.Refusal(in item);
+            return refusal is null
+                ? null
+                : string.Create(CultureInfo.InvariantCulture, $"condition {number:N0}: {refusal}");
+        }
+
         /// <summary>Why the item is refused; null when it is valid.</summary>
         public string? Refusal(string noun, int number, scoped in Command item, CommandFlags? flags)
         {
@@ -192,7 +242,7 @@ internal static class TransactionCheck
                 : (item.Flags & ~allowed) != 0
                 ? "it has an option that it cannot have inside of a transaction"
                 : item.Durability != durability
-                ? "its durability is another one; all keys of a transaction have the same"
+                ? OtherDurability
                 : CommandCheck.ItemRefusal(in item, valueBytesMax);
             return refusal is null
                 ? null

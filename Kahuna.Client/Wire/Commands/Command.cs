@@ -65,6 +65,12 @@ internal ref struct Command
     /// <summary>Long polls: how long the leader may delay its answer, in ms. The number.</summary>
     public readonly long HoldMs => Number;
 
+    /// <summary>
+    /// Transactions: the id of the pessimistic transaction that commits, or nothing. The compared value of a key.
+    /// </summary>
+    public readonly ReadOnlySpan<byte> Holder =>
+        Kind is CommandKind.Transaction or CommandKind.TransactionPrepare ? ComparedValue : default;
+
     /// <summary>Locks: release only a place in the queue, not a granted lock. The flag of an absent key.</summary>
     public readonly bool OnlyPlace => Has(CommandFlags.IfAbsent);
 

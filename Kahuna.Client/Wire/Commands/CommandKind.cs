@@ -53,8 +53,8 @@ internal enum CommandKind : byte
 
     /// <summary>
     /// Prepares one partition's part of a transaction over several partitions (<see cref="PrepareBody"/>): looks at its
-    /// conditions and holds its keys until the transaction is decided. The key is that of the first item, or of an
-    /// anchor without items the anchor's.
+    /// conditions and holds its keys until the transaction is decided. The key is that of the first item, or the
+    /// anchor's.
     /// </summary>
     TransactionPrepare = 15,
 
@@ -177,4 +177,15 @@ internal enum CommandKind : byte
     /// that of the first item.
     /// </summary>
     GetMany = 0x8C,
+
+    /// <summary>
+    /// Holds a key for a pessimistic transaction (<see cref="HoldBody"/>) and reads it. The answer may be delayed by
+    /// <see cref="Command.HoldMs"/> while others hold the key. Holds are in the leader's memory only.
+    /// </summary>
+    TransactionHold = 0x8D,
+
+    /// <summary>
+    /// Lets go of all that a pessimistic transaction holds in the group of the key. The value is the transaction's id.
+    /// </summary>
+    TransactionRelease = 0x8E,
 }

@@ -5,6 +5,22 @@ namespace Kahuna.Wire.Commands;
 /// <param name="End">The end, which is not part of the range; null for no bound.</param>
 internal readonly record struct KeyRange(byte[] Start, byte[]? End)
 {
+    /// <summary>No key lies in it.</summary>
+    public bool IsEmpty => End is not null && End.AsSpan().SequenceCompareTo(Start) <= 0;
+
+    /// <summary>The key lies in it.</summary>
+    public bool Contains(ReadOnlySpan<byte> key) =>
+        key.SequenceCompareTo(Start) >= 0 && (End is null || key.SequenceCompareTo(End) < 0);
+
+    /// <summary>Both have the same bounds.</summary>
+    public bool IsSame(KeyRange other) =>
+        Start.AsSpan().SequenceEqual(other.Start)
+            && (End is null) == (other.End is null)
+            && End.AsSpan().SequenceEqual(other.End);
+
+    /// <summary>The end of a range whose last key is this one.</summary>
+    public static byte[] Behind(byte[] last) => [.. last, 0];
+
     /// <summary>The keys that begin with a prefix and lie within the bounds that are given.</summary>
     public static KeyRange Of(byte[] prefix, byte[]? from, byte[]? to)
     {

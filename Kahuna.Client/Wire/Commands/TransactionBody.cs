@@ -10,12 +10,12 @@ namespace Kahuna.Wire.Commands;
 /// offset  0  u16  conditions
 ///         2  u16  operations of the first list
 ///         4  u16  operations of the second list
-///         6  u16  reserved, 0
+///         6  u16  how many conditions are about ranges, the last ones
 ///         8  the items in this order, as a <see cref="CommandList"/>
 /// </code>
-/// A condition is an Exists with the flags, compared value and compared revision of a write. Operations are Get,
-/// Exists, Set, Delete, Extend and Increment without conditions. Each list has a key once at most, so the order of its
-/// operations does not matter.
+/// A condition is an Exists with the flags, compared value and compared revision of a write, or a
+/// <see cref="RangeCondition"/>. Operations are Get, Exists, Set, Delete, Extend and Increment without conditions. Each
+/// list has a key once at most, so the order of its operations does not matter.
 /// </summary>
 internal ref struct TransactionBody
 {
@@ -32,14 +32,19 @@ internal ref struct TransactionBody
     public int Then;
     public int Else;
 
+    /// <summary>The last conditions, which are about ranges.</summary>
+    public int Ranges;
+
     /// <summary>The items.</summary>
     public ReadOnlySpan<byte> Items;
 
-    /// <summary>Decodes the header. False when the bytes are too few or the reserved ones are not 0.</summary>
+    /// <summary>
+    /// Decodes the header. False when the bytes are too few, or there are more ranges than conditions.
+    /// </summary>
     public static bool TryRead(ReadOnlySpan<byte> source, out TransactionBody body)
     {
         body = default;
-        if (source.Length < HeaderBytes || source[6] != 0 || source[7] != 0)
+        if (source.Length < HeaderBytes)
         {
             return false;
         }
@@ -47,8 +52,9 @@ internal ref struct TransactionBody
         body.Conditions = BinaryPrimitives.ReadUInt16LittleEndian(source);
         body.Then = BinaryPrimitives.ReadUInt16LittleEndian(source[2..]);
         body.Else = BinaryPrimitives.ReadUInt16LittleEndian(source[4..]);
+        body.Ranges = BinaryPrimitives.ReadUInt16LittleEndian(source[6..]);
         body.Items = source[HeaderBytes..];
-        return true;
+        return body.Ranges <= body.Conditions;
     }
 
     /// <summary>
@@ -100,14 +106,15 @@ internal ref struct TransactionBody
     }
 
     /// <summary>Appends a header. The items follow.</summary>
-    public static void WriteHeader(ByteBuffer target, int conditions, int then, int @else) =>
-        WriteHeader(target.Take(HeaderBytes), conditions, then, @else);
+    public static void WriteHeader(ByteBuffer target, int conditions, int then, int @else, int ranges = 0) =>
+        WriteHeader(target.Take(HeaderBytes), conditions, then, @else, ranges);
 
-    private static void WriteHeader(Span<byte> header, int conditions, int then, int @else)
+    private static void WriteHeader(Span<byte> header, int conditions, int then, int @else, int ranges = 0)
     {
         header.Clear();
         BinaryPrimitives.WriteUInt16LittleEndian(header, checked((ushort)conditions));
         BinaryPrimitives.WriteUInt16LittleEndian(header[2..], checked((ushort)then));
         BinaryPrimitives.WriteUInt16LittleEndian(header[4..], checked((ushort)@else));
+        BinaryPrimitives.WriteUInt16LittleEndian(header[6..], checked((ushort)ranges));
     }
 }

@@ -7,7 +7,7 @@ namespace Kahuna.Wire.Commands;
 /// The name of a transaction over several partitions: 16 random bytes, so that nobody can guess that of others. A
 /// value.
 /// </summary>
-internal readonly record struct TransactionId(ulong High, ulong Low)
+internal readonly record struct TransactionId(ulong High, ulong Low) : IComparable<TransactionId>
 {
     /// <summary>Bytes of an id.</summary>
     public const int Bytes = 16;
@@ -22,6 +22,10 @@ internal readonly record struct TransactionId(ulong High, ulong Low)
         BinaryPrimitives.WriteUInt64BigEndian(target, High);
         BinaryPrimitives.WriteUInt64BigEndian(target[8..], Low);
     }
+
+    /// <inheritdoc/>
+    public int CompareTo(TransactionId other) =>
+        High == other.High ? Low.CompareTo(other.Low) : High.CompareTo(other.High);
 
     /// <summary>The id, as 32 hexadecimal digits.</summary>
     public override string ToString() => string.Create(CultureInfo.InvariantCulture, $"{High:x16}{Low:x16}");

@@ -154,4 +154,16 @@ internal enum OutcomeStatus : byte
     /// A transaction that is being committed holds the key. Did not happen; retry after a moment. gRPC ABORTED.
     /// </summary>
     KeyInTransaction = 82,
+
+    /// <summary>
+    /// The ranges that a transaction depends on have more rows in the partition than it may look at. Did not happen.
+    /// gRPC RESOURCE_EXHAUSTED.
+    /// </summary>
+    RangeTooLarge = 83,
+
+    /// <summary>
+    /// An older transaction holds the key, or the time of the hold is over. Did not happen; run the transaction again.
+    /// gRPC ABORTED.
+    /// </summary>
+    TransactionConflict = 84,
 }

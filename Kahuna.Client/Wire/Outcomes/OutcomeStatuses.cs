@@ -95,6 +95,13 @@ internal static class OutcomeStatuses
         new(OutcomeStatus.KeyInTransaction, DidNotHappen, RetryRule.AfterPause, Aborted,
             KahunaErrorCode.KeyInTransaction,
             "A transaction that is being committed holds the key; nothing was changed. Try again."),
+        new(OutcomeStatus.RangeTooLarge, DidNotHappen, RetryRule.Ends, ResourceExhausted,
+            KahunaErrorCode.RangeTooLarge,
+            "The ranges that the transaction depends on have too many rows for a transaction, where recently deleted "
+                + "keys count too; nothing was written. Use narrower ranges."),
+        new(OutcomeStatus.TransactionConflict, DidNotHappen, RetryRule.Ends, Aborted,
+            KahunaErrorCode.TransactionConflict,
+            "Another transaction holds the key; nothing was changed. Run the transaction again."),
     ]);
 
     /// <summary>The row of a status; null for an unknown one.</summary>
@@ -114,6 +121,7 @@ internal static class OutcomeStatuses
         KahunaErrorCode.Internal => OutcomeStatus.Internal,
         KahunaErrorCode.NotAnInteger => OutcomeStatus.NotAnInteger,
         KahunaErrorCode.Overflow => OutcomeStatus.Overflow,
+        KahunaErrorCode.LockLost when happened == DidNotHappen => OutcomeStatus.FenceFailed,
         _ when happened != DidNotHappen => OutcomeStatus.Unknown,
         _ => Array.Find(s_byStatus, row =>
             row is { Status: >= OutcomeStatus.InvalidArgument and not OutcomeStatus.NotLeader } && row.Error == error)

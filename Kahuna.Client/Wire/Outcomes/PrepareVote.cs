@@ -83,4 +83,7 @@ internal enum PrepareRefusal : byte
 
     /// <summary>The partition holds as much for transactions as it may.</summary>
     TooMany = 4,
+
+    /// <summary>The ranges of the part have too many rows.</summary>
+    RangeTooLarge = 5,
 }

@@ -1,5 +1,7 @@
 using System.Buffers.Binary;
+using System.Globalization;
 using System.Numerics;
+using System.Text;
 
 namespace Kahuna.Wire.Routing;
 
@@ -40,6 +42,7 @@ internal sealed class SlotMap
 
     private readonly ushort[] _owners;
     private IReadOnlyList<SlotRange>? _ranges;
+    private byte[]?[]? _keys;
 
     private SlotMap(ulong version, int partitions, ushort[] owners)
     {
@@ -122,6 +125,12 @@ internal sealed class SlotMap
     /// <summary>The partition that holds a key.</summary>
     public int PartitionOf(ReadOnlySpan<byte> key) => Partitions == 1 ? 0 : _owners[KeyRouting.Slot(key)];
 
+    /// <summary>
+    /// Some key that lies in a partition, for commands about no certain key of it; null: the partition owns no slot,
+    /// and has no keys.
+    /// </summary>
+    public byte[]? KeyIn(int partition) => (_keys ??= FindKeys())[partition];
+
     /// <summary>The owners as ranges of neighbouring slots, in ascending order.</summary>
     public IReadOnlyList<SlotRange> Ranges() => _ranges ??= FindRanges();
 
@@ -159,6 +168,21 @@ internal sealed class SlotMap
         }
 
         return ranges.Count == 0 || Version == ulong.MaxValue ? null : new SlotMap(Version + 1, Partitions, owners);
+    }
+
+    private byte[]?[] FindKeys()
+    {
+        byte[]?[] keys = new byte[]?[Partitions];
+        int missing = _owners.Distinct().Count();
+        for (int i = 0; missing > 0; i++)
+        {
+            byte[] key = Encoding.UTF8.GetBytes(i.ToString(CultureInfo.InvariantCulture));
+            ref byte[]? place = ref keys[PartitionOf(key)];
+            missing -= place is null ? 1 : 0;
+            place ??= key;
+        }
+
+        return keys;
     }
 
     private List<SlotRange> FindRanges()

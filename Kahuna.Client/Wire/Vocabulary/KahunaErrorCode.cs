@@ -148,4 +148,10 @@ public enum KahunaErrorCode
     /// happen; try again.
     /// </summary>
     KeyInTransaction = 29,
+
+    /// <summary>
+    /// The ranges that a transaction depends on have too many rows in one partition; keys that were deleted recently
+    /// count too. Did not happen; use narrower ranges.
+    /// </summary>
+    RangeTooLarge = 30,
 }

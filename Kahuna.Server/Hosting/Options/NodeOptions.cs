@@ -137,6 +137,11 @@ internal sealed record NodeOptions
     /// </summary>
     public FeatureLevel? FeatureLevelMax { get; init; }
 
+    /// <summary>
+    /// A test's file with the nodes whose frames are dropped (<see cref="TestFeatures"/>); null in earnest.
+    /// </summary>
+    public string? DeafFile { get; init; }
+
     /// <summary>The feature levels that this build supports; a test raises them (<see cref="TestFeatures"/>).</summary>
     public FeatureRange Features { get; init; } = FeatureLevels.Supported;
 

@@ -267,7 +267,7 @@ internal sealed class Group
         Core.Tick();
         Requests.TickBuffers();
         _parts.Checkpointing.Tick(Core);
-        _report.Tick(Core, _parts.Applied, _parts.Checkpointing.Stored);
+        _report.Tick(Core, _parts.Applied, _parts.Checkpointing.Stored, Requests.Holds);
         _parts.Hooks.Tick(this);
         _report.CanRejoin = _durability.IsRestored(Core) && _durability.ArePromisesDurable;
         if (_durability.NeedsDiskToLead && Core is { IsStalled: true, Role: RaftRole.Leader, IsTransferring: false })
@@ -505,18 +505,22 @@ internal sealed class GroupReport(int index, LoopOptions options, ILeadershipSin
     public void Follow(LogIndex reached, LogIndex committed) => _catchUp.Tick(reached, committed);
 
     /// <summary>A tick: takes the metrics anew if something has changed.</summary>
-    public void Tick(RaftCore core, AppliedState applied, LogIndex stored)
+    public void Tick(RaftCore core, AppliedState applied, LogIndex stored, HoldCounts holds)
     {
         PartitionMetrics metrics = _metrics;
         if (metrics.Applied != applied.Index || metrics.Stored != stored || metrics.LogStart != core.LogStart
-            || metrics.MayVote != core.IsVoting || metrics.IsStalled != core.IsStalled)
+            || metrics.MayVote != core.IsVoting || metrics.IsStalled != core.IsStalled
+            || metrics.Holds != holds)
         {
             StateMachine state = applied.State;
             StateCounts counts = state.Counts;
             metrics = new PartitionMetrics(applied.Index, state.Digest, counts.Keys, stored, core.LogStart,
                 core.IsVoting,
                 state.Sessions.Metrics, state.Locks.Metrics, state.KeyValues.Prepared.Counts, counts.Evicted,
-                core.IsStalled);
+                core.IsStalled)
+            {
+                Holds = holds,
+            };
             Volatile.Write(ref _metrics, metrics);
         }
     }

@@ -21,6 +21,15 @@ internal sealed record PartitionMetrics(LogIndex Applied, ulong Digest, long Key
     bool MayVote, SessionMetrics Sessions, LockMetrics Locks, PreparedCounts Prepared, long Evicted = 0,
     bool IsStalled = false)
 {
+    /// <summary>What pessimistic transactions hold here; nothing unless this node leads.</summary>
+    public HoldCounts Holds { get; init; }
+
     public static PartitionMetrics None { get; } =
         new(default, 0, 0, default, default, false, default, default, default);
 }
+
+/// <summary>What pessimistic transactions hold in a group, in its leader's memory.</summary>
+/// <param name="Transactions">Transactions that hold a key or wait for one.</param>
+/// <param name="Keys">Keys that they hold, each as often as it is held.</param>
+/// <param name="Waiting">Requests that wait for a key.</param>
+internal readonly record struct HoldCounts(int Transactions, int Keys, int Waiting);

@@ -16,8 +16,9 @@ namespace Kahuna.Server.Partitions.Requests;
 /// lists have lines of their own and are read one by one, each client's in turn (<see cref="ServePage"/>). Owned by a
 /// partition's <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
-internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedState applied, LockWaiters locks,
-    ParkedReads parked, RangeCuts cuts)
+internal sealed class PendingReads(
+    ReplyFrames replies, AppliedState applied, LockWaiters locks, ParkedReads parked, RangeCuts cuts,
+    TransactionHolds holds)
 {
     /// <summary>Answer bytes that a partition makes in one turn: about a millisecond of copying.</summary>
     private const int SliceBytes = 4 << 20;
@@ -46,7 +47,10 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
     /// <summary>Reads of keys that a prepared transaction holds.</summary>
     private readonly HeldReads _held = new(applied);
 
-    /// <summary>Openings of cuts whose round is confirmed, and that wait for what was proposed before them.</summary>
+    /// <summary>
+    /// Openings of cuts, and reads of keys that transactions have begun to hold, whose round is confirmed and that wait
+    /// for what was proposed before them.
+    /// </summary>
     private readonly List<(ReplySink Sink, ParkedRead Read)> _early = [];
 
     /// <summary>
@@ -63,6 +67,9 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
     /// Reads that wait until their clients take the answers they have, and pages that wait for their turn.
     /// </summary>
     public int Parked => parked.Count + _pages.Count + _held.Count;
+
+    /// <summary>The group that is read.</summary>
+    public required GroupId Group { get; init; }
 
     /// <summary>A page may be read now.</summary>
     public bool HasPages => _pages.DueCount > 0;
@@ -99,6 +106,11 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
         if (_held.Count > 0)
         {
             ServeHeld(now, ref left);
+        }
+
+        if (holds.HasGranted)
+        {
+            ServeGranted(now, ref left);
         }
 
         if (!ServeParked(now, ref left))
@@ -139,7 +151,7 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
         }
 
         // A line that has just begun is looked at once more, after its sink was asked to tell.
-        return parked.DueCount > 0 || _held.IsDue;
+        return parked.DueCount > 0 || _held.IsDue || holds.HasGranted;
     }
 
     /// <summary>
@@ -255,6 +267,18 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
         }
     }
 
+    /// <summary>Reads the keys of transactions that have waited for them.</summary>
+    private void ServeGranted(ClusterTime now, ref int left)
+    {
+        while (left > 0 && holds.TryTakeGranted(out ReplySink sink, out ParkedRead read))
+        {
+            if (!sink.IsClosed && (parked.Holds(sink) || !TryAnswer(sink, read, default, now, ref left, out _)))
+            {
+                parked.Add(sink, read);
+            }
+        }
+    }
+
     /// <summary>Looks at the lines that are due. False: the slice is used up.</summary>
     private bool ServeParked(ClusterTime now, ref int left)
     {
@@ -312,6 +336,43 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
     }
 
     /// <summary>
+    /// True for a read that others answer, or that has to wait for a transaction: it is taken care of. What asks for a
+    /// hold becomes a read of the key that is held.
+    /// </summary>
+    private bool IsSettled(ReplySink sink, in ParkedRead read, scoped ref Command command, ClusterTime now)
+    {
+        if (CommandKinds.IsLock(command.Kind) && !IsPage(read))
+        {
+            locks.Serve(sink, read.Number, read.Bytes, now);
+            read.Batch?.Release();
+            return true;
+        }
+
+        if (command.Kind is CommandKind.TransactionHold or CommandKind.TransactionRelease)
+        {
+            if (!holds.TryHold(sink, in read, ref command, out bool isEarly))
+            {
+                read.Batch?.Release();
+                return true;
+            }
+
+            if (isEarly)
+            {
+                _early.Add((sink, read));
+                return true;
+            }
+        }
+
+        if (applied.State.KeyValues.Prepared.Delays(in command))
+        {
+            _held.Add(sink, read);
+            return true;
+        }
+
+        return false;
+    }
+
+    /// <summary>
     /// Answers a read and lets its batch go. False: there is no room for its answer, of which the size is told.
     /// </summary>
     private bool TryAnswer(ReplySink sink, in ParkedRead read, KnownHash known, ClusterTime now, ref int left,
@@ -321,16 +382,8 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
         InvariantException.Require(decodes, "a read that passed the door decodes");
         left -= ReadBytes + (command.Value.Length * BatchWork);
         answerBytes = 1;
-        if (CommandKinds.IsLock(command.Kind) && !IsPage(read))
+        if (IsSettled(sink, in read, ref command, now))
         {
-            locks.Serve(sink, read.Number, read.Bytes, now);
-            read.Batch?.Release();
-            return true;
-        }
-
-        if (applied.State.KeyValues.Prepared.Delays(in command))
-        {
-            _held.Add(sink, read);
             return true;
         }
 
@@ -358,7 +411,7 @@ internal sealed class PendingReads(GroupId group, ReplyFrames replies, AppliedSt
                 applied.State.Read(command, now, frame, known);
                 if (command.Has(CommandFlags.Positioned))
                 {
-                    Outcome.AppendPoint(frame, at + Frame.ReplyHeaderBytes, applied.PointOf(group));
+                    Outcome.AppendPoint(frame, at + Frame.ReplyHeaderBytes, applied.PointOf(Group));
                 }
             }
         }

@@ -28,6 +28,7 @@ internal sealed class PendingRequests
     private readonly PendingReads _reads;
     private readonly LockWaiters _locks;
     private readonly RangeCuts _cuts;
+    private readonly TransactionHolds _holds;
     private readonly Housekeeping _housekeeping;
     private readonly PauseGuard _pause;
     private ClusterClock _clock;
@@ -43,15 +44,16 @@ internal sealed class PendingRequests
         _logWatch = parts.LogWatch;
         _replies = parts.Replies;
         _applied = parts.Applied;
-        _rules = new WriteRules(parts, mayLease);
         _proposals = new ProposalQueue(_options.EntryBytesMax, _replies);
+        _holds = new TransactionHolds(_turn, _replies, _proposals);
+        _rules = new WriteRules(parts, mayLease, _holds);
         ParkedReads parked = new(_replies);
         _locks = new LockWaiters(_options, _turn, _replies, _applied, parked);
         _cuts = new RangeCuts(parts);
-        _reads = new PendingReads(parts.Group, _replies, _applied, _locks, parked, _cuts);
+        _reads = new PendingReads(_replies, _applied, _locks, parked, _cuts, _holds) { Group = parts.Group };
         _housekeeping = new Housekeeping(parts, _proposals, _locks);
         _pause = new PauseGuard(_turn);
-        Commands = new AppliedCommands(parts, _proposals, _housekeeping);
+        Commands = new AppliedCommands(parts, _proposals, _housekeeping, _holds);
     }
 
     /// <summary>Applies the commands of committed entries.</summary>
@@ -75,6 +77,9 @@ internal sealed class PendingRequests
     /// <summary>Open cuts.</summary>
     public int Cuts => _cuts.Count;
 
+    /// <summary>What pessimistic transactions hold.</summary>
+    public HoldCounts Holds => _holds.Counts;
+
     /// <summary>Nothing is proposed for a few ms. Nobody else may wake the group when they are over.</summary>
     public bool HoldsProposals => _cuts.Hold.IsOn;
 
@@ -83,7 +88,8 @@ internal sealed class PendingRequests
     public bool IsIdle => _proposals.Queued == 0 && _proposals.Proposed == 0 && _reads.Count == 0;
 
     /// <summary>Proposals wait, and may go, or answers that were left to the next turn.</summary>
-    public bool IsDue(RaftCore core) => (_proposals.Queued > 0 && CanPropose(core)) || (IsServing && _locks.IsDue);
+    public bool IsDue(RaftCore core) =>
+        (_proposals.Queued > 0 && CanPropose(core)) || (IsServing && (_locks.IsDue || _holds.HasGranted));
 
     /// <summary>Cluster time, while this node serves.</summary>
     public ClusterTime ClusterNow => _clock.At(_turn.Now);
@@ -175,6 +181,7 @@ internal sealed class PendingRequests
     public void Tick()
     {
         _locks.Tick(_clock.At(_turn.Now));
+        _holds.Tick();
         if (_cuts.Count > 0)
         {
             _cuts.Tick();
@@ -250,6 +257,7 @@ internal sealed class PendingRequests
         _pause.LoseLeadership();
         _housekeeping.Drop();
         _locks.Drop(OutcomeStatus.NotLeader, core.Leader.Value);
+        _holds.Drop(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
         _cuts.Drop();
         if (_proposals.Queued > 0)
         {
@@ -271,6 +279,7 @@ internal sealed class PendingRequests
         _proposals.DropQueued(OutcomeStatus.Unavailable);
         _reads.Drop(OutcomeStatus.Unavailable, 0);
         _locks.Drop(OutcomeStatus.Unavailable, 0);
+        _holds.Drop(OutcomeStatus.Unavailable, 0);
         _cuts.Drop();
     }
 
@@ -281,6 +290,7 @@ internal sealed class PendingRequests
         _proposals.DropQueued(OutcomeStatus.Unavailable);
         _reads.Drop(OutcomeStatus.Internal, 0);
         _locks.Drop(OutcomeStatus.Internal, 0);
+        _holds.Drop(OutcomeStatus.Internal, 0);
         _cuts.Drop();
     }
 

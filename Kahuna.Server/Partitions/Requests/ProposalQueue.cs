@@ -6,6 +6,7 @@ using Kahuna.Server.State;
 using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
 
 namespace Kahuna.Server.Partitions.Requests;
@@ -23,6 +24,7 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
     private readonly Ring<Span> _spans = new(16);
     private readonly Ring<PendingReply> _replies = new(1024);
     private readonly Ring<PendingEntry> _entries = new(64);
+    private long _added;
     private int _ownCount;
     private int _openCount;
     private int _openBytes;
@@ -34,6 +36,12 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
 
     /// <summary>Writes that are proposed and not yet answered.</summary>
     public int Proposed => _replies.Count - Queued;
+
+    /// <summary>Writes that were ever queued.</summary>
+    public long Accepted => _added;
+
+    /// <summary>The first so many of them are answered: what they did is in the state.</summary>
+    public long Answered => _added - _replies.Count;
 
     /// <summary>Bytes queued and proposed.</summary>
     public long Bytes { get; private set; }
@@ -248,6 +256,7 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
         _openCount++;
         Bytes += bytes;
         _queuedBytes += bytes;
+        _added++;
         _commands.Add(queued);
         _replies.Add(new PendingReply(sink, number, Command.IsNumbered(command)));
     }
@@ -515,7 +524,8 @@ internal static class CommandsAhead
 /// Applies the commands of committed entries, and answers those of this leader's own callers. Owned by a group's
 /// <see cref="PendingRequests"/>; not thread-safe.
 /// </summary>
-internal sealed class AppliedCommands(RequestParts parts, ProposalQueue proposals, Housekeeping housekeeping)
+internal sealed class AppliedCommands(
+    RequestParts parts, ProposalQueue proposals, Housekeeping housekeeping, TransactionHolds holds)
 {
     private readonly AppliedState _applied = parts.Applied;
     private readonly MemoryShare _memory = parts.Memory;
@@ -529,6 +539,11 @@ internal sealed class AppliedCommands(RequestParts parts, ProposalQueue proposal
         if (reply.Sink is null)
         {
             _applied.State.Apply(command, null, known);
+            if (holds.Count > 0)
+            {
+                holds.Applied(in command, OutcomeStatus.Unset);
+            }
+
             if (command.Kind == CommandKind.Evict)
             {
                 // There is room again, before the next tick says so.
@@ -547,6 +562,11 @@ internal sealed class AppliedCommands(RequestParts parts, ProposalQueue proposal
         {
             _replies.GiveUpReply(reply.Sink, reply.Number, frame, at);
             throw;
+        }
+
+        if (holds.Count > 0)
+        {
+            holds.Applied(in command, (OutcomeStatus)frame.Array[at + Frame.ReplyHeaderBytes]);
         }
 
         if (!_replies.TryEndWrite(reply.Sink, frame, at))

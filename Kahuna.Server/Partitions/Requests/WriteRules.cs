@@ -14,12 +14,14 @@ namespace Kahuna.Server.Partitions.Requests;
 /// In an ephemeral group: asks for leases of this length; false while the meta group has not made room for them. Null
 /// in other groups.
 /// </param>
-internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
+/// <param name="holds">Keys that pessimistic transactions hold.</param>
+internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease, TransactionHolds holds)
 {
     private readonly bool _isEphemeral = parts.Group.IsEphemeral;
     private readonly RangeDeletePace _rangeDeletes = new();
     private readonly ScriptPace _scripts = new();
     private readonly PreparePace _prepares = new();
+    private readonly RangeRowPace _rangeRows = new();
 
     /// <summary>The epoch of an ephemeral group.</summary>
     public Epoch Epoch { get; set; }
@@ -46,26 +48,20 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
             return "The partition has more uncommitted writes than it may; try again later.";
         }
 
-        if ((CommandKind)command[0] == CommandKind.KeyRangeDelete && !_rangeDeletes.TryTake(parts.Clock.Now))
+        if (PaceRefusal(command) is { } tooMuch)
         {
-            return "The partition deletes as many ranges of keys as it may at a time; try again later.";
-        }
-
-        if ((CommandKind)command[0] == CommandKind.Script && !TakesScript(command))
-        {
-            return "The partition runs as many scripts as it may at a time, and a text that is new to it counts as a "
-                + "long one; try again later.";
-        }
-
-        if ((CommandKind)command[0] == CommandKind.TransactionPrepare && !TakesPart(command))
-        {
-            return "The partition prepares as many keys of transactions as it may at a time; try again later.";
+            return tooMuch;
         }
 
         if (parts.Applied.State.KeyValues.Prepared.Counts.Keys > 0 && IsHeld(command))
         {
             status = OutcomeStatus.KeyInTransaction;
             return "A transaction that is being committed holds the key; try again.";
+        }
+
+        if (holds.Count > 0 && holds.Refuse(command, out status) is { } isHeld)
+        {
+            return isHeld;
         }
 
         status = OutcomeStatus.Unavailable;
@@ -92,6 +88,35 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
             : null;
     }
 
+    /// <summary>Why a command that is more work than it looks has to come later; null: it need not.</summary>
+    private string? PaceRefusal(ReadOnlySpan<byte> command)
+    {
+        if ((CommandKind)command[0] == CommandKind.KeyRangeDelete && !_rangeDeletes.TryTake(parts.Clock.Now))
+        {
+            return "The partition deletes as many ranges of keys as it may at a time; try again later.";
+        }
+
+        if ((CommandKind)command[0] == CommandKind.Script && !TakesScript(command))
+        {
+            return "The partition runs as many scripts as it may at a time, and a text that is new to it counts as a "
+                + "long one; try again later.";
+        }
+
+        if ((CommandKind)command[0] == CommandKind.TransactionPrepare && !TakesPart(command))
+        {
+            return "The partition prepares as many keys of transactions as it may at a time; try again later.";
+        }
+
+        if ((CommandKind)command[0] is CommandKind.Transaction or CommandKind.TransactionPrepare
+            && !TakesRanges(command))
+        {
+            return "The partition looks at as many rows for the ranges of transactions as it may at a time; try again "
+                + "later.";
+        }
+
+        return null;
+    }
+
     private bool TakesScript(ReadOnlySpan<byte> bytes) =>
         Command.TryRead(bytes, out Command command)
             && _scripts.TryTake(parts.Clock.Now, parts.Applied.State.KeyValues.ScriptStepsOf(in command));
@@ -101,6 +126,23 @@ internal sealed class WriteRules(RequestParts parts, Func<long, bool>? mayLease)
             && PrepareBody.TryRead(command.Value, out PrepareBody prepare)
             && TransactionBody.TryRead(prepare.Part, out TransactionBody part)
             && _prepares.TryTake(parts.Clock.Now, 1 + part.Conditions + part.Then + part.Else);
+
+    private bool TakesRanges(ReadOnlySpan<byte> bytes)
+    {
+        ReadOnlySpan<byte> part = Command.TryRead(bytes, out Command command) ? command.Value : default;
+        if (command.Kind == CommandKind.TransactionPrepare)
+        {
+            part = PrepareBody.TryRead(part, out PrepareBody prepare) ? prepare.Part : default;
+        }
+
+        return !TransactionBody.TryRead(part, out TransactionBody body)
+            || body.Ranges == 0
+            || (_rangeRows.HasAny(parts.Clock.Now)
+                && _rangeRows.TryTake(
+                    parts.Clock.Now,
+                    (body.Ranges * RangeRowPace.RowsPerRange)
+                        + parts.Applied.State.KeyValues.Prepared.RangeRowsOf(in body)));
+    }
 
     private bool IsHeld(ReadOnlySpan<byte> bytes) =>
         Command.TryRead(bytes, out Command command) && parts.Applied.State.KeyValues.Prepared.Refuses(in command);

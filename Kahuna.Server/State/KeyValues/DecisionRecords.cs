@@ -16,6 +16,12 @@ internal sealed class DecisionRecords
     public const int RecordsMax = 262_144;
 
     /// <summary>
+    /// Above this, no transaction that is not known is aborted: somebody asks at random, and the room is for those that
+    /// are prepared.
+    /// </summary>
+    public const int UnknownAbortsMax = RecordsMax / 2;
+
+    /// <summary>
     /// A decision is remembered for this long, unless the coordinator says earlier that nobody needs it: ten minutes. A
     /// command lives for less, so that a part that comes late still meets the decision that it is over.
     /// </summary>
@@ -83,7 +89,7 @@ internal sealed class DecisionRecords
         {
             if (wanted == TransactionDecision.Abort)
             {
-                if (IsFull)
+                if (Undecided + Decided >= UnknownAbortsMax)
                 {
                     return null;
                 }

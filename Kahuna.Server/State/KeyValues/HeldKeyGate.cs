@@ -5,8 +5,8 @@ using Kahuna.Wire.Routing;
 namespace Kahuna.Server.State.KeyValues;
 
 /// <summary>
-/// Which commands have to keep away from the keys that prepared transactions hold. The same on every node, and at the
-/// leader's door. Stateless.
+/// Which commands have to keep away from the keys and ranges that prepared transactions hold. The same on every node,
+/// and at the leader's door. Stateless.
 /// </summary>
 internal static class HeldKeyGate
 {
@@ -61,11 +61,31 @@ internal static class HeldKeyGate
         }
     }
 
+    /// <summary>True for the item of a transaction that is a condition about a range.</summary>
+    public static bool IsRange(scoped in Command item) => RangeCondition.Is(in item);
+
+    /// <summary>A transaction holds a key of the range of a condition to write it.</summary>
+    public static bool AnyWritten(PreparedKeys held, scoped in Command item)
+    {
+        RangeCondition range = new(in item);
+        return held.AnyWritten(range.Start, range.End);
+    }
+
     private static bool AnyItem(scoped in Command command, PreparedKeys held, bool ofReads)
     {
         ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
         while (CommandList.TryTake(ref items, out Command item))
         {
+            if (IsRange(in item))
+            {
+                if (AnyWritten(held, in item))
+                {
+                    return true;
+                }
+
+                continue;
+            }
+
             // Who only looks at a key may do so beside others who do.
             if (ofReads || !HeldKeys.IsWrite(item.Kind) ? held.IsWritten(item.Key) : held.IsHeld(item.Key))
             {

@@ -63,7 +63,7 @@ internal sealed class LateTransaction
 
 /// <summary>What a group holds for transactions over several partitions.</summary>
 /// <param name="Parts">Prepared parts.</param>
-/// <param name="Keys">Keys that they hold.</param>
+/// <param name="Keys">Keys and ranges of keys that they hold.</param>
 /// <param name="Undecided">Transactions that wait for their decision, which this group keeps.</param>
 /// <param name="Decided">Decisions that are still remembered, those about unknown transactions included.</param>
 internal readonly record struct PreparedCounts(int Parts, int Keys, int Undecided, int Decided);

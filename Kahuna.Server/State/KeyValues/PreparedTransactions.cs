@@ -21,6 +21,9 @@ internal sealed class PreparedTransactions
     /// <summary>Keys that they may hold.</summary>
     public const int KeysMax = 65_536;
 
+    /// <summary>Ranges of keys that they may hold.</summary>
+    public const int RangesMax = 1_024;
+
     /// <summary>Bytes that they may have.</summary>
     public const long BytesMax = 64 << 20;
 
@@ -75,13 +78,16 @@ internal sealed class PreparedTransactions
     public bool HoldsToWrite(ReadOnlySpan<byte> start, ReadOnlySpan<byte> end) =>
         _store.Prepared.AnyWritten(start, end);
 
+    /// <inheritdoc cref="TransactionRunner.RangeRowsOf"/>
+    public int RangeRowsOf(scoped in TransactionBody body) => _runner.RangeRowsOf(in body);
+
     /// <summary>Prepares a part: looks at it, and holds its keys.</summary>
     public void Prepare(scoped in Command command, ClusterTime time, CommandAnswer answer)
     {
         bool decodes = PrepareBody.TryRead(command.Value, out PrepareBody body);
         decodes &= TransactionBody.TryRead(body.Part, out TransactionBody part);
         InvariantException.Require(decodes, "a part that passed the door decodes");
-        if (RefusalOf(in command, in body, part.Items, time) is { } refusal)
+        if (RefusalOf(in command, in body, in part, time) is { } refusal)
         {
             answer.Give(new Outcome(OutcomeStatus.ConditionFailed, 0, (long)refusal));
             return;
@@ -148,8 +154,9 @@ internal sealed class PreparedTransactions
         new Outcome(_records.Forget(command.Value) ? OutcomeStatus.Applied : OutcomeStatus.NotFound));
 
     private PrepareRefusal? RefusalOf(
-        scoped in Command command, scoped in PrepareBody body, ReadOnlySpan<byte> items, ClusterTime time)
+        scoped in Command command, scoped in PrepareBody body, scoped in TransactionBody part, ClusterTime time)
     {
+        ReadOnlySpan<byte> items = part.Items;
         ReadOnlySpan<byte> id = command.Value[..TransactionId.Bytes];
         if (!Find(id).IsNone || (body.Has(PrepareFlags.Anchor) && _records.Knows(id)))
         {
@@ -159,18 +166,34 @@ internal sealed class PreparedTransactions
         int keys = 0;
         while (CommandList.TryTake(ref items, out Command item))
         {
+            keys++;
+            if (HeldKeyGate.IsRange(in item))
+            {
+                // Where nobody writes, no time to live is suspended, so those that are found later are all.
+                if (HeldKeyGate.AnyWritten(_store.Prepared, in item))
+                {
+                    return PrepareRefusal.KeyHeld;
+                }
+
+                continue;
+            }
+
             Row row = _store.Keys.Find(item.Key, _store.Keys.HashOf(item.Key));
             bool expires = !row.IsNone && !_store.Expire(row, time) && _store.Keys[row].ExpirySlot != 0;
             if (!_store.Prepared.MayHold(item.Key, HeldKeys.IsWrite(item.Kind) || expires))
             {
                 return PrepareRefusal.KeyHeld;
             }
+        }
 
-            keys++;
+        if (!_runner.TryCountRanges(in part, time))
+        {
+            return PrepareRefusal.RangeTooLarge;
         }
 
         return _parts >= PartsMax
-            || _store.Prepared.Count + keys > KeysMax
+            || _store.Prepared.Count + keys + _runner.ExpiringInRanges.Count > KeysMax
+            || _store.Prepared.Ranges + part.Ranges > RangesMax
             || _partBytes + body.Part.Length > BytesMax
             || (body.Has(PrepareFlags.Anchor) && _records.IsFull)
             ? PrepareRefusal.TooMany
@@ -214,12 +237,26 @@ internal sealed class PreparedTransactions
     {
         while (CommandList.TryTake(ref items, out Command item))
         {
-            Row row = _store.Keys.Find(item.Key, _store.Keys.HashOf(item.Key));
-            if (!row.IsNone && _store.Keys[row].ExpirySlot != 0)
+            if (!HeldKeyGate.IsRange(in item))
             {
-                PreparedPart.AddSuspended(value, 0, _store.Expiry.DeadlineOf(in _store.Keys[row]), item.Key);
-                _store.ClearDeadline(row);
+                Suspend(_store.Keys.Find(item.Key, _store.Keys.HashOf(item.Key)), value);
             }
+        }
+
+        foreach (Row row in _runner.ExpiringInRanges)
+        {
+            Suspend(row, value);
+        }
+    }
+
+    private void Suspend(Row row, ByteBuffer value)
+    {
+        if (!row.IsNone && _store.Keys[row].ExpirySlot != 0)
+        {
+            ref readonly KeyEntry entry = ref _store.Keys[row];
+            PreparedPart.AddSuspended(
+                value, 0, _store.Expiry.DeadlineOf(in entry), _store.Keys.Key(in entry));
+            _store.ClearDeadline(row);
         }
     }
 
@@ -258,7 +295,14 @@ internal sealed class PreparedTransactions
 
         foreach (HeldKey held in prepared)
         {
-            _store.Prepared.Release(held.Name, held.IsWritten);
+            if (held.IsRange)
+            {
+                _store.Prepared.ReleaseRange(held.Name, held.End);
+            }
+            else
+            {
+                _store.Prepared.Release(held.Name, held.IsWritten);
+            }
         }
 
         if (outcomes is not null)
@@ -278,7 +322,14 @@ internal sealed class PreparedTransactions
     {
         foreach (HeldKey held in part)
         {
-            _store.Prepared.Hold(held.Name, held.IsWritten);
+            if (held.IsRange)
+            {
+                _store.Prepared.HoldRange(held.Name, held.End);
+            }
+            else
+            {
+                _store.Prepared.Hold(held.Name, held.IsWritten);
+            }
         }
     }
 

@@ -14,16 +14,26 @@ namespace Kahuna.Server.State.KeyValues;
 /// </summary>
 internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : IOutcomeMemory
 {
+    private readonly RangeCounter _ranges = new(store);
     private CommandAnswer? _item;
+
+    /// <inheritdoc cref="RangeCounter.Expiring"/>
+    public IReadOnlyList<Row> ExpiringInRanges => _ranges.Expiring;
 
     /// <summary>Carries out a transaction.</summary>
     public void Apply(scoped in Command command, ClusterTime time, CommandAnswer answer)
     {
         bool decodes = TransactionBody.TryRead(command.Value, out TransactionBody body);
         InvariantException.Require(decodes, "a transaction that passed the door decodes");
+        if (!TryCountRanges(in body, time))
+        {
+            answer.Give(new Outcome(OutcomeStatus.RangeTooLarge));
+            return;
+        }
+
         ByteBuffer? outcomes = answer.IsWanted ? ByteBuffer.Rent() : null;
         ReadOnlySpan<byte> items = body.Items;
-        bool holds = Compare(ref items, body.Conditions, time, outcomes);
+        bool holds = Compare(ref items, in body, time, outcomes);
         if (!holds)
         {
             Skip(ref items, body.Then);
@@ -94,14 +104,22 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
     void IOutcomeMemory.Remember(scoped in Outcome outcome) =>
         throw new InvariantException("Invariant broken: an item of a transaction has no number of its own.");
 
-    /// <summary>Looks at the conditions of a prepared part, and at how each of its lists would end.</summary>
+    /// <inheritdoc cref="RangeCounter.TryCount"/>
+    public bool TryCountRanges(scoped in TransactionBody body, ClusterTime time) => _ranges.TryCount(in body, time);
+
+    /// <inheritdoc cref="RangeCounter.RowsOf"/>
+    public int RangeRowsOf(scoped in TransactionBody body) => _ranges.RowsOf(in body);
+
+    /// <summary>
+    /// Looks at the conditions of a prepared part, whose ranges were counted, and at how each of its lists would end.
+    /// </summary>
     /// <param name="body">The part.</param>
     /// <param name="time">Cluster time of the entry.</param>
     /// <param name="outcomes">Takes the outcomes of the conditions; null: nobody asks for them.</param>
     public PrepareVote Vote(scoped in TransactionBody body, ClusterTime time, ByteBuffer? outcomes)
     {
         ReadOnlySpan<byte> items = body.Items;
-        bool holds = Compare(ref items, body.Conditions, time, outcomes);
+        bool holds = Compare(ref items, in body, time, outcomes);
         ListForecast then = Forecast(items, body.Then, time);
         Skip(ref items, body.Then);
         return new PrepareVote(holds, then, Forecast(items, body.Else, time));
@@ -132,27 +150,44 @@ internal sealed class TransactionRunner(KeyStore store, KeyValueTable table) : I
     }
 
     /// <summary>True when all conditions hold. Takes them off the items.</summary>
-    private bool Compare(ref ReadOnlySpan<byte> items, int count, ClusterTime time, ByteBuffer? outcomes)
+    private bool Compare(
+        ref ReadOnlySpan<byte> items, scoped in TransactionBody body, ClusterTime time, ByteBuffer? outcomes)
     {
         bool all = true;
-        for (int i = 0; i < count; i++)
+        int keys = body.Conditions - body.Ranges;
+        for (int i = 0; i < body.Conditions; i++)
         {
             Command item = Take(ref items);
-            Row key = FindAt(in item, time, out _);
-            bool holds = KeyConditions.Hold(store, in item, key);
-            all &= holds;
+            Outcome outcome = i < keys ? CompareKey(in item, time) : CompareRange(in item);
+            all &= outcome.Status == OutcomeStatus.Applied;
             if (outcomes is not null)
             {
                 int at = OutcomeList.Begin(outcomes);
-                Revision revision = store.Exists(key) ? store.Keys[key].Revision : Revision.None;
-                new Outcome(holds ? OutcomeStatus.Applied : OutcomeStatus.ConditionFailed, revision.Value)
-                    .Write(outcomes);
+                outcome.Write(outcomes);
                 OutcomeList.End(outcomes, at);
             }
         }
 
         return all;
     }
+
+    /// <summary>Whether a condition about a key holds. The revision is the key's, 0 when it is absent.</summary>
+    private Outcome CompareKey(scoped in Command item, ClusterTime time)
+    {
+        Row key = FindAt(in item, time, out _);
+        Revision revision = store.Exists(key) ? store.Keys[key].Revision : Revision.None;
+        return new Outcome(StatusOf(KeyConditions.Hold(store, in item, key)), revision.Value);
+    }
+
+    /// <summary>Whether a range has as many keys as it must. The number says how many it has.</summary>
+    private Outcome CompareRange(scoped in Command item)
+    {
+        int count = _ranges.Take();
+        return new Outcome(StatusOf(count == new RangeCondition(in item).Count), 0, count);
+    }
+
+    private static OutcomeStatus StatusOf(bool holds) =>
+        holds ? OutcomeStatus.Applied : OutcomeStatus.ConditionFailed;
 
     /// <summary>
     /// Whether all operations can be carried out: Applied, or why not; the number is then the operation's, from 0 on,

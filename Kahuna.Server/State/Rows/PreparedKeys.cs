@@ -3,8 +3,9 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.State.Rows;
 
 /// <summary>
-/// The keys that prepared transactions hold: to read them, together with others, or to write them, alone. Derived from
-/// the rows of prepared parts, so it is the same on every node. Owned by one <see cref="KeyStore"/>; not thread-safe.
+/// The keys that prepared transactions hold: to read them, together with others, or to write them, alone; and the
+/// ranges of keys that they hold to read. Derived from the rows of prepared parts, so it is the same on every node.
+/// Owned by one <see cref="KeyStore"/>; not thread-safe.
 /// </summary>
 internal sealed class PreparedKeys
 {
@@ -14,10 +15,12 @@ internal sealed class PreparedKeys
     /// <summary>Behind every key: no UTF-8 text has this byte.</summary>
     private static readonly byte[] s_end = [SystemRowKind.Reserved];
 
+    private readonly HeldRanges _ranges = new();
     private readonly Dictionary<byte[], Holds> _holds;
     private readonly SortedSet<byte[]> _held = new(ByBytes.Instance);
     private readonly SortedSet<byte[]> _written = new(ByBytes.Instance);
     private readonly Dictionary<byte[], Holds>.AlternateLookup<ReadOnlySpan<byte>> _byName;
+    private long _bytes;
 
     /// <param name="keys">Hashes the names, with its secret.</param>
     public PreparedKeys(KeyTable keys)
@@ -26,26 +29,34 @@ internal sealed class PreparedKeys
         _byName = _holds.GetAlternateLookup<ReadOnlySpan<byte>>();
     }
 
-    /// <summary>Held keys.</summary>
-    public int Count => _holds.Count;
+    /// <summary>Behind every key.</summary>
+    public static ReadOnlySpan<byte> End => s_end;
+
+    /// <summary>Held keys and ranges.</summary>
+    public int Count => _holds.Count + _ranges.Count;
+
+    /// <summary>Held ranges.</summary>
+    public int Ranges => _ranges.Count;
 
     /// <summary>Counts up with each key that is let go: who waits for one looks again then.</summary>
     public long Released { get; private set; }
 
     /// <summary>Bytes of the tables.</summary>
-    public long Bytes { get; private set; }
+    public long Bytes => _bytes + _ranges.Bytes;
 
-    /// <summary>The key is held.</summary>
-    public bool IsHeld(ReadOnlySpan<byte> key) => _holds.Count > 0 && _byName.ContainsKey(key);
+    /// <summary>The key is held, by itself or in a range: nobody else may change it.</summary>
+    public bool IsHeld(ReadOnlySpan<byte> key) =>
+        (_holds.Count > 0 && _byName.ContainsKey(key)) || _ranges.Contains(key);
 
     /// <summary>The key is held to be written, so nobody may see its value now.</summary>
     public bool IsWritten(ReadOnlySpan<byte> key) =>
         _holds.Count > 0 && _byName.TryGetValue(key, out Holds holds) && holds.Writers > 0;
 
-    /// <summary>Some key of a range is held.</summary>
+    /// <summary>Some key of a range is held, or may be in a held range.</summary>
     /// <param name="start">The first key of the range; empty: of all.</param>
     /// <param name="end">The first key behind it; empty: none is.</param>
-    public bool AnyHeld(ReadOnlySpan<byte> start, ReadOnlySpan<byte> end) => Any(_held, start, end);
+    public bool AnyHeld(ReadOnlySpan<byte> start, ReadOnlySpan<byte> end) =>
+        Any(_held, start, end) || _ranges.Overlap(start, end);
 
     /// <summary>Some key of a range is held to be written.</summary>
     /// <inheritdoc cref="AnyHeld"/>
@@ -53,9 +64,18 @@ internal sealed class PreparedKeys
 
     /// <summary>A transaction may hold the key to read it, or to write it.</summary>
     public bool MayHold(ReadOnlySpan<byte> key, bool toWrite) =>
-        _holds.Count == 0
+        (_holds.Count == 0
             || !_byName.TryGetValue(key, out Holds holds)
-            || (!toWrite && holds.Writers == 0);
+            || (!toWrite && holds.Writers == 0))
+            && !(toWrite && _ranges.Contains(key));
+
+    /// <summary>A transaction holds a range of keys to read it.</summary>
+    /// <inheritdoc cref="AnyHeld"/>
+    public void HoldRange(ReadOnlySpan<byte> start, ReadOnlySpan<byte> end) => _ranges.Hold(start, end);
+
+    /// <summary>A transaction lets a range go once.</summary>
+    /// <inheritdoc cref="AnyHeld"/>
+    public void ReleaseRange(ReadOnlySpan<byte> start, ReadOnlySpan<byte> end) => _ranges.Release(start, end);
 
     /// <summary>A transaction holds the key once more.</summary>
     public void Hold(ReadOnlySpan<byte> key, bool toWrite)
@@ -65,7 +85,7 @@ internal sealed class PreparedKeys
             byte[] name = key.ToArray();
             _holds.Add(name, default);
             _held.Add(name);
-            Bytes += name.Length + OverheadBytes;
+            _bytes += name.Length + OverheadBytes;
         }
 
         if (toWrite && holds.Writers == 0)
@@ -96,7 +116,7 @@ internal sealed class PreparedKeys
         {
             _holds.Remove(name!);
             _held.Remove(name!);
-            Bytes -= name!.Length + OverheadBytes;
+            _bytes -= name!.Length + OverheadBytes;
         }
         else
         {

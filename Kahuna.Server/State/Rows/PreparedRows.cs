@@ -96,7 +96,7 @@ internal ref struct PreparedPart
     }
 
     /// <summary>
-    /// The keys that the part holds, each with whether it is written: one per item and suspended key.
+    /// The keys and ranges that the part holds, each with whether it is written: one per item and suspended key.
     /// </summary>
     public readonly HeldKeys.Enumerator GetEnumerator() => new(Part, Suspended);
 }
@@ -105,7 +105,8 @@ internal ref struct PreparedPart
 internal static class HeldKeys
 {
     /// <summary>True for an operation that changes its key.</summary>
-    public static bool IsWrite(CommandKind kind) => kind is not (CommandKind.Get or CommandKind.Exists);
+    public static bool IsWrite(CommandKind kind) =>
+        kind is not (CommandKind.Get or CommandKind.Exists or CommandKind.KeyRange);
 
     /// <summary>Goes over the items of a part, then over its suspended keys, which are held as if written.</summary>
     internal ref struct Enumerator
@@ -127,7 +128,9 @@ internal static class HeldKeys
         {
             if (CommandList.TryTake(ref _items, out Command item))
             {
-                Current = new HeldKey(item.Key, IsWrite(item.Kind));
+                Current = RangeCondition.Is(in item)
+                    ? HeldKey.OfRange(new RangeCondition(in item))
+                    : new HeldKey(item.Key, IsWrite(item.Kind));
                 return true;
             }
 
@@ -142,11 +145,28 @@ internal static class HeldKeys
     }
 }
 
-/// <summary>One hold of a prepared part.</summary>
+/// <summary>One hold of a prepared part: a key, or a range of keys.</summary>
 internal readonly ref struct HeldKey(ReadOnlySpan<byte> name, bool isWritten)
 {
-    /// <summary>The key.</summary>
+    /// <summary>The key, or the start of the range.</summary>
     public ReadOnlySpan<byte> Name { get; } = name;
+
+    /// <summary>It is a range.</summary>
+    public bool IsRange { get; private init; }
+
+    /// <summary>The first key behind the range; empty: none is.</summary>
+    public ReadOnlySpan<byte> End { get; private init; }
+
+    /// <summary>The map of slots by which the range was divided among the partitions.</summary>
+    public ulong MapVersion { get; private init; }
+
+    /// <summary>The hold of a condition about a range.</summary>
+    public static HeldKey OfRange(scoped in RangeCondition range) => new(range.Start, isWritten: false)
+    {
+        IsRange = true,
+        End = range.End,
+        MapVersion = range.MapVersion,
+    };
 
     /// <summary>It is held to be written, alone.</summary>
     public bool IsWritten { get; } = isWritten;

@@ -99,6 +99,16 @@ internal sealed class ReleasedSlots : CommandHandler
             ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
             while (CommandList.TryTake(ref items, out Command item))
             {
+                if (RangeCondition.Is(in item))
+                {
+                    if (ReleasedSince(_fates, new RangeCondition(in item).MapVersion) is { } moved)
+                    {
+                        return moved;
+                    }
+
+                    continue;
+                }
+
                 slot = KeyRouting.Slot(item.Key);
                 if (_fates[slot].IsReleased)
                 {
@@ -189,13 +199,26 @@ internal sealed class ReleasedSlots : CommandHandler
 
         foreach (HeldKey held in PreparedPart.Read(value))
         {
-            if (fates[KeyRouting.Slot(held.Name)].IsReleased)
+            // A range holds the keys of all slots that the group had by the map with which it was divided.
+            if (held.IsRange
+                ? ReleasedSince(fates, held.MapVersion) is not null
+                : fates[KeyRouting.Slot(held.Name)].IsReleased)
             {
                 return true;
             }
         }
 
         return false;
+    }
+
+    /// <summary>
+    /// A slot that was released by a move that this map of slots does not show; null: there is none. By such a map a
+    /// range may have been looked up in too few partitions.
+    /// </summary>
+    private static int? ReleasedSince(Fate[] fates, ulong mapVersion)
+    {
+        int slot = Array.FindIndex(fates, fate => fate.IsReleased && fate.Version >= mapVersion);
+        return slot < 0 ? null : slot;
     }
 
     private void Keep(Fate[] fates)

@@ -14,4 +14,10 @@ internal enum SoakFault
 
     /// <summary>kill -9 of all nodes at once, which are started again.</summary>
     KillAll,
+
+    /// <summary>
+    /// One node, or the link of two, is cut off from its peers for a while, in one direction or both. Clients still
+    /// reach all nodes.
+    /// </summary>
+    Cut,
 }

@@ -3,8 +3,8 @@ using Kahuna.Tests.Simulation.Engine;
 namespace Kahuna.Tests.Cluster.Soak;
 
 /// <summary>
-/// Kills, stops and starts the processes of a cluster, as the seed says, and leaves all of them running. Owned by one
-/// run.
+/// Kills, stops, cuts off and starts the processes of a cluster, as the seed says, and leaves all of them running.
+/// Owned by one run.
 /// </summary>
 internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, SoakTally tally)
 {
@@ -78,6 +78,9 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
             case SoakFault.KillAll:
                 await KillAllAsync();
                 break;
+            case SoakFault.Cut:
+                await CutAsync(victim);
+                break;
         }
     }
 
@@ -94,6 +97,26 @@ internal sealed class SoakNemesis(ProcessCluster cluster, SoakOptions options, S
         finally
         {
             victim.Resume();
+        }
+    }
+
+    /// <summary>
+    /// Half of the cuts are between the victim and both others; a third of all are of what the victim hears only.
+    /// </summary>
+    private async Task CutAsync(NodeProcess victim)
+    {
+        NodeProcess[] others = [.. cluster.Nodes.Where(node => node != victim)];
+        NodeProcess[] lost = _random.Chance(0.5) ? others : [_random.Pick(others)];
+        victim.Ignore(lost.Select(static node => node.Id));
+        foreach (NodeProcess other in _random.Chance(0.67) ? lost : [])
+        {
+            other.Ignore([victim.Id]);
+        }
+
+        await Task.Delay(Between(200, 8_000));
+        foreach (NodeProcess node in cluster.Nodes)
+        {
+            node.Ignore([]);
         }
     }
 

@@ -35,12 +35,19 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         await using ProcessCluster cluster = new(
             output,
             3,
+            "--cluster-id",
+            "test-soak",
             "--partitions",
             $"{partitions}",
             "--log-keep",
             "16MB",
             "--state-store",
             random.Pick(["auto", "files"]));
+        foreach (NodeProcess node in cluster.Nodes)
+        {
+            node.CanBeDeaf = true;
+        }
+
         using SoakChecker checker = new(options);
         await cluster.RunAsync(async () =>
         {

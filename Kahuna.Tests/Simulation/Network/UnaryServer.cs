@@ -45,7 +45,11 @@ internal sealed class UnaryServer
         _calls = new UnaryExecutor(parts.Admission, forwarder);
         StreamForwarding forwarding = new(_calls);
         parts.Admission.Forward = request => _context.Run(() => forwarding.Begin(request));
-        parts.Settler.Start(SettleAsync, work => _context.Post(_ => work(), null), _stopping.Token);
+        parts.Settler.Start(
+            SettleAsync,
+            parts.Admission.Router.GroupIndexOf,
+            work => _context.Post(_ => work(), null),
+            _stopping.Token);
         _locks = new LockExecutor(_calls.ExecuteAsync, node.Clock);
     }
 

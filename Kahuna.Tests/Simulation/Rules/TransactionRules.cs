@@ -37,6 +37,12 @@ internal sealed class TransactionRules(Action<string, string> breaks)
             for (int slot = 0; slot < layout.Count; slot++)
             {
                 PreparedCounts counts = node.Loops!.Group(slot).State.KeyValues.Prepared.Counts;
+                HoldCounts holds = node.Loops!.Group(slot).Requests.Holds;
+                if (holds != default)
+                {
+                    return $"node {node.Id} has {holds} in {layout.GroupOf(slot).Name}";
+                }
+
                 if (counts is { Parts: > 0 } or { Keys: > 0 } or { Undecided: > 0 })
                 {
                     return $"node {node.Id} has {counts} in {layout.GroupOf(slot).Name}";

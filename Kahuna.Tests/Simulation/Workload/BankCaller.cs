@@ -51,6 +51,8 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
     private readonly string[] _accounts =
         [.. Enumerable.Range(0, Accounts).Select(static i => string.Create(CultureInfo.InvariantCulture, $"bank/{i}"))];
 
+    private HoldingTransactions? _interactive;
+
     /// <summary>Transfers of this caller that were answered, and those that may have happened besides.</summary>
     private int _done;
     private int _unknown;
@@ -137,17 +139,17 @@ internal sealed class BankCaller(SimCluster cluster, KahunaClient client, int pr
     /// <summary>The same in an interactive transaction, whose reads are of different moments.</summary>
     private async Task InteractAsync(Durability durability, int from, int to, int amount)
     {
-        await using Transaction transfer = await client.Transactions.BeginAsync(
-            new TransactionOptions { Durability = durability });
-        GetResult giver = await transfer.GetAsync(_accounts[from]);
-        GetResult taker = await transfer.GetAsync(_accounts[to]);
+        HoldingTransactions calls = _interactive ??= new HoldingTransactions(cluster, _random, process);
+        await using Transaction transfer = await client.Transactions.BeginAsync(calls.Options(durability));
+        GetResult giver = await calls.ReadAsync(transfer, _accounts[from], CancellationToken.None);
+        GetResult taker = await calls.ReadAsync(transfer, _accounts[to], CancellationToken.None);
         if (!giver.Found || !taker.Found)
         {
             return;
         }
 
-        await transfer.SetAsync(_accounts[from], $"{MoneyOf(giver) - amount}");
-        await transfer.SetAsync(_accounts[to], $"{MoneyOf(taker) + amount}");
+        await calls.WriteAsync(transfer, _accounts[from], $"{MoneyOf(giver) - amount}", CancellationToken.None);
+        await calls.WriteAsync(transfer, _accounts[to], $"{MoneyOf(taker) + amount}", CancellationToken.None);
         long count = await transfer.IncrementAsync(Counter);
         try
         {

@@ -33,6 +33,7 @@ internal sealed class SimClient
     private const int FirstBankProcess = 98_000;
     private const int FirstListProcess = 99_000;
     private const int FirstWideProcess = 99_500;
+    private const int FirstRangeProcess = 98_500;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -147,6 +148,13 @@ internal sealed class SimClient
         {
             Running++;
             ListCaller caller = new(_cluster, _client, FirstListProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
+
+        if (_number <= _config.RangeCallers)
+        {
+            Running++;
+            RangeCaller caller = new(_cluster, _client, FirstRangeProcess + _number);
             _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
 

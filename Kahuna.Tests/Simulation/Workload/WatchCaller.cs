@@ -36,6 +36,12 @@ internal sealed class WatchCaller(SimCluster cluster, KahunaClient client, int p
     private async Task WatchAsync(bool isLast)
     {
         (WatchOptions options, string name) = _left.Count > 0 && _random.Chance(0.5) ? TakeLeft() : Draw();
+        if (isLast)
+        {
+            // With room for one change it would ask again after each, and could not be done soon.
+            options = options with { BufferedEvents = 10_000, BufferedBytes = 16 << 20 };
+        }
+
         Durability durability = options.Durability!.Value;
         CancellationTokenSource end = new();
         WatchedKeys keys = new(

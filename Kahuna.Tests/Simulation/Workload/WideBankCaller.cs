@@ -22,7 +22,12 @@ internal sealed class WideBankCaller(
 
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(140_000 + (ulong)process);
 
+    private HoldingTransactions? _interactive;
+
     private WideBank Bank => cluster.WideBank;
+
+    private HoldingTransactions Interactive =>
+        _interactive ??= new HoldingTransactions(cluster, _random, process);
 
     public async Task RunAsync()
     {
@@ -169,14 +174,14 @@ internal sealed class WideBankCaller(
         client.Transactions.RunAsync(
             async transaction =>
             {
-                GetResult giver = await transaction.GetAsync(Bank.Accounts[from], ct);
-                GetResult taker = await transaction.GetAsync(Bank.Accounts[to], ct);
-                await transaction.SetAsync(Bank.Accounts[from], Sum(giver, -amount), ct: ct);
-                await transaction.SetAsync(Bank.Accounts[to], Sum(taker, amount), ct: ct);
+                GetResult giver = await Interactive.ReadAsync(transaction, Bank.Accounts[from], ct);
+                GetResult taker = await Interactive.ReadAsync(transaction, Bank.Accounts[to], ct);
+                await Interactive.WriteAsync(transaction, Bank.Accounts[from], Sum(giver, -amount), ct);
+                await Interactive.WriteAsync(transaction, Bank.Accounts[to], Sum(taker, amount), ct);
                 await transaction.IncrementAsync(Bank.Tallies[from], ct: ct);
                 return true;
             },
-            new TransactionOptions { Durability = Durability.Persistent, TriesMax = 3 },
+            Interactive.Options(Durability.Persistent) with { TriesMax = 3 },
             ct);
 
     /// <summary>
@@ -190,32 +195,34 @@ internal sealed class WideBankCaller(
             : null;
 
         string? name;
+        bool isOver;
         try
         {
             return await commit(leaves?.Token ?? CancellationToken.None);
         }
         catch (KahunaException error)
         {
-            if (error.Outcome != OperationOutcome.Unknown)
+            if (error.Outcome == OperationOutcome.DidNotHappen)
             {
-                return error.Outcome == OperationOutcome.Happened;
+                return false;
             }
 
-            name = error.TransactionId;
+            (name, isOver) = (error.TransactionId, error.Outcome == OperationOutcome.Happened);
         }
         catch (KahunaCanceledException canceled)
         {
-            if (canceled.Outcome != OperationOutcome.Unknown)
+            if (canceled.Outcome == OperationOutcome.DidNotHappen)
             {
-                return canceled.Outcome == OperationOutcome.Happened;
+                return false;
             }
 
-            name = canceled.TransactionId;
+            (name, isOver) = (canceled.TransactionId, canceled.Outcome == OperationOutcome.Happened);
         }
 
         try
         {
-            return name is null || _random.Chance(0.3)
+            // One that is over has carried out one of its lists; which one it was, its outcome says.
+            return name is null || (!isOver && _random.Chance(0.3))
                 ? null
                 : await client.Transactions.FindOutcomeAsync(name) == TransactionOutcome.Committed;
         }

@@ -56,6 +56,42 @@ public sealed class ReleasedSlotsTests
     }
 
     [Fact]
+    public void A_range_that_was_divided_by_an_older_map_is_refused()
+    {
+        Assert.Equal(OutcomeStatus.Applied, Change(CommandKind.ReleaseSlots, 3, "moved/k").Status);
+        TestCommand range = TestItems.None("a", "z");
+        Answer refused = Do(WithRange(range with { ComparedRevision = 3 }));
+        Assert.Equal((OutcomeStatus.SlotMoved, 4L), (refused.Status, refused.Revision));
+        Assert.Equal(OutcomeStatus.Applied, Do(WithRange(range with { ComparedRevision = 4 })).Status);
+    }
+
+    [Fact]
+    public void No_slot_is_released_while_a_range_is_held()
+    {
+        Assert.Equal(OutcomeStatus.Applied, Change(CommandKind.ReleaseSlots, 2, "before/k").Status);
+        TestCommand range = TestItems.None("a", "z") with { ComparedRevision = 3 };
+        ByteBuffer body = ByteBuffer.Rent();
+        PrepareBody.WriteHeader(body, new TransactionId(1, 2), 5_000, PrepareFlags.None, "z/anchor"u8, 0);
+        TransactionBody.WriteHeader(body, 1, 0, 0, ranges: 1);
+        TestItems.Append(body, [range]);
+        Assert.Equal(
+            OutcomeStatus.Applied,
+            Do(new TestCommand(CommandKind.TransactionPrepare, "other/k") { Binary = body.Written.ToArray() }.Encode())
+                .Status);
+        Assert.Equal(OutcomeStatus.ConditionFailed, Change(CommandKind.ReleaseSlots, 3, "moved/k").Status);
+        Assert.False(_state.Slots.HoldsReleased());
+        byte[] id = new byte[TransactionId.Bytes];
+        new TransactionId(1, 2).Write(id);
+        Assert.Equal(OutcomeStatus.Applied, Do(new TestCommand(CommandKind.TransactionFinish, "other/k")
+        {
+            Binary = id,
+            Flags = CommandFlags.Number,
+            Number = (long)TransactionDecision.Then,
+        }.Encode()).Status);
+        Assert.Equal(OutcomeStatus.Applied, Change(CommandKind.ReleaseSlots, 3, "moved/k").Status);
+    }
+
+    [Fact]
     public void Followers_refuse_what_the_leader_refuses()
     {
         StateMachine leader = _state;
@@ -240,6 +276,9 @@ public sealed class ReleasedSlotsTests
             Value = form,
         });
     }
+
+    private static byte[] WithRange(TestCommand range) =>
+        TestItems.Transaction("other/k", [range], [new TestCommand(CommandKind.Exists, "other/k")]).Encode();
 
     private static byte[] Transaction(params string[] keys)
     {

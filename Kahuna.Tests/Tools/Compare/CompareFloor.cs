@@ -18,6 +18,8 @@ internal sealed record CompareFloor(
         ("set", 256, "redis", "rps", Limit.AtLeast(1)),
         ("set", 64, "etcd", "p99Ms", Limit.AtMost(1)),
         ("set", 1, "etcd", "p50Ms", Limit.AtMost(0.8)),
+        ("transaction", 64, "etcd", "rps", Limit.AtLeast(10)),
+        ("script", 64, "redis", "rps", Limit.AtLeast(2)),
     ];
 
     /// <summary>Points of ours and what they are compared with (nothing: requests per second).</summary>
@@ -30,6 +32,14 @@ internal sealed record CompareFloor(
         (new("lock", 256, "kahuna"), new("set", 256, "kahuna"), "rps", Limit.AtLeast(0.35)),
         (new("lock", 64, "kahuna_ephemeral"), new("set", 64, "kahuna_ephemeral"), "rps", Limit.AtLeast(0.35)),
         (new("lock", 256, "kahuna_ephemeral"), new("set", 256, "kahuna_ephemeral"), "rps", Limit.AtLeast(0.35)),
+        (new("batch", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(2)),
+        (new("transaction", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(0.25)),
+        (new(PointKey.OfTwoPartitions, 64, "kahuna_split"), new("set", 64, "kahuna_split"), "rps",
+            Limit.AtLeast(0.08)),
+        (new("interactive", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(0.1)),
+        (new("script", 64, "kahuna"), new("set", 64, "kahuna"), "rps", Limit.AtLeast(0.4)),
+        (new(PointKey.Watch, 64, "kahuna"), new(PointKey.PacedSet, 64, "kahuna"), "p50Ms", Limit.AtMost(2)),
+        (new(PointKey.Watched, 64, "kahuna"), new(PointKey.Unwatched, 64, "kahuna"), "rps", Limit.AtLeast(0.9)),
         (new("handover", 1000, "kahuna"), new("set", 1, "kahuna"), "p50Ms", Limit.AtMost(2)),
         (new("mixed", 64, "kahuna_standalone"), null, "rps", Limit.AtLeast(248_010)),
     ];

@@ -31,23 +31,23 @@ internal sealed record CompareReport(
     {
         output.WriteLine(Machine);
         output.Line($"points : median of the rounds, {Seconds} s each after {Warmup} s; 128-byte values, 10,000 keys");
-        string head = $"{"workload",-9} {"workers",7}  {"system",-15} {"req/s",10} {"lowest",10} {"highest",10}"
+        string head = $"{"workload",-13} {"workers",7}  {"system",-15} {"req/s",10} {"lowest",10} {"highest",10}"
             + $" {"p50 ms",8} {"p99 ms",8}  errors";
         output.Line($"\n{head}\n{new string('-', head.Length)}");
         foreach (ComparePoint p in Points)
         {
-            output.Write($"{p.Workload,-9} {p.Workers,7}  {p.System,-15} ");
+            output.Write($"{p.Workload,-13} {p.Workers,7}  {p.System,-15} ");
             output.Line($"{p.Rps,10:N0} {p.RpsMin,10:N0} {p.RpsMax,10:N0} {p.P50Ms,8:F3} {p.P99Ms,8:F3}  {p.Faults}");
         }
 
         if (Ratios.Count > 0)
         {
             output.WriteLine("\nKahuna divided by its peer (req/s: more is better; latency: less is better)");
-            output.WriteLine($"{"workload",-9} {"workers",7}  {"peer",-15} {"req/s",8} {"p50",8} {"p99",8}");
+            output.WriteLine($"{"workload",-13} {"workers",7}  {"peer",-15} {"req/s",8} {"p50",8} {"p99",8}");
             foreach (CompareRatio r in Ratios)
             {
                 string latencies = $"{InvariantText.Cell(r.P50Ms, 8, 2)} {InvariantText.Cell(r.P99Ms, 8, 2)}";
-                output.Line($"{r.Workload,-9} {r.Workers,7}  {r.Peer,-15} {r.Rps,8:F2} {latencies}");
+                output.Line($"{r.Workload,-13} {r.Workers,7}  {r.Peer,-15} {r.Rps,8:F2} {latencies}");
             }
         }
 

@@ -23,15 +23,15 @@ public sealed class CompareReportTests
             machine: a processor, 2 cores, ext4, Linux 6.1
             points : median of the rounds, 2 s each after 1 s; 128-byte values, 10,000 keys
 
-            workload  workers  system               req/s     lowest    highest   p50 ms   p99 ms  errors
-            ---------------------------------------------------------------------------------------------
-            set            64  kahuna               6,000      3,000      9,000    0.500    1.000  3
-            set            64  kahuna_ephemeral      9,000      3,000     12,000    0.500    1.000  3
-            set            64  etcd                 1,000        900      1,100    1.500    3.000  3
+            workload      workers  system               req/s     lowest    highest   p50 ms   p99 ms  errors
+            -------------------------------------------------------------------------------------------------
+            set                64  kahuna               6,000      3,000      9,000    0.500    1.000  3
+            set                64  kahuna_ephemeral      9,000      3,000     12,000    0.500    1.000  3
+            set                64  etcd                 1,000        900      1,100    1.500    3.000  3
 
             Kahuna divided by its peer (req/s: more is better; latency: less is better)
-            workload  workers  peer               req/s      p50      p99
-            set            64  etcd                6.00     0.33     0.33
+            workload      workers  peer               req/s      p50      p99
+            set                64  etcd                6.00     0.33     0.33
 
             floors
               rps of set at 64, at least 6.0 x etcd                                                    6.00  ok
@@ -40,6 +40,36 @@ public sealed class CompareReportTests
 
             """,
             output.ToString());
+    }
+
+    [Fact]
+    public void What_applications_build_on_is_compared_with_sets_and_with_peers()
+    {
+        ComparedPoints points = [];
+        Add(points, "kahuna", "set", 64, (1000, 1));
+        Add(points, "kahuna", "batch", 64, (2500, 1));
+        Add(points, "kahuna", "transaction", 64, (300, 1));
+        Add(points, "etcd", "transaction", 64, (60, 1));
+        Add(points, "kahuna_split", "set", 64, (1000, 1));
+        Add(points, "kahuna_split", PointKey.OfTwoPartitions, 64, (70, 1));
+        Add(points, "kahuna", "interactive", 64, (100, 1));
+        Add(points, "kahuna", "script", 64, (500, 1));
+        Add(points, "redis", "script", 64, (200, 1));
+        CompareReport report = CompareReport.Of(s_machine, 2, 1, points);
+        Assert.Equal(
+            [
+                ("transaction", "etcd", 10, false), ("script", "redis", 2, true),
+                ("batch", "set of kahuna at 64", 2, true), ("transaction", "set of kahuna at 64", 0.25, true),
+                (PointKey.OfTwoPartitions, "set of kahuna_split at 64", 0.08, false),
+                ("interactive", "set of kahuna at 64", 0.1, true), ("script", "set of kahuna at 64", 0.4, true),
+            ],
+            report.Floors.Select(static floor => (floor.Workload, floor.Peer, floor.Factor, floor.Ok)));
+        Assert.Equal(
+            [
+                "set", "set", "batch", "transaction", "transaction", PointKey.OfTwoPartitions, "interactive", "script",
+                "script",
+            ],
+            report.Points.Select(static point => point.Workload));
     }
 
     [Fact]

@@ -16,6 +16,7 @@ internal sealed class ComparedSystems(Measurement run)
     public string Start(string system) => system switch
     {
         "kahuna" => StartCluster(),
+        "kahuna_split" => StartCluster("--partitions", "2"),
         "kahuna_standalone" => StartStandalone(run).Url,
         "etcd" => StartEtcd(),
         "redis" => StartRedis(),
@@ -32,10 +33,10 @@ internal sealed class ComparedSystems(Measurement run)
         return node;
     }
 
-    private string StartCluster()
+    private string StartCluster(params string[] options)
     {
         ServerCluster cluster = new(run, "cluster");
-        cluster.Up();
+        cluster.Up(options);
         return cluster.Endpoints;
     }
 
