@@ -385,7 +385,7 @@ internal sealed class CommitAttempt(
         operation.Request.SetValue(_id);
         if (wanted != TransactionDecision.Abort)
         {
-            // All parts are prepared, so whoever gets the lock after the decision finds the keys held or written.
+            // All parts are prepared. The next holder of the lock finds the keys held, or written.
             request.Fence?.ApplyTo(ref operation.Request);
         }
 

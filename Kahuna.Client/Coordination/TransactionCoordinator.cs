@@ -225,7 +225,13 @@ internal sealed class TransactionCoordinator(
     /// <summary>The rest of an attempt runs by itself, and takes up its place until it ends.</summary>
     private async Task LeaveAsync(Task rest)
     {
-        await rest.ConfigureAwait(connection.CapturesContext);
-        _attempts.Release();
+        try
+        {
+            await rest.ConfigureAwait(connection.CapturesContext);
+        }
+        finally
+        {
+            _attempts.Release();
+        }
     }
 }

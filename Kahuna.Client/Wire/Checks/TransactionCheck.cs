@@ -28,7 +28,7 @@ internal static class TransactionCheck
         ? null
         : TooMany("items", count.ToString("N0", CultureInfo.InvariantCulture));
 
-    /// <summary>Why so many ranges are refused; null when they are within the limit.</summary>
+    /// <summary>Why this number of ranges is refused; null when it is within the limit.</summary>
     public static string? RangeCountRefusal(int count) => count <= Limits.TransactionRangesMax
         ? null
         : string.Create(

@@ -1,7 +1,7 @@
 namespace Kahuna.Wire.Commands;
 
 /// <summary>
-/// A condition of a transaction about a range, under its own names: exactly so many keys of this partition lie in the
+/// A condition of a transaction about a range, under its own names: how many keys of this partition lie in the
 /// range. Together with a condition on the revision of each of them it says that no key came or went. In the form of a
 /// <see cref="CommandKind.KeyRange"/>. A view of the item's bytes, valid as long as they are.
 /// </summary>
