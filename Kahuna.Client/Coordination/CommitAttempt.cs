@@ -14,7 +14,12 @@ namespace Kahuna.Client.Coordination;
 /// that wait for too long have it aborted. Owned by one call; not thread-safe.
 /// </summary>
 internal sealed class CommitAttempt(
-    ClusterConnection connection, CommitRequest request, TransactionParts parts, CommitName name, CommitDeadline time)
+    ClusterConnection connection,
+    CommitRequest request,
+    TransactionParts parts,
+    CommitName name,
+    CommitDeadline time,
+    DecisionCleanup cleanup)
 {
     /// <summary>How often the decision is asked for, when sessions are lost.</summary>
     private const int DecideTriesMax = 3;
@@ -350,17 +355,7 @@ internal sealed class CommitAttempt(
             return;
         }
 
-        Operation<ForgetReply> operation = Begin<ForgetReply>(
-            CommandKind.TransactionForget, Durability.Persistent, name.AnchorKey, patience: null);
-        operation.Request.SetValue(_id);
-        try
-        {
-            await connection.Run(operation, CancellationToken.None).ConfigureAwait(connection.CapturesContext);
-        }
-        catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
-        {
-            // The anchor's leader forgets it later.
-        }
+        await cleanup.ForgetAsync(parts.Anchor.Partition, name).ConfigureAwait(connection.CapturesContext);
     }
 
     private TransactionReply ToReply(bool holds, bool withResults)

@@ -68,6 +68,33 @@ internal static class MomentReads
         }
     }
 
+    /// <summary>Reads any keys once, those of one partition at one moment.</summary>
+    /// <param name="coordinator">The coordinator.</param>
+    /// <param name="items">The reads as a <see cref="CommandList"/>, at most 1,000.</param>
+    /// <param name="time">Until when.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <returns>The outcomes of the reads, in their order.</returns>
+    public static async Task<TransactionReply> EachAsync(
+        TransactionCoordinator coordinator, ReadOnlyMemory<byte> items, CommitDeadline time, CancellationToken ct)
+    {
+        bool captures = coordinator.Connection.CapturesContext;
+        for (int tries = 1; ; tries++)
+        {
+            TransactionParts parts = TransactionParts.OfReads(
+                items, await coordinator.SlotsAsync(ct).ConfigureAwait(captures));
+            try
+            {
+                byte[] outcomes = await ReadAsync(coordinator.Connection, parts, time.LeftForStep, ct)
+                    .ConfigureAwait(captures);
+                return new TransactionReply { Holds = true, Outcomes = outcomes };
+            }
+            catch (KahunaException stale) when (SpreadKeys.IsRefused(stale) && time.Left > TimeSpan.Zero)
+            {
+                await coordinator.PauseAsync(tries, ct).ConfigureAwait(captures);
+            }
+        }
+    }
+
     /// <summary>Reads each part once, and joins the outcomes.</summary>
     private static async Task<byte[]> ReadAsync(
         ClusterConnection connection, TransactionParts parts, TimeSpan patience, CancellationToken ct)

@@ -1,10 +1,8 @@
-using System.Text;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
-using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Scripts;
 using Kahuna.Wire.Scripts.Running;
 
@@ -12,8 +10,9 @@ namespace Kahuna.Client.Coordination;
 
 /// <summary>
 /// Runs scripts whose keys lie in several buckets, or that need more than a partition's loop gives them: here, as an
-/// optimistic transaction. Reads go to the leaders, and the writes are committed under the condition that nothing that
-/// was read has changed; otherwise the script is run again. Any thread.
+/// optimistic transaction. Reads go to the leaders. The writes are committed under the condition that nothing that was
+/// read has changed, and that no key has come to a prefix or bucket that was read; otherwise the script is run again.
+/// Any thread.
 /// </summary>
 /// <param name="coordinator">Reads and commits.</param>
 /// <param name="pace">Bounds the processor time; null: the caller's own.</param>
@@ -40,10 +39,10 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
         {
             long now = _connection.Time.GetUtcNow().ToUnixTimeMilliseconds();
             ScriptRun run = new(code, parameters, now, Budget);
-            SeenKeys seen = new();
-            bool isFinished = await DriveAsync(run, seen, time, ct).ConfigureAwait(captures);
+            ScriptReads reads = new(coordinator, time, Budget);
+            bool isFinished = await DriveAsync(run, reads, ct).ConfigureAwait(captures);
             IReadOnlyList<ScriptWrite> writes = isFinished ? run.Writes : [];
-            if (await CommitAsync(seen, writes, time, ct).ConfigureAwait(captures))
+            if (!reads.Seen.IsTorn && await CommitAsync(reads.Seen, writes, time, ct).ConfigureAwait(captures))
             {
                 return isFinished
                     ? (run.Result, writes.Count)
@@ -59,26 +58,18 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
         }
     }
 
-    /// <summary>Runs until the script has ended. False: with an error.</summary>
-    private async Task<bool> DriveAsync(ScriptRun run, SeenKeys seen, CommitDeadline time, CancellationToken ct)
+    /// <summary>Runs until the script has ended. False: with an error, or what it has read cannot hold.</summary>
+    private async Task<bool> DriveAsync(ScriptRun run, ScriptReads reads, CancellationToken ct)
     {
         ScriptStop stop;
         while ((stop = await AdvanceAsync(run, ct).ConfigureAwait(_connection.CapturesContext))
             is not (ScriptStop.Finished or ScriptStop.Failed))
         {
-            if (stop != ScriptStop.NeedsKey)
+            await reads.SupplyAsync(run, stop, ct).ConfigureAwait(_connection.CapturesContext);
+            if (reads.Seen.IsTorn)
             {
-                run.Refuse(
-                    "a script over several buckets reads keys one by one; get by bucket needs a script of one bucket");
-                continue;
+                return false;
             }
-
-            Durability durability = run.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
-            byte[] key = run.Key.ToArray();
-            TransactionReply reply = await MomentReads
-                .RunAsync(coordinator, ToGet(key, durability, run.AtRevision), time.LeftForStep, ct)
-                .ConfigureAwait(_connection.CapturesContext);
-            Supply(run, key, durability, reply.Outcomes.Span, seen);
         }
 
         return stop == ScriptStop.Finished;
@@ -88,61 +79,15 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
         ? run.Advance()
         : await pace.RunAsync(run.Advance, ct).ConfigureAwait(_connection.CapturesContext);
 
-    private static byte[] ToGet(byte[] key, Durability durability, long atRevision)
-    {
-        ByteBuffer item = ByteBuffer.Rent();
-        CommandList.Append(item, new Command
-        {
-            Kind = CommandKind.Get,
-            Durability = durability,
-            Key = key,
-            Flags = atRevision > 0 ? CommandFlags.AtRevision : 0,
-            AtRevision = atRevision,
-        });
-        byte[] bytes = item.Written.ToArray();
-        item.Return();
-        return bytes;
-    }
-
-    private static void Supply(
-        ScriptRun run, byte[] key, Durability durability, ReadOnlySpan<byte> outcomes, SeenKeys seen)
-    {
-        if (!OutcomeList.TryTake(ref outcomes, out Outcome outcome))
-        {
-            throw OperationErrors.UnknownDescription("a read of a script");
-        }
-
-        string name = Encoding.UTF8.GetString(key);
-        bool isLatest = run.AtRevision == 0;
-        switch (outcome.Status)
-        {
-            case OutcomeStatus.Found:
-                seen.Add(key, durability, isLatest ? outcome.Revision : null);
-                run.Supply(ScriptValue.OfEntry(
-                    name,
-                    outcome.ValueIsNull ? null : (ReadOnlyMemory<byte>?)outcome.Value.ToArray(),
-                    outcome.Revision,
-                    outcome.Number));
-                break;
-            case OutcomeStatus.NotFound:
-                seen.Add(key, durability, isLatest ? 0 : null);
-                run.Supply(null);
-                break;
-            default:
-                run.Refuse($"the history of \"{name}\" no longer holds the revision");
-                break;
-        }
-    }
-
     /// <summary>
     /// Commits the writes if what was read is still so; without writes only looks whether it is. False: it is not.
     /// </summary>
     private async Task<bool> CommitAsync(
-        SeenKeys seen, IReadOnlyList<ScriptWrite> writes, CommitDeadline time, CancellationToken ct)
+        ScriptReadSet seen, IReadOnlyList<ScriptWrite> writes, CommitDeadline time, CancellationToken ct)
     {
-        if (writes.Count == 0 && seen.Count <= 1)
+        if (writes.Count == 0 && seen.Count <= 1 && seen.Ranges == 0)
         {
-            // A single read is of one moment.
+            // A read of a single key is of one moment.
             return true;
         }
 
@@ -171,51 +116,18 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
                 .ConfigureAwait(_connection.CapturesContext);
             return reply.Holds;
         }
+        catch (KahunaException lost) when (writes.Count == 0 && lost.Outcome != OperationOutcome.DidNotHappen)
+        {
+            // Who asks for the outcome of this look would hear that it is committed, also of a script that has failed.
+            throw TransactionErrors.NotLookedAt(lost);
+        }
+        catch (KahunaCanceledException) when (writes.Count == 0)
+        {
+            throw new KahunaCanceledException(OperationOutcome.DidNotHappen, ct);
+        }
         finally
         {
             body.Return();
         }
-    }
-
-    /// <summary>What a run has read: each key with its revision. Owned by one run.</summary>
-    private sealed class SeenKeys
-    {
-        private readonly List<(byte[] Key, Durability Durability, long Revision)> _keys = [];
-
-        /// <summary>Keys.</summary>
-        public int Count => _keys.Count;
-
-        /// <summary>A key was read: at its latest revision, 0 when it is absent. A run reads it once.</summary>
-        public void Add(byte[] key, Durability durability, long? latest)
-        {
-            if (latest is { } revision)
-            {
-                _keys.Add((key, durability, revision));
-            }
-        }
-
-        /// <summary>Appends a condition for each key.</summary>
-        public void WriteConditions(ByteBuffer body)
-        {
-            foreach ((byte[] key, Durability durability, long revision) in _keys)
-            {
-                CommandList.Append(body, new Command
-                {
-                    Kind = CommandKind.Exists,
-                    Durability = durability,
-                    Flags = revision == 0 ? CommandFlags.IfAbsent : CommandFlags.IfRevision,
-                    ComparedRevision = revision,
-                    Key = key,
-                });
-            }
-        }
-
-        /// <summary>Appends a look at one key: a transaction does something.</summary>
-        public void WriteLook(ByteBuffer body) => CommandList.Append(body, new Command
-        {
-            Kind = CommandKind.Exists,
-            Durability = _keys[0].Durability,
-            Key = _keys[0].Key,
-        });
     }
 }

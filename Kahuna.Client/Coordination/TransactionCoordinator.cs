@@ -27,6 +27,7 @@ internal sealed class TransactionCoordinator(
     private const int AttemptsMax = 4_096;
 
     private readonly RetryPause _pause = new(connection, ports.Seed);
+    private readonly DecisionCleanup _cleanup = new(connection);
     private readonly SemaphoreSlim _attempts = new(attemptsMax, attemptsMax);
 
     /// <summary>The connection.</summary>
@@ -66,7 +67,7 @@ internal sealed class TransactionCoordinator(
             {
                 Check(request, parts);
                 await EnterAsync(ct).ConfigureAwait(captures);
-                CommitAttempt attempt = new(connection, request, parts, NewName(parts), time);
+                CommitAttempt attempt = new(connection, request, parts, NewName(parts), time, _cleanup);
                 try
                 {
                     if (await attempt.RunAsync(ct).ConfigureAwait(captures) is { } reply)

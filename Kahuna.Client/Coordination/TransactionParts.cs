@@ -1,3 +1,4 @@
+using System.Text;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -272,27 +273,33 @@ internal sealed class TransactionParts
         }
     }
 
-    /// <summary>How many keys of the range each partition must have.</summary>
+    /// <summary>
+    /// How many keys of the range each partition must have: those that conditions say to exist. Several conditions may
+    /// be about one of them; only a range that has as many keys as are named is asked for in such a transaction.
+    /// </summary>
     private static int[] CountsOf(scoped in Command whole, ReadOnlySpan<byte> body, SlotMap slots)
     {
         RangeCondition range = new(in whole);
         int[] counts = new int[slots.Partitions];
         TransactionBody.TryRead(body, out TransactionBody header);
         ReadOnlySpan<byte> items = header.Items;
+        bool isAsNamed = range.Count == RangeCondition.AsNamed;
+        HashSet<string>? named = isAsNamed ? new HashSet<string>(StringComparer.Ordinal) : null;
         long left = range.Count;
         for (int i = 0; i < header.Conditions && left > 0 && CommandList.TryTake(ref items, out Command item); i++)
         {
             if (!RangeCondition.Is(in item)
                 && item.Durability == whole.Durability
                 && !item.Has(CommandFlags.IfAbsent)
-                && range.Contains(item.Key))
+                && range.Contains(item.Key)
+                && named?.Add(Encoding.UTF8.GetString(item.Key)) is not false)
             {
                 counts[slots.PartitionOf(item.Key)]++;
                 left--;
             }
         }
 
-        return left == 0
+        return left == 0 || isAsNamed
             ? counts
             : throw new InvalidOperationException("A range has more keys than the conditions name.");
     }

@@ -17,6 +17,13 @@ internal static class TransactionErrors
             : "A partition did not answer when the transaction was prepared; nothing was written.",
         cause);
 
+    /// <summary>A script that writes nothing could not find out whether what it has read was of one moment.</summary>
+    public static KahunaException NotLookedAt(KahunaException cause) => new(
+        KahunaErrorCode.Unavailable,
+        OperationOutcome.DidNotHappen,
+        "No answer said whether the keys that the script has read were unchanged; it wrote nothing.",
+        cause);
+
     /// <summary>Other transactions held keys in each try.</summary>
     public static KahunaException StillHeld(int tries, TimeSpan allowed) => new(
         KahunaErrorCode.KeyInTransaction,

@@ -72,20 +72,12 @@ public sealed class ScriptClient
                 {
                     return ScriptResult.Read(reply.Result);
                 }
-
-                if (program.ReadsRanges)
-                {
-                    // A bucket is read in its partition only.
-                    throw reply.TooWide;
-                }
             }
 
-            if (options?.Fence is not null || program.ReadsRanges)
+            if (options?.Fence is not null)
             {
-                throw OperationErrors.BadArgument((tooWide ?? "the script is too long for one partition")
-                    + (program.ReadsRanges
-                        ? "; nothing was sent"
-                        : "; a script with a fence must run in one partition; nothing was written"));
+                throw OperationErrors.BadArgument((tooWide ?? "the script needs more than one partition gives it")
+                    + "; a script with a fence must run in one partition; nothing was written");
             }
         }
         finally

@@ -53,6 +53,19 @@ public sealed class KeyCondition
         return new KeyCondition(prefix, RangeBounds.Of(prefix, null, null), 0, null);
     }
 
+    /// <summary>
+    /// No key begins with the prefix, in any partition, besides those that other conditions of the transaction say to
+    /// exist (<see cref="Exists"/>, <see cref="HasValue"/>, <see cref="HasRevision"/>). Together with them it says
+    /// which keys there are, and how many. It does not hold either when one of those keys is missing. It counts as
+    /// <see cref="NoKeys"/> does, which it equals when no such key is named.
+    /// </summary>
+    /// <exception cref="KahunaException">The prefix cannot be written as UTF-8.</exception>
+    public static KeyCondition NoOtherKeys(string prefix)
+    {
+        ArgumentNullException.ThrowIfNull(prefix);
+        return new KeyCondition(prefix, RangeBounds.Of(prefix, null, null), RangeCondition.AsNamed, null);
+    }
+
     /// <summary>The key exists.</summary>
     public static KeyCondition Exists(string key) => new(key, CommandFlags.IfPresent);
 

@@ -28,6 +28,11 @@ internal static class Limits
     /// </summary>
     public const int ParticipantsMax = 2 * TransactionItemsMax;
 
+    /// <summary>
+    /// The decisions that one command forgets: a tenth of a millisecond of work, so that no other command waits long.
+    /// </summary>
+    public const int ForgottenTransactionsMax = 256;
+
     /// <summary>The shortest time, in ms, after which a partition may have a prepared transaction aborted.</summary>
     public const int PrepareMsMin = 100;
 

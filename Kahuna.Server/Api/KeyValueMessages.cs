@@ -83,10 +83,13 @@ internal static class KeyValueMessages
     {
         Command command = new() { Kind = CommandKind.Exists };
         AddName(ref command, condition.Key, LevelOf(condition.Durability, durability));
-        if (condition is { ConditionCase: TransactionCondition.ConditionOneofCase.NoKeys, NoKeys: true })
+        if (condition.NoKeys || condition.NoOtherKeys)
         {
             return RangeCondition.ToItem(
-                command.Durability, command.Key, KeyRange.Of(command.Key.ToArray(), null, null).End, 0);
+                command.Durability,
+                command.Key,
+                KeyRange.Of(command.Key.ToArray(), null, null).End,
+                condition.NoKeys ? 0 : RangeCondition.AsNamed);
         }
 
         AddConditions(ref command, condition.ConditionCase switch
@@ -97,7 +100,7 @@ internal static class KeyValueMessages
             TransactionCondition.ConditionOneofCase.Value => new Conditions { IfValue = condition.Value },
             TransactionCondition.ConditionOneofCase.Revision => new Conditions { IfRevision = condition.Revision },
             _ => throw Invalid(
-                "a condition has absent, present or no_keys, which must be true, or value or revision"),
+                "a condition has absent, present, no_keys or no_other_keys, which must be true, or value or revision"),
         });
         return command;
     }

@@ -33,13 +33,10 @@ internal sealed class ScriptsService(ScriptExecutor calls) : Protos.Scripts.Scri
                 .ConfigureAwait(false);
         }
 
-        if (bytes is null && (!mayBeDriven || program.ReadsRanges))
+        if (bytes is null && !mayBeDriven)
         {
-            throw Invalid(program.ReadsRanges
-                ? "a script that reads buckets or prefixes has keys of one durability and bucket, and takes at most "
-                    + "20,000 steps"
-                : "a script with a fence, a number or an idempotency key has keys of one durability and bucket, and "
-                    + "takes at most 20,000 steps");
+            throw Invalid("a script with a fence, a number or an idempotency key has keys of one durability and "
+                + "bucket, scans no prefix, and takes at most 20,000 steps");
         }
 
         bytes ??= await calls.DriveAsync(program, parameters, context.TimeLeft(), context.CancellationToken)
@@ -97,7 +94,7 @@ internal sealed class ScriptsService(ScriptExecutor calls) : Protos.Scripts.Scri
             mayBeDriven = !command.Has(CommandFlags.Session | CommandFlags.Fenced);
             if (isLong || tooWide is not null)
             {
-                return !program.ScansPrefixes || tooWide is null ? null : throw Invalid(tooWide);
+                return null;
             }
 
             ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);

@@ -184,6 +184,41 @@ public sealed class RangeTransactionsTests(ThreePartitions nodes)
     }
 
     [Fact]
+    public async Task A_condition_says_that_a_prefix_has_no_other_keys_than_those_that_conditions_name()
+    {
+        await using KahunaClient client = Connect();
+        await PutAsync(client, Durability.Persistent, 1, 2);
+        ConditionalTransaction add = client.Transactions
+            .If(
+                KeyCondition.NoOtherKeys(_name),
+                KeyCondition.Exists(Key(1)),
+                KeyCondition.HasRevision(Key(1), new Revision(1)),
+                KeyCondition.Exists(Key(2)),
+                KeyCondition.Absent(Key(3)))
+            .Then(KeyOperation.Set(Key(3), "3"));
+        Assert.True((await add.CommitAsync()).Succeeded);
+
+        TransactionResult second = await add.CommitAsync();
+        Assert.Equal([false, true, true, true, false], second.Conditions.Select(static condition => condition.Held));
+        TransactionResult missing = await client.Transactions
+            .If(KeyCondition.NoOtherKeys(_name), KeyCondition.Exists(Key(1)), KeyCondition.Exists(Key(4)))
+            .Then(KeyOperation.Set(Key(5), "5"))
+            .CommitAsync();
+        Assert.False(missing.Succeeded);
+
+        TransactionResult otherLevel = await client.Transactions
+            .If(
+                KeyCondition.NoOtherKeys(_name).WithDurability(Durability.Ephemeral),
+                KeyCondition.Exists(Key(1)),
+                KeyCondition.NoOtherKeys(_name + "none"))
+            .Then(KeyOperation.Delete(Key(3)))
+            .CommitAsync();
+        Assert.True(otherLevel.Succeeded);
+        Assert.Equal(2, await client.KeyValues.CountAsync(_name));
+        Assert.Throws<ArgumentNullException>(static () => KeyCondition.NoOtherKeys(null!));
+    }
+
+    [Fact]
     public async Task Both_durabilities_are_looked_at_in_one_transaction()
     {
         await using KahunaClient client = Connect();

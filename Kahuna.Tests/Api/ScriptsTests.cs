@@ -57,8 +57,6 @@ public sealed class ScriptsTests(ThreePartitions nodes)
         await AssertFailsAsync(KahunaErrorCode.ScriptFailed, "while true do set @from 1 end", Parameters(1));
         await AssertFailsAsync(KahunaErrorCode.ScriptFailed, "set @from @amount + 'x'", Parameters(1));
         await AssertFailsAsync(KahunaErrorCode.ScriptFailed, "get @missing", null);
-        await AssertFailsAsync(
-            KahunaErrorCode.InvalidArgument, "get @from get by bucket elsewhere", Parameters(1));
     }
 
     [Fact]
@@ -85,7 +83,11 @@ public sealed class ScriptsTests(ThreePartitions nodes)
         await using KahunaClient client = Connect();
         const KahunaErrorCode Bad = KahunaErrorCode.InvalidArgument;
         Assert.Contains("line 2, column 4", (await AssertFailsAsync(Bad, "get a\nset", null)).Message);
-        await AssertFailsAsync(Bad, "scan by prefix x", null);
+        await AssertFailsAsync(
+            Bad,
+            "set `x/a` 1 scan by prefix `x/`",
+            null,
+            new() { Fence = new Kahuna.Client.Locks.Fence("x/lock", new FencingToken(1)) });
         await AssertFailsAsync(
             Bad,
             "set `x/a` 1 set `y/a` 1",

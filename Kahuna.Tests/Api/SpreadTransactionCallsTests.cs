@@ -103,6 +103,13 @@ public sealed class SpreadTransactionCallsTests(ThreePartitions nodes)
         Assert.False(Assert.Single(second.Conditions).Held);
         request.Conditions[0].NoKeys = false;
         await AssertRefusedAsync(StatusCode.InvalidArgument, "no_keys", request);
+
+        request.Conditions[0].NoOtherKeys = true;
+        Assert.False((await UnaryAsync(request, 2)).Succeeded);
+        request.Conditions.Add(new TransactionCondition { Key = Key(0), Present = true });
+        Assert.True((await UnaryAsync(request, 0)).Succeeded);
+        request.Conditions[0].NoOtherKeys = false;
+        await AssertRefusedAsync(StatusCode.InvalidArgument, "no_other_keys", request);
     }
 
     [Fact]

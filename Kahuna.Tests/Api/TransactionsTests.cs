@@ -173,7 +173,7 @@ public sealed class TransactionsTests(ThreePartitions nodes)
         await AssertRefusedAsync("named twice", request);
         request.Then.RemoveAt(1);
         request.Conditions.Add(new TransactionCondition { Key = Key("a"), Absent = false });
-        await AssertRefusedAsync("condition 1: a condition has absent, present or no_keys", request);
+        await AssertRefusedAsync("condition 1: a condition has absent, present, no_keys or no_other_keys", request);
         request.Conditions[0] = new TransactionCondition { Key = Key("a"), Revision = 0 };
         await AssertRefusedAsync("condition 1: if_revision", request);
         request.Conditions.Clear();

@@ -7,7 +7,7 @@ namespace Kahuna.Tests.Scripts;
 
 /// <summary>
 /// Runs scripts as a partition does, against keys in memory: of one bucket and one durability each, on a clock that the
-/// test sets. Not thread-safe.
+/// test sets. Those that scan by prefix run as a transaction does, on any keys. Not thread-safe.
 /// </summary>
 internal sealed class ExampleStore
 {
@@ -37,18 +37,22 @@ internal sealed class ExampleStore
     {
         ScriptProgram program = ScriptProgram.Parse(text);
         string? refusal = ScriptTarget.Find(program, parameters, null, out string target, out Durability durability);
-        if (refusal is not null)
+        bool isWide = program.ScansPrefixes;
+        if (refusal is not null && !isWide)
         {
             throw new InvalidOperationException(refusal);
         }
 
         ScriptRun run = new(ScriptCode.Compile(program), parameters, NowMs, ScriptRunner.Budget);
         ScriptStop stop;
-        while ((stop = run.Advance()) is ScriptStop.NeedsKey or ScriptStop.NeedsBucket)
+        while ((stop = run.Advance()) is not (ScriptStop.Finished or ScriptStop.Failed))
         {
-            bool isBucket = stop == ScriptStop.NeedsBucket;
-            RequireInside(run.Key, run.IsEphemeral, isBucket, target, durability);
-            Supply(run, isBucket);
+            if (!isWide)
+            {
+                RequireInside(run.Key, run.IsEphemeral, stop == ScriptStop.NeedsBucket, target, durability);
+            }
+
+            Supply(run, stop);
         }
 
         if (stop != ScriptStop.Finished)
@@ -56,7 +60,7 @@ internal sealed class ExampleStore
             throw new InvalidOperationException(run.Error.Message);
         }
 
-        foreach (ScriptWrite write in run.Writes)
+        foreach (ScriptWrite write in isWide ? [] : run.Writes)
         {
             RequireInside(write.Key, write.IsEphemeral, isBucket: false, target, durability);
         }
@@ -81,17 +85,19 @@ internal sealed class ExampleStore
         }
     }
 
-    private void Supply(ScriptRun run, bool isBucket)
+    private void Supply(ScriptRun run, ScriptStop stop)
     {
         SortedDictionary<string, Row> rows = Of(run.IsEphemeral);
         string name = Encoding.UTF8.GetString(run.Key.Span);
-        if (isBucket)
+        if (stop != ScriptStop.NeedsKey)
         {
             byte[] inside = Encoding.UTF8.GetBytes(name + "/");
             run.SupplyEntries(
                 [
                     .. rows.Where(pair => IsLive(pair.Value)
-                        && ScriptTarget.IsOfBucket(Encoding.UTF8.GetBytes(pair.Key), isBucket: false, inside))
+                        && (stop == ScriptStop.NeedsPrefix
+                            ? pair.Key.StartsWith(name, StringComparison.Ordinal)
+                            : ScriptTarget.IsOfBucket(Encoding.UTF8.GetBytes(pair.Key), isBucket: false, inside)))
                         .Select(pair => ToEntry(pair.Key, pair.Value)),
                 ],
                 isWhole: true);

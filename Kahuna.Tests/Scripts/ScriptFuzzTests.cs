@@ -28,6 +28,7 @@ public sealed class ScriptFuzzTests
         ")", "[", "]", ",", "=", "==", "!=", "<", "<=", ">", "..", "+", "-", "*", "/", "%", "&&", "||", "!", "\n",
         "count(", "concat(", "to_int(", "to_str(", "split(", "pow(", "rev(", "current_time()", "# c\n", "found",
         "deleted", "set x 1", "let x = x + 1", "while x < 9 do", "for i in 1..3 do",
+        "let a = scan by prefix", "escan by prefix @p", "get by bucket", "scan by prefix ''", "for e in a do",
     ];
 
     private static readonly ScriptBudget s_budget = ScriptRunner.Budget with { Steps = 2_000, Bytes = 256 * 1024 };

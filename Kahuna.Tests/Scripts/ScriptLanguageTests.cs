@@ -72,6 +72,12 @@ public sealed class ScriptLanguageTests
     [InlineData("begin (autoCommit=false, timeout=5) set a 1 end", "true")]
     [InlineData("eset a 1 let v = eget a return v", "1")]
     [InlineData("return @n + 1", "8")]
+    [InlineData("set `a/1` 1 set `b/1` 2 let all = scan by prefix '' return count(all)", "2")]
+    [InlineData("set `a/1` 1 set `b/1` 2 let all = scan by prefix (concat('', '')) return count(all)", "2")]
+    [InlineData("set `ab/1` 1 set `b` 2 let all = scan by prefix a return all[0]", "1")]
+    [InlineData("eset `a/1` 1 let all = scan by prefix a return not found", "true")]
+    [InlineData("eset `a/1` 1 let all = escan by prefix a return not found", "false")]
+    [InlineData("let n = 0 set `a/1` 1 for e in [0] do scan by prefix a let n = n + 1 end return n", "1")]
     public void It_returns(string text, string expected) =>
         Assert.Equal(expected, Shown(_store.Run(text, new ScriptParameter("n", ScriptValue.Of(7L)))));
 
@@ -153,6 +159,10 @@ public sealed class ScriptLanguageTests
     [InlineData("begin (timeout=1, timeout=2) end", true)]
     [InlineData("begin (nothing=1) end", true)]
     [InlineData("return 1 ^ 2", true)]
+    [InlineData("scan by prefix", true)]
+    [InlineData("scan by bucket a", true)]
+    [InlineData("scan prefix a", true)]
+    [InlineData("scan by prefix `__kahuna`", true)]
     [InlineData("return '\\q'", true)]
     public void Its_syntax_is_checked_first(string text, bool isWrong)
     {

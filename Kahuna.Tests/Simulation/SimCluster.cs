@@ -43,6 +43,7 @@ internal sealed class SimCluster
         History = new CallLog(() => Rules);
         Keys = new KeyRing(config.KeySlots);
         WideBank = new WideBank(config);
+        WideFences = new WideFences(config.Groups);
         Nodes = nodes;
         for (int i = 0; i < nodes.Length; i++)
         {
@@ -88,6 +89,9 @@ internal sealed class SimCluster
 
     /// <summary>Accounts in several partitions.</summary>
     public WideBank WideBank { get; }
+
+    /// <summary>Transactions under the tokens of locks in any partition.</summary>
+    public WideFences WideFences { get; }
 
     /// <summary>Claims and auctions that transactions on ranges make.</summary>
     public RangeClaims RangeClaims { get; } = new();
@@ -245,6 +249,7 @@ internal sealed class SimCluster
         ChangeHistory.Check(this);
         WideBank.CheckEnd(this);
         RangeClaims.CheckEnd(this);
+        WideFences.CheckEnd(this);
         CheckerOptions options = new() { TtlSlack = TtlSlack(), StatesMax = CheckedStatesMax };
         EphemeralHistory ephemeral = new(Rules, Config.Groups, Mover);
         IEnumerable<Call> ofKeys = History.Calls.Where(

@@ -26,6 +26,8 @@ internal sealed record SimConfig
     private const int ListsFork = 41;
     private const int WideBanksFork = 42;
     private const int RangesFork = 45;
+    private const int WideScriptsFork = 46;
+    private const int WideFencesFork = 47;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
@@ -175,6 +177,9 @@ internal sealed record SimConfig
     /// <summary>Callers of each client that ask for locks.</summary>
     public int LockCallers { get; init; }
 
+    /// <summary>Some who hold locks run transactions over several partitions under their tokens.</summary>
+    public bool HasWideFences { get; init; }
+
     /// <summary>Clients that scan the keys.</summary>
     public int Scanners { get; init; }
 
@@ -189,6 +194,9 @@ internal sealed record SimConfig
 
     /// <summary>Clients that have a caller of transactions over several partitions.</summary>
     public int WideBankCallers { get; init; }
+
+    /// <summary>Clients that have a caller of scripts over several partitions.</summary>
+    public int WideScriptCallers { get; init; }
 
     /// <summary>Clients that have a caller of transactions that depend on ranges.</summary>
     public int RangeCallers { get; init; }
@@ -409,6 +417,8 @@ internal sealed record SimConfig
             BatchCallers = new SimRandom(seed).Fork(BatchesFork).Pick([0, 0, 1, 2]),
             BankCallers = new SimRandom(seed).Fork(BanksFork).Pick([0, 0, 1, 2]),
             WideBankCallers = config.Groups > 1 ? new SimRandom(seed).Fork(WideBanksFork).Pick([0, 1, 2, 4]) : 0,
+            WideScriptCallers = config.Groups > 1 ? new SimRandom(seed).Fork(WideScriptsFork).Pick([0, 0, 1, 2]) : 0,
+            HasWideFences = config.Groups > 1 && new SimRandom(seed).Fork(WideFencesFork).Chance(0.6),
             RangeCallers = new SimRandom(seed).Fork(RangesFork).Pick([0, 0, 2, 3]),
             ListCallers = new SimRandom(seed).Fork(ListsFork).Pick([0, 0, 2, 4]),
             ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),

@@ -81,6 +81,24 @@ public sealed class PreparedTransactionTests : TwoPhaseTests
     }
 
     [Fact]
+    public void Decisions_are_forgotten_together_and_those_under_way_stay()
+    {
+        TransactionId[] ids = [.. Enumerable.Range(1, 4).Select(static i => new TransactionId(7, (ulong)i))];
+        foreach (TransactionId id in ids[..3])
+        {
+            Prepare([], [Write($"a/{id.Low}", "1")], anchor: true, id: id);
+        }
+
+        Decide(TransactionDecision.Then, ids[0]);
+        Decide(TransactionDecision.Abort, ids[2]);
+        Assert.Equal(new PreparedCounts(1, 1, 1, 2), State.Machine.KeyValues.Prepared.Counts);
+        Assert.Equal(OutcomeStatus.Applied, Forget(ids).Status);
+        Assert.Equal(new PreparedCounts(1, 1, 1, 0), State.Machine.KeyValues.Prepared.Counts);
+        Assert.Equal(OutcomeStatus.NotFound, Forget(ids).Status);
+        RequireSame();
+    }
+
+    [Fact]
     public void The_first_decision_counts_and_carries_out_the_anchors_part()
     {
         Prepare([], [Write("a/x", "1")], anchor: true);

@@ -63,6 +63,17 @@ public abstract class TwoPhaseTests
 
     private protected Answer Forget() => Do(WithId(CommandKind.TransactionForget, TransactionDecision.Pending, null));
 
+    private protected Answer Forget(TransactionId[] ids)
+    {
+        byte[] bytes = new byte[ids.Length * TransactionId.Bytes];
+        for (int i = 0; i < ids.Length; i++)
+        {
+            ids[i].Write(bytes.AsSpan(i * TransactionId.Bytes));
+        }
+
+        return Do(new TestCommand(CommandKind.TransactionForget, "a/x") { Binary = bytes });
+    }
+
     private protected static TestCommand WithId(CommandKind kind, TransactionDecision decision, TransactionId? id)
     {
         byte[] bytes = new byte[TransactionId.Bytes];

@@ -106,6 +106,17 @@ public sealed class RangeConditionCheckTests
         Assert.False(read.Contains("A"u8));
     }
 
+    [Fact]
+    public void A_range_with_the_named_keys_has_to_be_divided_before_it_is_sent()
+    {
+        Command whole = RangeCondition.ToItem(Durability.Persistent, "a"u8, "b"u8, RangeCondition.AsNamed);
+        Assert.Null(RangeConditionCheck.WholeRefusal(in whole));
+        Command undivided = RangeCondition.ToPart(in whole, RangeCondition.AsNamed, 5, 9);
+        Assert.Contains("2,147,483,647 keys", RangeConditionCheck.Refusal(in undivided), StringComparison.Ordinal);
+        Command divided = RangeCondition.ToPart(in whole, 2, 5, 9);
+        Assert.Null(RangeConditionCheck.Refusal(in divided));
+    }
+
     private static TestCommand WithRanges(int ranges, TestCommand[] conditions)
     {
         ByteBuffer body = ByteBuffer.Rent();

@@ -47,7 +47,10 @@ internal static class PrepareCheck
                 or TransactionDecision.Else
                 or TransactionDecision.Abort;
         bool isAtAnchor = isForget || command.Kind == CommandKind.TransactionDecide;
-        return command.Value.Length != TransactionId.Bytes
+        int idsMax = isForget ? Limits.ForgottenTransactionsMax : 1;
+        return command.Value.Length < TransactionId.Bytes
+            || command.Value.Length > idsMax * TransactionId.Bytes
+            || command.Value.Length % TransactionId.Bytes != 0
             || !isKnown
             || (isAtAnchor && command.Durability != Durability.Persistent)
             ? Malformed

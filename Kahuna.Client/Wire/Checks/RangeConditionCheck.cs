@@ -13,7 +13,7 @@ internal static class RangeConditionCheck
     public static string? Refusal(scoped in Command item) =>
         (item.Flags & Required) != Required || item.Number < 0 || item.ComparedRevision < 1
             ? "the range names no partition, or no map of slots"
-            : WholeRefusal(in item);
+            : WholeRefusal(in item) ?? CountRefusal(new RangeCondition(in item).Count);
 
     /// <summary>Why a range is refused that is not divided among the partitions; null when it is valid.</summary>
     public static string? WholeRefusal(scoped in Command item)
@@ -27,12 +27,9 @@ internal static class RangeConditionCheck
             return "the range is malformed";
         }
 
-        if (asked.Count > Limits.TransactionItemsMax)
+        if (asked.Count != RangeCondition.AsNamed && CountRefusal(asked.Count) is { } tooMany)
         {
-            return string.Create(
-                CultureInfo.InvariantCulture,
-                $"the range must have {asked.Count:N0} keys; the limit of a transaction is "
-                    + $"{Limits.TransactionItemsMax:N0}");
+            return tooMany;
         }
 
         if (asked.Start.Length > Limits.KeyBytesMax || asked.End.Length > Limits.KeyBytesMax + 1)
@@ -51,4 +48,11 @@ internal static class RangeConditionCheck
             ? "to does not come after from; a range of a transaction has room for a key"
             : null;
     }
+
+    private static string? CountRefusal(long count) =>
+        count > Limits.TransactionItemsMax
+            ? string.Create(
+                CultureInfo.InvariantCulture,
+                $"the range must have {count:N0} keys; the limit of a transaction is {Limits.TransactionItemsMax:N0}")
+            : null;
 }

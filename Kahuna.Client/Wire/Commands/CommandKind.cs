@@ -71,7 +71,8 @@ internal enum CommandKind : byte
     TransactionFinish = 17,
 
     /// <summary>
-    /// Forgets a decision that all participants have carried out. The value is the id, the key the anchor's.
+    /// Forgets decisions that all participants have carried out. The value is their ids, 1 to
+    /// <see cref="Limits.ForgottenTransactionsMax"/>; the key is an anchor's, and the group that of all.
     /// </summary>
     TransactionForget = 18,
 

@@ -9,10 +9,16 @@ namespace Kahuna.Wire.Commands;
 /// The key is the lower bound, the compared value the upper one. The revision to read at is the number of keys, with
 /// <see cref="RangeFlags.CountOnly"/>. The number is the partition, and the compared revision the version of the map of
 /// slots by which the range was divided among the partitions. A range that is not divided yet has neither: its count is
-/// that of all partitions.
+/// that of all partitions, or <see cref="AsNamed"/>.
 /// </remarks>
 internal readonly ref struct RangeCondition(scoped in Command item)
 {
+    /// <summary>
+    /// The count of a range that is not divided yet: as many keys as the other conditions say to exist in it. It is
+    /// never sent, since dividing the range replaces it.
+    /// </summary>
+    public const int AsNamed = int.MaxValue;
+
     /// <summary>The first key that belongs to the range; empty for the first key of all.</summary>
     public ReadOnlySpan<byte> Start { get; } = item.Key;
 

@@ -44,11 +44,6 @@ internal sealed class ScriptProgram
     /// <summary>Some statement reads by prefix, and so in all partitions.</summary>
     public bool ScansPrefixes { get; }
 
-    /// <summary>
-    /// Some statement reads a bucket or a prefix whose name is known before it runs. Such reads are of one partition.
-    /// </summary>
-    public bool ReadsRanges => ScansPrefixes || Keys.Any(static key => key.IsBucket);
-
     /// <summary>Some statement sets, deletes or extends.</summary>
     public bool Writes { get; }
 

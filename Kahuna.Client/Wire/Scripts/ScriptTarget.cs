@@ -36,7 +36,7 @@ internal static class ScriptTarget
 
         if (program.ScansPrefixes)
         {
-            return "the script scans by prefix, whose keys may lie in several partitions; use get by bucket";
+            return "the script scans by prefix, whose keys may lie in several partitions";
         }
 
         foreach (ScriptKey named in program.Keys)

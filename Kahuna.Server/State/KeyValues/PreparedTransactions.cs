@@ -149,9 +149,17 @@ internal sealed class PreparedTransactions
         End(part, (TransactionDecision)command.Number, time, answer);
     }
 
-    /// <summary>All participants have carried out the decision: nobody asks for it any longer.</summary>
-    public void Forget(scoped in Command command, CommandAnswer answer) => answer.Give(
-        new Outcome(_records.Forget(command.Value) ? OutcomeStatus.Applied : OutcomeStatus.NotFound));
+    /// <summary>All participants have carried out the decisions: nobody asks for them any longer.</summary>
+    public void Forget(scoped in Command command, CommandAnswer answer)
+    {
+        bool isFound = false;
+        for (ReadOnlySpan<byte> ids = command.Value; !ids.IsEmpty; ids = ids[TransactionId.Bytes..])
+        {
+            isFound |= _records.Forget(ids[..TransactionId.Bytes]);
+        }
+
+        answer.Give(new Outcome(isFound ? OutcomeStatus.Applied : OutcomeStatus.NotFound));
+    }
 
     private PrepareRefusal? RefusalOf(
         scoped in Command command, scoped in PrepareBody body, scoped in TransactionBody part, ClusterTime time)

@@ -143,7 +143,7 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
             }
             else if (stop == ScriptStop.NeedsPrefix)
             {
-                Leave(run, "a scan by prefix may need several partitions; use get by bucket");
+                Leave(run, "a scan by prefix may need several partitions");
             }
             else if (!ScriptTarget.IsOfBucket(name, isBucket, command.Key))
             {

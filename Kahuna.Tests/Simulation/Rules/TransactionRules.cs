@@ -81,7 +81,11 @@ internal sealed class TransactionRules(Action<string, string> breaks)
         switch (command.Kind)
         {
             case CommandKind.TransactionForget:
-                _forgotten.Add(id);
+                for (ReadOnlySpan<byte> ids = command.Value; !ids.IsEmpty; ids = ids[TransactionId.Bytes..])
+                {
+                    _forgotten.Add(TransactionId.Read(ids));
+                }
+
                 break;
             case CommandKind.TransactionFinish when !_forgotten.Contains(id):
                 Check(id, (TransactionDecision)command.Number, "is to be finished with");

@@ -1,4 +1,5 @@
 using System.Text;
+using Kahuna.Client.Locks;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Wire.Buffers;
@@ -21,6 +22,9 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
 
     private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(8);
 
+    /// <summary>When the last transaction was to be decided: nobody asked for it before.</summary>
+    public long DecideNs { get; private set; }
+
     private enum Leaves
     {
         Never,
@@ -35,7 +39,9 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
     /// Writes all of the values if no key has changed: true when it did, false when it did not, null when this
     /// coordinator does not know.
     /// </summary>
-    public async Task<bool?> CommitAsync(IReadOnlyList<WideWrite> writes)
+    /// <param name="writes">The values.</param>
+    /// <param name="fence">The decision depends on this persistent lock, whose partition makes it.</param>
+    public async Task<bool?> CommitAsync(IReadOnlyList<WideWrite> writes, Fence? fence = null)
     {
         Leaves leaves = random.Pick(
         [
@@ -43,7 +49,7 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
             Leaves.Prepared, Leaves.WhileDeciding, Leaves.Decided, Leaves.WhileFinishing,
         ]);
         TransactionId id = new(random.Next(), random.Next());
-        Part[] parts = PartsOf(id, writes);
+        Part[] parts = PartsOf(id, writes, fence);
         Part[] sent = leaves == Leaves.WhilePreparing ? Some(parts) : parts;
         byte[][] votes = await Task.WhenAll(sent.Select(part => SendAsync(part.Prepare)));
         bool holds = votes.All(static vote => Holds(vote));
@@ -59,7 +65,8 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
             : votes.All(static vote => (OutcomeStatus)vote[0] == OutcomeStatus.Applied) && random.Chance(0.5)
                 ? TransactionDecision.Else
                 : TransactionDecision.Abort;
-        Task<byte[]> decide = SendAsync(Decide(id, parts[0].AnchorKey, wanted));
+        DecideNs = cluster.Scheduler.NowNs;
+        Task<byte[]> decide = SendAsync(Decide(id, parts[0].AnchorKey, wanted, fence));
         if (leaves == Leaves.WhileDeciding)
         {
             return wanted == TransactionDecision.Then ? null : false;
@@ -110,15 +117,18 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
             : null;
 
     /// <summary>One part for each partition; one of them, or a further partition, keeps the decision.</summary>
-    private Part[] PartsOf(TransactionId id, IReadOnlyList<WideWrite> writes)
+    private Part[] PartsOf(TransactionId id, IReadOnlyList<WideWrite> writes, Fence? fence)
     {
         int partitions = cluster.Config.Groups;
         IGrouping<int, WideWrite>[] groups =
             [.. writes.GroupBy(write => InitialPartition.Of(write.Key, partitions))];
         int free = Enumerable.Range(0, partitions).FirstOrDefault(i => groups.All(group => group.Key != i), -1);
-        bool isApart = free >= 0 && random.Chance(0.15);
-        int anchor = isApart ? -1 : random.Next(groups.Length);
-        string anchorKey = isApart ? WideBank.KeyIn(free, partitions, "anchor") : groups[anchor].First().Key;
+        int anchor = fence is { } given ? PlaceOf(given, groups)
+            : free >= 0 && random.Chance(0.15) ? -1
+            : random.Next(groups.Length);
+        bool isApart = anchor < 0;
+        string anchorKey = fence?.Resource
+            ?? (isApart ? WideBank.KeyIn(free, partitions, "anchor") : groups[anchor].First().Key);
         uint timeoutMs = (uint)random.Pick([100, 500, 2_000, 5_000]);
         PrepareFlags flags = random.Chance(0.5) ? PrepareFlags.OnlyIfHolds : PrepareFlags.None;
         Header header = new(id, timeoutMs, anchorKey, [.. groups.Select(static group => group.First().Key)]);
@@ -141,6 +151,10 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
 
         return [.. parts];
     }
+
+    /// <summary>The part in the partition of the lock; -1: it has a part of its own.</summary>
+    private int PlaceOf(Fence fence, IGrouping<int, WideWrite>[] groups) =>
+        Array.FindIndex(groups, group => group.Key == InitialPartition.Of(fence.Resource, cluster.Config.Groups));
 
     private byte[] Prepare(Header header, PrepareFlags flags, WideWrite[] writes)
     {
@@ -190,15 +204,24 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
             CommandKind.TransactionPrepare, writes.Length > 0 ? writes[0].Key : header.AnchorKey, value);
     }
 
-    private byte[] Decide(TransactionId id, string anchorKey, TransactionDecision decision) =>
-        Encode(CommandKind.TransactionDecide, anchorKey, IdBytes(id), decision);
+    private byte[] Decide(
+        TransactionId id, string anchorKey, TransactionDecision decision, Fence? fence = null) => Encode(
+        CommandKind.TransactionDecide,
+        anchorKey,
+        IdBytes(id),
+        decision,
+        decision == TransactionDecision.Abort ? null : fence);
 
     private byte[] Finish(TransactionId id, string key, TransactionDecision decision) =>
         Encode(CommandKind.TransactionFinish, key, IdBytes(id), decision);
 
     /// <summary>Half of the commands have a number: those are sent again when their end is not known.</summary>
     private byte[] Encode(
-        CommandKind kind, string key, byte[] value, TransactionDecision decision = TransactionDecision.Pending)
+        CommandKind kind,
+        string key,
+        byte[] value,
+        TransactionDecision decision = TransactionDecision.Pending,
+        Fence? fence = null)
     {
         bool isNumbered = random.Chance(0.5);
         Command command = new()
@@ -206,12 +229,15 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
             Kind = kind,
             Durability = Durability.Persistent,
             Flags = (decision == TransactionDecision.Pending ? CommandFlags.None : CommandFlags.Number)
-                | (isNumbered ? CommandFlags.Session | CommandFlags.Opening : CommandFlags.None),
+                | (isNumbered ? CommandFlags.Session | CommandFlags.Opening : CommandFlags.None)
+                | (fence is null ? CommandFlags.None : CommandFlags.Fenced),
             Key = Encoding.UTF8.GetBytes(key),
             Value = value,
             Number = (long)decision,
             SessionId = isNumbered ? cluster.Clients.NewSessionId() : 0,
             Sequence = isNumbered ? 1UL : 0,
+            FenceName = fence is { } held ? Encoding.UTF8.GetBytes(held.Resource) : default,
+            FenceToken = fence?.Token.Value ?? 0,
         };
         ByteBuffer buffer = ByteBuffer.Rent(command.EncodedBytes);
         command.Write(buffer);

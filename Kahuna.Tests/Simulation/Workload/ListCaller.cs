@@ -15,11 +15,13 @@ namespace Kahuna.Tests.Simulation.Workload;
 /// </summary>
 internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int process)
 {
-    private const int Lists = 3;
-    private const int StepsMax = 4;
+    /// <summary>Lists that are in use at a time.</summary>
+    public const int Lists = 3;
 
     /// <summary>More than a caller appends in a run, so that no value comes twice.</summary>
-    private const long ValuesMax = 1_000_000;
+    public const long ValuesMax = 1_000_000;
+
+    private const int StepsMax = 4;
 
     /// <summary>For so long the same lists are used, so that they stay short.</summary>
     private const long ListsNs = 5_000_000_000;
@@ -55,7 +57,7 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
     {
         await using Transaction transaction = await client.Transactions.BeginAsync(
             new TransactionOptions { Durability = Durability.Persistent });
-        string[] keys = Keys();
+        string[] keys = KeysOf(cluster);
         for (int left = 1 + _random.Next(StepsMax); left > 0; left--)
         {
             string key = keys[_random.Next(Lists)];
@@ -76,7 +78,7 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
 
     private async Task ReadAllAsync(List<AppendStep> steps)
     {
-        string[] keys = Keys();
+        string[] keys = KeysOf(cluster);
         BatchResult<GetResult> read = await client.KeyValues.GetManyAsync(
             keys,
             new BatchOptions { Atomic = true, Durability = Durability.Persistent });
@@ -87,7 +89,7 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
     }
 
     /// <summary>The lists of this time: of one bucket, and every other time of several partitions.</summary>
-    private string[] Keys()
+    public static string[] KeysOf(SimCluster cluster)
     {
         long age = cluster.Scheduler.NowNs / ListsNs;
         bool isWide = cluster.Config.Groups > 1 && age % 2 == 1;
@@ -98,7 +100,10 @@ internal sealed class ListCaller(SimCluster cluster, KahunaClient client, int pr
         ];
     }
 
-    private static long[] ListOf(GetResult read) => read.Value.AsString() is { Length: > 0 } text
+    private static long[] ListOf(GetResult read) => ListOf(read.Value.AsString());
+
+    /// <summary>The values of a list, in their order; none when it is absent.</summary>
+    public static long[] ListOf(string? value) => value is { Length: > 0 } text
         ? [.. text.Split(' ').Select(static each => long.Parse(each, CultureInfo.InvariantCulture))]
         : [];
 

@@ -8,7 +8,8 @@ namespace Kahuna.Tests.Simulation.Workload;
 /// A caller that asks for locks, holds them for a while, writes under their tokens, and gives them back or lets them
 /// go. Owned by one client of a run.
 /// </summary>
-internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int process) : ILockUser
+internal sealed class LockCaller(
+    SimCluster cluster, KahunaClient client, FencedTransactions transactions, int process) : ILockUser
 {
     /// <summary>How late an acquire may end after its wait and the request timeout.</summary>
     private const long LateNs = 1_000_000_000;
@@ -38,7 +39,9 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             if (_forgotten.Count > 0 && _random.Chance(LateWrites))
             {
                 // Others may have had the lock since then, and nobody may have it now.
-                await _writes.WriteAsync(_random.Pick(_forgotten).Call, static () => 0);
+                Call forgotten = _random.Pick(_forgotten).Call;
+                await _writes.WriteAsync(forgotten, static () => 0);
+                await transactions.MayRunAsync(forgotten, static () => 0, _writes.EndedEarly);
             }
 
             Call call = cluster.History.Begin(Draw(), cluster.Scheduler);
@@ -119,12 +122,15 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
             () => call.UntilNs = Math.Min(call.UntilNs, cluster.Scheduler.NowNs));
         long endNs = cluster.Scheduler.NowNs
             + (long)(Math.Min(3, _random.Exponential(0.7)) * Math.Min(call.TtlMs!.Value, LongLeaseMs / 3) * 1_000_000);
+        long SurelyNs() => cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds;
         while (cluster.Scheduler.NowNs < endNs && call.UntilNs == long.MaxValue)
         {
             if (_random.Chance(0.5))
             {
-                await _writes.WriteAsync(call, () => cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds);
+                await _writes.WriteAsync(call, SurelyNs);
             }
+
+            await transactions.MayRunAsync(call, SurelyNs, _writes.EndedEarly);
 
             if (_random.Chance(0.1))
             {
@@ -161,7 +167,7 @@ internal sealed class LockCaller(SimCluster cluster, KahunaClient client, int pr
 
         try
         {
-            long surelyNs = cluster.Scheduler.NowNs + (long)handle.Remaining.TotalNanoseconds;
+            long surelyNs = SurelyNs();
             if (!await handle.ReleaseAsync() && cluster.Scheduler.NowNs < surelyNs)
             {
                 _writes.EndedEarly(call, "released");

@@ -34,6 +34,7 @@ internal sealed class SimClient
     private const int FirstListProcess = 99_000;
     private const int FirstWideProcess = 99_500;
     private const int FirstRangeProcess = 98_500;
+    private const int FirstScriptProcess = 98_700;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -110,7 +111,12 @@ internal sealed class SimClient
             {
                 0 => new UnaryLockCaller(_cluster, _client, _unary, _clock, process),
                 1 => new Candidate(_cluster, _client, _clock, process),
-                _ => new LockCaller(_cluster, _client, process),
+                _ => new LockCaller(
+                    _cluster,
+                    _client,
+                    new FencedTransactions(
+                        _cluster, _client, _clock, () => Coordinator(160_000 + process), process),
+                    process),
             };
             Running++;
             _context.Post(_ => _ = RunAsync(caller), null);
@@ -158,16 +164,24 @@ internal sealed class SimClient
             _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
 
+        if (_number <= _config.WideScriptCallers)
+        {
+            Running++;
+            WideScriptCaller caller = new(_cluster, _client, _clock, FirstScriptProcess + _number);
+            _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
+        }
+
         if (_number <= _config.WideBankCallers)
         {
             Running++;
-            WideBankCaller caller = new(_cluster, _client, Coordinator(), _clock, FirstWideProcess + _number);
+            WideBankCaller caller = new(
+                _cluster, _client, Coordinator(150_000 + _number), _clock, FirstWideProcess + _number);
             _context.Post(_ => _ = RunAsync(caller.RunAsync), null);
         }
     }
 
     /// <summary>A coordinator with connections of its own, which are cut where the client's are.</summary>
-    private LeavingCoordinator Coordinator() => new(
+    private LeavingCoordinator Coordinator(int purpose) => new(
         _cluster,
         new Forwarder(
             NodeParts.Addresses(_config),
@@ -177,7 +191,7 @@ internal sealed class SimClient
                 NewSessionId = _cluster.Clients.NewSessionId,
             },
             NullLoggerFactory.Instance),
-        new SimRandom(_config.Seed).Fork(150_000 + (ulong)_number));
+        new SimRandom(_config.Seed).Fork((ulong)purpose));
 
     private async Task RunAsync(Func<Task> run)
     {

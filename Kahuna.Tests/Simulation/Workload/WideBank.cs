@@ -46,6 +46,9 @@ internal sealed class WideBank
     /// <summary>Transfers that were committed, for the summary of a run.</summary>
     public int Transfers { get; set; }
 
+    /// <summary>Scripts over several partitions that were answered.</summary>
+    public int Scripts { get; set; }
+
     /// <summary>Reads that showed all accounts at one moment.</summary>
     public int Reads { get; set; }
 

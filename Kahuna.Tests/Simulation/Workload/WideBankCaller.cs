@@ -17,17 +17,17 @@ internal sealed class WideBankCaller(
     /// <summary>Mean pause of a caller, where the others of a seed do not hurry more.</summary>
     private const double PauseMsMax = 400;
 
-    /// <summary>Mean time after which a caller that leaves does.</summary>
-    private const double LeavesMs = 8;
-
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(140_000 + (ulong)process);
 
     private HoldingTransactions? _interactive;
+    private CommitOutcomes? _outcomes;
 
     private WideBank Bank => cluster.WideBank;
 
     private HoldingTransactions Interactive =>
         _interactive ??= new HoldingTransactions(cluster, _random, process);
+
+    private CommitOutcomes Outcomes => _outcomes ??= new CommitOutcomes(client, clock, _random);
 
     public async Task RunAsync()
     {
@@ -139,8 +139,8 @@ internal sealed class WideBankCaller(
                 Write(Bank.Accounts[to], taker, amount),
                 Write(Bank.Tallies[from], await ReadAsync(Bank.Tallies[from]), 1),
             ]),
-            < 7 => await FindAsync(ct => CommitAsync((from, giver), (to, taker), amount, ct)),
-            _ => await FindAsync(ct => InteractAsync(from, to, amount, ct)),
+            < 7 => await Outcomes.FindAsync(ct => CommitAsync((from, giver), (to, taker), amount, ct)),
+            _ => await Outcomes.FindAsync(ct => InteractAsync(from, to, amount, ct)),
         };
         Bank.Counted(from, happened);
         Bank.Transfers += happened == true ? 1 : 0;
@@ -183,54 +183,6 @@ internal sealed class WideBankCaller(
             },
             Interactive.Options(Durability.Persistent) with { TriesMax = 3 },
             ct);
-
-    /// <summary>
-    /// Whether a transaction was committed; null when nobody says. Some callers leave in the middle, and some of those
-    /// that do not know ask.
-    /// </summary>
-    private async Task<bool?> FindAsync(Func<CancellationToken, Task<bool>> commit)
-    {
-        using CancellationTokenSource? leaves = _random.Chance(0.3)
-            ? new CancellationTokenSource(TimeSpan.FromMilliseconds(1 + _random.Exponential(LeavesMs)), clock)
-            : null;
-
-        string? name;
-        bool isOver;
-        try
-        {
-            return await commit(leaves?.Token ?? CancellationToken.None);
-        }
-        catch (KahunaException error)
-        {
-            if (error.Outcome == OperationOutcome.DidNotHappen)
-            {
-                return false;
-            }
-
-            (name, isOver) = (error.TransactionId, error.Outcome == OperationOutcome.Happened);
-        }
-        catch (KahunaCanceledException canceled)
-        {
-            if (canceled.Outcome == OperationOutcome.DidNotHappen)
-            {
-                return false;
-            }
-
-            (name, isOver) = (canceled.TransactionId, canceled.Outcome == OperationOutcome.Happened);
-        }
-
-        try
-        {
-            // One that is over has carried out one of its lists; which one it was, its outcome says.
-            return name is null || (!isOver && _random.Chance(0.3))
-                ? null
-                : await client.Transactions.FindOutcomeAsync(name) == TransactionOutcome.Committed;
-        }
-        catch (KahunaException)
-        {
-            return null;
-        }
-    }
 
     /// <summary>Reads a key of both durabilities in one transaction, and writes both in some.</summary>
     private async Task PairAsync()

@@ -25,20 +25,22 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     public IReadOnlyList<ScriptWrite> Writes =>
         [.. _written.Where(static key => key.Write is not null).Select(static key => key.Write!.Value)];
 
-    /// <summary>The name that a value gives a key.</summary>
-    /// <exception cref="ScriptFailure">It is no key.</exception>
-    public static string NameOf(ScriptValue value)
+    /// <summary>The name that a value gives a key, a bucket or a prefix. A prefix may be empty.</summary>
+    /// <exception cref="ScriptFailure">It is no such name.</exception>
+    public static string NameOf(ScriptValue value, ScriptAccess kind)
     {
+        string noun = kind == ScriptAccess.Prefix ? "prefix" : "key";
+        int bytesMin = kind == ScriptAccess.Prefix ? 0 : 1;
         ScriptValue plain = value.Plain;
         if (plain.Kind != ScriptValueKind.String)
         {
-            throw new ScriptFailure($"a key must be a string, but got {ScriptText.NameOf(value)}");
+            throw new ScriptFailure($"a {noun} must be a string, but got {ScriptText.NameOf(value)}");
         }
 
         int length = plain.AsBytes.Length;
-        if (length is 0 or > Limits.KeyBytesMax)
+        if (length < bytesMin || length > Limits.KeyBytesMax)
         {
-            throw new ScriptFailure($"a key must have 1 to 1,024 bytes, but has {length}");
+            throw new ScriptFailure($"a {noun} must have {bytesMin} to 1,024 bytes, but has {length}");
         }
 
         return plain.AsString.StartsWith(ReservedPrefix, StringComparison.Ordinal)
@@ -114,11 +116,6 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     public void Supply(string name, bool isEphemeral, ScriptAccess kind, IReadOnlyList<ScriptValue> entries)
     {
         meter.Keys(entries.Count);
-        foreach (ScriptValue entry in entries)
-        {
-            meter.Made(entry);
-        }
-
         _ranges[(name, isEphemeral, kind)] = meter.Made(ScriptValue.Of([.. entries]));
     }
 

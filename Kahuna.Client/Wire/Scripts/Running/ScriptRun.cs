@@ -357,7 +357,7 @@ internal sealed class ScriptRun
         ScriptValue? compared = step.HasCompared ? Pop() : null;
         long? ttlMs = step.HasTtl ? AccessMachine.Milliseconds(Pop(), "EX") : null;
         ScriptValue? operand = step.HasOperand ? Pop() : null;
-        return new AccessCall(step, ScriptKeys.NameOf(Pop()), operand, ttlMs, compared, revision);
+        return new AccessCall(step, ScriptKeys.NameOf(Pop(), step.Kind), operand, ttlMs, compared, revision);
     }
 
     private void Finish(ScriptValue result, bool withWrites)
