@@ -102,9 +102,9 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
                 return;
         }
 
-        // The key that is named like its bucket is of the bucket, and comes first.
-        List<ScriptValue> entries = await ReadAsync(
-            isBucket ? [name, .. _listing.Names] : [.. _listing.Names], durability, ct).ConfigureAwait(_captures);
+        // A key without '/' is of the bucket of its own name, and comes first.
+        byte[][] names = isBucket && !name.Contains((byte)'/') ? [name, .. _listing.Names] : [.. _listing.Names];
+        List<ScriptValue> entries = await ReadAsync(names, durability, ct).ConfigureAwait(_captures);
         foreach (KeyRange range in _listing.Ranges)
         {
             int count = entries.Count(entry => range.Contains(Encoding.UTF8.GetBytes(entry.Key)));

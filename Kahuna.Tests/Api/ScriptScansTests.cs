@@ -74,6 +74,14 @@ public sealed class ScriptScansTests(ThreePartitions nodes)
         ScriptResult computed = await client.Scripts.RunAsync(
             "set (concat(@b, '/bb')) 1 set `other/key` 1 get by bucket (concat('', @b))", parameters);
         Assert.Equal(bucket.Length + 1, computed.Items.Count);
+
+        // A key may have the name of a bucket that it is not of.
+        parameters = new() { ["b"] = $"{_name}/b" };
+        within = await client.Scripts.RunAsync("get by bucket @b", parameters);
+        beside = await client.Scripts.RunAsync(
+            "let e = eget elsewhere let all = get by bucket @b return all", parameters);
+        Assert.Equal([$"{_name}/b/x", $"{_name}/b/y"], within.Items.Select(static item => item.Key));
+        Assert.Equal(within.Items.Select(static item => item.Key), beside.Items.Select(static item => item.Key));
     }
 
     [Theory]

@@ -258,11 +258,14 @@ public sealed class LockHandleTests : IAsyncDisposable
         LogRecorder log = new();
         await ConnectAsync(log);
         long begun = _time.GetTimestamp();
-        CancellationToken lost = await ForgetAsync();
+        (CancellationToken lost, WeakReference handle) = await ForgetAsync();
 
-        // Frames of the call may still be on this stack, and the handle with them.
-        await Task.Yield();
-        Collect();
+        // Frames of the call may still be on the stack of this thread or another one, and the handle with them.
+        await Wait.UntilAsync(() =>
+        {
+            Collect();
+            return !handle.IsAlive;
+        });
         await AdvanceUntilAsync(() => lost.IsCancellationRequested);
         Assert.Equal(0, Count(CommandKind.LockExtend));
         Assert.InRange(_time.GetTimestamp() - begun, 2_700, 2_999);
@@ -318,8 +321,11 @@ public sealed class LockHandleTests : IAsyncDisposable
     }
 
     [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
-    private async Task<CancellationToken> ForgetAsync() =>
-        (await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease))).LostToken;
+    private async Task<(CancellationToken Lost, WeakReference Handle)> ForgetAsync()
+    {
+        LockHandle handle = await Wait.ForAsync(_client.Locks.AcquireAsync("a", s_lease, s_lease));
+        return (handle.LostToken, new WeakReference(handle));
+    }
 
     private static void Collect()
     {

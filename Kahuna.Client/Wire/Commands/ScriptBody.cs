@@ -36,6 +36,9 @@ internal ref struct ScriptBody
     /// <summary>Most bytes of the parameters together.</summary>
     public const int ParameterBytesMax = 1 << 20;
 
+    /// <summary>Parameters that are compared one by one.</summary>
+    private const int FewParameters = 8;
+
     private const string Malformed = "the script is malformed";
 
     /// <summary>The text, UTF-8.</summary>
@@ -87,7 +90,7 @@ internal ref struct ScriptBody
         }
 
         ScriptParameter[] read = new ScriptParameter[_count];
-        HashSet<string> names = new(_count, StringComparer.Ordinal);
+        HashSet<string>? names = _count > FewParameters ? new(_count, StringComparer.Ordinal) : null;
         ReadOnlySpan<byte> rest = _parameters;
         for (int i = 0; i < read.Length; i++)
         {
@@ -104,7 +107,7 @@ internal ref struct ScriptBody
             }
 
             read[i] = new ScriptParameter(Encoding.UTF8.GetString(name), value);
-            if (!names.Add(read[i].Name))
+            if (names is null ? IsNamed(read.AsSpan(0, i), read[i].Name) : !names.Add(read[i].Name))
             {
                 return false;
             }
@@ -112,6 +115,19 @@ internal ref struct ScriptBody
 
         parameters = read;
         return rest.IsEmpty;
+    }
+
+    private static bool IsNamed(ReadOnlySpan<ScriptParameter> parameters, string name)
+    {
+        foreach (ScriptParameter parameter in parameters)
+        {
+            if (parameter.Name == name)
+            {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     /// <summary>True for a text that no command may carry.</summary>

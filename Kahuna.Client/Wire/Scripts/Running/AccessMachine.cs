@@ -3,7 +3,9 @@ namespace Kahuna.Wire.Scripts.Running;
 /// <summary>Carries out the data statements of a run, as far as what it has seen allows. Not thread-safe.</summary>
 internal sealed class AccessMachine(ScriptMeter meter, ScriptKeys keys)
 {
-    private readonly bool[] _did = new bool[Enum.GetValues<ScriptGuard>().Length];
+    private static readonly int s_guards = Enum.GetValues<ScriptGuard>().Length;
+
+    private readonly bool[] _did = new bool[s_guards];
     private ScriptValue? _supplied;
     private bool _isSupplied;
 

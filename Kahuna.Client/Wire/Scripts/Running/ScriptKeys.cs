@@ -13,17 +13,34 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     /// <summary>Work of merging one key, in bytes: four steps.</summary>
     private const long WorkPerKey = 256;
 
+    /// <summary>Keys that are looked for one after the other: most scripts have no more.</summary>
+    private const int FewKeys = 4;
+
     private static readonly Comparer<ReadOnlyMemory<byte>> s_byBytes =
         Comparer<ReadOnlyMemory<byte>>.Create(static (a, b) => a.Span.SequenceCompareTo(b.Span));
 
-    private readonly Dictionary<(string Name, bool IsEphemeral), ScriptKeyState> _keys = [];
-    private readonly Dictionary<(string Name, bool IsEphemeral, ScriptAccess Kind), ScriptValue> _ranges = [];
-
+    private readonly List<ScriptKeyState> _few = new(FewKeys);
     private readonly List<ScriptKeyState> _written = [];
+    private Dictionary<(string Name, bool IsEphemeral), ScriptKeyState>? _others;
+    private Dictionary<(string Name, bool IsEphemeral, ScriptAccess Kind), ScriptValue>? _ranges;
 
     /// <summary>The writes, in order of the first write of each key.</summary>
-    public IReadOnlyList<ScriptWrite> Writes =>
-        [.. _written.Where(static key => key.Write is not null).Select(static key => key.Write!.Value)];
+    public IReadOnlyList<ScriptWrite> Writes
+    {
+        get
+        {
+            List<ScriptWrite> writes = new(_written.Count);
+            foreach (ScriptKeyState key in _written)
+            {
+                if (key.Write is { } write)
+                {
+                    writes.Add(write);
+                }
+            }
+
+            return writes;
+        }
+    }
 
     /// <summary>The name that a value gives a key, a bucket or a prefix. A prefix may be empty.</summary>
     /// <exception cref="ScriptFailure">It is no such name.</exception>
@@ -51,15 +68,38 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     /// <summary>The key's state. Counts the key when it is touched first.</summary>
     public ScriptKeyState Touch(string name, bool isEphemeral)
     {
-        if (!_keys.TryGetValue((name, isEphemeral), out ScriptKeyState? key))
+        if (Find(name, isEphemeral) is { } known)
         {
-            meter.Keys(1);
-            meter.Bytes(64 + name.Length);
-            key = new ScriptKeyState(name, isEphemeral);
-            _keys.Add((name, isEphemeral), key);
+            return known;
+        }
+
+        meter.Keys(1);
+        meter.Bytes(64 + name.Length);
+        ScriptKeyState key = new(name, isEphemeral);
+        if (_few.Count < FewKeys)
+        {
+            _few.Add(key);
+        }
+        else
+        {
+            _others ??= [];
+            _others.Add((name, isEphemeral), key);
         }
 
         return key;
+    }
+
+    private ScriptKeyState? Find(string name, bool isEphemeral)
+    {
+        foreach (ScriptKeyState key in _few)
+        {
+            if (key.IsEphemeral == isEphemeral && key.Name == name)
+            {
+                return key;
+            }
+        }
+
+        return _others is not null && _others.TryGetValue((name, isEphemeral), out ScriptKeyState? late) ? late : null;
     }
 
     /// <summary>Sets, deletes or extends a key.</summary>
@@ -80,7 +120,7 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     /// <summary>The entries of a bucket or prefix, with the run's own writes; null while they are not known.</summary>
     public ScriptValue? Entries(string name, bool isEphemeral, ScriptAccess kind)
     {
-        if (!_ranges.TryGetValue((name, isEphemeral, kind), out ScriptValue? read))
+        if (_ranges is null || !_ranges.TryGetValue((name, isEphemeral, kind), out ScriptValue? read))
         {
             return null;
         }
@@ -116,6 +156,7 @@ internal sealed class ScriptKeys(ScriptMeter meter)
     public void Supply(string name, bool isEphemeral, ScriptAccess kind, IReadOnlyList<ScriptValue> entries)
     {
         meter.Keys(entries.Count);
+        _ranges ??= [];
         _ranges[(name, isEphemeral, kind)] = meter.Made(ScriptValue.Of([.. entries]));
     }
 

@@ -102,7 +102,7 @@ internal sealed class ScriptRun
     /// <summary>Answers <see cref="ScriptStop.NeedsKey"/>: an entry, or null when the key does not exist.</summary>
     public void Supply(ScriptValue? entry)
     {
-        Guarded(() =>
+        try
         {
             if (entry is not null)
             {
@@ -119,7 +119,11 @@ internal sealed class ScriptRun
             {
                 _keys.Touch(call.Name, call.Step.IsEphemeral).See(entry);
             }
-        });
+        }
+        catch (ScriptFailure failure)
+        {
+            Fail(failure.Message);
+        }
     }
 
     /// <summary>Answers <see cref="ScriptStop.NeedsBucket"/> and <see cref="ScriptStop.NeedsPrefix"/>.</summary>
@@ -127,7 +131,7 @@ internal sealed class ScriptRun
     /// <param name="isWhole">False: there are more than a run may read, which is an error of the script.</param>
     public void SupplyEntries(IReadOnlyList<ScriptValue> entries, bool isWhole)
     {
-        Guarded(() =>
+        try
         {
             if (!isWhole)
             {
@@ -135,23 +139,15 @@ internal sealed class ScriptRun
             }
 
             _keys.Supply(_waiting!.Name, _waiting.Step.IsEphemeral, _waiting.Step.Kind, entries);
-        });
-    }
-
-    /// <summary>What it needs cannot be had: the script ends with this error.</summary>
-    public void Refuse(string reason) => Fail(reason);
-
-    private void Guarded(Action supply)
-    {
-        try
-        {
-            supply();
         }
         catch (ScriptFailure failure)
         {
             Fail(failure.Message);
         }
     }
+
+    /// <summary>What it needs cannot be had: the script ends with this error.</summary>
+    public void Refuse(string reason) => Fail(reason);
 
     private void Fail(string reason)
     {
