@@ -59,7 +59,7 @@ internal sealed class DecisionCleanup(ClusterConnection connection)
             }
             catch (Exception failure) when (failure is KahunaException or ObjectDisposedException)
             {
-                // The anchor's leader forgets them later. Those that wait must not take up places until then.
+                // The anchor's leader forgets all of these later. So the ones that wait give up their places now.
                 TakeRest(waiting, batch);
             }
 

@@ -161,7 +161,7 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
         }
     }
 
-    /// <summary>Notes the keys that were read, and appends those that exist. Returns their cost.</summary>
+    /// <summary>Records the keys that were read and appends the entries found. Returns the entries' bytes.</summary>
     private long Take(
         byte[][] names, Durability durability, ReadOnlySpan<byte> outcomes, List<ScriptValue> entries)
     {
