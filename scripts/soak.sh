@@ -10,10 +10,11 @@ Usage: scripts/soak.sh [--minutes M] [--seed N] [--history FILE]
 
   --minutes M      how long faults go on; default 10
   --seed N         decides about operations and faults; default: another one each time
-  --history FILE   writes every operation there (about 15 MB a minute)
+  --history FILE   writes every operation and what a watch was told there (about 23 MB a minute)
 
 Nodes are killed, stopped, restarted, all killed at once, and cut off from each other. Each key's history
-is checked as soon as the key is retired; at the end all nodes must have the same state, and every caller an answer.
+is checked as soon as the key is retired, with what a watch was told of it; at the end all nodes must have the
+same state, and every caller an answer.
 Without --history only keys with a finding are written, to .kahuna/soak-N.jsonl.
 
 Exit code 0: clean; 1: something is wrong, or the run proved nothing; 2: bad usage.

@@ -1,6 +1,6 @@
 using System.Globalization;
 using System.Text;
-using Kahuna.Wire.Commands;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Benchmark.CommandLine;
 

@@ -58,7 +58,7 @@ internal sealed class BenchScript
 
         HashSet<string> names =
         [
-            .. ScriptLexer.Tokens(text)
+            .. ScriptLexer.Tokens(text, ScriptLanguage.Newest, out _)
                 .Where(static token => token.Kind == ScriptTokenKind.Parameter)
                 .Select(static token => token.Text),
         ];

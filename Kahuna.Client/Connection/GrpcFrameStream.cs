@@ -160,8 +160,8 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
     private readonly ConcurrentDictionary<Uri, HttpMessageInvoker> _connections = new();
 
-    /// <summary>A header for new streams besides those of the protocol; null for none.</summary>
-    public (string Name, string Value)? Header { get; init; }
+    /// <summary>Says a header for each new stream besides those of the protocol; null for none.</summary>
+    public Func<(string Name, string Value)?>? Header { get; init; }
 
     /// <inheritdoc/>
     public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct) =>
@@ -175,7 +175,7 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     {
         HttpMessageInvoker connection = _connections.GetOrAdd(
             endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
-        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, path), Header, ct)
+        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, path), Header?.Invoke(), ct)
             .ConfigureAwait(false);
     }
 

@@ -116,6 +116,10 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
                 .ConfigureAwait(_connection.CapturesContext);
             return reply.Holds;
         }
+        catch (KahunaException refused) when (refused.Code == KahunaErrorCode.RangeTooLarge)
+        {
+            throw TransactionErrors.ScriptRangeTooLarge(seen.LastRange.Line, seen.LastRange.Column);
+        }
         catch (KahunaException lost) when (writes.Count == 0 && lost.Outcome != OperationOutcome.DidNotHappen)
         {
             // Who asks for the outcome of this look would hear that it is committed, also of a script that has failed.

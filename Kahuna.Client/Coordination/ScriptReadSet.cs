@@ -1,6 +1,7 @@
 using System.Text;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Client.Coordination;
 
@@ -19,6 +20,9 @@ internal sealed class ScriptReadSet
 
     /// <summary>Conditions about ranges.</summary>
     public int Ranges => _ranges.Count;
+
+    /// <summary>The statement that has read the last range.</summary>
+    public ScriptPosition LastRange { get; private set; }
 
     /// <summary>
     /// A key was read twice, at different revisions: no commit can hold, and the script has to run again.
@@ -44,7 +48,12 @@ internal sealed class ScriptReadSet
     /// <param name="keys">Its bounds, which have room for a key.</param>
     /// <param name="durability">The durability of its keys.</param>
     /// <param name="count">How many keys it has.</param>
-    public void Add(KeyRange keys, Durability durability, int count) => _ranges.Add((keys, durability, count));
+    /// <param name="reader">The statement that has read it.</param>
+    public void Add(KeyRange keys, Durability durability, int count, ScriptPosition reader)
+    {
+        _ranges.Add((keys, durability, count));
+        LastRange = reader;
+    }
 
     /// <summary>Appends the conditions.</summary>
     public void WriteConditions(ByteBuffer body)

@@ -95,7 +95,8 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
                 return;
             case ListingEnd.TooManyRanges:
                 run.Refuse($"the script reads more than {Limits.TransactionRangesMax} ranges of keys; a prefix is one, "
-                    + "and a bucket is one and one more for each bucket inside of it");
+                    + "and a bucket is one and one more for each bucket inside of it; scan the prefix of such a "
+                    + "bucket, or use several scripts");
                 return;
             default:
                 run.Refuse("the script looks at too many keys, deleted ones included");
@@ -108,7 +109,7 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
         foreach (KeyRange range in _listing.Ranges)
         {
             int count = entries.Count(entry => range.Contains(Encoding.UTF8.GetBytes(entry.Key)));
-            Seen.Add(range, durability, count);
+            Seen.Add(range, durability, count, run.Position);
         }
 
         run.SupplyEntries(entries, isWhole: true);

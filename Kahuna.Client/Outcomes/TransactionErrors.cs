@@ -64,6 +64,17 @@ internal static class TransactionErrors
     public static KahunaException ScriptFailed(string sentence) => new(
         KahunaErrorCode.ScriptFailed, OperationOutcome.DidNotHappen, sentence + ".");
 
+    /// <summary>A partition cannot count the ranges that a script has read, when it is committed.</summary>
+    /// <param name="line">Line of the statement that has read the last one.</param>
+    /// <param name="column">Its column.</param>
+    public static KahunaException ScriptRangeTooLarge(int line, int column) => new(
+        KahunaErrorCode.RangeTooLarge,
+        OperationOutcome.DidNotHappen,
+        string.Create(
+            CultureInfo.InvariantCulture,
+            $"line {line}, column {column}: the prefixes and buckets that were read up to here have too many rows for "
+                + $"a transaction, where recently deleted keys count too; nothing was written. Read narrower ones."));
+
     /// <summary>What a script had read was changed by others in each try.</summary>
     public static KahunaException ScriptConflict(int tries, TimeSpan allowed) => new(
         KahunaErrorCode.TransactionConflict,

@@ -18,6 +18,9 @@ internal sealed class WatchIntake(Dictionary<uint, ServerWatch> watches, WatchBo
     private LevelProgress _persistent = new(Durability.Persistent);
     private LevelProgress _ephemeral = new(Durability.Ephemeral);
 
+    /// <summary>Until this timestamp no queue is to be told progress.</summary>
+    private long _reportingAt;
+
     /// <summary>Another node may have what this one has lost.</summary>
     public bool TriesOthers { get; set; }
 
@@ -59,6 +62,8 @@ internal sealed class WatchIntake(Dictionary<uint, ServerWatch> watches, WatchBo
             queue.IsReporting = true;
             _reporting.Add(queue);
         }
+
+        _reportingAt = 0;
     }
 
     /// <summary>As <see cref="WatchBook.TellWhenAt"/>.</summary>
@@ -148,6 +153,15 @@ internal sealed class WatchIntake(Dictionary<uint, ServerWatch> watches, WatchBo
                 progress.BehindMs == uint.MaxValue ? null : now.Timestamp - (progress.BehindMs * now.PerMs));
         }
 
+        if (now.Timestamp >= _reportingAt)
+        {
+            TellProgress(now);
+        }
+    }
+
+    private void TellProgress(WatchMoment now)
+    {
+        _reportingAt = long.MaxValue;
         for (int i = _reporting.Count - 1; i >= 0; i--)
         {
             WatchQueue queue = _reporting[i];
@@ -159,6 +173,7 @@ internal sealed class WatchIntake(Dictionary<uint, ServerWatch> watches, WatchBo
             }
 
             _deliveries.TellProgress(Level(watch.Filter.Durability), watch, queue, now);
+            _reportingAt = Math.Min(_reportingAt, queue.Target is null ? queue.ProgressAt : 0);
         }
     }
 

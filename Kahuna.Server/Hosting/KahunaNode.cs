@@ -36,12 +36,11 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly ILogger _log;
     private readonly ThrottledLoggers _loggers;
     private readonly CertificateWatch _certificates;
+    private readonly ClusterSecretWatch _secrets;
     private readonly LeadershipLog _leadership;
     private readonly NodeListener _listener;
     private readonly HeapTrimmer _heapTrimmer = new(
-        static () => GC.GetTotalAllocatedBytes(),
-        ProcessMemory.CompactionBytes,
-        ProcessMemory.TrimAll,
+        static () => GC.GetTotalAllocatedBytes(), ProcessMemory.CompactionBytes, ProcessMemory.TrimAll,
         ProcessMemory.Compact);
     private readonly NodeStorage _storage;
     private readonly CheckpointService _keeper;
@@ -80,9 +79,11 @@ internal sealed class KahunaNode : IAsyncDisposable
         _view.Failed += (group, error) => _log.PartitionStopped(group.Title, error);
         _view.StorageDead += OnStorageDead;
         _certificates = NodeCertificates.Watch(options, _log);
+        _secrets = new ClusterSecretWatch(options.ClusterSecretFile, _log);
         _listener = new NodeListener(options.Listen, _certificates.Tls);
         PeerRelay relay = new();
-        PeerLinksOptions linksOptions = NodeLinks.OptionsOf(options, _certificates.Tls, members, fatalErrors) with
+        PeerLinksOptions linksOptions = NodeLinks.OptionsOf(
+            options, _certificates.Tls, _secrets.Secrets, members, fatalErrors) with
         {
             ClusterLevel = () => _view.FeatureLevel,
             LevelUnsupported = (level, peer) => OnStorageDead(
@@ -255,7 +256,6 @@ internal sealed class KahunaNode : IAsyncDisposable
 
         _watches.Dispose();
         _leadership.Dispose();
-
         if (_forwarder is not null)
         {
             await _forwarder.DisposeAsync().ConfigureAwait(false);
@@ -276,7 +276,7 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
-        NodeCredential credential = NodeLinks.CredentialOf(Options);
+        NodeCredential credential = new(_secrets.Secrets);
         _forwarder = new Forwarder(
             Options.Peers.Select(peer => peer.Address), NodeCertificates.TrustedCaFile(Options), credential, _loggers);
         RequestAdmission admission = new(new Router(_loops, _view), Options.ValueBytesMax) { Room = _watches.Room };
@@ -376,6 +376,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         lock (_certificates)
         {
             _certificates.Check();
+            _secrets.Check();
             _listener.TrimMemory();
             _storage.Log.LetGo();
             _heapTrimmer.Check();

@@ -2,6 +2,7 @@ using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Partitions.Ports;
+using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
 
 namespace Kahuna.Server.Hosting;
@@ -20,26 +21,21 @@ internal static class NodeLinks
     /// <summary>The options of the links.</summary>
     /// <param name="options">The node's options.</param>
     /// <param name="tls">The node's certificate.</param>
+    /// <param name="secrets">The cluster's secrets.</param>
     /// <param name="members">The record of the nodes' directories.</param>
     /// <param name="fatalErrors">Handles unexpected exceptions.</param>
     public static PeerLinksOptions OptionsOf(
-        NodeOptions options, TlsSource tls, MemberRegistry members, IFatalErrors fatalErrors) =>
+        NodeOptions options, TlsSource tls, ClusterSecrets secrets, MemberRegistry members, IFatalErrors fatalErrors) =>
         new()
         {
             Features = options.Features,
             Self = options.NodeId,
             ClusterId = options.ClusterId,
             Partitions = options.Partitions,
-            Secret = SecretOf(options),
+            Secrets = secrets,
             Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
             Tls = tls,
             Directory = members,
             FatalErrors = fatalErrors,
         };
-
-    /// <summary>The credential by which nodes recognize each other's forwarded calls.</summary>
-    public static NodeCredential CredentialOf(NodeOptions options) => new(SecretOf(options).Span);
-
-    private static ReadOnlyMemory<byte> SecretOf(NodeOptions options) =>
-        options.ClusterSecretFile is { } file ? ClusterSecret.Read(file) : ReadOnlyMemory<byte>.Empty;
 }

@@ -115,6 +115,20 @@ internal static partial class NodeLog
     public static partial void ClosedToTheNetwork(this ILogger logger, string listen, Uri address);
 
     [LoggerMessage(
+        EventId = 23,
+        Level = LogLevel.Information,
+        Message =
+            "The cluster secret was read again: the node knows {Secrets} and proves with the first one in new "
+                + "connections.")]
+    public static partial void SecretReloaded(this ILogger logger, int secrets);
+
+    [LoggerMessage(
+        EventId = 24,
+        Level = LogLevel.Error,
+        Message = "The changed file with the cluster secret is unusable, so what was read before counts: {Reason}")]
+    public static partial void SecretNotReloaded(this ILogger logger, string reason);
+
+    [LoggerMessage(
         EventId = 21,
         Level = LogLevel.Critical,
         Message = "{Group} has stopped on this node; the other groups continue: {Reason}")]

@@ -376,12 +376,18 @@ internal sealed class Prefetcher(KeyStore store)
     /// <summary>Commands of one group: their lines fit the first cache many times over.</summary>
     public const int CommandsMax = 32;
 
+    /// <summary>Keys of items of the group's commands.</summary>
+    private const int ItemsMax = 96;
+
     /// <summary>Lines of a key and its value; what follows in longer ones, the processor foresees by itself.</summary>
     private const int BlockLinesMax = 4;
 
     private readonly uint[] _hashes = new uint[CommandsMax];
     private readonly Row[] _rows = new Row[CommandsMax];
+    private readonly uint[] _itemHashes = new uint[ItemsMax];
+    private readonly Row[] _itemRows = new Row[ItemsMax];
     private int _count;
+    private int _items;
     private int _known;
 
     /// <summary>One more key of the group.</summary>
@@ -390,6 +396,17 @@ internal sealed class Prefetcher(KeyStore store)
         uint hash = store.Keys.HashOf(key);
         store.Keys.PrefetchBucket(hash);
         _hashes[_count++] = hash;
+    }
+
+    /// <summary>A key that a command of the group names besides its own; left out when there are many.</summary>
+    public void AddItem(ReadOnlySpan<byte> key)
+    {
+        if (_items < ItemsMax)
+        {
+            uint hash = store.Keys.HashOf(key);
+            store.Keys.PrefetchBucket(hash);
+            _itemHashes[_items++] = hash;
+        }
     }
 
     /// <summary>Asks for all that reads of the group's keys touch, and begins a new group.</summary>
@@ -418,8 +435,14 @@ internal sealed class Prefetcher(KeyStore store)
             store.History.PrefetchNewest(_rows[i]);
         }
 
-        store.History.PrefetchEarliest(_count, BlockLinesMax);
-        (_known, _count) = (_count, 0);
+        for (int i = 0; i < _items; i++)
+        {
+            store.Keys.PrefetchBlock(_itemRows[i], BlockLinesMax);
+            store.History.PrefetchNewest(_itemRows[i]);
+        }
+
+        store.History.PrefetchEarliest(_count + _items, BlockLinesMax);
+        (_known, _count, _items) = (_count, 0, 0);
     }
 
     /// <summary>
@@ -437,6 +460,11 @@ internal sealed class Prefetcher(KeyStore store)
         {
             _rows[i] = store.Keys.PrefetchRow(_hashes[i]);
         }
+
+        for (int i = 0; i < _items; i++)
+        {
+            _itemRows[i] = store.Keys.PrefetchRow(_itemHashes[i]);
+        }
     }
 }
 
@@ -450,8 +478,12 @@ internal sealed class FeatureGate(KeyStore store, StateLimits limits)
     private readonly FeatureProbe? _probe =
         limits.Features.Contains(FeatureLevels.Test) ? new FeatureProbe(store) : null;
 
-    /// <summary>The feature level of the entry that is being applied, or was applied last.</summary>
-    public FeatureLevel Level { get; set; }
+    /// <inheritdoc cref="KeyStore.Level"/>
+    public FeatureLevel Level
+    {
+        get => store.Level;
+        set => store.Level = value;
+    }
 
     /// <summary>Carries out the commands of a test's build; null in others.</summary>
     public CommandHandler? Probe => _probe;

@@ -20,7 +20,8 @@ internal readonly record struct ProvenPeer(NodeId Id, ulong DirectoryId);
 /// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello,
 ///             SHA-256 of the certificate that the acceptor showed
 /// </code>
-/// The secret itself is never sent. Both nonces make every transcript unique. The hellos bind ids, cluster, voters and
+/// The secret itself is never sent. While it is being replaced a node knows two: the dialler proves with its first one,
+/// and both go on with that. Both nonces make every transcript unique. The hellos bind ids, cluster, voters and
 /// partitions, versions and feature levels. A dialler that offers less than it speaks, because the other side seemed
 /// not to know more, says so in its nonce, and an acceptor that does know more refuses: nobody in the middle can bring
 /// two nodes down to an earlier version. The certificate's hash binds the proof to this TLS connection's server, which
@@ -48,6 +49,9 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
     private static ReadOnlySpan<byte> DiallerAnswerLabel => "kahuna peer answer of the dialler"u8;
 
+    /// <summary>What both sides prove with.</summary>
+    private byte[] _secret = [];
+
     /// <summary>
     /// The dialler's part. Returns when both sides are proven and accept each other's data directory.
     /// </summary>
@@ -59,6 +63,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
     /// <param name="offer">The highest version to offer: less than this node speaks after a refusal.</param>
     public ProvenPeer Dial(NodeId peer, ushort offer)
     {
+        _secret = options.Secrets.Own;
         byte[] own = NewHello(peer, offer).Encode();
         Send(HelloKind, own);
         byte[] theirs = Expect(HelloKind);
@@ -122,7 +127,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
             own = NewHello(hello.From, Math.Min(hello.Version, options.Versions.Max)).Encode();
             Send(HelloKind, own);
-            if (!CryptographicOperations.FixedTimeEquals(Expect(ProofKind), Proof(DiallerLabel, theirs, own, [])))
+            if (!Proves(Expect(ProofKind), theirs, own))
             {
                 throw Refused(
                     PeerRefusal.Secret, $"it says it is node {hello.From}, but does not know the cluster's secret");
@@ -135,6 +140,21 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
             TrySendRefusal(refusal.Reason);
             throw;
         }
+    }
+
+    /// <summary>The dialler knows one of the secrets. The rest of the handshake is proven with the same.</summary>
+    private bool Proves(byte[] proof, byte[] diallerHello, byte[] acceptorHello)
+    {
+        foreach (byte[] secret in options.Secrets.Accepted)
+        {
+            _secret = secret;
+            if (CryptographicOperations.FixedTimeEquals(proof, Proof(DiallerLabel, diallerHello, acceptorHello, [])))
+            {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     private PeerHello NewHello(NodeId to, ushort version)
@@ -275,7 +295,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
     private byte[] Proof(ReadOnlySpan<byte> label, byte[] diallerHello, byte[] acceptorHello, ReadOnlySpan<byte> answer)
     {
-        using IncrementalHash hmac = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, options.Secret.Span);
+        using IncrementalHash hmac = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, _secret);
         hmac.AppendData(label);
         Span<byte> length = stackalloc byte[4];
         foreach (byte[] part in new[] { diallerHello, acceptorHello, certificateHash })

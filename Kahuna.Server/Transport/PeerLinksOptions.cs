@@ -17,8 +17,8 @@ internal sealed record PeerLinksOptions
     /// <summary>Number of partitions. Nodes with different numbers refuse to link.</summary>
     public required int Partitions { get; init; }
 
-    /// <summary>The cluster's secret, which the nodes prove to each other; never sent.</summary>
-    public required ReadOnlyMemory<byte> Secret { get; init; }
+    /// <summary>The cluster's secrets, one of which the nodes prove to each other; never sent.</summary>
+    public required ClusterSecrets Secrets { get; init; }
 
     /// <summary>All nodes of the cluster; this one is skipped.</summary>
     public required IReadOnlyList<PeerAddress> Peers { get; init; }

@@ -139,7 +139,7 @@ public sealed class ExchangeWindowTests
         ModelCluster cluster = new(1) { Lends = true };
         cluster.Settle();
         admission = new RequestAdmission(new Router(cluster[1].Loops!, view), Mega) { Room = room };
-        return new ClusterService(view, admission, new NodeCredential([]), default);
+        return new ClusterService(view, admission, new NodeCredential(new ClusterSecrets()), default);
     }
 
     private static async Task UntilAsync(Func<bool> holds, Func<string> stand)

@@ -134,6 +134,11 @@ public sealed class ScriptScansTests(ThreePartitions nodes)
             "set `{0}` 1 for i in 1..70 do let all = scan by prefix (concat(@p, 'none', i)) end",
             "line 1",
             "64 ranges");
+        await client.KeyValues.SetManyAsync(Enumerable.Range(0, 65).Select(i => new SetItem($"{_name}/-b/{i}/x", "x")));
+        await AssertFailsAsync(
+            "set `{0}` 1\nset other 1 let all = get by bucket (concat(@p, '-b'))",
+            "line 2, column 13: ",
+            "scan the prefix of such a bucket, or use several scripts");
         await AssertFailsAsync("scan by prefix (concat('__kahuna', @p))", "line 1, column 1", "reserved");
         KahunaException refused = await Assert.ThrowsAsync<KahunaException>(
             () => client.Scripts.RunAsync("scan by prefix __kahuna"));
@@ -149,6 +154,24 @@ public sealed class ScriptScansTests(ThreePartitions nodes)
             Assert.Contains(reason, failed.Message, StringComparison.Ordinal);
             Assert.False((await client.KeyValues.ExistsAsync(key)).Found);
         }
+    }
+
+    [Fact]
+    public async Task A_prefix_that_a_partition_cannot_count_at_the_commit_is_an_error_with_its_place()
+    {
+        await using KahunaClient client = Connect();
+        SetOptions expiring = new() { Ttl = TimeSpan.FromMinutes(5) };
+        await client.KeyValues.SetManyAsync(
+            Enumerable.Range(0, 999).Select(n => new SetItem($"{_name}/0/{n}", "x", expiring)));
+        await using DrivenScript driven = new(nodes.Cluster.Endpoints);
+        KahunaException failed = await Assert.ThrowsAsync<KahunaException>(() => driven.RunAsync(
+            "set other 1\n  scan by prefix @p\nset another 1",
+            reads: 1,
+            $"{_name}/",
+            async () => await client.KeyValues.SetManyAsync(
+                Enumerable.Range(999, 2).Select(n => new SetItem($"{_name}/0/{n}", "x", expiring)))));
+        Assert.Equal((KahunaErrorCode.RangeTooLarge, OperationOutcome.DidNotHappen), (failed.Code, failed.Outcome));
+        Assert.StartsWith("line 2, column 3: the prefixes", failed.Message, StringComparison.Ordinal);
     }
 
     [Fact]

@@ -31,14 +31,7 @@ public sealed class StreamKeyValuesTests : IAsyncLifetime
 
     private ScanBudget Budget => _scans.Budget;
 
-    public async Task InitializeAsync() => _host = await GrpcTestHost.StartAsync(
-        server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
-            .Unary<ScanKeyValuesRequest, ScanKeyValuesResponse>("ScanKeyValues", _scans.ReadAsync)
-            .Unary<CountKeyValuesRequest, CountKeyValuesResponse>("CountKeyValues", _scans.CountAsync)
-            .ServerStreaming<StreamKeyValuesRequest, StreamKeyValuesResponse>(
-                "StreamKeyValues", _scans.StreamAsync)),
-        new CallLimits { ReplyTimeout = s_short, Stop = _stop.Token },
-        log: _log);
+    public async Task InitializeAsync() => _host = await StartAsync(LastNet.Span);
 
     public async Task DisposeAsync()
     {
@@ -127,7 +120,8 @@ public sealed class StreamKeyValuesTests : IAsyncLifetime
     [Fact]
     public async Task A_caller_that_does_not_read_holds_a_page_of_each_partition_and_is_reset()
     {
-        await using (StingyClient stingy = await StingyClient.ConnectAsync(_host.Address, Stream))
+        await using GrpcTestHost host = await StartAsync(s_short);
+        await using (StingyClient stingy = await StingyClient.ConnectAsync(host.Address, Stream))
         {
             await stingy.CallAsync(10, Request());
             await UntilAsync(() => Budget.Bytes > 0);
@@ -268,6 +262,15 @@ public sealed class StreamKeyValuesTests : IAsyncLifetime
             await Task.Delay(5, limit.Token);
         }
     }
+
+    private Task<GrpcTestHost> StartAsync(TimeSpan replyTimeout) => GrpcTestHost.StartAsync(
+        server => server.AddService(KeyValuesReflection.Descriptor.Services[0], service => service
+            .Unary<ScanKeyValuesRequest, ScanKeyValuesResponse>("ScanKeyValues", _scans.ReadAsync)
+            .Unary<CountKeyValuesRequest, CountKeyValuesResponse>("CountKeyValues", _scans.CountAsync)
+            .ServerStreaming<StreamKeyValuesRequest, StreamKeyValuesResponse>(
+                "StreamKeyValues", _scans.StreamAsync)),
+        new CallLimits { ReplyTimeout = replyTimeout, Stop = _stop.Token },
+        log: _log);
 
     private Task<CountKeyValuesResponse> CountAsync(CallOptions options) => _host.Channel.UnaryAsync(
         "/kahuna.v1.KeyValues/CountKeyValues", CountRequest(), CountKeyValuesResponse.Parser, options);

@@ -2,6 +2,7 @@ using System.Text;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -28,7 +29,7 @@ internal sealed class TransactionSteps(
     private readonly Forwarder _forwarder = new(
         nodes.Select(static node => node.Options.Advertise),
         NodeCertificates.TrustedCaFile(nodes[0].Options),
-        new NodeCredential([]),
+        new NodeCredential(new ClusterSecrets()),
         NullLoggerFactory.Instance);
 
     /// <summary>The transaction.</summary>

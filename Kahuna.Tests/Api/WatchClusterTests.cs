@@ -32,7 +32,7 @@ public sealed class WatchClusterTests
             {
                 try
                 {
-                    await new ClusterService(view, null!, new NodeCredential([]), default).WatchCluster(
+                    await new ClusterService(view, null!, new NodeCredential(new()), default).WatchCluster(
                         request, writer, context);
                 }
                 finally

@@ -3,7 +3,7 @@ using Kahuna.Benchmark.CommandLine;
 using Kahuna.Benchmark.Targets;
 using Kahuna.Benchmark.Workloads;
 using Kahuna.Tests.Tidy;
-using Kahuna.Wire.Commands;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Tests.Benchmark;
 

@@ -3,10 +3,8 @@ using Kahuna.Client;
 using Kahuna.Client.KeyValues;
 using Kahuna.Client.Outcomes;
 using Kahuna.Client.Transactions;
-using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
-using Kahuna.Wire.Routing;
 
 namespace Kahuna.Tests.Client;
 
@@ -21,8 +19,8 @@ public sealed class TransactionCoordinatorTests
     private readonly FakeCluster _cluster = new(partitions: 2);
     private readonly List<Step> _steps = [];
     private readonly Lock _lock = new();
-    private readonly string _first = KeyIn(0);
-    private readonly string _second = KeyIn(1);
+    private readonly string _first = PartReplies.KeyIn(0);
+    private readonly string _second = PartReplies.KeyIn(1);
 
     /// <summary>What a step is answered with, if not as usual.</summary>
     private Func<Step, FakeReply?> _answer = static _ => null;
@@ -164,32 +162,6 @@ public sealed class TransactionCoordinatorTests
         Assert.Equal(0, Count(CommandKind.TransactionForget));
     }
 
-    [Theory]
-    [InlineData(true)]
-    [InlineData(false)]
-    public async Task After_a_cancellation_the_anchor_forgets_when_its_part_has_answered(bool anchorAnswers)
-    {
-        // Abandoned by a client in a hurry, decisions would fill the anchor for ten minutes each.
-        await using KahunaClient client = await _cluster.ConnectedAsync(
-            static options => options.RequestTimeout = TimeSpan.FromSeconds(1));
-        using CancellationTokenSource end = new();
-        _isHeld = step => step.Kind == CommandKind.TransactionPrepare && (step.Key == _second || !anchorAnswers);
-        Task<TransactionResult> commit = Write(client).CommitAsync(end.Token);
-        await Wait.UntilAsync(() => Count(CommandKind.TransactionPrepare) == 2);
-        await end.CancelAsync();
-        await Assert.ThrowsAsync<KahunaCanceledException>(() => commit);
-        await Wait.UntilAsync(() => Count(CommandKind.TransactionDecide) == 2);
-        await Wait.UntilAsync(() => Count(CommandKind.TransactionFinish) == 2);
-        if (anchorAnswers)
-        {
-            await Wait.UntilAsync(() => Count(CommandKind.TransactionForget) == 1);
-        }
-        else
-        {
-            Assert.Equal(0, Count(CommandKind.TransactionForget));
-        }
-    }
-
     [Fact]
     public async Task One_that_others_have_aborted_is_tried_again()
     {
@@ -307,21 +279,9 @@ public sealed class TransactionCoordinatorTests
         {
             // Parts are sent in their order, and arrive in any.
             _steps.Add(step);
-            return _isHeld(step) ? null : _answer(step) ?? Usual(step);
+            return _isHeld(step) ? null : _answer(step) ?? PartReplies.Usual(step.Kind, step.Number);
         }
     }
-
-    private static FakeReply Usual(Step step) => step.Kind switch
-    {
-        CommandKind.TransactionPrepare => new FakeReply(s_applied, Value: Vote()),
-        CommandKind.TransactionDecide => new FakeReply(
-            s_applied,
-            0,
-            step.Number,
-            step.Number == (long)TransactionDecision.Abort ? null : Outcomes(new Outcome(s_applied, 1))),
-        CommandKind.TransactionFinish => new FakeReply(s_applied, Value: Outcomes(new Outcome(s_applied, 1))),
-        _ => new FakeReply(s_applied),
-    };
 
     private static FakeReply Refused(ref bool isHeld, PrepareRefusal why)
     {
@@ -338,26 +298,8 @@ public sealed class TransactionCoordinatorTests
 
     private static FakeReply Read(long revision) => new(
         OutcomeStatus.Found,
-        Value: Outcomes(new Outcome(revision == 0 ? OutcomeStatus.NotFound : OutcomeStatus.Found, revision, -1)));
-
-    private static byte[] Vote()
-    {
-        byte[] bytes = new byte[PrepareVote.Bytes];
-        ListForecast good = new(s_applied, 0, 0);
-        new PrepareVote(true, good, good).Write(bytes);
-        return bytes;
-    }
-
-    private static byte[] Outcomes(Outcome outcome)
-    {
-        ByteBuffer list = ByteBuffer.Rent();
-        int at = OutcomeList.Begin(list);
-        outcome.Write(list);
-        OutcomeList.End(list, at);
-        byte[] bytes = list.Written.ToArray();
-        list.Return();
-        return bytes;
-    }
+        Value: PartReplies.Outcomes(
+            new Outcome(revision == 0 ? OutcomeStatus.NotFound : OutcomeStatus.Found, revision, -1)));
 
     private Step[] Steps()
     {
@@ -368,14 +310,6 @@ public sealed class TransactionCoordinatorTests
     }
 
     private int Count(CommandKind kind) => Steps().Count(step => step.Kind == kind);
-
-    private static string KeyIn(int partition)
-    {
-        SlotMap slots = SlotMap.Initial(2);
-        return Enumerable.Range(0, 100)
-            .Select(static i => $"{i}/x")
-            .First(key => slots.PartitionOf(Encoding.UTF8.GetBytes(key)) == partition);
-    }
 
     /// <summary>One command that a client sent. Immutable.</summary>
     private sealed class Step

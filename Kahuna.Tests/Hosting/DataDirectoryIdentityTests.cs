@@ -1,3 +1,4 @@
+using System.Text;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Primitives;
 
@@ -183,11 +184,28 @@ public sealed class DataDirectoryIdentityTests : IDisposable
     [InlineData("0123456789abcdef\n", 16)]
     [InlineData("0123456789abcdef0123 \r\n\n", 20)]
     public void A_secret_ends_before_the_last_newline(string content, int bytes) =>
-        Assert.Equal(bytes, ClusterSecret.Read(_directory.File("secret", content)).Length);
+        Assert.Equal(bytes, Assert.Single(ClusterSecret.Read(_directory.File("secret", content))).Length);
+
+    [Fact]
+    public void A_file_may_have_two_secrets()
+    {
+        byte[][] secrets = ClusterSecret.Read(_directory.File("two", "0123456789abcdef\r\n\n fedcba9876543210 \n"));
+        Assert.Equal(["0123456789abcdef", "fedcba9876543210"], secrets.Select(Encoding.ASCII.GetString));
+    }
 
     [Fact]
     public void Bad_secrets_are_refused()
     {
+        Assert.Contains(
+            "has 3 lines; it may have 2",
+            Assert.Throws<InvalidDataException>(
+                () => ClusterSecret.Read(_directory.File("three", string.Join('\n', "abc".Select(OfSixteen))))).Message,
+            StringComparison.Ordinal);
+        Assert.Contains(
+            "has 3 bytes; it needs at least 16",
+            Assert.Throws<InvalidDataException>(
+                () => ClusterSecret.Read(_directory.File("second", "0123456789abcdef\nabc\n"))).Message,
+            StringComparison.Ordinal);
         Assert.Contains(
             "needs at least 16",
             Assert.Throws<InvalidDataException>(
@@ -204,6 +222,8 @@ public sealed class DataDirectoryIdentityTests : IDisposable
                 () => ClusterSecret.Read(Path.Combine(_directory.Path, "none"))).Message,
             StringComparison.Ordinal);
     }
+
+    private static string OfSixteen(char letter) => new(letter, 16);
 
     private static PeerNode[] Nodes(string host, params ushort[] ids) => [.. ids.Select(id => new PeerNode(new NodeId(id), new Uri($"https://{host}{id}:8082")))];
 

@@ -28,6 +28,7 @@ internal sealed record SimConfig
     private const int RangesFork = 45;
     private const int WideScriptsFork = 46;
     private const int WideFencesFork = 47;
+    private const int FenceCallersFork = 48;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
@@ -179,6 +180,11 @@ internal sealed record SimConfig
 
     /// <summary>Some who hold locks run transactions over several partitions under their tokens.</summary>
     public bool HasWideFences { get; init; }
+
+    /// <summary>
+    /// Callers of each of the first clients that lose their locks while they run such transactions; 0 without these.
+    /// </summary>
+    public int FenceCallers { get; init; }
 
     /// <summary>Clients that scan the keys.</summary>
     public int Scanners { get; init; }
@@ -423,6 +429,11 @@ internal sealed record SimConfig
             ListCallers = new SimRandom(seed).Fork(ListsFork).Pick([0, 0, 2, 4]),
             ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),
         };
+        if (config.HasWideFences)
+        {
+            config = config with { FenceCallers = new SimRandom(seed).Fork(FenceCallersFork).Pick([1, 1, 2]) };
+        }
+
         SimRandom changes = new SimRandom(seed).Fork(ChangesFork);
         int changeSegment = changes.Pick([2_048, 8_192, 65_536, ChangeLog.SegmentBytes]);
         config = config with

@@ -27,6 +27,23 @@ public sealed class PrefetcherTests
         Assert.Equal(default, ahead.HashOf(0));
     }
 
+    [Fact]
+    public void Keys_of_items_are_looked_at_besides_and_are_none_of_the_group()
+    {
+        Prefetcher ahead = new(_store);
+        for (int round = 0; round < 2; round++)
+        {
+            Add(ahead, "a", "b");
+            for (int i = 0; i < 200; i++)
+            {
+                ahead.AddItem(Encoding.UTF8.GetBytes($"item {i}"));
+            }
+
+            ahead.PrefetchWrites();
+            Assert.Equal([Known("a"), Known("b"), default], Enumerable.Range(0, 3).Select(ahead.HashOf));
+        }
+    }
+
     private static void Add(Prefetcher ahead, params string[] keys)
     {
         foreach (string key in keys)

@@ -99,6 +99,9 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     /// <summary>The log entry of the latest command.</summary>
     public ulong Index { get; set; }
 
+    /// <summary>The feature level of the next command's entry.</summary>
+    public FeatureLevel Level { get; set; }
+
     /// <summary>The value of the latest outcome.</summary>
     public byte[] LastValue()
     {
@@ -112,12 +115,12 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
         _outcome.Length = 0;
         if (command.IsRead)
         {
-            Machine.BeginEntry(new LogIndex(Index), new ClusterTime(Now));
+            Machine.BeginEntry(new LogIndex(Index), new ClusterTime(Now), Level);
             Machine.Read(command, new ClusterTime(Now), _outcome);
         }
         else
         {
-            Machine.BeginEntry(new LogIndex(++Index), new ClusterTime(Now));
+            Machine.BeginEntry(new LogIndex(++Index), new ClusterTime(Now), Level);
             Machine.Apply(command, _outcome);
         }
 
@@ -159,7 +162,7 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
     public void Follow(TestCommand test)
     {
         Assert.True(Command.TryRead(test.Encode(), out Command command));
-        Machine.BeginEntry(new LogIndex(++Index), new ClusterTime(Now));
+        Machine.BeginEntry(new LogIndex(++Index), new ClusterTime(Now), Level);
         Machine.Apply(command, null);
     }
 
@@ -195,7 +198,7 @@ internal sealed class StateDriver(StateLimits? limits = null, StateMachine? mach
             loader.Add(record);
         }
 
-        return new StateDriver(machine: loader.Finish()) { Now = Now, Index = Index };
+        return new StateDriver(machine: loader.Finish()) { Now = Now, Index = Index, Level = Level };
     }
 
     private Answer Read(CommandKind kind, string key, long atRevision) =>

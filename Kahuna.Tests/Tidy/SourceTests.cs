@@ -25,8 +25,6 @@ public sealed partial class SourceTests
             "what a user can do with keys, of which more than half is its documentation",
         ["Kahuna.Client/Coordination/CommitAttempt.cs"] =
             "One attempt of a two-phase commit, from its first part to the decision that is forgotten.",
-        ["Kahuna.Tests/Client/TransactionCoordinatorTests.cs"] =
-            "A catalogue of what a coordinator sends and says, one method each.",
         ["Kahuna.Client/Transactions/Transaction.cs"] =
             "what a user can do in a transaction, of which more than half is its documentation",
         ["Kahuna.Client/Connection/NodeStream.cs"] =
@@ -37,6 +35,8 @@ public sealed partial class SourceTests
             "What makes a command valid, kind by kind, with the sentences of the refusals.",
         ["Kahuna.Server/Api/ExchangeStream.cs"] =
             "Hop 3 in one piece: frames are read, checked, admitted, and answered.",
+        ["Kahuna.Server/Api/Watches/WatchReader.cs"] =
+            "The watches of one stream, from a request to the frames of what they are told.",
         ["Kahuna.Server/Partitions/Groups/PeerMessages.cs"] =
             "Messages to peers, from a promise that waits to the bytes of a frame.",
         ["Kahuna.Server/Partitions/Loops/LoopSet.cs"] =

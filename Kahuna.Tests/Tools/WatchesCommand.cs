@@ -16,6 +16,7 @@ internal static class WatchesCommand
 
     private const int Keys = 10_000;
     private const int Clients = 10;
+    private const double WarmUpSeconds = 2;
     private const double Mega = 1 << 20;
 
     private static readonly byte[] s_value = new byte[128];
@@ -188,11 +189,11 @@ internal static class WatchesCommand
         Func<int, string> keyOf,
         Action onEvent)
     {
-        double alone = await RateAsync(load, writer);
+        double alone = await SteadyRateAsync(load, writer);
         KahunaClient[] clients = [.. Enumerable.Range(0, Clients).Select(_ => Connect(run, endpoints))];
         using CancellationTokenSource end = new();
         Task[] readers = await BeginAsync(clients, watches, WatchScope.Key, keyOf, onEvent, end.Token);
-        double beside = await RateAsync(load, writer);
+        double beside = await SteadyRateAsync(load, writer);
         await end.CancelAsync();
         await Task.WhenAll(readers);
         foreach (KahunaClient client in clients)
@@ -280,6 +281,15 @@ internal static class WatchesCommand
             begun.TrySetException(failure);
             throw;
         }
+    }
+
+    /// <summary>
+    /// Sets per second, after a while in which connections are opened and code is compiled.
+    /// </summary>
+    private static async Task<double> SteadyRateAsync(WatchLoad load, KahunaClient client)
+    {
+        await RateAsync(load with { Seconds = WarmUpSeconds }, client);
+        return await RateAsync(load, client);
     }
 
     private static async Task<double> RateAsync(WatchLoad load, KahunaClient client)

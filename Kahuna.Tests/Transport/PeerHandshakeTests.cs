@@ -1,3 +1,6 @@
+using System.Security.Cryptography;
+using System.Text;
+using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
@@ -38,6 +41,43 @@ public sealed class PeerHandshakeTests : IDisposable
         Assert.Null(peer);
         Assert.Equal((PeerRefusal.Secret, false), (acceptor!.Reason, acceptor.ByOther));
         Assert.Equal((PeerRefusal.Secret, true), (dialler!.Reason, dialler.ByOther));
+    }
+
+    [Theory]
+    [InlineData("old", "old new", true)]
+    [InlineData("old new", "old", true)]
+    [InlineData("new old", "old new", true)]
+    [InlineData("old new", "new old", true)]
+    [InlineData("new", "new old", true)]
+    [InlineData("new old", "new", true)]
+    [InlineData("new old", "old", false)]
+    [InlineData("old", "new", false)]
+    public async Task A_secret_is_replaced_step_by_step(string diallers, string acceptors, bool isProven)
+    {
+        (NodeId? peer, PeerHandshakeException? acceptor, PeerHandshakeException? dialler) = await Run(
+            Node(2) with { Secrets = SecretsOf(diallers) },
+            Node(1) with { Secrets = SecretsOf(acceptors) },
+            new byte[32],
+            new byte[32]);
+        Assert.Equal(isProven ? new NodeId(2) : null, peer);
+        Assert.Equal(isProven ? null : PeerRefusal.Secret, acceptor?.Reason);
+        Assert.Equal(isProven ? null : PeerRefusal.Secret, dialler?.Reason);
+    }
+
+    [Fact]
+    public void A_node_s_calls_are_recognized_by_either_secret()
+    {
+        ClusterSecrets other = SecretsOf("old new");
+        NodeCredential credential = new(other);
+        string? before = credential.Value;
+        Assert.True(new NodeCredential(SecretsOf("new old")).Matches(before));
+        other.Replace([.. SecretsOf("new").Accepted]);
+        Assert.NotEqual(before, credential.Value);
+        Assert.True(new NodeCredential(SecretsOf("old new")).Matches(credential.Value));
+        Assert.False(credential.Matches(before));
+        Assert.False(credential.Matches(null));
+        Assert.Null(new NodeCredential(new ClusterSecrets()).Value);
+        Assert.False(new NodeCredential(new ClusterSecrets()).Matches(before));
     }
 
     [Theory]
@@ -248,6 +288,9 @@ public sealed class PeerHandshakeTests : IDisposable
             return refusal;
         }
     });
+
+    private static ClusterSecrets SecretsOf(string names) =>
+        new([.. names.Split(' ').Select(static name => SHA256.HashData(Encoding.ASCII.GetBytes(name)))]);
 
     private PeerLinksOptions Node(ushort id) => TestNode.Options(id, _tls);
 }

@@ -161,7 +161,7 @@ public sealed class PeerLinksTests : IDisposable
         PeerLinksOptions stranger = TestNode.Options(2, _tls, one.Address);
         stranger = difference switch
         {
-            "secret" => stranger with { Secret = "another secret of the same kind"u8.ToArray() },
+            "secret" => stranger with { Secrets = new ClusterSecrets("another secret of the same kind"u8.ToArray()) },
             "cluster" => stranger with { ClusterId = "other" },
             "partitions" => stranger with { Partitions = 4 },
             _ => stranger with { Self = new NodeId(7) },

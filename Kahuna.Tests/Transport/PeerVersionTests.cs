@@ -123,7 +123,7 @@ public sealed class PeerVersionTests : IDisposable
         {
             Features = s_oneToTwo,
             ClusterLevel = static () => new FeatureLevel(2),
-            Secret = new byte[32],
+            Secrets = new ClusterSecrets(new byte[32]),
         };
         Answers answers = isDialler ? await Run(node, stranger) : await Run(stranger, node);
         Assert.Equal(PeerRefusal.Secret, (isDialler ? answers.Dialler : answers.Acceptor)!.Reason);

@@ -44,7 +44,7 @@ internal sealed class TestNode : IAsyncDisposable
         Self = new NodeId(id),
         ClusterId = "test",
         Partitions = 3,
-        Secret = Secret,
+        Secrets = new ClusterSecrets(Secret),
         Peers = [new(new NodeId(1), node1 ?? new Uri("https://127.0.0.1:1")), new(new NodeId(2), new Uri("https://127.0.0.1:1")), new(new NodeId(3), new Uri("https://127.0.0.1:1"))],
         Directory = new FixedDirectory(id),
         FatalErrors = new RecordedErrors(),

@@ -25,6 +25,12 @@ internal static class WatchHistoryReader
         && op.ValueKind == JsonValueKind.String
         && op.ValueEquals("watch");
 
+    /// <summary>The word for a scope.</summary>
+    public static string NameOf(WatchScopeKind scope) => s_scopes.First(each => each.Scope == scope).Name;
+
+    /// <summary>The word for an event.</summary>
+    public static string NameOf(StreamEventKind kind) => s_kinds.First(each => each.Kind == kind).Name;
+
     /// <exception cref="HistoryException">The line is malformed.</exception>
     public static WatchStream Read(JsonElement element, int number)
     {

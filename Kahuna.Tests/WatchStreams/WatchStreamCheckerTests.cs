@@ -45,6 +45,22 @@ public sealed class WatchStreamCheckerTests
         Assert.Contains("watches do not agree with the writes: ", text, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [MemberData(nameof(Histories))]
+    public void What_is_written_is_read_again(string name)
+    {
+        List<WatchStream> read = WatchesIn(File.ReadAllText(Repository.FullPath($"{Corpus}/{name}.jsonl")));
+        using StringWriter written = new();
+        read.ForEach(watch => WatchHistoryWriter.Write(written, watch, process: 7));
+        List<WatchStream> again = WatchesIn(written.ToString());
+        Assert.Equal(read.Count, again.Count);
+        foreach ((WatchStream before, WatchStream after) in read.Zip(again))
+        {
+            Assert.Equal(before with { Events = [], Line = 0 }, after with { Events = [], Line = 0 });
+            Assert.Equal(before.Events, after.Events);
+        }
+    }
+
     [Fact]
     public void Every_rule_has_a_bad_history()
     {
@@ -95,6 +111,13 @@ public sealed class WatchStreamCheckerTests
         {
             File.Delete(file);
         }
+    }
+
+    private static List<WatchStream> WatchesIn(string text)
+    {
+        List<WatchStream> watches = [];
+        _ = HistoryReader.Read(new StringReader(text), watches).Count();
+        return watches;
     }
 
     private static (int Code, string Output, string Error) Run(string file)

@@ -7,6 +7,7 @@ using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Tests.Wire;
 

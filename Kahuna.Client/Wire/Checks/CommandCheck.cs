@@ -3,6 +3,7 @@ using System.Text;
 using System.Text.Unicode;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Wire.Checks;
 

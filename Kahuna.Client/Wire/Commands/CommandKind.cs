@@ -46,8 +46,8 @@ internal enum CommandKind : byte
     Transaction = 13,
 
     /// <summary>
-    /// Runs a script (<see cref="ScriptBody"/>) as one change. The key is one that the script names; all its keys must
-    /// be of that key's bucket and of the command's durability.
+    /// Runs a script (<see cref="Scripts.ScriptBody"/>) as one change. The key is one that the script names; all its
+    /// keys must be of that key's bucket and of the command's durability.
     /// </summary>
     Script = 14,
 

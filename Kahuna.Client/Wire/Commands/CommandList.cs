@@ -23,18 +23,32 @@ internal static class CommandList
     public static bool TryTake(scoped ref ReadOnlySpan<byte> items, out Command command)
     {
         command = default;
+        ReadOnlySpan<byte> rest = items;
+        if (!TryTakeBytes(ref rest, out ReadOnlySpan<byte> bytes) || !Command.TryRead(bytes, out command))
+        {
+            return false;
+        }
+
+        items = rest;
+        return true;
+    }
+
+    /// <summary>Takes the first command off the list, encoded. False at the end, and for bytes that are none.</summary>
+    public static bool TryTakeBytes(scoped ref ReadOnlySpan<byte> items, out ReadOnlySpan<byte> command)
+    {
+        command = default;
         if (items.Length < ItemHeaderBytes)
         {
             return false;
         }
 
         uint length = BinaryPrimitives.ReadUInt32LittleEndian(items);
-        if (length > (uint)(items.Length - ItemHeaderBytes)
-            || !Command.TryRead(items.Slice(ItemHeaderBytes, (int)length), out command))
+        if (length > (uint)(items.Length - ItemHeaderBytes))
         {
             return false;
         }
 
+        command = items.Slice(ItemHeaderBytes, (int)length);
         items = items[(ItemHeaderBytes + (int)length)..];
         return true;
     }

@@ -174,12 +174,8 @@ internal sealed class ScriptExpressionParser(ScriptTokens tokens)
 
     private CallExpression ParseCall()
     {
-        ScriptToken name = tokens.Take();
-        if (!ScriptFunctions.TryFind(name.Text, out ScriptSignature signature))
-        {
-            throw tokens.Expected("the name of a function", name);
-        }
-
+        ScriptToken name = tokens.Next;
+        ScriptSignature signature = tokens.TakeFunction();
         tokens.TakeSymbol("(");
         List<ScriptExpression> arguments = ParseList(")");
         return arguments.Count >= signature.ArgumentsMin && arguments.Count <= signature.ArgumentsMax

@@ -1,4 +1,5 @@
 using System.Globalization;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Wire.Scripts;
 
@@ -7,24 +8,31 @@ internal sealed class ScriptLexer
 {
     private readonly ScriptReader _reader;
     private readonly ScriptStrings _strings;
+    private readonly ScriptLanguage _language;
+    private FeatureLevel _level;
 
-    private ScriptLexer(string text)
+    private ScriptLexer(string text, ScriptLanguage language)
     {
+        _language = language;
         _reader = new ScriptReader(text);
         _strings = new ScriptStrings(_reader);
     }
 
     /// <summary>The tokens of <paramref name="text"/>; the last one is its end.</summary>
+    /// <param name="text">The text.</param>
+    /// <param name="language">Says which words are reserved.</param>
+    /// <param name="level">The lowest feature level that has all reserved words of the text.</param>
     /// <exception cref="ScriptSyntaxException">Something in the text begins no token.</exception>
-    public static List<ScriptToken> Tokens(string text)
+    public static List<ScriptToken> Tokens(string text, ScriptLanguage language, out FeatureLevel level)
     {
-        ScriptLexer lexer = new(text);
+        ScriptLexer lexer = new(text, language);
         List<ScriptToken> tokens = [];
         do
         {
             tokens.Add(lexer.Next());
         }
         while (tokens[^1].Kind != ScriptTokenKind.End);
+        level = lexer._level;
         return tokens;
     }
 
@@ -87,9 +95,13 @@ internal sealed class ScriptLexer
     private (ScriptTokenKind Kind, string Text) ReadWord()
     {
         string name = ReadName();
-        return ScriptKeywords.Find(name) is { } keyword
-            ? (ScriptTokenKind.Keyword, keyword)
-            : (ScriptTokenKind.Name, name);
+        if (_language.Reserved(name) is not { } word)
+        {
+            return (ScriptTokenKind.Name, name);
+        }
+
+        _level = FeatureLevel.Max(_level, word.Since);
+        return (ScriptTokenKind.Keyword, word.Name);
     }
 
     private string ReadParameter()

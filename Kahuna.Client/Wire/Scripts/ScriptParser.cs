@@ -1,3 +1,5 @@
+using Kahuna.Wire.Commands;
+
 namespace Kahuna.Wire.Scripts;
 
 /// <summary>
@@ -12,9 +14,9 @@ internal sealed class ScriptParser
     private readonly ScriptBlockOptions _options;
     private int _loops;
 
-    public ScriptParser(string text)
+    public ScriptParser(string text, ScriptLanguage language)
     {
-        _tokens = new ScriptTokens(text);
+        _tokens = new ScriptTokens(text, language);
         _expressions = new ScriptExpressionParser(_tokens);
         _statements = new AccessParser(_tokens, _expressions, Uses);
         _options = new ScriptBlockOptions(_tokens);
@@ -22,6 +24,9 @@ internal sealed class ScriptParser
 
     /// <summary>What the text says about its keys.</summary>
     public ScriptKeyUses Uses { get; } = new();
+
+    /// <inheritdoc cref="ScriptTokens.Level"/>
+    public FeatureLevel Level => _tokens.Level;
 
     /// <summary>Parses the whole text.</summary>
     /// <exception cref="ScriptSyntaxException">It is not a script.</exception>

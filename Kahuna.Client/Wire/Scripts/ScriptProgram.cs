@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Text;
+using Kahuna.Wire.Commands;
 
 namespace Kahuna.Wire.Scripts;
 
@@ -12,8 +13,9 @@ internal sealed class ScriptProgram
     /// <summary>Blocks, parentheses, brackets and unary operators inside each other.</summary>
     public const int NestingMax = 128;
 
-    private ScriptProgram(IReadOnlyList<ScriptStatement> body, ScriptKeyUses uses)
+    private ScriptProgram(IReadOnlyList<ScriptStatement> body, ScriptKeyUses uses, FeatureLevel level)
     {
+        Level = level;
         Body = body;
         Keys = uses.Keys;
         HasComputedKeys = uses.HasComputed;
@@ -25,6 +27,9 @@ internal sealed class ScriptProgram
 
     /// <summary>The statements.</summary>
     public IReadOnlyList<ScriptStatement> Body { get; }
+
+    /// <summary>The lowest feature level that has all of its words.</summary>
+    public FeatureLevel Level { get; }
 
     /// <summary>
     /// The keys and buckets that stand in the text as a literal, identifier, back-ticked name or parameter, in order of
@@ -47,13 +52,17 @@ internal sealed class ScriptProgram
     /// <summary>Some statement sets, deletes or extends.</summary>
     public bool Writes { get; }
 
+    /// <summary>Parses a text in the language of this release.</summary>
+    /// <exception cref="ScriptSyntaxException">The text is not a script, or longer than allowed.</exception>
+    public static ScriptProgram Parse(string text) => Parse(text, ScriptLanguage.Newest);
+
     /// <summary>Parses a text.</summary>
     /// <exception cref="ScriptSyntaxException">The text is not a script, or longer than allowed.</exception>
-    public static ScriptProgram Parse(string text)
+    public static ScriptProgram Parse(string text, ScriptLanguage language)
     {
         CheckText(text);
-        ScriptParser parser = new(text);
-        return new ScriptProgram(parser.Parse(), parser.Uses);
+        ScriptParser parser = new(text, language);
+        return new ScriptProgram(parser.Parse(), parser.Uses, parser.Level);
     }
 
     private static void CheckText(string text)

@@ -1,13 +1,30 @@
+using Kahuna.Wire.Commands;
+
 namespace Kahuna.Wire.Scripts;
 
 /// <summary>
 /// The tokens of a text with the next one to parse, and how deep the parser is in it. One owner, not thread-safe.
 /// </summary>
-internal sealed class ScriptTokens(string text)
+internal sealed class ScriptTokens
 {
-    private readonly List<ScriptToken> _tokens = ScriptLexer.Tokens(text);
+    private readonly string _text;
+    private readonly ScriptLanguage _language;
+    private readonly List<ScriptToken> _tokens;
     private int _next;
     private int _depth;
+
+    /// <summary>Cuts a text into the tokens of a language.</summary>
+    /// <exception cref="ScriptSyntaxException">Something in the text begins no token.</exception>
+    public ScriptTokens(string text, ScriptLanguage language)
+    {
+        _text = text;
+        _language = language;
+        _tokens = ScriptLexer.Tokens(text, language, out FeatureLevel level);
+        Level = level;
+    }
+
+    /// <summary>The lowest feature level that has all reserved words, and the functions that were taken.</summary>
+    public FeatureLevel Level { get; private set; }
 
     /// <summary>The next token.</summary>
     public ScriptToken Next => _tokens[_next];
@@ -77,6 +94,16 @@ internal sealed class ScriptTokens(string text)
     public string TakeName(string expected) =>
         Next.Kind is ScriptTokenKind.Name or ScriptTokenKind.Quoted ? Take().Text : throw Expected(expected);
 
+    /// <summary>Takes the name of a function.</summary>
+    /// <exception cref="ScriptSyntaxException">There is no such function.</exception>
+    public ScriptSignature TakeFunction()
+    {
+        ScriptToken name = Take();
+        ScriptWord word = _language.Function(name.Text) ?? throw Expected("the name of a function", name);
+        Level = FeatureLevel.Max(Level, word.Since);
+        return word.Signature!;
+    }
+
     /// <summary>Goes one level deeper; each is followed by a <see cref="Leave"/>.</summary>
     /// <exception cref="ScriptSyntaxException">
     /// That is deeper than <see cref="ScriptProgram.NestingMax"/>, so that no text overflows the stack.
@@ -101,5 +128,5 @@ internal sealed class ScriptTokens(string text)
         expected,
         found.Kind == ScriptTokenKind.End
             ? "the end of the script"
-            : ScriptReader.Quote(text.AsSpan(found.Start, found.Length)));
+            : ScriptReader.Quote(_text.AsSpan(found.Start, found.Length)));
 }

@@ -1,4 +1,4 @@
-using Kahuna.Wire.Watches;
+using Kahuna.Server.Partitions.Changes;
 
 namespace Kahuna.Server.Api.Watches;
 
@@ -12,7 +12,8 @@ internal interface IWatchDispatch
     void Remove(Durability durability, WatchScope scope, byte[] name);
 
     /// <summary>
-    /// True: something may concern the stream. Up to <paramref name="passed"/> nothing does.
+    /// True: something may concern the stream, and the empty list gets its places. Up to <paramref name="passed"/>
+    /// nothing does.
     /// </summary>
-    bool TakeNews(int groupIndex, out ChangePoint passed);
+    bool TakeNews(int groupIndex, WatchHops hops, out ChangeCursor passed);
 }

@@ -51,6 +51,9 @@ internal sealed class WatchCursor(ChangeLog log, int index)
     /// <summary>All watches have had everything up to the cursor, and nothing behind it.</summary>
     public bool IsSettled => _returns.Count == 0 && _place.Point >= _lastStart;
 
+    /// <summary>Where the changes lie that concern the stream. Only of a settled cursor that reads.</summary>
+    public WatchHops Hops { get; } = new();
+
     /// <summary>Number of points from which the cursor went back and that it has not reached again.</summary>
     public int Returns => _returns.Count;
 
@@ -60,6 +63,7 @@ internal sealed class WatchCursor(ChangeLog log, int index)
         _place = new ChangeCursor(start);
         _lastStart = start;
         _returns.Clear();
+        Hops.Clear();
         IsReading = true;
         (IsInTransaction, HasSent, IsProgressDue, IsLagging, CaughtUpAt) = (false, false, false, false, default);
     }
@@ -69,6 +73,8 @@ internal sealed class WatchCursor(ChangeLog log, int index)
     /// <param name="number">Its number.</param>
     public void Join(ChangePoint start, long number)
     {
+        // What concerns the new watch is not among the places that are known.
+        Hops.Clear();
         IsReading = true;
         _lastStart = start > _lastStart ? start : _lastStart;
         if (start < _place.Point)
@@ -76,6 +82,17 @@ internal sealed class WatchCursor(ChangeLog log, int index)
             Pass();
             _returns.Add((number, _place.Point));
             _place = new ChangeCursor(start);
+        }
+    }
+
+    /// <summary>Goes to a place, but not back: what was read already is passed over there.</summary>
+    public void HopTo(scoped in ChangeCursor place)
+    {
+        ChangePoint reached = _place.Point;
+        _place = place;
+        if (reached > place.Point)
+        {
+            _place.Point = reached;
         }
     }
 

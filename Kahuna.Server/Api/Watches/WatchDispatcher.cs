@@ -27,6 +27,9 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
     private readonly FilterIndex<object> _ephemeral = new();
     private readonly HashSet<WatchNews> _streams = [];
     private readonly List<Filter<object>> _matches = [];
+
+    /// <summary>What was read last. Kept while something is watched: each turn of a loop needs it.</summary>
+    private ByteBuffer? _records;
     private int _wakes;
 
     /// <summary>A dispatcher of a node's changes.</summary>
@@ -110,7 +113,7 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
     }
 
     /// <summary>Every stream was told what concerns it up to here.</summary>
-    public ChangePoint DispatchedOf(int groupIndex) => _groups[groupIndex]!.Dispatched;
+    public ChangeCursor DispatchedOf(int groupIndex) => _groups[groupIndex]!.Dispatched;
 
     /// <inheritdoc/>
     public void Execute()
@@ -139,7 +142,6 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             return false;
         }
 
-        ByteBuffer records = ByteBuffer.Rent(ChunkHereBytes);
         try
         {
             if (!group.IsAttached || !FiltersOf(group.Log.Group.IsEphemeral).IsQuick)
@@ -148,16 +150,16 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             }
 
             ChangeCursor cursor = group.Cursor;
-            ChangePoint before = group.Dispatched;
+            ChangePoint before = cursor.Point;
+            ByteBuffer records = TakeRecords();
             switch (group.Log.Read(ref cursor, records, ChunkHereBytes))
             {
-                case ChangeRead.More when !Match(group, cursor.Point.Epoch, records.Written, before, isHere: true):
+                case ChangeRead.More when !Match(group, in cursor, records.Written, before, isHere: true):
                 case ChangeRead.Compacted or ChangeRead.EpochBegan:
                     return false;
             }
 
-            group.Cursor = cursor;
-            group.Dispatched = cursor.Point;
+            group.Cursor = group.Dispatched = cursor;
             return cursor.Point >= group.Log.Status.Applied;
         }
         catch (Exception error) when (error is not OutOfMemoryException)
@@ -167,7 +169,6 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
         }
         finally
         {
-            records.Return();
             _lock.Exit();
         }
     }
@@ -196,19 +197,29 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
         {
             group?.Detach();
         }
+
+        _records?.Return();
+        _records = null;
+    }
+
+    /// <summary>The empty buffer for the next read.</summary>
+    private ByteBuffer TakeRecords()
+    {
+        _records ??= ByteBuffer.Rent(ChunkBytes);
+        _records.Length = 0;
+        return _records;
     }
 
     /// <summary>Reads what is new in a group. True: there may be more.</summary>
     private bool Dispatch(Group group)
     {
-        ByteBuffer records = ByteBuffer.Rent(ChunkBytes);
         try
         {
             for (int i = 0; i < ChunksMax; i++)
             {
                 lock (_lock)
                 {
-                    if (!DispatchChunk(group, records))
+                    if (!DispatchChunk(group))
                     {
                         return false;
                     }
@@ -223,10 +234,6 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             LeaveToStreams(group);
             return false;
         }
-        finally
-        {
-            records.Return();
-        }
     }
 
     /// <summary>
@@ -238,24 +245,23 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
         {
             foreach (WatchNews stream in _streams)
             {
-                stream.Tell(group.Index, group.Dispatched);
+                stream.TellAll(group.Index, group.Dispatched.Point);
             }
 
-            group.Cursor = new ChangeCursor(group.Log.Status.Applied);
-            group.Dispatched = group.Cursor.Point;
+            group.Cursor = group.Dispatched = new ChangeCursor(group.Log.Status.Applied);
         }
     }
 
-    private bool DispatchChunk(Group group, ByteBuffer records)
+    private bool DispatchChunk(Group group)
     {
         if (!group.IsAttached)
         {
             return false;
         }
 
-        records.Length = 0;
-        ChangePoint before = group.Dispatched;
+        ByteBuffer records = TakeRecords();
         ChangeCursor cursor = group.Cursor;
+        ChangePoint before = cursor.Point;
         ChangeRead read = group.Log.Read(ref cursor, records, ChunkBytes);
         switch (read)
         {
@@ -263,17 +269,16 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
                 // Any stream may miss something: each looks for itself.
                 foreach (WatchNews stream in _streams)
                 {
-                    stream.Tell(group.Index, before);
+                    stream.TellAll(group.Index, before);
                 }
 
                 break;
             case ChangeRead.More:
-                Match(group, cursor.Point.Epoch, records.Written, before, isHere: false);
+                Match(group, in cursor, records.Written, before, isHere: false);
                 break;
         }
 
-        group.Cursor = cursor;
-        group.Dispatched = cursor.Point;
+        group.Cursor = group.Dispatched = cursor;
         return read is not (ChangeRead.End or ChangeRead.Ahead);
     }
 
@@ -281,9 +286,19 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
     /// Tells the streams that changes concern. False: a change concerns several, which are too many to be told on the
     /// thread of a loop.
     /// </summary>
-    private bool Match(Group group, ulong epoch, ReadOnlySpan<byte> records, ChangePoint before, bool isHere)
+    /// <param name="group">The group.</param>
+    /// <param name="end">Where the read has ended, directly behind the records.</param>
+    /// <param name="records">What was read, of one segment.</param>
+    /// <param name="before">Where the read began.</param>
+    /// <param name="isHere">On the thread of the loop.</param>
+    private bool Match(
+        Group group, scoped in ChangeCursor end, ReadOnlySpan<byte> records, ChangePoint before, bool isHere)
     {
         FilterIndex<object> filters = FiltersOf(group.Log.Group.IsEphemeral);
+        ChangeCursor place = end;
+        place.Offset -= records.Length;
+        place.Point = before;
+        int length = records.Length;
         while (ChangeRecord.TryTake(ref records, out ChangeRecord record))
         {
             _matches.Clear();
@@ -292,7 +307,7 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             {
                 if (filter.Value is WatchNews only)
                 {
-                    only.Tell(group.Index, before);
+                    only.Tell(group.Index, in place);
                     continue;
                 }
 
@@ -303,11 +318,13 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
 
                 foreach (WatchNews stream in (HashSet<WatchNews>)filter.Value)
                 {
-                    stream.Tell(group.Index, before);
+                    stream.Tell(group.Index, in place);
                 }
             }
 
-            before = new ChangePoint(group.Log.Group.Value, epoch, record.Index, record.N);
+            place.Offset += length - records.Length;
+            place.Point = new ChangePoint(group.Log.Group.Value, end.Point.Epoch, record.Index, record.N);
+            length = records.Length;
         }
 
         return true;
@@ -318,7 +335,7 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
     /// </summary>
     private sealed class Group(WatchDispatcher dispatcher, ChangeLog log, int index) : IChangeObserver
     {
-        private volatile Reached _dispatched = new(default);
+        private volatile Reached _dispatched = new(new ChangeCursor(default));
         private int _hasNews;
 
         public ChangeLog Log => log;
@@ -330,18 +347,17 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
         public bool IsAttached { get; private set; }
 
         /// <summary>Any thread reads it.</summary>
-        public ChangePoint Dispatched
+        public ChangeCursor Dispatched
         {
-            get => _dispatched.Point;
-            set => _dispatched = value == _dispatched.Point ? _dispatched : new Reached(value);
+            get => _dispatched.Place;
+            set => _dispatched = value.Point == _dispatched.Place.Point ? _dispatched : new Reached(value);
         }
 
         public void Attach()
         {
             IsAttached = true;
             log.Observer = this;
-            Cursor = new ChangeCursor(log.Status.Applied);
-            Dispatched = Cursor.Point;
+            Cursor = Dispatched = new ChangeCursor(log.Status.Applied);
             SetNews();
             dispatcher.Wake();
         }
@@ -370,10 +386,10 @@ internal sealed class WatchDispatcher : IThreadPoolWorkItem
             }
         }
 
-        /// <summary>A point that any thread can read at once. Immutable.</summary>
-        private sealed class Reached(ChangePoint point)
+        /// <summary>A place that any thread can read at once. Immutable.</summary>
+        private sealed class Reached(ChangeCursor place)
         {
-            public ChangePoint Point => point;
+            public ChangeCursor Place => place;
         }
     }
 }

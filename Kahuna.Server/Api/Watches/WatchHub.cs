@@ -24,6 +24,7 @@ internal sealed class WatchHub(ChangeLogs logs, Func<NodeTime> now, ReplyRoom ro
     private readonly HashSet<WatchPump>[] _pumps =
         [.. Enumerable.Range(0, Parts).Select(static _ => new HashSet<WatchPump>())];
     private readonly WatchWorkers _workers = new();
+    private readonly WaitingPumps _waiting = new();
     private Timer? _timer;
     private int _joined;
     private int _part;
@@ -104,9 +105,15 @@ internal sealed class WatchHub(ChangeLogs logs, Func<NodeTime> now, ReplyRoom ro
     /// <summary>Runs a stream's next step when it is its turn.</summary>
     public void Enqueue(WatchPump pump) => _workers.Enqueue(pump);
 
+    /// <summary>
+    /// Wakes a stream a moment from now (<see cref="WatchPace.WaitMs"/>), with all that wait by then.
+    /// </summary>
+    public void WaitForMore(WatchPump pump) => _waiting.Add(pump);
+
     /// <summary>Asks no stream for its progress from now on.</summary>
     public void Dispose()
     {
+        _waiting.Dispose();
         lock (_lock)
         {
             _timer?.Dispose();
@@ -122,6 +129,40 @@ internal sealed class WatchHub(ChangeLogs logs, Func<NodeTime> now, ReplyRoom ro
             foreach (WatchPump pump in _pumps[part])
             {
                 pump.RequestProgress();
+            }
+        }
+    }
+
+    /// <summary>Streams that wait a moment for more changes, with one timer for all. Any thread.</summary>
+    private sealed class WaitingPumps : IDisposable
+    {
+        private readonly ConcurrentQueue<WatchPump> _pumps = new();
+        private readonly Timer _timer;
+        private int _isSet;
+
+        public WaitingPumps() => _timer = new Timer(_ => WakeAll(), null, Timeout.Infinite, Timeout.Infinite);
+
+        public void Add(WatchPump pump)
+        {
+            _pumps.Enqueue(pump);
+            if (Interlocked.Exchange(ref _isSet, 1) == 0)
+            {
+                _timer.Change(WatchPace.WaitMs, Timeout.Infinite);
+            }
+        }
+
+        public void Dispose()
+        {
+            Interlocked.Exchange(ref _isSet, 1);
+            _timer.Dispose();
+        }
+
+        private void WakeAll()
+        {
+            Interlocked.Exchange(ref _isSet, 0);
+            while (_pumps.TryDequeue(out WatchPump? pump))
+            {
+                pump.EndWait();
             }
         }
     }

@@ -1,3 +1,4 @@
+using Kahuna.Server.Primitives;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 
@@ -16,11 +17,13 @@ internal abstract class WatchPump
     private readonly WatchNews _news;
     private readonly WatchReader _reader;
     private readonly Action _onSent;
+    private readonly WatchPace _pace = new();
     private readonly TaskCompletionSource _idle = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private volatile TaskCompletionSource? _said;
     private ValueTask<bool> _sending;
     private int _wakes;
     private int _isProgressDue;
+    private int _waits;
     private int _sendingBytes;
     private volatile bool _hasEnded;
 
@@ -28,7 +31,7 @@ internal abstract class WatchPump
     protected WatchPump(WatchHub hub)
     {
         _hub = hub;
-        _news = new WatchNews(hub.Dispatcher, Wake);
+        _news = new WatchNews(hub.Dispatcher, WakeByNews);
         _reader = hub.Open(_news);
         _onSent = OnSent;
         Part = hub.NextPart();
@@ -39,6 +42,9 @@ internal abstract class WatchPump
 
     /// <summary>The stream has ended by itself or by <see cref="EndAsync"/>.</summary>
     protected bool HasEnded => _hasEnded;
+
+    /// <summary>The next changes wait a moment for more of them.</summary>
+    protected bool WaitsForMore => _pace.IsSlow;
 
     /// <summary>Begins.</summary>
     public void Join() => _hub.Join(this, _news);
@@ -57,6 +63,13 @@ internal abstract class WatchPump
         {
             _hub.Enqueue(this);
         }
+    }
+
+    /// <summary>What waited a moment for more changes waits no longer.</summary>
+    public void EndWait()
+    {
+        Volatile.Write(ref _waits, 0);
+        Wake();
     }
 
     /// <summary>One step; of a worker only.</summary>
@@ -137,6 +150,18 @@ internal abstract class WatchPump
     /// <summary>The step has thrown: the stream ends.</summary>
     protected abstract void OnFailed(Exception error);
 
+    private void WakeByNews()
+    {
+        if (!WaitsForMore)
+        {
+            Wake();
+        }
+        else if (Interlocked.Exchange(ref _waits, 1) == 0)
+        {
+            _hub.WaitForMore(this);
+        }
+    }
+
     private Step Advance()
     {
         if (Interlocked.Exchange(ref _isProgressDue, 0) != 0)
@@ -163,9 +188,15 @@ internal abstract class WatchPump
             ByteBuffer frame = ByteBuffer.Rent();
             try
             {
-                fill = _reader.Fill(frame, _hub.Now);
+                NodeTime now = _hub.Now;
+                fill = _reader.Fill(frame, now);
                 if (fill == WatchFill.Frame)
                 {
+                    if (_reader.Changes > 0)
+                    {
+                        _pace.Count(now, _reader.Changes);
+                    }
+
                     bytes += frame.Length;
                     Write(frame);
                 }

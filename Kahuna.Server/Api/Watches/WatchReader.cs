@@ -104,12 +104,16 @@ internal sealed class WatchReader : IDisposable
         }
     }
 
+    /// <summary>Changes in the frame that was made last.</summary>
+    public int Changes => _changes.Count;
+
     /// <summary>Makes the next frame, complete, in an empty buffer.</summary>
     /// <param name="frame">Takes the frame.</param>
     /// <param name="now">The node's time.</param>
     public WatchFill Fill(ByteBuffer frame, NodeTime now)
     {
         bool isLeft = false;
+        _changes.Begin();
         try
         {
             for (int i = 0; i < _cursors.Length; i++)
@@ -216,11 +220,16 @@ internal sealed class WatchReader : IDisposable
         bool hasNews = true;
         if (_dispatch is not null)
         {
-            hasNews = _dispatch.TakeNews(cursor.Index, out ChangePoint passed);
-            if (passed > cursor.Place.Point)
+            hasNews = _dispatch.TakeNews(cursor.Index, cursor.Hops, out ChangeCursor passed);
+            if (passed.Point > cursor.Place.Point)
             {
-                cursor.Place = new ChangeCursor(passed);
+                cursor.Place = passed;
                 cursor.Pass();
+            }
+
+            if (!cursor.IsSettled)
+            {
+                cursor.Hops.Clear();
             }
         }
 
@@ -237,17 +246,24 @@ internal sealed class WatchReader : IDisposable
             return false;
         }
 
-        _records ??= ByteBuffer.Rent(ChunkBytes);
+        _records ??= ByteBuffer.Rent();
         _changes.Begin();
         for (int looked = 0; cursor.IsReading && looked < SliceBytes && _notices.Count == 0; looked += _records.Length)
         {
             _records.Length = 0;
             ChangeLogStatus status = cursor.Log.Status;
             bool wasSettled = cursor.IsSettled;
+            bool hops = cursor.Hops.TryTake(out ChangeCursor hop);
+            if (hops)
+            {
+                cursor.HopTo(in hop);
+            }
+
             ChangeCursor from = cursor.Place;
-            switch (cursor.Log.Read(ref cursor.Place, _records, ChunkBytes))
+            switch (cursor.Log.Read(ref cursor.Place, _records, hops ? 1 : ChunkBytes))
             {
                 case ChangeRead.Compacted:
+                    cursor.Hops.Clear();
                     // Not the rest of an entry of which something is gone: it may be half of a transaction.
                     ChangePoint lost = cursor.Place.Point;
                     cursor.Place = new ChangeCursor(ChangePoint.After(lost.Group, lost.Epoch, lost.Index));
@@ -255,6 +271,7 @@ internal sealed class WatchReader : IDisposable
                     Interrupt(WatchNoticeCode.Compacted, level, cursor, wasSettled);
                     break;
                 case ChangeRead.EpochBegan:
+                    cursor.Hops.Clear();
                     Interrupt(WatchNoticeCode.EpochBegan, level, cursor, wasSettled);
                     break;
                 case ChangeRead.More:
@@ -263,12 +280,17 @@ internal sealed class WatchReader : IDisposable
                         return _changes.End(frame);
                     }
 
+                    if (hops && cursor.Hops is { Count: 0, IsCut: false } && !cursor.IsInTransaction)
+                    {
+                        cursor.HopTo(cursor.Hops.Complete);
+                        EndReading(cursor);
+                    }
+
                     break;
                 default:
+                    cursor.Hops.Clear();
                     Copy(level, cursor, in from, wasSettled, frame);
-                    cursor.IsReading = cursor.IsInTransaction = cursor.IsLagging = false;
-                    cursor.IsProgressDue |= cursor.HasSent;
-                    cursor.HasSent = false;
+                    EndReading(cursor);
                     cursor.CaughtUpAt = status.CaughtUpAt;
                     break;
             }
@@ -278,6 +300,13 @@ internal sealed class WatchReader : IDisposable
         }
 
         return _changes.End(frame);
+    }
+
+    private static void EndReading(WatchCursor cursor)
+    {
+        cursor.IsReading = cursor.IsInTransaction = cursor.IsLagging = false;
+        cursor.IsProgressDue |= cursor.HasSent;
+        cursor.HasSent = false;
     }
 
     /// <summary>

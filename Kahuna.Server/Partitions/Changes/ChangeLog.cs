@@ -157,8 +157,9 @@ internal sealed class ChangeLog : IChangeLog
     // ---- Readers
 
     /// <summary>
-    /// Copies whole records (<see cref="ChangeRecord"/>) behind a cursor, in order, and moves it. Any thread; the
-    /// cursor is the caller's.
+    /// Copies whole records (<see cref="ChangeRecord"/>) behind a cursor, in order, and moves it. Records of one read
+    /// are of one segment, so that they lie directly before where the cursor is then. Any thread; the cursor is the
+    /// caller's.
     /// </summary>
     /// <param name="cursor">Where to begin; behind what was copied afterwards.</param>
     /// <param name="target">Takes the records.</param>
@@ -268,6 +269,11 @@ internal sealed class ChangeLog : IChangeLog
             if (cursor.Segment >= status.Tail)
             {
                 cursor.Point = status.Applied;
+                return true;
+            }
+
+            if (!isFirst)
+            {
                 return true;
             }
 

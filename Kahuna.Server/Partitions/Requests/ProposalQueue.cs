@@ -487,6 +487,9 @@ internal static class CommandEntry
 /// <summary>Tells the state which keys the next group of commands is about. Stateless.</summary>
 internal static class CommandsAhead
 {
+    /// <summary>Items of one command that are looked at; small transactions are all that are worth it.</summary>
+    private const int ItemsMax = 8;
+
     /// <summary>
     /// The next commands of an entry and how many are left. The applier handles bytes that do not decode.
     /// </summary>
@@ -502,9 +505,27 @@ internal static class CommandsAhead
             && CommandEntry.TryReadItem(ref items, out ReadOnlySpan<byte> bytes); i--)
         {
             ahead.Add(Command.KeyOf(bytes));
+            if (bytes is [(byte)CommandKind.Transaction, ..])
+            {
+                AddItems(ahead, bytes);
+            }
         }
 
         ahead.PrefetchWrites();
+    }
+
+    private static void AddItems(Prefetcher ahead, ReadOnlySpan<byte> bytes)
+    {
+        if (!Command.TryRead(bytes, out Command transaction))
+        {
+            return;
+        }
+
+        ReadOnlySpan<byte> items = CommandList.ItemsOf(in transaction);
+        for (int i = 0; i < ItemsMax && CommandList.TryTakeBytes(ref items, out ReadOnlySpan<byte> item); i++)
+        {
+            ahead.AddItem(Command.KeyOf(item));
+        }
     }
 
     /// <summary>The reads first in line, those behind them that are not confirmed yet included.</summary>

@@ -14,7 +14,7 @@ internal static class ExpirySweep
     /// Keys that a leader lets one sweep remove: with twice as many deleted ones to forget, about as much work as 25
     /// sets.
     /// </summary>
-    public const int KeysPerCommand = 64;
+    public const int KeysPerCommand = 32;
 
     /// <summary>
     /// How many keys a sweep would find, counted up to <paramref name="countMax"/>; revisions that are too old count as

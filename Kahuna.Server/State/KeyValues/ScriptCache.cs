@@ -1,4 +1,6 @@
 using System.Text;
+using Kahuna.Server.Primitives;
+using Kahuna.Server.State.Rows;
 using Kahuna.Wire.Routing;
 using Kahuna.Wire.Scripts;
 using Kahuna.Wire.Scripts.Running;
@@ -6,10 +8,11 @@ using Kahuna.Wire.Scripts.Running;
 namespace Kahuna.Server.State.KeyValues;
 
 /// <summary>
-/// Scripts that were compiled lately, by their text. What it holds changes no result, only when a text is parsed.
-/// Owned by one <see cref="ScriptRunner"/>; not thread-safe.
+/// Scripts that were compiled lately, by their text, in the language of the entry that is applied
+/// (<see cref="KeyStore.Level"/>). What it holds changes no result, only when a text is parsed. Owned by one
+/// <see cref="ScriptRunner"/>; not thread-safe.
 /// </summary>
-internal sealed class ScriptCache
+internal sealed class ScriptCache(KeyStore store)
 {
     /// <summary>Texts that are kept; when there are more, all go and those in use come back.</summary>
     private const int TextsMax = 256;
@@ -20,13 +23,17 @@ internal sealed class ScriptCache
     private readonly Dictionary<ulong, CompiledScript> _byHash = [];
     private int _bytes;
 
+    /// <summary>The language that the scripts are compiled in; null: there are none yet.</summary>
+    private ScriptLanguage? _language;
+
     /// <summary>The script of a text.</summary>
     public CompiledScript Find(ReadOnlySpan<byte> text)
     {
+        ScriptLanguage language = LanguageOfEntry();
         ulong hash = XxHash64.Hash(text, 0);
         if (!_byHash.TryGetValue(hash, out CompiledScript? found) || !text.SequenceEqual(found.Text))
         {
-            found = Compile(text.ToArray());
+            found = Compile(text.ToArray(), language);
             Keep(hash, found);
         }
 
@@ -39,11 +46,29 @@ internal sealed class ScriptCache
             ? found.StepsMax
             : null;
 
-    private static CompiledScript Compile(byte[] text)
+    /// <summary>
+    /// The language at the level of the entry, whatever words this build has: every replica compiles a text to the same
+    /// code, or to the same error. A text may mean something else at another level, so all are compiled anew.
+    /// </summary>
+    private ScriptLanguage LanguageOfEntry()
+    {
+        if (_language is not null && _language.Level == store.Level)
+        {
+            return _language;
+        }
+
+        Clear();
+        _language = store.ScriptWords.At(store.Level);
+        return _language;
+    }
+
+    private CompiledScript Compile(byte[] text, ScriptLanguage language)
     {
         try
         {
-            return new(text, ScriptCode.Compile(ScriptProgram.Parse(Encoding.UTF8.GetString(text))), "");
+            ScriptProgram program = ScriptProgram.Parse(Encoding.UTF8.GetString(text), language);
+            InvariantException.Require(program.Level <= store.Level, "a script has only words of its entry's level");
+            return new(text, ScriptCode.Compile(program), "");
         }
         catch (ScriptSyntaxException wrong)
         {
@@ -55,12 +80,17 @@ internal sealed class ScriptCache
     {
         if (_byHash.Count >= TextsMax || _bytes + compiled.Text.Length > BytesMax)
         {
-            _byHash.Clear();
-            _bytes = 0;
+            Clear();
         }
 
         _byHash[hash] = compiled;
         _bytes += compiled.Text.Length;
+    }
+
+    private void Clear()
+    {
+        _byHash.Clear();
+        _bytes = 0;
     }
 }
 

@@ -12,8 +12,9 @@ using Kahuna.Wire.Scripts.Running;
 namespace Kahuna.Server.State.KeyValues;
 
 /// <summary>
-/// Runs scripts within this partition: reads what they ask for, and carries out their writes together when they have
-/// ended well. Nothing is written before. Owned by one <see cref="KeyValueTable"/>; not thread-safe.
+/// Runs scripts within this partition, in the language of their entry's feature level: reads what they ask for, and
+/// carries out their writes together when they have ended well. Nothing is written before. Owned by one
+/// <see cref="KeyValueTable"/>; not thread-safe.
 /// </summary>
 internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutcomeMemory
 {
@@ -39,7 +40,7 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
     private const string TwoLevels =
         "the script has both persistent and ephemeral keys; it takes keys of one durability";
 
-    private readonly ScriptCache _cache = new();
+    private readonly ScriptCache _cache = new(store);
     private readonly List<ScriptValue> _entries = [];
     private CommandAnswer? _item;
 

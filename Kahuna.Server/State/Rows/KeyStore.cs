@@ -1,4 +1,6 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Server.State.Rows;
 
@@ -59,6 +61,12 @@ internal sealed class KeyStore
 
     /// <summary>Rows that are no keys.</summary>
     public SystemRows System { get; }
+
+    /// <summary>The feature level of the entry that is being applied, or was applied last.</summary>
+    public FeatureLevel Level { get; set; }
+
+    /// <summary>The words of scripts that this build knows, each with the level that it needs.</summary>
+    public ScriptWords ScriptWords => _limits.ScriptWords;
 
     /// <summary>The keys that prepared transactions hold.</summary>
     public PreparedKeys Prepared { get; }

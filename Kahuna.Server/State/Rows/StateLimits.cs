@@ -1,12 +1,13 @@
 using Kahuna.Server.Primitives;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Routing;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Server.State.Rows;
 
 /// <summary>
 /// Bounds of one partition's state. The same on every node, since applying depends on them; all but
-/// <see cref="HashSecret"/> and <see cref="Features"/>.
+/// <see cref="HashSecret"/>, <see cref="Features"/> and <see cref="ScriptWords"/>.
 /// </summary>
 internal sealed record StateLimits
 {
@@ -96,6 +97,9 @@ internal sealed record StateLimits
 
     /// <summary>The highest of them.</summary>
     public FeatureLevel FeatureLevelMax => Features.Max;
+
+    /// <summary>The words of scripts that this build knows. Tests have builds with others.</summary>
+    public ScriptWords ScriptWords { get; init; } = ScriptWords.Released;
 
     /// <summary>
     /// Where an epoch begins empty after slots were moved: the slot map as of its beginning, the same on all members.

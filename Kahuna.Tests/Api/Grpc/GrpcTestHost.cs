@@ -113,7 +113,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
             Self = new NodeId(1),
             ClusterId = "test",
             Partitions = 1,
-            Secret = ReadOnlyMemory<byte>.Empty,
+            Secrets = new ClusterSecrets(),
             Peers = [],
             Directory = new FixedDirectory(1),
             Tls = certificate,

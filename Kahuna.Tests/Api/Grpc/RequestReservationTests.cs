@@ -226,7 +226,7 @@ public sealed class RequestReservationTests
         ClusterService service = new(
             view,
             new RequestAdmission(new Router(new ModelCluster(1)[1].Loops!, view), Mega),
-            new NodeCredential([]),
+            new NodeCredential(new ClusterSecrets()),
             default);
         return GrpcTestHost.StartAsync(
             server =>

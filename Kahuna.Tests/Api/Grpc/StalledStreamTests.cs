@@ -190,7 +190,7 @@ public sealed class StalledStreamTests
         ClusterService service = new(
             view,
             new RequestAdmission(new Router(new ModelCluster(1)[1].Loops!, view), 1 << 20),
-            new NodeCredential([]),
+            new NodeCredential(new ClusterSecrets()),
             default);
         return GrpcTestHost.StartAsync(
             server =>

@@ -83,6 +83,30 @@ public sealed class WatchDispatcherTests
     }
 
     [Fact]
+    public void A_stream_that_is_told_of_more_places_than_it_keeps_misses_nothing()
+    {
+        Stream stream = new(this, WatchScope.Bucket, "a");
+        Run();
+        stream.Read();
+        int told = 0;
+        foreach (int changes in (int[])[1, WatchHops.Max - 1, WatchHops.Max, WatchHops.Max + 1, 3 * WatchHops.Max])
+        {
+            for (int i = 0; i < changes; i++)
+            {
+                _changes.Set(Log, $"a/{i}", "value");
+                _changes.Set(Log, $"other/{i}", "value");
+                Run();
+            }
+
+            Assert.Equal(changes, stream.Read());
+            told += changes;
+            Assert.Equal(0, stream.Read());
+        }
+
+        Assert.True(told > 5 * WatchHops.Max);
+    }
+
+    [Fact]
     public void A_watch_that_begins_between_a_change_and_its_dispatch_hears_of_it()
     {
         Stream first = new(this, WatchScope.Key, "first");

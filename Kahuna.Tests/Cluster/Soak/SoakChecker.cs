@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using System.Threading.Channels;
 using Kahuna.Tests.Linearizability;
+using Kahuna.Tests.WatchStreams;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
@@ -29,6 +30,9 @@ internal sealed class SoakChecker : IDisposable
     /// </summary>
     private const int ExplainedMax = 3;
 
+    /// <summary>Greater than those of callers.</summary>
+    private const long WatchProcess = 1_000_000;
+
     private readonly SoakOptions _options;
     private readonly Channel<SoakKey> _waiting = Channel.CreateBounded<SoakKey>(
         new BoundedChannelOptions(WaitingMax) { SingleReader = true });
@@ -53,7 +57,7 @@ internal sealed class SoakChecker : IDisposable
     /// <summary>Keys that were checked.</summary>
     public int Checked => Volatile.Read(ref _checked);
 
-    /// <summary>Keys that are not linearizable.</summary>
+    /// <summary>Keys that are not linearizable, or of which the watch was told something else.</summary>
     public int Violations => Volatile.Read(ref _violations);
 
     public int Undecided => Volatile.Read(ref _undecided);
@@ -116,13 +120,15 @@ internal sealed class SoakChecker : IDisposable
     private void Check(SoakKey key)
     {
         TimeSpan explain = _violations < ExplainedMax ? new CheckerOptions().ExplainTimeMax : TimeSpan.Zero;
-        HistoryVerdict verdict = LinearizabilityChecker.Check(
-            key.Operations,
-            new CheckerOptions { TtlSlack = TtlSlack, StatesMax = StatesMax, ExplainTimeMax = explain });
+        CheckerOptions checking = new() { TtlSlack = TtlSlack, StatesMax = StatesMax, ExplainTimeMax = explain };
+        HistoryVerdict verdict = LinearizabilityChecker.Check(key.Operations, checking);
+        List<WatchFinding> watched =
+            key.Watch is { } watch ? WatchStreamChecker.Check(key.Operations, [watch], checking) : [];
         Interlocked.Increment(ref _checked);
-        if (verdict.Verdict == Verdict.NotLinearizable)
+        if (verdict.Verdict == Verdict.NotLinearizable || watched.Count > 0)
         {
             _findings.Append(verdict.Findings());
+            watched.ForEach(finding => _findings.Append(CultureInfo.InvariantCulture, $"{finding}\n"));
             Interlocked.Increment(ref _violations);
             _found.TrySetResult();
         }
@@ -131,7 +137,7 @@ internal sealed class SoakChecker : IDisposable
             Interlocked.Increment(ref _undecided);
         }
 
-        if (_options.HistoryFile is not null || verdict.Verdict != Verdict.Linearizable)
+        if (_options.HistoryFile is not null || verdict.Verdict != Verdict.Linearizable || watched.Count > 0)
         {
             Write(key);
         }
@@ -149,6 +155,11 @@ internal sealed class SoakChecker : IDisposable
         foreach (HistoryOperation operation in key.Operations)
         {
             writer.Write(operation);
+        }
+
+        if (key.Watch is { } watch)
+        {
+            WatchHistoryWriter.Write(_file, watch, WatchProcess);
         }
     }
 

@@ -1,4 +1,5 @@
 using Kahuna.Tests.Linearizability;
+using Kahuna.Tests.WatchStreams;
 
 namespace Kahuna.Tests.Cluster.Soak;
 
@@ -29,6 +30,9 @@ internal sealed class SoakKey(string name, bool isCounter)
     /// The operation with the newest answer that told a value and its revision: what conditions are made from.
     /// </summary>
     public HistoryOperation? Latest { get; private set; }
+
+    /// <summary>What a watch was told of the key; null: nobody watched it.</summary>
+    public WatchStream? Watch { get; set; }
 
     public void Begin() => Begun++;
 

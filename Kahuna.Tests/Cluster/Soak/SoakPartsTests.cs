@@ -1,6 +1,7 @@
 using System.Globalization;
 using Kahuna.Tests.Linearizability;
 using Kahuna.Tests.Simulation.Engine;
+using Kahuna.Tests.WatchStreams;
 using static Kahuna.Tests.Linearizability.Recorded;
 
 namespace Kahuna.Tests.Cluster.Soak;
@@ -44,6 +45,27 @@ public sealed class SoakPartsTests : IDisposable
         {
             File.Delete(options.FindingsFile);
         }
+    }
+
+    [Fact]
+    public async Task What_a_watch_was_not_told_is_found_and_written_down()
+    {
+        using SoakChecker checker = new(new SoakOptions { HistoryFile = _file });
+        SoakKey whole = KeyOf(Set(1, 10, 20, "a", 1), Set(1, 50, 60, "b", 2));
+        whole.Watch = Watched((15, 1, "a"), (55, 2, "b"));
+        await checker.AddAsync(whole);
+        await checker.FinishAsync([]);
+        Assert.Equal((1, 0), (checker.Checked, checker.Violations));
+        Assert.Equal(0, CheckHistoryCommand.Run([_file], TextWriter.Null, TextWriter.Null));
+
+        using SoakChecker strict = new(new SoakOptions { HistoryFile = _file });
+        SoakKey torn = KeyOf(Set(1, 10, 20, "a", 1), Set(1, 50, 60, "b", 2), Set(1, 70, 80, "c", 3));
+        torn.Watch = Watched((15, 1, "a"), (75, 3, "c"));
+        await strict.AddAsync(torn);
+        await strict.Found.WaitAsync(LastNet.Span);
+        await strict.FinishAsync([]);
+        Assert.Contains("gap: ", strict.Findings, StringComparison.Ordinal);
+        Assert.Equal(1, CheckHistoryCommand.Run([_file], TextWriter.Null, TextWriter.Null));
     }
 
     [Fact]
@@ -128,6 +150,29 @@ public sealed class SoakPartsTests : IDisposable
         Assert.Equal(2, SoakCommand.Run(arguments, TextWriter.Null, errors));
         Assert.StartsWith("soak: " + expected, errors.ToString(), StringComparison.Ordinal);
     }
+
+    /// <summary>A watch that has begun before its changes; times are in ms.</summary>
+    private static WatchStream Watched(params (int At, long Revision, string Value)[] changes) => new()
+    {
+        Name = Recorded.Key,
+        Scope = WatchScopeKind.Key,
+        From = WatchStream.Now,
+        CallNs = 0,
+        Events =
+        [
+            new StreamEvent { Kind = StreamEventKind.Progress, AtNs = 1_000_000 },
+            .. changes.Select(static change => new StreamEvent
+            {
+                Kind = StreamEventKind.Set,
+                AtNs = change.At * 1_000_000L,
+                Key = Recorded.Key,
+                Revision = change.Revision,
+                HasValue = true,
+                Value = change.Value,
+            }),
+        ],
+        Line = 0,
+    };
 
     private static SoakKey KeyOf(params HistoryOperation[] operations)
     {

@@ -24,6 +24,7 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
     private string _ledgers = "";
     private string _bank = "";
     private string _lists = "";
+    private long _changes;
 
     /// <summary>
     /// Runs, and returns what was done. Throws <see cref="SoakException"/> with everything that is wrong.
@@ -67,12 +68,16 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             $"seed {options.Seed}: {_tally.Outcomes} on {checker.Checked:N0} keys, all linearizable "
                 + $"({checker.Undecided} undecided); {_tally.FaultCount:N0} faults ({_tally.Faults}); at most "
                 + $"{_tally.Silence.TotalSeconds:0.0} s without an answer; {_ledgers}; bank {_bank}; {_lists}; "
+                + $"{_changes:N0} changes told to a watch; "
                 + $"digest {_digest} on all nodes");
     }
 
     private async Task RunAsync(ProcessCluster cluster, SoakChecker checker)
     {
-        SoakRecord record = new(new SoakKeys(options.KeySlots), checker, _tally);
+        SoakClock clock = new();
+        await using SoakWatch watch = new(cluster.Connect(TimeSpan.FromSeconds(10)), clock, checker.AddAsync);
+        await watch.StartAsync(s_within);
+        SoakRecord record = new(new SoakKeys(options.KeySlots), watch, clock, _tally);
         SoakNemesis nemesis = new(cluster, options, _tally);
         await using SoakLedgers ledgers = new(cluster, options);
         await ledgers.StartAsync();
@@ -86,7 +91,7 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             Task telling = TellAsync(record, checker, end.Token);
             Task faults = nemesis.RunAsync(end.Token);
             await Task.WhenAny(faults, load.Broken, ledgers.Broken, bank.Broken, lists.Broken,
-                checker.Found);
+                watch.Broken, checker.Found);
             await end.CancelAsync();
             await telling;
             await RequireAsync(faults);
@@ -99,11 +104,14 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         await RequireAsync(NoteListsAsync(lists));
 
         await RequireAsync(NoteDigestAsync(cluster));
-        await RequireAsync(record.FinishAsync());
+        await RequireAsync(record.FinishAsync(s_within, checker.Found));
+        await RequireAsync(checker.FinishAsync([]));
+        _changes = watch.Changes;
         if (checker.Violations > 0)
         {
             _problems.Insert(
-                0, $"not linearizable: {checker.Violations} of {checker.Checked} keys\n{checker.Findings}");
+                0,
+                $"not linearizable, or told wrong: {checker.Violations} of {checker.Checked} keys\n{checker.Findings}");
         }
     }
 
@@ -164,8 +172,10 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
             $"silence        {_tally.Silence.TotalSeconds:0.0} s at most without an answer"));
         output.WriteLine(string.Create(
             CultureInfo.InvariantCulture,
-            $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable, "
+            $"keys           {checker.Checked:N0} checked: {checker.Violations} not linearizable or told wrong, "
                 + $"{checker.Undecided} undecided"));
+        output.WriteLine(string.Create(
+            CultureInfo.InvariantCulture, $"watch          {_changes:N0} changes told"));
         output.WriteLine($"ledgers        {_ledgers}");
         output.WriteLine($"bank           {_bank}");
         output.WriteLine($"lists          {_lists}");
@@ -185,6 +195,11 @@ internal sealed class SoakRun(SoakOptions options, ITestOutputHelper output)
         }
 
         _problems.AddRange(_tally.Missed(options.Duration).Select(static missed => $"proved nothing: {missed}"));
+        if (_changes == 0)
+        {
+            _problems.Add("proved nothing: the watch was told of no change");
+        }
+
         if (checker.Undecided * 100 > checker.Checked * UndecidedPercentMax)
         {
             _problems.Add($"proved nothing: {checker.Undecided} of {checker.Checked} keys are undecided");

@@ -5,6 +5,7 @@ using Kahuna.Server.State.KeyValues;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Tests.Partitions.Requests;
 

@@ -3,6 +3,7 @@ using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.State.KeyValues;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
+using Kahuna.Tests.Simulation.Workload;
 using Kahuna.Wire.Commands;
 
 namespace Kahuna.Tests.Simulation.Rules;
@@ -21,10 +22,16 @@ internal sealed class TransactionRules(Action<string, string> breaks)
 
     private readonly Dictionary<TransactionId, TransactionDecision> _decisions = [];
     private readonly HashSet<TransactionId> _forgotten = [];
+    private readonly Dictionary<TransactionId, FencedDecision> _fenced = [];
 
     /// <summary>Transactions that were decided, and those of them that were aborted.</summary>
     public (int All, int Aborted) Decided =>
         (_decisions.Count, _decisions.Values.Count(static each => each == TransactionDecision.Abort));
+
+    /// <summary>Transactions under the tokens of <see cref="WideFences"/> that were committed.</summary>
+    public IEnumerable<FencedDecision> Fenced => _fenced
+        .Where(pair => _decisions.GetValueOrDefault(pair.Key) == TransactionDecision.Then)
+        .Select(static pair => pair.Value);
 
     /// <summary>Decisions that nodes have carried out by themselves, or tried to.</summary>
     public int Settled { get; set; }
@@ -80,6 +87,14 @@ internal sealed class TransactionRules(Action<string, string> breaks)
             words: $"{command.Kind} {(TransactionDecision)command.Number} of {Encoding.UTF8.GetString(command.Key)}");
         switch (command.Kind)
         {
+            case CommandKind.TransactionPrepare when !_fenced.ContainsKey(id):
+                NoteFence(id, in command);
+                break;
+            case CommandKind.TransactionDecide
+                when (TransactionDecision)command.Number == TransactionDecision.Then
+                    && _fenced.TryGetValue(id, out FencedDecision? fenced):
+                fenced.AskedNs = Math.Min(fenced.AskedNs, node.Scheduler.NowNs);
+                break;
             case CommandKind.TransactionForget:
                 for (ReadOnlySpan<byte> ids = command.Value; !ids.IsEmpty; ids = ids[TransactionId.Bytes..])
                 {
@@ -109,6 +124,21 @@ internal sealed class TransactionRules(Action<string, string> breaks)
         if (isFinish || decision != TransactionDecision.Abort || !_forgotten.Contains(id))
         {
             Check(id, decision, isFinish ? "was finished with" : "was answered with");
+        }
+    }
+
+    private void NoteFence(TransactionId id, scoped in Command command)
+    {
+        ReadOnlySpan<byte> items = CommandList.ItemsOf(in command);
+        while (CommandList.TryTake(ref items, out Command item))
+        {
+            if (item.Kind == CommandKind.Set
+                && WideFences.HolderOf(Encoding.UTF8.GetString(item.Key), Encoding.UTF8.GetString(item.Value))
+                    is { } holder)
+            {
+                _fenced[id] = new FencedDecision(holder.Lock, holder.Token);
+                return;
+            }
         }
     }
 

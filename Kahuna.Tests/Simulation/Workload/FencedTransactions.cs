@@ -33,16 +33,34 @@ internal sealed class FencedTransactions(
     /// <param name="endedEarly">Is told when that is too early.</param>
     public async Task MayRunAsync(Call held, Func<long> surelyNs, Action<Call, string> endedEarly)
     {
-        if (!cluster.Config.HasWideFences
-            || held is not { IsEphemeral: false, Mode: LockMode.Exclusive }
-            || _random.Chance(0.6))
+        if (cluster.Config.HasWideFences
+            && held is { IsEphemeral: false, Mode: LockMode.Exclusive }
+            && !_random.Chance(0.6))
         {
-            return;
+            await RunAsync(held, static () => Task.CompletedTask, surelyNs, endedEarly);
         }
+    }
 
+    /// <summary>A transaction under the token of a persistent lock that is held alone.</summary>
+    /// <param name="held">The lock, as it was granted.</param>
+    /// <param name="meanwhile">What is done between the reads and the commit.</param>
+    /// <param name="surelyNs">Until then the lease surely lasts; asked for when the commit is refused.</param>
+    /// <param name="endedEarly">Is told when that is too early.</param>
+    public async Task RunAsync(
+        Call held, Func<Task> meanwhile, Func<long> surelyNs, Action<Call, string> endedEarly)
+    {
         try
         {
-            await RunAsync(held, surelyNs, endedEarly);
+            string[] keys = Fences.KeysOf(held.Key);
+            GetResult[] reads = await Task.WhenAll(keys.Select(key => ReadAsync(key, held.Token)));
+            await meanwhile();
+            Fence fence = new(held.Key, new FencingToken(held.Token));
+            string value = WideFences.ValueOf(held.Token, process);
+            int how = _random.Next(4);
+            bool? happened = how < 2
+                ? await LeaveAsync(keys, reads, value, fence)
+                : await CommitAsync(held, keys, value, isInteractive: how == 2, surelyNs, endedEarly);
+            Fences.Committed += happened == true ? 1 : 0;
         }
         catch (KahunaException)
         {
@@ -50,54 +68,47 @@ internal sealed class FencedTransactions(
         }
     }
 
-    private async Task RunAsync(Call held, Func<long> surelyNs, Action<Call, string> endedEarly)
+    /// <summary>By the coordinator that may leave.</summary>
+    private async Task<bool?> LeaveAsync(string[] keys, GetResult[] reads, string value, Fence fence)
     {
-        string[] keys = Fences.KeysOf(held.Key);
-        GetResult[] reads = await Task.WhenAll(keys.Select(key => ReadAsync(key, held.Token)));
+        WideWrite[] writes =
+        [
+            .. keys.Zip(reads, (key, read) => new WideWrite(key, read.Found ? read.Revision.Value : 0, value)),
+        ];
+        _coordinator ??= newCoordinator();
+        bool? happened = await _coordinator.CommitAsync(writes, fence);
+        Fences.Refused += _coordinator.IsFenceLost ? 1 : 0;
+        return happened;
+    }
+
+    private Task<bool?> CommitAsync(
+        Call held,
+        string[] keys,
+        string value,
+        bool isInteractive,
+        Func<long> surelyNs,
+        Action<Call, string> endedEarly)
+    {
         Fence fence = new(held.Key, new FencingToken(held.Token));
-        string value = WideFences.ValueOf(held.Token, process);
-        long decideNs = 0;
-        int how = _random.Next(4);
-        bool? happened;
-        if (how < 2)
+        return Outcomes.FindAsync(async ct =>
         {
-            WideWrite[] writes =
-            [
-                .. keys.Zip(reads, (key, read) => new WideWrite(key, read.Found ? read.Revision.Value : 0, value)),
-            ];
-            _coordinator ??= newCoordinator();
-            happened = await _coordinator.CommitAsync(writes, fence);
-            decideNs = _coordinator.DecideNs;
-        }
-        else
-        {
-            happened = await Outcomes.FindAsync(async ct =>
+            try
             {
-                try
+                return isInteractive
+                    ? await CommitAsync(await BeginAsync(keys, value, fence, ct), ct)
+                    : await AtOnceAsync(keys, value, fence, ct);
+            }
+            catch (KahunaException refused) when (refused.Code == KahunaErrorCode.LockLost)
+            {
+                Fences.Refused++;
+                if (cluster.Scheduler.NowNs < surelyNs())
                 {
-                    Transaction? transaction = how == 2 ? await BeginAsync(keys, value, fence, ct) : null;
-                    decideNs = cluster.Scheduler.NowNs;
-                    return transaction is null
-                        ? await AtOnceAsync(keys, value, fence, ct)
-                        : await CommitAsync(transaction, ct);
+                    endedEarly(held, "committed under");
                 }
-                catch (KahunaException refused) when (refused.Code == KahunaErrorCode.LockLost)
-                {
-                    Fences.Refused++;
-                    if (cluster.Scheduler.NowNs < surelyNs())
-                    {
-                        endedEarly(held, "committed under");
-                    }
 
-                    throw;
-                }
-            });
-        }
-
-        if (happened == true)
-        {
-            Fences.NoteCommit(held.Name, held.Token, decideNs);
-        }
+                throw;
+            }
+        });
     }
 
     private async Task<bool> AtOnceAsync(string[] keys, string value, Fence fence, CancellationToken ct) =>

@@ -22,8 +22,8 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
 
     private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(8);
 
-    /// <summary>When the last transaction was to be decided: nobody asked for it before.</summary>
-    public long DecideNs { get; private set; }
+    /// <summary>The last transaction was refused because the lock of its fence was lost.</summary>
+    public bool IsFenceLost { get; private set; }
 
     private enum Leaves
     {
@@ -43,6 +43,7 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
     /// <param name="fence">The decision depends on this persistent lock, whose partition makes it.</param>
     public async Task<bool?> CommitAsync(IReadOnlyList<WideWrite> writes, Fence? fence = null)
     {
+        IsFenceLost = false;
         Leaves leaves = random.Pick(
         [
             Leaves.Never, Leaves.Never, Leaves.Never, Leaves.Never, Leaves.Never, Leaves.WhilePreparing,
@@ -65,14 +66,15 @@ internal sealed class LeavingCoordinator(SimCluster cluster, IForwarder forwarde
             : votes.All(static vote => (OutcomeStatus)vote[0] == OutcomeStatus.Applied) && random.Chance(0.5)
                 ? TransactionDecision.Else
                 : TransactionDecision.Abort;
-        DecideNs = cluster.Scheduler.NowNs;
         Task<byte[]> decide = SendAsync(Decide(id, parts[0].AnchorKey, wanted, fence));
         if (leaves == Leaves.WhileDeciding)
         {
             return wanted == TransactionDecision.Then ? null : false;
         }
 
-        TransactionDecision? counts = DecisionOf(await decide);
+        byte[] decided = await decide;
+        IsFenceLost = (OutcomeStatus)decided[0] == OutcomeStatus.FenceFailed;
+        TransactionDecision? counts = DecisionOf(decided);
         if (counts is null || leaves == Leaves.Decided)
         {
             return wanted != TransactionDecision.Then ? false : Committed(counts);

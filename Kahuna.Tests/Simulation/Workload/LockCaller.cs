@@ -11,9 +11,6 @@ namespace Kahuna.Tests.Simulation.Workload;
 internal sealed class LockCaller(
     SimCluster cluster, KahunaClient client, FencedTransactions transactions, int process) : ILockUser
 {
-    /// <summary>How late an acquire may end after its wait and the request timeout.</summary>
-    private const long LateNs = 1_000_000_000;
-
     /// <summary>Longer than it takes to lose an epoch and begin the next.</summary>
     private const int LongLeaseMs = 12_000;
 
@@ -29,6 +26,7 @@ internal sealed class LockCaller(
     private readonly SimRandom _random = new SimRandom(cluster.Config.Seed).Fork(20_000 + (ulong)process);
 
     private readonly FencedWrites _writes = new(cluster, client, process);
+    private readonly LockCalls _locks = new(cluster, client);
 
     /// <inheritdoc/>
     public async Task RunAsync()
@@ -46,7 +44,7 @@ internal sealed class LockCaller(
 
             Call call = cluster.History.Begin(Draw(), cluster.Scheduler);
             bool renews = _random.Chance(0.5);
-            LockHandle? handle = await AcquireAsync(call, renews);
+            LockHandle? handle = await _locks.AcquireAsync(call, renews);
             cluster.History.End(call, cluster.Scheduler);
             if (handle is not null)
             {
@@ -72,48 +70,6 @@ internal sealed class LockCaller(
             TtlMs = _random.Pick([150, 400, 1_500, 4_000, LongLeaseMs]),
             By = _random.Pick([0, 300, 3_000]),
         };
-    }
-
-    private async Task<LockHandle?> AcquireAsync(Call call, bool renews)
-    {
-        LockOptions options = new()
-        {
-            Durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent,
-            Mode = call.Mode == LockMode.Shared ? LockMode.Shared : LockMode.Exclusive,
-            AutoRenew = renews,
-            ReentrantOwner = call.IsNamed ? $"caller {process}" : null,
-        };
-        TimeSpan lease = TimeSpan.FromMilliseconds(call.TtlMs!.Value);
-        TimeSpan wait = TimeSpan.FromMilliseconds(call.By);
-        LockHandle? handle = null;
-        try
-        {
-            handle = call.Permits == 0
-                ? call.By == 0
-                    ? await client.Locks.TryAcquireAsync(call.Key, lease, options)
-                    : await client.Locks.AcquireAsync(call.Key, lease, wait, options)
-                : call.By == 0
-                    ? await client.Semaphores.TryAcquireAsync(call.Key, call.Permits, lease, options)
-                    : await client.Semaphores.AcquireAsync(call.Key, call.Permits, lease, wait, options);
-            call.Outcome = handle is null ? CallOutcome.Fail : CallOutcome.Ok;
-            call.Token = handle?.Token.Value ?? 0;
-        }
-        catch (KahunaException error)
-        {
-            call.Error = error.Code.ToString();
-            call.Outcome = error.Outcome == OperationOutcome.DidNotHappen ? CallOutcome.Fail : CallOutcome.Unknown;
-        }
-
-        long lateNs =
-            cluster.Scheduler.NowNs - call.CallNs - (call.By * 1_000_000) - (
-                cluster.Config.RequestTimeoutMs * 1_000_000L);
-        if (lateNs > LateNs)
-        {
-            cluster.Rules.Break(
-                "a call ends at its deadline", $"acquire of {call.Name} by {process}: {lateNs / 1_000_000} ms later");
-        }
-
-        return handle;
     }
 
     private async Task HoldAsync(Call call, LockHandle handle, bool renews)

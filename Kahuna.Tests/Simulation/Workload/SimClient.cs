@@ -35,6 +35,10 @@ internal sealed class SimClient
     private const int FirstWideProcess = 99_500;
     private const int FirstRangeProcess = 98_500;
     private const int FirstScriptProcess = 98_700;
+    private const int FirstFenceProcess = 98_800;
+
+    /// <summary>They want the same locks, from different clients.</summary>
+    private const int FenceClientsMax = 3;
 
     /// <summary>How late a call may end: the client's timer, and the unary client's patience.</summary>
     private const long LateNsMax = 500_000_000;
@@ -118,6 +122,18 @@ internal sealed class SimClient
                         _cluster, _client, _clock, () => Coordinator(160_000 + process), process),
                     process),
             };
+            Running++;
+            _context.Post(_ => _ = RunAsync(caller), null);
+        }
+
+        for (int i = 0; i < (_number <= FenceClientsMax ? _config.FenceCallers : 0); i++)
+        {
+            int process = FirstFenceProcess + (_number * _config.FenceCallers) + i;
+            FenceCaller caller = new(
+                _cluster,
+                _client,
+                new FencedTransactions(_cluster, _client, _clock, () => Coordinator(160_000 + process), process),
+                process);
             Running++;
             _context.Post(_ => _ = RunAsync(caller), null);
         }

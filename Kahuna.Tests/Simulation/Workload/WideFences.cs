@@ -1,5 +1,6 @@
 using System.Globalization;
 using Kahuna.Client.Outcomes;
+using Kahuna.Tests.Simulation.Rules;
 
 namespace Kahuna.Tests.Simulation.Workload;
 
@@ -14,12 +15,11 @@ internal sealed class WideFences(int partitions)
     private const string OrderRule = "who has a lock finds what was committed under earlier tokens";
     private const int KeysEach = 2;
 
-    private readonly List<(string Lock, long Token, long DecideNs)> _committed = [];
     private readonly Dictionary<string, List<(long Revision, long Token)>> _written = [];
     private readonly Dictionary<string, List<(long Revision, long Token)>> _seen = [];
 
     /// <summary>Transactions that were committed under tokens, for the summary of a run.</summary>
-    public int Committed => _committed.Count;
+    public int Committed { get; set; }
 
     /// <summary>Transactions that were refused because the lock was lost, for the summary of a run.</summary>
     public int Refused { get; set; }
@@ -35,8 +35,16 @@ internal sealed class WideFences(int partitions)
     public static string ValueOf(long token, int process) =>
         string.Create(CultureInfo.InvariantCulture, $"{token} {process}");
 
-    /// <summary>A transaction was committed. Nobody asked for that before <paramref name="decideNs"/>.</summary>
-    public void NoteCommit(string name, long token, long decideNs) => _committed.Add((name, token, decideNs));
+    /// <summary>The lock and the token under which a key of a lock gets a value; null for other keys.</summary>
+    public static (string Lock, long Token)? HolderOf(string key, string value)
+    {
+        // wide7/lock 1/lock 0: the second key of lock 1/lock.
+        int start = key.IndexOf('/', StringComparison.Ordinal) + 1;
+        int end = key.LastIndexOf(' ');
+        return start > 0 && end > start && key[start..end].EndsWith("/lock", StringComparison.Ordinal)
+            ? (key[start..end], TokenOf(value))
+            : null;
+    }
 
     /// <summary>
     /// A caller that was granted a lock has read one of its keys: what has a lower token is at no later revision.
@@ -46,26 +54,27 @@ internal sealed class WideFences(int partitions)
         ListOf(_seen, key).Add((read.Found ? read.Revision.Value : 0, token));
         if (read.Found)
         {
-            string writer = read.Value.AsString()!.Split(' ')[0];
-            ListOf(_written, key).Add((read.Revision.Value, long.Parse(writer, CultureInfo.InvariantCulture)));
+            ListOf(_written, key).Add((read.Revision.Value, TokenOf(read.Value.AsString()!)));
         }
     }
 
     /// <summary>Looks at what a run that has come to its end has noted.</summary>
     public void CheckEnd(SimCluster cluster)
     {
-        foreach ((string name, long token, long decideNs) in _committed)
+        ILookup<string, Call> grants = cluster.History.Calls
+            .Where(static call =>
+                call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok, Mode: LockMode.Exclusive })
+            .ToLookup(static call => call.Name);
+        foreach (FencedDecision decision in cluster.Rules.Transactions.Fenced)
         {
-            Call? later = cluster.History.Calls.FirstOrDefault(call =>
-                call is { Kind: CallKind.Acquire, Outcome: CallOutcome.Ok, Mode: LockMode.Exclusive }
-                && call.Name == name
-                && call.Token > token
-                && call.ReturnNs < decideNs);
+            Call? later = grants[decision.Lock].FirstOrDefault(
+                call => call.Token > decision.Token && call.ReturnNs < decision.AskedNs);
             if (later is not null)
             {
                 cluster.Rules.Break(DecisionRule, string.Create(
                     CultureInfo.InvariantCulture,
-                    $"token {token} of {name} at {decideNs / 1e9:F3} s; {later.Process} had {later.Token} before"));
+                    $"token {decision.Token} of {decision.Lock} at {decision.AskedNs / 1e9:F3} s; {later.Process} had "
+                        + $"{later.Token} before"));
             }
         }
 
@@ -84,6 +93,9 @@ internal sealed class WideFences(int partitions)
             }
         }
     }
+
+    private static long TokenOf(string value) =>
+        long.Parse(value.AsSpan(0, value.IndexOf(' ', StringComparison.Ordinal)), CultureInfo.InvariantCulture);
 
     private static List<(long Revision, long Token)> ListOf(
         Dictionary<string, List<(long Revision, long Token)>> lists, string key) =>

@@ -71,6 +71,9 @@ internal sealed class ScriptRun
     /// <summary>Steps that it has taken so far.</summary>
     public int StepsTaken => _meter.Steps;
 
+    /// <summary>Where the statement begins that it carries out.</summary>
+    public ScriptPosition Position => _code.Instructions[_at].Position;
+
     /// <summary>How it ended; null while it has not.</summary>
     private ScriptStop? End { get; set; }
 
@@ -151,7 +154,7 @@ internal sealed class ScriptRun
 
     private void Fail(string reason)
     {
-        ScriptPosition position = _code.Instructions[_at].Position;
+        ScriptPosition position = Position;
         Error = new ScriptError(
             position.Line,
             position.Column,

@@ -3,9 +3,9 @@ using System.Globalization;
 using System.Text;
 using System.Text.Unicode;
 using Kahuna.Wire.Buffers;
-using Kahuna.Wire.Scripts;
+using Kahuna.Wire.Commands;
 
-namespace Kahuna.Wire.Commands;
+namespace Kahuna.Wire.Scripts;
 
 /// <summary>
 /// The value of a <see cref="CommandKind.Script"/>, decoded in place.
