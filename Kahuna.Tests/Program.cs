@@ -14,6 +14,7 @@ Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
     ["attackers"] = arguments => AttackCommand.RunAttackers(arguments, Console.Out, Console.Error),
     ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
     ["check-traces"] = arguments => CheckTracesCommand.Run(arguments, Console.Out, Console.Error),
+    ["heap"] = arguments => HeapCommand.Run(arguments, Console.Out, Console.Error),
     ["measure"] = arguments => MeasureCommand.Run(arguments, Console.Out, Console.Error),
     ["mutants"] = arguments => MutantsCommand.Run(arguments, Console.Out, Console.Error),
     ["mutate"] = arguments => MutateCommand.Run(arguments, Console.Out, Console.Error),

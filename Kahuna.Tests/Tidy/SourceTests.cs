@@ -37,6 +37,7 @@ public sealed partial class SourceTests
             "Hop 3 in one piece: frames are read, checked, admitted, and answered.",
         ["Kahuna.Server/Api/Watches/WatchReader.cs"] =
             "The watches of one stream, from a request to the frames of what they are told.",
+        ["Kahuna.Server/Partitions/Changes/ChangeLog.cs"] = "A log's segments, and the form of a record in them.",
         ["Kahuna.Server/Partitions/Groups/PeerMessages.cs"] =
             "Messages to peers, from a promise that waits to the bytes of a frame.",
         ["Kahuna.Server/Partitions/Loops/LoopSet.cs"] =

@@ -48,6 +48,9 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
     /// </summary>
     public int Remembered => _held.Places + _seen.Count;
 
+    /// <summary>Nobody waits, and nothing is noted for anybody who would.</summary>
+    public bool IsIdle => Remembered == 0 && !Table.Rows.IsWatched;
+
     /// <summary>Some of them are to be answered, and were left to the next turn.</summary>
     public bool IsDue => _held.HasChanged || _isOverdue;
 

@@ -231,7 +231,11 @@ internal sealed class PendingRequests
     public bool ServeReads()
     {
         ClusterTime now = _clock.At(_turn.Now);
-        _locks.ServeChanges(now);
+        if (!_locks.IsIdle)
+        {
+            _locks.ServeChanges(now);
+        }
+
         if (IsServing && !IsDraining)
         {
             _housekeeping.GrantOn(now);
@@ -256,8 +260,16 @@ internal sealed class PendingRequests
         ReleaseProposed();
         _pause.LoseLeadership();
         _housekeeping.Drop();
-        _locks.Drop(OutcomeStatus.NotLeader, core.Leader.Value);
-        _holds.Drop(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
+        if (!_locks.IsIdle)
+        {
+            _locks.Drop(OutcomeStatus.NotLeader, core.Leader.Value);
+        }
+
+        if (!_holds.IsIdle)
+        {
+            _holds.Drop(OutcomeStatus.NotLeader, core.LeaderToAsk.Value);
+        }
+
         _cuts.Drop();
         if (_proposals.Queued > 0)
         {

@@ -30,6 +30,9 @@ internal sealed class TransactionHolds(TurnClock clock, ReplyFrames replies, Pro
     /// <summary>What is held, and what waits.</summary>
     public HoldCounts Counts => new(_holds.Transactions, _holds.Count, _holds.Waiters.Count);
 
+    /// <summary>No transaction holds or waits.</summary>
+    public bool IsIdle => _holds.Transactions == 0;
+
     /// <summary>Requests that waited are to be answered.</summary>
     public bool HasGranted => _holds.HasGranted;
 
@@ -135,7 +138,7 @@ internal sealed class TransactionHolds(TurnClock clock, ReplyFrames replies, Pro
     /// <summary>A tick: ends what has lasted long enough.</summary>
     public void Tick()
     {
-        if (_holds.Transactions == 0)
+        if (IsIdle)
         {
             return;
         }
@@ -173,11 +176,6 @@ internal sealed class TransactionHolds(TurnClock clock, ReplyFrames replies, Pro
     /// <summary>This node leads no more, or stops: nothing is held, and what waits is answered.</summary>
     public void Drop(OutcomeStatus status, long number)
     {
-        if (_holds.Transactions == 0)
-        {
-            return;
-        }
-
         _holds.Clear();
         while (_holds.TryTakeEnded(out HoldWaiter waiter))
         {

@@ -220,9 +220,27 @@ internal sealed class KeyStore
 
     /// <summary>Where the row's time stands, or would.</summary>
     public ExpiryHeap HeapOf(in KeyEntry entry) =>
-        (entry.Flags & KeyEntryFlags.System) == 0
-            ? Heaps.Deadlines
-            : Heaps[SystemRowKind.HeapOf(in entry, Keys.Key(in entry))];
+        (entry.Flags & KeyEntryFlags.System) == 0 ? Heaps.Deadlines : Heaps[SystemHeapOf(in entry)];
+
+    private RowHeap SystemHeapOf(in KeyEntry entry)
+    {
+        ReadOnlySpan<byte> name = Keys.Key(in entry);
+        if (entry.IsSession)
+        {
+            return SystemRowKind.IsIdempotencyKey(name) ? RowHeap.IdempotencyKeys
+                : entry.ValueLength > SystemRowKind.SessionHeaderBytes ? RowHeap.LiveSessions
+                : RowHeap.IdleSessions;
+        }
+
+        if (entry.IsClaim)
+        {
+            return entry.IsHeld ? RowHeap.Leases : RowHeap.Waiters;
+        }
+
+        SystemRowKind? kind = SystemRowKind.Of(name);
+        InvariantException.Require(kind is { Heaps.Length: 1 }, "only rows of kinds with a heap have a time");
+        return kind.Heaps[0];
+    }
 
     /// <summary>
     /// Writes the next revision of a key that has a row. What it replaces goes to history with <paramref name="keep"/>,

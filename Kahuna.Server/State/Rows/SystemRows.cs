@@ -320,26 +320,6 @@ internal sealed class SystemRowKind
     public static SystemRowKind? Of(ReadOnlySpan<byte> name) =>
         name.Length >= PrefixBytes && name[0] == Reserved ? s_byLetter[name[1]] : null;
 
-    /// <summary>The order of time in which a row of the system stands, or would.</summary>
-    public static RowHeap HeapOf(in KeyEntry entry, ReadOnlySpan<byte> name)
-    {
-        if (entry.IsSession)
-        {
-            return IsIdempotencyKey(name) ? RowHeap.IdempotencyKeys
-                : entry.ValueLength > SessionHeaderBytes ? RowHeap.LiveSessions
-                : RowHeap.IdleSessions;
-        }
-
-        if (entry.IsClaim)
-        {
-            return entry.IsHeld ? RowHeap.Leases : RowHeap.Waiters;
-        }
-
-        SystemRowKind? kind = Of(name);
-        InvariantException.Require(kind is { Heaps.Length: 1 }, "only rows of kinds with a heap have a time");
-        return kind.Heaps[0];
-    }
-
     /// <summary>The session whose row has this name.</summary>
     public static ulong SessionIn(ReadOnlySpan<byte> name) =>
         BinaryPrimitives.ReadUInt64LittleEndian(name[PrefixBytes..]);

@@ -1,23 +1,32 @@
 using System.Text;
 using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Primitives;
+using Kahuna.Tests.Tools;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Watches;
 
 namespace Kahuna.Tests.Api.Watches;
 
 /// <summary>What an idle watch costs a node.</summary>
-[Collection(MeasuredHeapCollection.Name)]
 public sealed class WatchReaderMemoryTests
 {
+    internal const string Content = "watch-readers";
+
+    private const int Watches = 100_000;
+
     [Fact]
     public void Many_idle_watches_take_little_memory()
     {
-        const int Watches = 100_000;
+        long bytes = HeapCommand.InOwnProcess(Content) / Watches;
+        Assert.True(bytes is > 100 and < 450, $"{bytes} bytes for each watch");
+    }
+
+    internal static long Hold()
+    {
         LoggedChanges changes = new(partitions: 1);
         WatchDispatcher dispatcher = new(changes.Logs, static _ => { });
         WatchNews news = new(dispatcher, static () => { });
-        long before = GC.GetTotalMemory(forceFullCollection: true);
+        long before = HeapCommand.Live();
         using WatchReader reader = new(changes.Logs, dispatch: news);
         for (uint id = 1; id <= Watches; id++)
         {
@@ -39,8 +48,8 @@ public sealed class WatchReaderMemoryTests
         }
 
         frame.Return();
-        long bytes = (GC.GetTotalMemory(forceFullCollection: true) - before) / Watches;
-        Assert.True(bytes is > 100 and < 450, $"{bytes} bytes for each watch");
+        long held = HeapCommand.Live() - before;
         GC.KeepAlive(dispatcher);
+        return held;
     }
 }

@@ -129,8 +129,9 @@ public sealed class WatchStateTests
         Pages((0, null, Page(At(60), null, ("a1", 2), ("a4", 1))), (1, null, Page(At(20, group: 2), null)));
         using IDisposable later = cache.OnChange(
             change => changes.Add($"{change.Key} {change.Before?.Revision} {change.After?.Revision}"));
+        WatchPosition before = cache.Position!;
         stream.Notice(WatchNoticeCode.Compacted, 0, At(50));
-        await cache.WaitForAsync(cache.Position!.With(At(60))).WaitAsync(Wait.Longest);
+        await cache.WaitForAsync(before.With(At(60))).WaitAsync(Wait.Longest);
         Assert.Equal(["a4  1", "a3 1 "], changes.Skip(3));
         Assert.Equal(["a1", "a4"], cache.Select(static one => one.Key).Order());
     }
