@@ -65,6 +65,11 @@ internal sealed class BenchApp(
     private async Task<int> RunAsync(BenchCommand command, CancellationToken stop)
     {
         BenchOptions options = command.Options;
+        foreach (string warning in command.Warnings)
+        {
+            await streams.Error.WriteLineAsync($"{Name}: {warning}.").ConfigureAwait(false);
+        }
+
         ITarget target = createTarget(options);
         try
         {

@@ -1,3 +1,4 @@
+using Kahuna.Client.Administration;
 using Kahuna.Client.Connection;
 using Kahuna.Client.Coordination;
 using Kahuna.Client.Elections;
@@ -58,6 +59,7 @@ public sealed class KahunaClient : IAsyncDisposable
         Locks = new LockClient(acquirer, options.Durability);
         Semaphores = new SemaphoreClient(acquirer, options.Durability);
         Elections = new ElectionClient(acquirer, options.Durability);
+        Admin = new AdminClient(_connection, ports.Channel);
     }
 
     /// <summary>Key/value operations: set, get, exists, delete, extend, increment.</summary>
@@ -81,9 +83,14 @@ public sealed class KahunaClient : IAsyncDisposable
     /// <summary>Leader elections: campaign, observe, resign.</summary>
     public ElectionClient Elections { get; }
 
+    /// <summary>Who may do what: users, roles, tokens.</summary>
+    public AdminClient Admin { get; }
+
     /// <summary>Creates a client for a list of endpoints. No I/O takes place before the first operation.</summary>
     /// <param name="endpoints">
-    /// Comma-separated: <c>https://a:8082,https://b:8084</c>. One reachable node is enough.
+    /// Comma-separated: <c>https://a:8082,https://b:8084</c>. One reachable node is enough. Credentials may follow
+    /// after a ';', as <see cref="KahunaCredentials.Parse"/> reads them:
+    /// <c>https://a:8082;user=app;password-file=/run/secrets/kahuna</c>.
     /// </param>
     /// <param name="configure">Sets further options; null for the defaults.</param>
     /// <exception cref="ArgumentException">
@@ -94,7 +101,13 @@ public sealed class KahunaClient : IAsyncDisposable
         ArgumentNullException.ThrowIfNull(endpoints);
         KahunaClientOptions options = new();
         List<string> errors = [];
-        options.Endpoints.Add(endpoints, errors);
+        string[] parts = endpoints.Split(';', 2);
+        options.Endpoints.Add(parts[0], errors);
+        if (parts.Length > 1 && parts[1].AsSpan().Trim().Length > 0)
+        {
+            options.Credentials = CredentialsIn(parts[1], errors);
+        }
+
         configure?.Invoke(options);
         return new KahunaClient(Checked(options, errors));
     }
@@ -144,6 +157,19 @@ public sealed class KahunaClient : IAsyncDisposable
         Task watches = _watches.StopAsync();
         await _acquirer.CloseAsync().ConfigureAwait(_connection.CapturesContext);
         await _connection.DisposeAsync(watches).ConfigureAwait(_connection.CapturesContext);
+    }
+
+    private static KahunaCredentials? CredentialsIn(string text, List<string> errors)
+    {
+        try
+        {
+            return KahunaCredentials.Parse(text);
+        }
+        catch (FormatException refused)
+        {
+            errors.Add($"{nameof(KahunaClientOptions.Credentials)}: {refused.Message}");
+            return null;
+        }
     }
 
     private static KahunaClientOptions Checked(KahunaClientOptions options, List<string> errors)

@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Connection.Access;
 using Kahuna.Wire;
 
 namespace Kahuna.Client;
@@ -42,6 +43,12 @@ public sealed class KahunaClientOptions
     /// Default false.
     /// </summary>
     public bool Insecure { get; set; }
+
+    /// <summary>
+    /// Says who the client is, to a cluster that requires it. In configuration: a text, as
+    /// <see cref="KahunaCredentials.Parse"/> reads it. Null: nobody.
+    /// </summary>
+    public KahunaCredentials? Credentials { get; set; }
 
     /// <summary>The durability of calls that name none. Default <see cref="Durability.Persistent"/>.</summary>
     public Durability Durability { get; set; } = Durability.Persistent;
@@ -152,14 +159,7 @@ public sealed class KahunaClientOptions
             errors.Add($"{nameof(TimeProvider)} is null");
         }
 
-        if (Insecure && TrustedCaFile is not null)
-        {
-            errors.Add($"{nameof(Insecure)} and {nameof(TrustedCaFile)} contradict each other");
-        }
-        else if (TrustedCaFile is not null && !File.Exists(TrustedCaFile))
-        {
-            errors.Add($"{nameof(TrustedCaFile)} \"{TrustedCaFile}\" does not exist");
-        }
+        CheckTrust(errors);
     }
 
     /// <summary>Copies the options for the connection, so that later changes have no effect.</summary>
@@ -176,10 +176,29 @@ public sealed class KahunaClientOptions
         InlineContinuations = AllowSynchronousContinuations,
         TrustedCaFile = TrustedCaFile,
         Insecure = Insecure,
+        Authorization = Credentials?.Source ?? AuthorizationSource.None,
+        ClientCertificate = Credentials?.Certificate,
         KeepAliveInterval = KeepAliveInterval,
         KeepAliveTimeout = KeepAliveTimeout,
         Time = TimeProvider,
     };
+
+    private void CheckTrust(List<string> errors)
+    {
+        if (Insecure && TrustedCaFile is not null)
+        {
+            errors.Add($"{nameof(Insecure)} and {nameof(TrustedCaFile)} contradict each other");
+        }
+        else if (TrustedCaFile is not null && !File.Exists(TrustedCaFile))
+        {
+            errors.Add($"{nameof(TrustedCaFile)} \"{TrustedCaFile}\" does not exist");
+        }
+
+        if (Credentials?.Check() is { } unusable)
+        {
+            errors.Add($"{nameof(Credentials)}: {unusable}");
+        }
+    }
 
     private static void CheckSpan(List<string> errors, string name, TimeSpan value, TimeSpan least, TimeSpan most)
     {

@@ -1,5 +1,11 @@
 using Kahuna.Server.Hosting;
+using Kahuna.Server.Hosting.Administration;
 using Kahuna.Server.Hosting.Options;
+
+if (args is [InitAdminCommand.Name, .. string[] rest])
+{
+    return await InitAdminCommand.RunAsync(rest);
+}
 
 NodeOptionsResult result = NodeOptionsParser.Parse(args, Environment.GetEnvironmentVariables());
 if (result.Text is not null)

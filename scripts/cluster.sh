@@ -58,9 +58,20 @@ pid_of() {
   fi
 }
 
-# fetch NODE PATH: the body of an answer with status 200.
+# fetch NODE PATH: the body of an answer with status 200. Where 'up' had a bootstrap file, its administrator asks.
 fetch() {
-  curl --silent --fail --max-time 2 --cacert "$directory/certificates/ca.pem" "$(url_of "$1")$2" 2>/dev/null
+  curl --silent --fail --max-time 2 --cacert "$directory/certificates/ca.pem" --config <(sign_in) \
+    "$(url_of "$1")$2" 2>/dev/null
+}
+
+# A line for curl with the two lines of the bootstrap file; none without one.
+sign_in() {
+  local file lines=()
+  [[ -r "$directory/options" ]] || return 0
+  file="$(grep --line-regexp --after-context=1 -e --auth-bootstrap-file "$directory/options" | tail -n 1)"
+  [[ -r "$file" ]] || return 0
+  mapfile -t lines <"$file"
+  printf 'user = "%s:%s"\n' "${lines[0]-}" "${lines[1]-}"
 }
 
 is_ready() { fetch "$1" /readyz >/dev/null; }

@@ -39,6 +39,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
         TargetKind target = ReadTarget();
         ConnectionSource source = ReadSource(target);
         Workload workload = ReadWorkload();
+        CredentialReader credentials = new(table, parsed);
         BenchOptions options = new()
         {
             Target = target,
@@ -55,6 +56,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             Timeout = ReadSeconds(table.Timeout, isZeroAllowed: false, TimeoutSecondsMax),
             Format = ReadFormat(),
             Output = ReadPath(table.Output),
+            Credentials = credentials.Read(target, source),
             IsInsecureAsked = parsed.GetValue(table.Insecure),
             Seed = ReadSeed(),
             Connections = ReadNumber(table.Connections, 0, ConnectionsMax),
@@ -75,7 +77,7 @@ internal sealed class OptionReader(OptionTable table, ParseResult parsed)
             Partitions = workload.PartitionsFor(options),
         };
         RefuseContradictions(workload, options);
-        return new BenchCommand(workload, options);
+        return new BenchCommand(workload, options, [.. credentials.Warnings()]);
     }
 
     private void RefuseContradictions(Workload workload, BenchOptions options)

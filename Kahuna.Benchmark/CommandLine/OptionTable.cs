@@ -37,6 +37,7 @@ internal sealed class OptionTable
             Format,
             Output,
             Insecure, Seed, Target, Connections, HistogramLog, Buckets, SeedKeys, Verify, MaxErrors, ConnectTimeout,
+            User, PasswordFile, TokenFile, ClientCertificate, ClientCertificateKey,
         };
         OfWorkloads = workloads
             .SelectMany(static workload => workload.Options)
@@ -141,6 +142,23 @@ internal sealed class OptionTable
 
     public Option<string> ConnectTimeout { get; } = Create(
         "--connect-timeout", "seconds", "10", "Time to reach the system under load; embedded nodes have five minutes");
+
+    public Option<string> User { get; } = CreateOptional(
+        "--user", "name", "User of the cluster; needs --password-file");
+
+    public Option<string> PasswordFile { get; } = CreateOptional(
+        "--password-file", "file", "File whose only line is the password of --user");
+
+    public Option<string> TokenFile { get; } = CreateOptional(
+        "--token-file", "file", "File whose only line is a token of the cluster or of an issuer that it trusts");
+
+    public Option<string> ClientCertificate { get; } = CreateOptional(
+        "--client-certificate",
+        "file",
+        "Client certificate in PEM, with its key or with --client-certificate-key; or PFX");
+
+    public Option<string> ClientCertificateKey { get; } = CreateOptional(
+        "--client-certificate-key", "file", "Key of --client-certificate in PEM");
 
     public Option<bool> Verify { get; }
 

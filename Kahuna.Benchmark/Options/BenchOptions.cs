@@ -1,4 +1,5 @@
 using Kahuna.Benchmark.Targets;
+using Kahuna.Client;
 
 namespace Kahuna.Benchmark.Options;
 
@@ -65,6 +66,9 @@ internal sealed record BenchOptions
     public ReportFormat Format { get; init; } = ReportFormat.Console;
 
     public string? Output { get; init; }
+
+    /// <summary>Says to the cluster who the tool is; null: nobody.</summary>
+    public KahunaCredentials? Credentials { get; init; }
 
     /// <summary>Whether <c>--insecure</c> was given.</summary>
     public bool IsInsecureAsked { get; init; }

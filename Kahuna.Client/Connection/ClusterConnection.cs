@@ -131,6 +131,9 @@ internal sealed class ClusterConnection : IAsyncDisposable
         return (await _links.ConnectedAsync(ct).ConfigureAwait(_ports.Context is not null)).Describe();
     }
 
+    /// <summary>The links to the nodes.</summary>
+    public ClusterLinks Links => _links;
+
     /// <summary>The version of the known map of slots; 0 while none is known.</summary>
     public ulong SlotMapVersion => _links.Routes.Map.Slots?.Version ?? 0;
 
@@ -213,6 +216,18 @@ internal sealed class ClusterConnection : IAsyncDisposable
     }
 
     /// <summary>
+    /// No node lets the client in: fails the waiting operations. Later ones wait for the next attempt to connect.
+    /// </summary>
+    /// <param name="failure">The error of an operation, which may have happened or not.</param>
+    public void OnNotLetIn(Func<bool, KahunaException> failure)
+    {
+        foreach (OperationRef reference in _parked.TakeAll())
+        {
+            End(reference, () => failure(reference.Operation.MayHaveHappened));
+        }
+    }
+
+    /// <summary>
     /// Sends an operation again under its session number: at once if another route is known, otherwise after a pause.
     /// </summary>
     public void OnRefused(NodeLink from, OperationRef reference, in Refusal refusal)
@@ -225,10 +240,14 @@ internal sealed class ClusterConnection : IAsyncDisposable
         (OutcomeStatus status, int hintedNodeId) = (refusal.Status, refusal.HintedNodeId);
         int news = Volatile.Read(ref _news);
         Operation operation = reference.Operation;
-        if (status == OutcomeStatus.SessionUnknown && !reference.TryRenumber())
+        if ((status == OutcomeStatus.SessionUnknown && !reference.TryRenumber())
+            || (status == OutcomeStatus.Unauthenticated && !reference.TryRenew(from.Credentials)))
         {
             return;
         }
+
+        // The node is left, and its next stream is opened with renewed credentials.
+        status = status == OutcomeStatus.Unauthenticated ? OutcomeStatus.Unavailable : status;
 
         operation.Attempt.Count++;
         operation.LastRefusal = status;

@@ -1,3 +1,4 @@
+using Kahuna.Client.Connection.Access;
 using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Outcomes;
 using Kahuna.Wire.Protos;
@@ -21,6 +22,7 @@ internal sealed class ClusterLinks
     private readonly Lock _gate = new();
     private readonly List<NodeLink> _retiring = [];
     private volatile RouteTable _routes = new(ClusterMap.Empty, []);
+    private volatile AccessRefusal? _refusal;
     private TaskCompletionSource _changed;
     private volatile bool _isStarted;
     private volatile bool _isStopped;
@@ -35,6 +37,7 @@ internal sealed class ClusterLinks
         _logger = logger;
         _loops = new DetachedLoops(ports.Context);
         _changed = NewChange();
+        Authorization = new ClientAuthorization(settings.Authorization, ports.Time, ports.Context is not null);
         Sessions = new SessionPool(ports.NewSessionId, () => _routes.Map.Routes);
     }
 
@@ -43,6 +46,9 @@ internal sealed class ClusterLinks
 
     /// <summary>The sessions that number mutations.</summary>
     public SessionPool Sessions { get; }
+
+    /// <summary>Says to the nodes who the client is.</summary>
+    public ClientAuthorization Authorization { get; }
 
     public bool IsStopped => _isStopped;
 
@@ -94,10 +100,13 @@ internal sealed class ClusterLinks
         }
     }
 
-    /// <summary>Waits until a node is connected, for at most the connect timeout.</summary>
+    /// <summary>
+    /// Waits until a node is connected, for at most the connect timeout, or until no node lets the client in.
+    /// </summary>
     public async ValueTask<RouteTable> ConnectedAsync(CancellationToken ct)
     {
         bool capture = _ports.Context is not null;
+        AccessRefusal? earlier = _refusal;
         using CancellationTokenSource timeout = new(_settings.ConnectTimeout, _ports.Time);
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(timeout.Token, ct);
         while (true)
@@ -117,6 +126,11 @@ internal sealed class ClusterLinks
             if (Objection() is { } objection)
             {
                 throw OperationErrors.Untrusted(objection, mayHaveHappened: false);
+            }
+
+            if (_refusal is { } refusal && !ReferenceEquals(refusal, earlier))
+            {
+                throw refusal.ToException(mayHaveHappened: false);
             }
 
             Want();
@@ -155,8 +169,35 @@ internal sealed class ClusterLinks
     /// <summary>A link could not connect or lost its stream.</summary>
     public void OnFailed()
     {
+        AccessRefusal? refusal = NewRefusal();
+        _refusal = refusal ?? _refusal;
         OnChanged();
         _connection.OnLinkFailed();
+        if (refusal is not null)
+        {
+            _connection.OnNotLetIn(refusal.ToException);
+        }
+    }
+
+    /// <summary>
+    /// Why no node lets the client in: each has been tried, and one has said so. A new object each time, so that a
+    /// caller sees whether it came after its call. Null while a node may, and for a node that forwards: it is not the
+    /// caller who was refused then.
+    /// </summary>
+    private AccessRefusal? NewRefusal()
+    {
+        AccessRefusal? refusal = null;
+        foreach (NodeLink link in _routes.Links)
+        {
+            if (link.Ready is not null || !link.HasFailed)
+            {
+                return null;
+            }
+
+            refusal ??= link.Refusal;
+        }
+
+        return refusal is null || !_settings.AsksToForward ? null : refusal with { };
     }
 
     /// <summary>Why no node can be reached, node by node.</summary>

@@ -1,3 +1,5 @@
+using Kahuna.Client.Connection.Access;
+
 namespace Kahuna.Client.Connection;
 
 /// <summary>
@@ -40,6 +42,12 @@ internal sealed record ConnectionSettings
 
     /// <summary>Any server certificate is accepted.</summary>
     public bool Insecure { get; init; }
+
+    /// <summary>Says to the nodes who the client is.</summary>
+    public AuthorizationSource Authorization { get; init; } = AuthorizationSource.None;
+
+    /// <summary>The certificate that the client shows; null for none.</summary>
+    public ClientCertificateFile? ClientCertificate { get; init; }
 
     public required TimeSpan KeepAliveInterval { get; init; }
 

@@ -1,4 +1,3 @@
-using System.Collections.Concurrent;
 using System.Net;
 using System.Net.Http.Headers;
 using System.Runtime.CompilerServices;
@@ -11,7 +10,8 @@ namespace Kahuna.Client.Connection;
 /// </summary>
 internal sealed class GrpcFrameStream : IFrameStream
 {
-    private static readonly ProductInfoHeaderValue s_userAgent = new(
+    /// <summary>Names the SDK and its version.</summary>
+    public static readonly ProductInfoHeaderValue UserAgent = new(
         "kahuna-dotnet", typeof(GrpcFrameStream).Assembly.GetName().Version!.ToString(3));
 
     private readonly CancellationTokenSource _end = new();
@@ -74,6 +74,9 @@ internal sealed class GrpcFrameStream : IFrameStream
     public ValueTask<string?> EndReasonAsync() => new(Status is { IsOK: false } status ? status.ToString() : null);
 
     /// <inheritdoc/>
+    public StreamStatus? EndStatus => _response is null ? null : Status;
+
+    /// <inheritdoc/>
     public void Abort() => _end.Cancel();
 
     /// <inheritdoc/>
@@ -93,7 +96,7 @@ internal sealed class GrpcFrameStream : IFrameStream
             Content = _body,
         };
         _body.Headers.ContentType = new MediaTypeHeaderValue("application/grpc");
-        request.Headers.UserAgent.Add(s_userAgent);
+        request.Headers.UserAgent.Add(UserAgent);
         request.Headers.TryAddWithoutValidation("te", "trailers");
         if (header is { } own)
         {
@@ -145,84 +148,40 @@ internal sealed class GrpcFrameStream : IFrameStream
 }
 
 /// <summary>
-/// Opens Exchange streams over the network, with one HTTP/2 connection per node. Owned by the connection; any thread.
-/// </summary>
-internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChannel
-{
-    private const string ExchangePath = "/kahuna.v1.Cluster/Exchange";
-    private const string WatchPath = "/kahuna.v1.Cluster/Watch";
-
-    private readonly string? _trustedCaFile = settings.TrustedCaFile;
-    private readonly bool _insecure = settings.Insecure;
-    private readonly TimeSpan _connectTimeout = settings.ConnectTimeout;
-    private readonly TimeSpan _keepAliveInterval = settings.KeepAliveInterval;
-    private readonly TimeSpan _keepAliveTimeout = settings.KeepAliveTimeout;
-    private readonly AddressRace _addresses = AddressRace.ForNetwork(TimeProvider.System);
-    private readonly ConcurrentDictionary<Uri, HttpMessageInvoker> _connections = new();
-
-    /// <summary>Says a header for each new stream besides those of the protocol; null for none.</summary>
-    public Func<(string Name, string Value)?>? Header { get; init; }
-
-    /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct) =>
-        OpenAsync(endpoint, ExchangePath, ct);
-
-    /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct) =>
-        OpenAsync(endpoint, WatchPath, ct);
-
-    private async ValueTask<IFrameStream> OpenAsync(Uri endpoint, string path, CancellationToken ct)
-    {
-        HttpMessageInvoker connection = _connections.GetOrAdd(
-            endpoint, static (node, channel) => new HttpMessageInvoker(channel.HandlerFor(node)), this);
-        return await GrpcFrameStream.OpenAsync(connection, new Uri(endpoint, path), Header?.Invoke(), ct)
-            .ConfigureAwait(false);
-    }
-
-    /// <inheritdoc/>
-    public ValueTask DisposeAsync()
-    {
-        foreach (HttpMessageInvoker connection in _connections.Values)
-        {
-            connection.Dispose();
-        }
-
-        return ValueTask.CompletedTask;
-    }
-
-    /// <summary>The HTTP handler for one node, from the client's options. The caller owns it.</summary>
-    /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
-    internal SocketsHttpHandler HandlerFor(Uri endpoint) => new()
-    {
-        ActivityHeadersPropagator = null,
-        AllowAutoRedirect = false,
-        AutomaticDecompression = DecompressionMethods.None,
-        ConnectCallback = (context, ct) => _addresses.ConnectAsync(context.DnsEndPoint, ct),
-        ConnectTimeout = _connectTimeout,
-        EnableMultipleHttp2Connections = false,
-        InitialHttp2StreamWindowSize = 4 << 20,
-        KeepAlivePingDelay = _keepAliveInterval,
-        KeepAlivePingPolicy = HttpKeepAlivePingPolicy.WithActiveRequests,
-        KeepAlivePingTimeout = _keepAliveTimeout,
-        PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan,
-        SslOptions = ServerTrust.For(endpoint, _trustedCaFile, _insecure),
-        UseCookies = false,
-        UseProxy = false,
-    };
-}
-
-/// <summary>
 /// Opens byte streams to the nodes. The connection logic reaches the network only through it. Owned by the connection;
 /// any thread.
 /// </summary>
 internal interface IFrameChannel : IAsyncDisposable
 {
     /// <summary>Opens an Exchange stream to a node. Throws when that fails, with a message for people.</summary>
-    ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct);
+    /// <param name="endpoint">The node.</param>
+    /// <param name="authorization">Says who the client is, as the header of HTTP; null: nobody. Secret.</param>
+    /// <param name="ct">Cancels the attempt.</param>
+    ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct);
 
-    /// <summary>Opens a stream of watches to a node. Throws when that fails, with a message for people.</summary>
-    ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct) =>
+    /// <summary>As the other one, for nobody.</summary>
+    ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct) =>
+        OpenAsync(endpoint, authorization: null, ct);
+
+    /// <summary>
+    /// Opens a stream of watches to a node, as <see cref="OpenAsync(Uri, string?, CancellationToken)"/> an Exchange.
+    /// </summary>
+    ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, string? authorization, CancellationToken ct) =>
         throw new NotSupportedException("This network carries no watches.");
+
+    /// <summary>As the other one, for nobody.</summary>
+    ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct) =>
+        OpenWatchAsync(endpoint, authorization: null, ct);
+
+    /// <summary>Makes a unary call.</summary>
+    /// <param name="endpoint">The node.</param>
+    /// <param name="call">What is called.</param>
+    /// <param name="authorization">As for a stream.</param>
+    /// <param name="ct">Ends the wait.</param>
+    /// <returns>The node's answer, or how it ended the call.</returns>
+    /// <exception cref="CallLostException">No answer came; it says whether the call was sent.</exception>
+    ValueTask<CallAnswer> CallAsync(Uri endpoint, UnaryCall call, string? authorization, CancellationToken ct) =>
+        throw new NotSupportedException("This network carries no unary calls.");
 }
 
 /// <summary>
@@ -239,6 +198,9 @@ internal interface IFrameStream : IAsyncDisposable
 
     /// <summary>Why the peer ended the stream, for people; null when it gave no reason. Valid after the end.</summary>
     ValueTask<string?> EndReasonAsync();
+
+    /// <summary>How the peer ended the stream; null when it did not say. Valid after the end.</summary>
+    StreamStatus? EndStatus => null;
 
     /// <summary>Ends the stream now: pending and later reads and writes fail.</summary>
     void Abort();

@@ -1,3 +1,5 @@
+using Kahuna.Client.Connection.Access;
+using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Protos;
 using Microsoft.Extensions.Logging;
 
@@ -22,6 +24,9 @@ internal sealed class NodeLink : IStreamOwner
     private volatile NodeStream? _current;
     private volatile string? _lastFailure;
     private volatile string? _objection;
+    private volatile AccessRefusal? _refusal;
+    private volatile bool _hasFailed;
+    private volatile int _credentials;
     private volatile TaskCompletionSource? _wanted;
     private volatile bool _isWanted;
     private volatile int _nodeId;
@@ -68,6 +73,18 @@ internal sealed class NodeLink : IStreamOwner
     /// <summary>Why the node's certificate is not trusted, if that ended the last attempt; otherwise null.</summary>
     public string? Objection => _objection;
 
+    /// <summary>Why the node did not let the client in, if that ended the last attempt; otherwise null.</summary>
+    public AccessRefusal? Refusal => _refusal;
+
+    /// <summary>The last attempt or stream has ended, and the next one is not made at once.</summary>
+    public bool HasFailed => _hasFailed;
+
+    /// <summary>The version of the credentials with which the stream was opened.</summary>
+    public int Credentials => _credentials;
+
+    /// <inheritdoc/>
+    public bool RenewsCredentials => _links.Authorization.IsRenewable;
+
     /// <summary>An operation waits for the node: shortens this or the next pause to that of operations.</summary>
     public void Want()
     {
@@ -109,6 +126,8 @@ internal sealed class NodeLink : IStreamOwner
         {
             _lastFailure = null;
             _objection = null;
+            _refusal = null;
+            _hasFailed = false;
             stream.IsGreeted = true;
             _ready = stream;
         }
@@ -136,7 +155,16 @@ internal sealed class NodeLink : IStreamOwner
     public void OnEnded(NodeStream stream) => Unready();
 
     /// <inheritdoc/>
-    public void OnRefused(OperationRef reference, in Refusal refusal) => _links.OnRefused(this, reference, refusal);
+    public void OnRefused(OperationRef reference, in Refusal refusal)
+    {
+        if (refusal.Status == OutcomeStatus.Unauthenticated)
+        {
+            Unready();
+            _current?.Refuse(new AccessRefusal(KahunaErrorCode.Unauthenticated, ""));
+        }
+
+        _links.OnRefused(this, reference, refusal);
+    }
 
     /// <inheritdoc/>
     public string NameLoss(string reason) => $"{Endpoint.Authority} ({reason})";
@@ -162,13 +190,20 @@ internal sealed class NodeLink : IStreamOwner
                 break;
             }
 
-            Report(wasReady, reason);
-            _lastFailure = reason;
-            _links.OnFailed();
-
             // A node that accepts streams and drops them at once is treated like an unreachable one.
             bool hasLasted = wasReady && _ports.Time.GetElapsedTime(begun) > _settings.BackoffMax;
             failures = hasLasted ? 1 : failures + 1;
+            bool isRenewed = _refusal is { IsUnauthenticated: true }
+                && _links.Authorization.Refuse(_credentials, hasLasted);
+            Report(wasReady, reason);
+            _lastFailure = reason;
+            _hasFailed = !isRenewed;
+            _links.OnFailed();
+            if (isRenewed && failures == 1)
+            {
+                continue;
+            }
+
             await PauseUntilWantedAsync(failures).ConfigureAwait(_captures);
 
             // A configured address that belongs to no member is needed only while no member is connected.
@@ -190,7 +225,9 @@ internal sealed class NodeLink : IStreamOwner
         {
             using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(
                 timeout.Token, _stop.Token);
-            bytes = await _ports.Channel.OpenAsync(Endpoint, limit.Token).ConfigureAwait(_captures);
+            AuthorizationHeader header = await _links.Authorization.GetAsync(limit.Token).ConfigureAwait(_captures);
+            _credentials = header.Version;
+            bytes = await _ports.Channel.OpenAsync(Endpoint, header.Text, limit.Token).ConfigureAwait(_captures);
             NodeStream stream = new(this, bytes, _clock, _settings, _links.Sessions, _ports.Context);
             _current = stream;
             Interlocked.MemoryBarrier();
@@ -209,11 +246,13 @@ internal sealed class NodeLink : IStreamOwner
             }, null);
             string reason = await stream.RunAsync(loops).ConfigureAwait(_captures);
             wasReady = stream.IsGreeted;
+            _refusal = stream.AccessRefusal;
             return (wasReady, reason);
         }
         catch (Exception e)
         {
             _objection = UntrustedServerException.Find(e);
+            _refusal = AccessRefusal.Find(e);
             return (wasReady, timeout.IsCancellationRequested && e is OperationCanceledException
                 ? FormattableString.Invariant($"no connection within {_settings.ConnectTimeout.TotalSeconds:0.###} s")
                 : _objection ?? DisconnectReasons.Of(e));

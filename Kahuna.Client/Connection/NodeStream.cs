@@ -66,6 +66,11 @@ internal sealed class NodeStream
     public bool IsGreeted { get; set; }
 
     /// <summary>
+    /// The node ended the stream because of who the client is; null when it did not. Valid after the end.
+    /// </summary>
+    public AccessRefusal? AccessRefusal { get; private set; }
+
+    /// <summary>
     /// True when the stream is full and its queue is too. Read without the lock, so it may be slightly outdated.
     /// </summary>
     public bool IsOverfull => _requests.InFlight >= _settings.MaxInFlight && _requests.Waiting >= _settings.MaxWaiting;
@@ -181,6 +186,13 @@ internal sealed class NodeStream
         _bytes.Abort();
     }
 
+    /// <summary>The node no longer knows who the client is: ends the stream.</summary>
+    public void Refuse(AccessRefusal refusal)
+    {
+        AccessRefusal = refusal;
+        Abort("the node no longer accepts the client's credentials");
+    }
+
     /// <summary>Runs the stream from the handshake to its end. Never throws; returns why it ended.</summary>
     public async Task<string> RunAsync(DetachedLoops loops)
     {
@@ -191,6 +203,7 @@ internal sealed class NodeStream
             writing = loops.Start(WriteAsync);
             await ReadAsync().ConfigureAwait(_captures);
             _failure ??= await _bytes.EndReasonAsync().ConfigureAwait(_captures) ?? "the node ended the stream";
+            AccessRefusal ??= AccessRefusal.Of(_bytes.EndStatus);
         }
         catch (Exception e)
         {
@@ -384,6 +397,12 @@ internal interface IStreamOwner
 
     /// <summary>An operation must be sent again; <paramref name="refusal"/> says why.</summary>
     void OnRefused(OperationRef reference, in Refusal refusal);
+
+    /// <summary>
+    /// An operation that is refused as unauthenticated is to be sent again with renewed credentials
+    /// (<see cref="OnRefused"/>).
+    /// </summary>
+    bool RenewsCredentials { get; }
 
     /// <summary>Names the node and why its stream ended, for an error message.</summary>
     string NameLoss(string reason);

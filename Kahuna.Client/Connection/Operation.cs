@@ -211,10 +211,31 @@ internal readonly record struct OperationRef(Operation Operation, int Generation
             return true;
         }
 
+        return EndWith(OutcomeStatus.SessionUnknown);
+    }
+
+    /// <summary>
+    /// A node has refused the client's credentials, of the given version. True: the operation is to be sent again with
+    /// newer ones. Otherwise they were newer ones: fails the operation, releases the hold and returns false.
+    /// </summary>
+    public bool TryRenew(int credentials)
+    {
+        ref int refused = ref Operation.Attempt.RefusedCredentials;
+        if (refused != 0 && credentials > refused)
+        {
+            return EndWith(OutcomeStatus.Unauthenticated);
+        }
+
+        refused = Math.Max(refused, credentials);
+        return true;
+    }
+
+    private bool EndWith(OutcomeStatus status)
+    {
         Release();
         if (TryEnd())
         {
-            Operation.Complete(new Outcome(OutcomeStatus.SessionUnknown));
+            Operation.Complete(new Outcome(status));
         }
 
         return false;

@@ -375,6 +375,9 @@ internal struct OperationAttempt
     /// </summary>
     public uint RequestNumber;
 
+    /// <summary>The version of the client's credentials that a node refused; 0 for none.</summary>
+    public int RefusedCredentials;
+
     /// <summary>Forgets the last call, so that the pool keeps no stream alive.</summary>
     public void Clear()
     {
@@ -385,5 +388,6 @@ internal struct OperationAttempt
         Route = -1;
         Term = 0;
         Epoch = 0;
+        RefusedCredentials = 0;
     }
 }

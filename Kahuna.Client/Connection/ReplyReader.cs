@@ -144,7 +144,8 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
                 Number = BinaryPrimitives.ReadUInt32LittleEndian(body[at..]),
                 Offset = at + Frame.ReplyHeaderBytes,
                 Length = (int)length,
-                IsRefusal = OutcomeStatuses.RetryOf(outcome.Status) != RetryRule.Ends,
+                IsRefusal = OutcomeStatuses.RetryOf(outcome.Status) != RetryRule.Ends
+                    || (outcome.Status == OutcomeStatus.Unauthenticated && owner.RenewsCredentials),
                 IsUnknown = outcome.Status == OutcomeStatus.Unknown,
             };
             at += Frame.ReplyHeaderBytes + (int)length;

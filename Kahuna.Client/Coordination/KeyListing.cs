@@ -59,7 +59,7 @@ internal sealed class KeyListing(ClusterConnection connection)
             return ListingEnd.Whole;
         }
 
-        _rest = isBucket ? new KeyRange([.. name, (byte)'/'], Behind(name)) : KeyRange.Of(name, null, null);
+        _rest = RangeOf(name, isBucket);
         int partitions = await connection.PartitionsAsync(ct).ConfigureAwait(connection.CapturesContext);
         byte[] from = _rest.Start;
         bool isInclusive = true;
@@ -100,6 +100,10 @@ internal sealed class KeyListing(ClusterConnection connection)
 
         return ListingEnd.Whole;
     }
+
+    /// <summary>The names that begin with a prefix, or those of a bucket and of the buckets inside it.</summary>
+    public static KeyRange RangeOf(byte[] name, bool isBucket) =>
+        isBucket ? new KeyRange([.. name, (byte)'/'], Behind(name)) : KeyRange.Of(name, null, null);
 
     /// <summary>
     /// Takes the names up to where all pages reach. Returns the last name that was looked at; null: all were.

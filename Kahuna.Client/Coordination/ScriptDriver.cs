@@ -23,6 +23,9 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
 
     private readonly ClusterConnection _connection = coordinator.Connection;
 
+    /// <summary>Looks at everything that a run reads and writes before it does; null: all is allowed.</summary>
+    public CommandGuard? Guard { get; init; }
+
     /// <summary>Runs a script until a run is committed, or fails by itself.</summary>
     /// <param name="program">The script.</param>
     /// <param name="parameters">The values of its parameters.</param>
@@ -39,7 +42,7 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
         {
             long now = _connection.Time.GetUtcNow().ToUnixTimeMilliseconds();
             ScriptRun run = new(code, parameters, now, Budget);
-            ScriptReads reads = new(coordinator, time, Budget);
+            ScriptReads reads = new(coordinator, time, Budget, Guard);
             bool isFinished = await DriveAsync(run, reads, ct).ConfigureAwait(captures);
             IReadOnlyList<ScriptWrite> writes = isFinished ? run.Writes : [];
             if (!reads.Seen.IsTorn && await CommitAsync(reads.Seen, writes, time, ct).ConfigureAwait(captures))
@@ -106,6 +109,17 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
                 seen.WriteLook(body);
             }
 
+            if (writes.Count > 0)
+            {
+                Guard?.Invoke(new Command
+                {
+                    Kind = CommandKind.Transaction,
+                    Durability = writes[0].ToCommand().Durability,
+                    Key = writes[0].ToCommand().Key,
+                    Value = body.Written,
+                });
+            }
+
             CommitRequest request = new()
             {
                 Body = body.WrittenMemory,
@@ -135,3 +149,8 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
         }
     }
 }
+
+/// <summary>Refuses a command by throwing.</summary>
+/// <param name="command">Its kind, durability, key and value count.</param>
+/// <exception cref="KahunaException">It is not allowed.</exception>
+internal delegate void CommandGuard(scoped in Command command);

@@ -17,7 +17,9 @@ namespace Kahuna.Client.Coordination;
 /// <param name="coordinator">Reads keys.</param>
 /// <param name="time">Until when.</param>
 /// <param name="budget">What the run may read.</param>
-internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDeadline time, ScriptBudget budget)
+/// <param name="guard">Looks at what is read before it is; null: all is allowed.</param>
+internal sealed class ScriptReads(
+    TransactionCoordinator coordinator, CommitDeadline time, ScriptBudget budget, CommandGuard? guard = null)
 {
     /// <summary>
     /// Keys whose values are read first; each further request is for twice as many, as long as the values are small.
@@ -55,6 +57,7 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
     {
         Durability durability = DurabilityOf(run);
         byte[] key = run.Key.ToArray();
+        guard?.Invoke(new Command { Kind = CommandKind.Get, Durability = durability, Key = key });
         ByteBuffer items = ByteBuffer.Rent();
         Append(items, key, durability, run.AtRevision);
         byte[] list = items.Written.ToArray();
@@ -81,6 +84,7 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
     {
         Durability durability = DurabilityOf(run);
         byte[] name = run.Key.ToArray();
+        Guard(name, isBucket, durability);
         ListingEnd end = Seen.Ranges >= Limits.TransactionRangesMax
             ? ListingEnd.TooManyRanges
             : await _listing.ReadAsync(
@@ -113,6 +117,28 @@ internal sealed class ScriptReads(TransactionCoordinator coordinator, CommitDead
         }
 
         run.SupplyEntries(entries, isWhole: true);
+    }
+
+    private void Guard(byte[] name, bool isBucket, Durability durability)
+    {
+        if (guard is null)
+        {
+            return;
+        }
+
+        KeyRange range = KeyListing.RangeOf(name, isBucket);
+        guard(new Command
+        {
+            Kind = CommandKind.KeyRange,
+            Flags = range.End is null ? CommandFlags.None : CommandFlags.IfValue,
+            Durability = durability,
+            Key = range.Start,
+            ComparedValue = range.End,
+        });
+        if (isBucket && !name.Contains((byte)'/'))
+        {
+            guard(new Command { Kind = CommandKind.Get, Durability = durability, Key = name });
+        }
     }
 
     /// <summary>

@@ -265,7 +265,7 @@ internal static class OperationErrors
         return new KahunaException(
             row?.Error ?? KahunaErrorCode.Protocol,
             OperationOutcome.DidNotHappen,
-            Sentence(text.Length > 0 ? CallerNames.Of(text) : row?.Sentence ?? "The node refused the watch."));
+            Sentence(text.Length > 0 ? Named(status, text) : row?.Sentence ?? "The node refused the watch."));
     }
 
     /// <summary>The keys of a cache are more or larger than it may hold.</summary>
@@ -336,7 +336,8 @@ internal static class OperationErrors
         OperationOutcome happened = isRead || row is { RefusesRequest: true } ? OperationOutcome.DidNotHappen
             : mayHaveHappened || row is null ? OperationOutcome.Unknown
             : row.Happened;
-        string sentence = outcome.Value.Length > 0 ? Sentence(CallerNames.Of(Encoding.UTF8.GetString(outcome.Value)))
+        string sentence = outcome.Value.Length > 0
+            ? Sentence(Named(outcome.Status, Encoding.UTF8.GetString(outcome.Value)))
             : row?.Sentence ?? string.Create(
                 CultureInfo.InvariantCulture,
                 $"The server answered with status {(byte)outcome.Status}, which this client does not know.");
@@ -349,6 +350,10 @@ internal static class OperationErrors
 
     private static KahunaException Refused(string sentence) =>
         new(KahunaErrorCode.InvalidArgument, OperationOutcome.DidNotHappen, sentence + ".");
+
+    /// <summary>A node's sentence with the SDK's names; one about a missing right repeats a key as it is.</summary>
+    private static string Named(OutcomeStatus status, string text) =>
+        status is OutcomeStatus.PermissionDenied or OutcomeStatus.Unauthenticated ? text : CallerNames.Of(text);
 
     private static string Sentence(string text) => text.EndsWith('.') ? text : text + ".";
 

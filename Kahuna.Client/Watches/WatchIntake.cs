@@ -204,6 +204,9 @@ internal sealed class WatchIntake(Dictionary<uint, ServerWatch> watches, WatchBo
                         (OutcomeStatus)Math.Min(notice.Status, byte.MaxValue),
                         Encoding.UTF8.GetString(notice.Text));
                     break;
+                case WatchNoticeCode.PermissionDenied when watch is not null:
+                    book.Refuse(watch, OutcomeStatus.PermissionDenied, Encoding.UTF8.GetString(notice.Text));
+                    break;
                 case WatchNoticeCode.Compacted or WatchNoticeCode.EpochBegan:
                     if (!TakeLoss(in notice, watch))
                     {

@@ -1,4 +1,5 @@
 using Kahuna.Client.Connection;
+using Kahuna.Client.Connection.Access;
 using Kahuna.Client.Outcomes;
 using Microsoft.Extensions.Logging;
 
@@ -40,6 +41,18 @@ internal sealed class WatchLink : IWatchStreamOwner
 
     /// <summary>Nodes that have lost changes which a watch needs; they are asked last. Of the loop.</summary>
     private readonly HashSet<Uri> _lacking = [];
+
+    /// <summary>Nodes that do not let the client in, one after the other. Of the loop.</summary>
+    private readonly HashSet<Uri> _refusing = [];
+
+    /// <summary>Why the last stream ended, if because of who the client is. Of the loop.</summary>
+    private AccessRefusal? _refusal;
+
+    /// <summary>The version of the credentials of the last stream. Of the loop.</summary>
+    private int _credentials;
+
+    /// <summary>Streams in a row that did not last. Of the loop; kept while it does not run.</summary>
+    private int _failures;
     private volatile WatchStream? _stream;
     private volatile string? _lastFailure;
     private Task _loop = Task.CompletedTask;
@@ -124,17 +137,17 @@ internal sealed class WatchLink : IWatchStreamOwner
 
     private async Task RunAsync()
     {
-        int failures = 0;
         Uri? left = null;
         while (IsNeeded())
         {
             if (await ChooseAsync(left).ConfigureAwait(Captures) is not { } endpoint)
             {
-                await PauseAsync(_backoff.After(++failures)).ConfigureAwait(Captures);
+                await PauseAsync(_backoff.After(++_failures)).ConfigureAwait(Captures);
                 continue;
             }
 
             long begun = _clock.Now;
+            _refusal = null;
             string reason = await ConnectOnceAsync(endpoint).ConfigureAwait(Captures);
             _book.OnStreamEnded();
             left = endpoint;
@@ -143,17 +156,45 @@ internal sealed class WatchLink : IWatchStreamOwner
                 continue;
             }
 
+            bool hasLasted = _clock.Now - begun > _clock.Of(_settings.BackoffMax);
+            EndWhenRefused(endpoint, hasLasted);
+
             if (reason != _lastFailure)
             {
                 WatchLog.Moves(_logger, endpoint, reason);
             }
 
             _lastFailure = reason;
-            failures = _clock.Now - begun > _clock.Of(_settings.BackoffMax) ? 0 : failures + 1;
-            if (failures > 1)
+            _failures = hasLasted ? 0 : _failures + 1;
+            if (_failures > 1)
             {
-                await PauseAsync(_backoff.After(failures - 1)).ConfigureAwait(Captures);
+                await PauseAsync(_backoff.After(_failures - 1)).ConfigureAwait(Captures);
             }
+        }
+    }
+
+    /// <summary>
+    /// A node may not know yet what the others do. When none lets the client in, all watches end; the next one tries
+    /// again.
+    /// </summary>
+    private void EndWhenRefused(Uri endpoint, bool hasLasted)
+    {
+        if (_refusal is not { } refusal)
+        {
+            _refusing.Clear();
+            return;
+        }
+
+        if (refusal.IsUnauthenticated && _connection.Links.Authorization.Refuse(_credentials, hasLasted))
+        {
+            return;
+        }
+
+        _refusing.Add(endpoint);
+        if (Ready().All(_refusing.Contains))
+        {
+            _refusing.Clear();
+            _book.EndAll(() => refusal.ToException(mayHaveHappened: false));
         }
     }
 
@@ -180,6 +221,11 @@ internal sealed class WatchLink : IWatchStreamOwner
         catch (KahunaException failure)
         {
             _lastFailure = failure.Message;
+            if (failure.Code is KahunaErrorCode.Unauthenticated or KahunaErrorCode.PermissionDenied)
+            {
+                _book.EndAll(() => new KahunaException(failure.Code, failure.Outcome, failure.Message));
+            }
+
             return null;
         }
         catch (Exception closed) when (closed is ObjectDisposedException or OperationCanceledException)
@@ -216,7 +262,10 @@ internal sealed class WatchLink : IWatchStreamOwner
         {
             using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(
                 timeout.Token, _stop.Token);
-            bytes = await _ports.Channel.OpenWatchAsync(endpoint, limit.Token).ConfigureAwait(Captures);
+            AuthorizationHeader header = await _connection.Links.Authorization.GetAsync(limit.Token)
+                .ConfigureAwait(Captures);
+            _credentials = header.Version;
+            bytes = await _ports.Channel.OpenWatchAsync(endpoint, header.Text, limit.Token).ConfigureAwait(Captures);
             _book.TriesOthers = Ready().Any(node => node != endpoint && !_lacking.Contains(node));
             _book.OnStreamBegan(_connection.Routes.Map.ClusterTag);
             WatchStream stream = new(this, endpoint, bytes, _book, _clock, _ports.Context);
@@ -227,10 +276,13 @@ internal sealed class WatchLink : IWatchStreamOwner
                 return "the client was disposed";
             }
 
-            return await RunAsync(stream).ConfigureAwait(Captures);
+            string reason = await RunAsync(stream).ConfigureAwait(Captures);
+            _refusal = stream.AccessRefusal;
+            return reason;
         }
         catch (Exception failure)
         {
+            _refusal = AccessRefusal.Find(failure);
             return timeout.IsCancellationRequested && failure is OperationCanceledException
                 ? FormattableString.Invariant($"no connection within {_settings.ConnectTimeout.TotalSeconds:0.###} s")
                 : DisconnectReasons.Of(failure);

@@ -51,6 +51,11 @@ internal sealed class WatchStream
     /// <summary>When it was opened.</summary>
     public long OpenedAt { get; }
 
+    /// <summary>
+    /// The node ended the stream because of who the client is; null when it did not. Valid after the end.
+    /// </summary>
+    public AccessRefusal? AccessRefusal { get; private set; }
+
     /// <summary>When something came last.</summary>
     public long LastHeard => Volatile.Read(ref _lastHeard);
 
@@ -81,6 +86,7 @@ internal sealed class WatchStream
             Wake();
             await ReadAsync().ConfigureAwait(_captures);
             _failure ??= await _bytes.EndReasonAsync().ConfigureAwait(_captures) ?? "the node ended the stream";
+            AccessRefusal = AccessRefusal.Of(_bytes.EndStatus);
         }
         catch (Exception e)
         {

@@ -1,4 +1,5 @@
 using Grpc.Core;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.RateLimits;
 using Kahuna.Server.Api.Watches;
@@ -67,15 +68,20 @@ internal sealed class ClusterService(
         ConnectionRateLimiter? rateLimiter = credential.Matches(context.Header(NodeCredential.Header))
             ? null
             : context.GetHttpContext().Features.Get<ConnectionRateLimiter>();
-        return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop).RunAsync();
+        Caller? caller = context.GetHttpContext().Features.Get<Caller>();
+        return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop, caller).RunAsync();
     }
 
     /// <summary>Serves a stream of watches, as raw bytes.</summary>
     public override Task Watch(
         IAsyncStreamReader<Frame> requestStream,
         IServerStreamWriter<Frame> responseStream,
-        ServerCallContext context) =>
-        watches is null
+        ServerCallContext context)
+    {
+        WatchAccess? access = admission.Gate is { } gate
+            ? new WatchAccess(gate, context.GetHttpContext().Features.Get<Caller>()) : null;
+        return watches is null
             ? base.Watch(requestStream, responseStream, context)
-            : new WatchStream(watches, new RawStream(context), () => view.Slots.Version, stop).RunAsync();
+            : new WatchStream(watches, new RawStream(context), () => view.Slots.Version, stop, access).RunAsync();
+    }
 }

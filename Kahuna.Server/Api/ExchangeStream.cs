@@ -3,6 +3,7 @@ using System.Buffers.Binary;
 using System.IO.Pipelines;
 using Google.Protobuf;
 using Grpc.Core;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.RateLimits;
 using Kahuna.Server.Cluster;
@@ -26,8 +27,9 @@ namespace Kahuna.Server.Api;
 /// <param name="stream">The bytes of the stream.</param>
 /// <param name="rateLimiter">Limits the sessions that the connection opens; null: no limit.</param>
 /// <param name="stop">Cancelled when the node stops.</param>
-internal sealed class ExchangeStream(
-    RequestAdmission admission, RawStream stream, ConnectionRateLimiter? rateLimiter, CancellationToken stop)
+/// <param name="caller">Whose stream it is; null: nobody has said so.</param>
+internal sealed class ExchangeStream(RequestAdmission admission, RawStream stream,
+    ConnectionRateLimiter? rateLimiter, CancellationToken stop, Caller? caller = null)
     : ReplySink(admission.Router.Loops, admission.Room)
 {
     /// <summary>
@@ -56,10 +58,12 @@ internal sealed class ExchangeStream(
         using IDisposable watch = admission.Router.View.WatchRoutes(SendMap);
         using CancellationTokenRegistration stopping = stop.UnsafeRegister(
             static self => ((ExchangeStream)self!).SendGoAway(), this);
+        using IDisposable? rights = admission.Gate?.Access.Watch(LookAtCaller);
         try
         {
             await ReadFramesAsync().ConfigureAwait(false);
-            await DrainAsync().ConfigureAwait(false);
+            // Every accepted request is answered, and its reply is written.
+            await WaitForRepliesAsync(0).ConfigureAwait(false);
         }
         finally
         {
@@ -81,6 +85,15 @@ internal sealed class ExchangeStream(
         Send(frame, count);
     }
 
+    /// <summary>The caller is nobody any more: the stream ends. What it has under way is still answered.</summary>
+    private void LookAtCaller()
+    {
+        if (caller?.End is not null)
+        {
+            stream.Input.CancelPendingRead();
+        }
+    }
+
     private async Task ReadFramesAsync()
     {
         bool greeted = false;
@@ -92,7 +105,7 @@ internal sealed class ExchangeStream(
             if (result.IsCanceled)
             {
                 stream.Input.AdvanceTo(buffer.Start);
-                throw new OperationCanceledException("The call has ended.");
+                throw Ended();
             }
 
             while (RawStream.TryReadMessage(ref buffer, Limits.FrameBytesMax, out ReadOnlySequence<byte> message))
@@ -112,7 +125,7 @@ internal sealed class ExchangeStream(
                     continue;
                 }
 
-                int count = admission.Accept(message, this);
+                int count = admission.Accept(message, this, caller);
                 if (count < 0)
                 {
                     throw new RpcException(new Status(
@@ -143,6 +156,10 @@ internal sealed class ExchangeStream(
         }
     }
 
+    private Exception Ended() => caller?.End is { } end
+        ? new RpcException(new Status(StatusCode.Unauthenticated, end))
+        : new OperationCanceledException("The call has ended.");
+
     private void ReadHello(ReadOnlySequence<byte> message)
     {
         byte[] bytes = message.ToArray();
@@ -169,9 +186,6 @@ internal sealed class ExchangeStream(
             SendGoAway();
         }
     }
-
-    /// <summary>Waits until every accepted request is answered and its reply is written.</summary>
-    private Task DrainAsync() => WaitForRepliesAsync(0);
 
     private async Task WaitForRepliesAsync(int inFlightMax)
     {
@@ -415,18 +429,22 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
     /// </summary>
     public Action<ForwardedRequest>? Forward { get; set; }
 
+    /// <summary>Decides whether callers' commands may go on; null: all may.</summary>
+    public AccessGate? Gate { get; init; }
+
     /// <summary>
     /// Accepts a Requests frame (a gRPC message body): copies it once, checks each command and posts the valid ones.
     /// Returns the number of operations that will be answered, or -1 if the frame is malformed and nothing was done.
     /// </summary>
-    public int Accept(ReadOnlySequence<byte> message, ReplySink sink)
+    public int Accept(ReadOnlySequence<byte> message, ReplySink sink, Caller? caller = null)
     {
         ByteBuffer buffer = ByteBuffer.Rent((int)message.Length);
         message.CopyTo(buffer.Take((int)message.Length));
         ClientBatch batch = ClientBatch.Rent(buffer, sink, router.Now);
         ByteBuffer? refusals = null;
         int refused = 0;
-        int count = Split(batch, ref refusals, ref refused);
+        AccessPass pass = Gate?.Look(caller) ?? default;
+        int count = Split(batch, in pass, ref refusals, ref refused);
         if (count < 0)
         {
             refusals?.Return();
@@ -458,26 +476,28 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
     }
 
     /// <summary>
-    /// Accepts one command of a unary call and takes ownership of the buffer. True if it was posted; otherwise status
-    /// and sentence of the refusal.
+    /// Accepts one command of a unary call and takes ownership of the buffer. True if it was posted, with a copy of the
+    /// bytes that were, which are as many; otherwise status and sentence of the refusal.
     /// </summary>
-    public bool AcceptOne(
-        ByteBuffer buffer, ReplySink sink, uint waitMs, out OutcomeStatus status, out string? sentence)
+    public bool AcceptOne(ByteBuffer buffer, ReplySink sink, uint waitMs, Caller? caller, Span<byte> accepted,
+        out (OutcomeStatus Status, string? Sentence) refusal)
     {
+        AccessPass pass = Gate?.Look(caller) ?? default;
         bool reads = Command.TryRead(buffer.Written, out Command command);
-        status = OutcomeStatus.InvalidArgument;
-        sentence = "The command is malformed.";
-        if (!reads || !IsGood(in command, out status, out sentence))
+        refusal = (OutcomeStatus.InvalidArgument, "The command is malformed.");
+        if (!reads
+            || !IsGood(in command, out refusal.Status, out refusal.Sentence)
+            || (refusal.Sentence =
+                pass.Admit(in command, buffer.Array.AsSpan(0, buffer.Length), out refusal.Status)) is not null)
         {
             buffer.Return();
             return false;
         }
 
+        buffer.Written.CopyTo(accepted);
         ClientBatch batch = ClientBatch.Rent(buffer, sink, router.Now);
         batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, router.GroupIndexOf(in command), command.IsRead));
         router.Route(batch);
-        status = default;
-        sentence = null;
         return true;
     }
 
@@ -493,7 +513,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         return sentence is null;
     }
 
-    private int Split(ClientBatch batch, ref ByteBuffer? refusals, ref int refused)
+    private int Split(ClientBatch batch, in AccessPass pass, ref ByteBuffer? refusals, ref int refused)
     {
         ReadOnlySpan<byte> message = batch.Buffer.Written;
         if (!Frame.TryGetPayload(message, out ReadOnlySpan<byte> payload)
@@ -521,28 +541,34 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
                 return -1;
             }
 
-            Admit(batch, new ClientOperation(at, (int)length, number, waitMs, 0, false), ref refusals, ref refused);
+            ClientOperation operation = new(at, (int)length, number, waitMs, 0, false);
+            Admit(batch, in operation, in pass, ref refusals, ref refused);
             at += (int)length;
         }
 
         return at == message.Length ? count : -1;
     }
 
-    private void Admit(ClientBatch batch, in ClientOperation operation, ref ByteBuffer? refusals, ref int refused)
+    private void Admit(ClientBatch batch, in ClientOperation operation, in AccessPass pass, ref ByteBuffer? refusals,
+        ref int refused)
     {
         OutcomeStatus status = OutcomeStatus.InvalidArgument;
         string? sentence = "The command is malformed.";
         if (Command.TryRead(batch.Command(operation), out Command command)
             && IsGood(in command, out status, out sentence))
         {
-            sentence = batch.Sink.RefuseOpening(in command);
+            sentence = pass.IsUnchecked ? null : pass.Admit(in command, batch.Command(in operation), out status);
             if (sentence is null)
             {
-                Collect(batch, in operation, in command);
-                return;
-            }
+                sentence = batch.Sink.RefuseOpening(in command);
+                if (sentence is null)
+                {
+                    Collect(batch, in operation, in command);
+                    return;
+                }
 
-            status = OutcomeStatus.Busy;
+                status = OutcomeStatus.Busy;
+            }
         }
 
         if (refusals is null)
@@ -567,12 +593,8 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         }
         else
         {
-            batch.Add(operation with
-            {
-                WaitMs = waitMs,
-                GroupIndex = router.GroupIndexOf(in command),
-                IsRead = command.IsRead,
-            });
+            ushort group = router.GroupIndexOf(in command);
+            batch.Add(operation with { WaitMs = waitMs, GroupIndex = group, IsRead = command.IsRead });
         }
     }
 }

@@ -18,6 +18,7 @@ namespace Kahuna.Server.Api;
 /// <param name="messages">Makes the messages.</param>
 /// <param name="responses">Takes them.</param>
 /// <param name="execute">Executes a command.</param>
+/// <param name="access">What may be watched; null: everything.</param>
 /// <param name="ended">Cancelled when the call is over.</param>
 internal sealed class KeyValueWatch(
     WatchHub hub,
@@ -25,8 +26,9 @@ internal sealed class KeyValueWatch(
     WatchMessages messages,
     IServerStreamWriter<WatchKeyValuesResponse> responses,
     Func<ByteBuffer, TimeSpan?, CancellationToken, Task<byte[]>> execute,
+    WatchAccess? access,
     CancellationToken ended)
-    : WatchPump(hub)
+    : WatchPump(hub, access)
 {
     /// <summary>Previous values that are read at a time.</summary>
     private const int ReadsAtOnce = 8;

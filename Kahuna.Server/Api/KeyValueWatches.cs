@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using Google.Protobuf;
 using Grpc.Core;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Api.Protos;
@@ -19,12 +20,14 @@ namespace Kahuna.Server.Api;
 /// <param name="clusterId">Names the cluster.</param>
 /// <param name="hub">The node's watches.</param>
 /// <param name="budget">What reads of keys may take up.</param>
+/// <param name="gate">Decides what callers may watch; null: everything.</param>
 internal sealed class KeyValueWatches(
     Func<ByteBuffer, TimeSpan?, CancellationToken, Task<byte[]>> execute,
     int partitions,
     string clusterId,
     WatchHub hub,
-    ScanBudget budget)
+    ScanBudget budget,
+    AccessGate? gate)
 {
     private const uint IntervalMsMin = 1_000;
     private const uint IntervalMsMax = 3_600_000;
@@ -59,7 +62,8 @@ internal sealed class KeyValueWatches(
         WatchKeyValuesResponse begun = messages.Begun();
         begun.StateComplete = request.WithState;
         await responses.WriteAsync(begun, context.CancellationToken).ConfigureAwait(false);
-        await new KeyValueWatch(hub, keys, messages, responses, execute, context.CancellationToken)
+        WatchAccess? access = gate is null ? null : new WatchAccess(gate, CallerOfCall.Current);
+        await new KeyValueWatch(hub, keys, messages, responses, execute, access, context.CancellationToken)
             .RunAsync().ConfigureAwait(false);
     }
 

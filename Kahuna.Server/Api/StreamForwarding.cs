@@ -1,3 +1,4 @@
+using Kahuna.Server.Access;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Frames;
@@ -20,6 +21,8 @@ internal sealed class StreamForwarding(UnaryExecutor calls)
 
     private async Task RunAsync(ForwardedRequest request)
     {
+        // The stream's admission has checked it already, and made its session the user's own.
+        CallerOfCall.Current = Caller.Node;
         uint forwardMs = ForwardMsMax + HoldMs(request.Command);
         request.Sink.HoldRequests(request.Command.Length);
         ByteBuffer command = ByteBuffer.Rent(request.Command.Length);

@@ -59,6 +59,11 @@ internal sealed class TransactionExecutor(UnaryExecutor calls, Router router, IC
 
     private async Task<byte[]> CoordinateAsync(byte[] bytes, TimeSpan? timeLeft, CancellationToken ct)
     {
+        if (calls.Refuse(bytes) is { } refusal)
+        {
+            return refusal;
+        }
+
         (bool isRead, Range items) = Open(bytes);
         bool isWaiting = false;
         try

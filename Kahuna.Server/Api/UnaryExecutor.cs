@@ -1,4 +1,5 @@
 using Grpc.Core;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api.Errors;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Primitives;
@@ -72,12 +73,13 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
     /// is not known.</exception>
     public async Task<byte[]> OutcomeAsync(ByteBuffer command, uint waitMs, CancellationToken ct)
     {
-        byte[] copy = command.Written.ToArray();
+        byte[] copy = new byte[command.Length];
         UnaryReplySink call = new(admission.Router.Loops, admission.Room);
         NodeTime began = admission.Router.Now;
-        if (!admission.AcceptOne(command, call, waitMs, out OutcomeStatus status, out string? sentence))
+        if (!admission.AcceptOne(
+            command, call, waitMs, CallerOfCall.Current, copy, out (OutcomeStatus Status, string? Sentence) refusal))
         {
-            return Error(status, sentence!);
+            return Error(refusal.Status, refusal.Sentence!);
         }
 
         byte[] outcome = await call.ReplyAsync(ct);
@@ -110,6 +112,25 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
             _forwardedValues.Release();
         }
     }
+
+    /// <summary>
+    /// The outcome of a checked command that the caller of this call may not send, where it is not sent as it is; null:
+    /// it may.
+    /// </summary>
+    public byte[]? Refuse(ReadOnlySpan<byte> command) =>
+        admission.Gate is { } gate
+        && Command.TryRead(command, out Command decoded)
+        && gate.Look(CallerOfCall.Current).Refuse(in decoded, out OutcomeStatus status) is { } sentence
+            ? Error(status, sentence) : null;
+
+    /// <summary>
+    /// Asked about everything that a script of this call's caller reads and writes; null: all is allowed.
+    /// </summary>
+    public CommandRefusal? RefusalOfScripts() =>
+        admission.Gate is { } gate && CallerOfCall.Current is var caller && !gate.Look(caller).IsUnchecked
+            ? (scoped in Command command, out OutcomeStatus status) =>
+                gate.Look(caller).RefuseInScript(in command, out status)
+            : null;
 
     private static byte[] Error(OutcomeStatus status, string sentence)
     {

@@ -163,7 +163,7 @@ internal sealed class WatchMessages(WatchKeyValuesRequest request, WatchStart st
         WatchKeyValuesResponse told = new();
         switch (notice.Code)
         {
-            case WatchNoticeCode.Refused:
+            case WatchNoticeCode.Refused or WatchNoticeCode.PermissionDenied:
                 Refusal = OutcomeErrors.ToException((OutcomeStatus)notice.Status, Encoding.UTF8.GetString(notice.Text));
                 return;
             case WatchNoticeCode.Compacted:

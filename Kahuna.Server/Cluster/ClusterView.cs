@@ -1,6 +1,7 @@
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
+using Kahuna.Server.State.Meta;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Protos;
 using Kahuna.Wire.Routing;
@@ -22,6 +23,7 @@ internal sealed class ClusterView : ILeadershipSink
     private bool _stopping;
     private bool _votes = true;
     private volatile SlotMap _slots;
+    private long _metaCaughtUpMs = long.MinValue / 2;
 
     public ClusterView(ClusterIdentity identity, bool hasEphemeral = false)
     {
@@ -46,6 +48,12 @@ internal sealed class ClusterView : ILeadershipSink
     /// The newest map of slots that this node knows; the initial one until the meta group's records are known.
     /// </summary>
     public SlotMap Slots => _slots;
+
+    /// <summary>Told when the records about who may do what have changed, on the thread of a turn.</summary>
+    public event Action<AccessRows>? AccessChanged;
+
+    /// <summary>The last time at which this node is known to have had all that the meta group had committed.</summary>
+    public NodeTime MetaCaughtUpAt => new(Volatile.Read(ref _metaCaughtUpMs));
 
     /// <summary>The groups and their indexes.</summary>
     public GroupLayout Layout { get; }
@@ -239,6 +247,10 @@ internal sealed class ClusterView : ILeadershipSink
 
         Notify();
     }
+
+    void ILeadershipSink.AccessChanged(AccessRows access) => AccessChanged?.Invoke(access);
+
+    void ILeadershipSink.MetaCaughtUp(NodeTime at) => Volatile.Write(ref _metaCaughtUpMs, at.Ms);
 
     void ILeadershipSink.PartitionFailed(int index, Exception error)
     {

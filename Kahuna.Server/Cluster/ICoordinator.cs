@@ -1,3 +1,5 @@
+using Kahuna.Wire.Commands;
+using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Server.Cluster;
@@ -25,8 +27,18 @@ internal interface ICoordinator
     /// <param name="program">The script.</param>
     /// <param name="parameters">The values of its parameters.</param>
     /// <param name="timeLeft">How long the caller waits; null: as long as a request may take.</param>
+    /// <param name="refuse">Why a command of the script's may not be sent; null: all may.</param>
     /// <param name="ct">Ends the wait.</param>
     /// <exception cref="OperationCanceledException">The caller no longer waits.</exception>
     Task<byte[]> RunScriptAsync(
-        ScriptProgram program, IReadOnlyList<ScriptParameter> parameters, TimeSpan? timeLeft, CancellationToken ct);
+        ScriptProgram program,
+        IReadOnlyList<ScriptParameter> parameters,
+        TimeSpan? timeLeft,
+        CommandRefusal? refuse,
+        CancellationToken ct);
 }
+
+/// <summary>Why a command may not be sent, with the status; null: it may.</summary>
+/// <param name="command">Its kind, durability, key and value count.</param>
+/// <param name="status">The status of the refusal.</param>
+internal delegate string? CommandRefusal(scoped in Command command, out OutcomeStatus status);

@@ -27,16 +27,33 @@ internal sealed class NodeCoordinator(Forwarder forwarder, TimeProvider time) : 
             MomentReads.RunAsync(forwarder.Coordinator, items, timeLeft, ct), OutcomeStatus.Found, buffer));
 
     public Task<byte[]> RunScriptAsync(
-        ScriptProgram program, IReadOnlyList<ScriptParameter> parameters, TimeSpan? timeLeft, CancellationToken ct) =>
+        ScriptProgram program,
+        IReadOnlyList<ScriptParameter> parameters,
+        TimeSpan? timeLeft,
+        CommandRefusal? refuse,
+        CancellationToken ct) =>
         OutcomeAsync(async buffer =>
         {
             (ScriptValue result, int writes) = await new ScriptDriver(forwarder.Coordinator, _pace)
-                .RunAsync(program, parameters, timeLeft, ct);
+            {
+                Guard = refuse is null ? null : (scoped in Command command) => Guard(refuse, in command),
+            }.RunAsync(program, parameters, timeLeft, ct);
             ByteBuffer value = ByteBuffer.Rent();
             result.Write(value);
             new Outcome(OutcomeStatus.Applied, 0, writes) { HasValue = true, Value = value.Written }.Write(buffer);
             value.Return();
         });
+
+    private static void Guard(CommandRefusal refuse, scoped in Command command)
+    {
+        if (refuse(in command, out OutcomeStatus status) is { } sentence)
+        {
+            throw new KahunaException(
+                OutcomeStatuses.Find(status)?.Error ?? KahunaErrorCode.PermissionDenied,
+                OperationOutcome.DidNotHappen,
+                sentence);
+        }
+    }
 
     private static CommitRequest ToRequest(ReadOnlyMemory<byte> bytes, TimeSpan? timeLeft)
     {

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Security.Cryptography;
 using Grpc.HealthCheck;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Watches;
@@ -36,7 +37,6 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly ILogger _log;
     private readonly ThrottledLoggers _loggers;
     private readonly CertificateWatch _certificates;
-    private readonly ClusterSecretWatch _secrets;
     private readonly LeadershipLog _leadership;
     private readonly NodeListener _listener;
     private readonly HeapTrimmer _heapTrimmer = new(
@@ -79,11 +79,11 @@ internal sealed class KahunaNode : IAsyncDisposable
         _view.Failed += (group, error) => _log.PartitionStopped(group.Title, error);
         _view.StorageDead += OnStorageDead;
         _certificates = NodeCertificates.Watch(options, _log);
-        _secrets = new ClusterSecretWatch(options.ClusterSecretFile, _log);
-        _listener = new NodeListener(options.Listen, _certificates.Tls);
+        Access = new NodeAccess(options, _log);
+        _listener = new NodeListener(options.Listen, _certificates.Tls, Access.ClientAuthorities);
         PeerRelay relay = new();
         PeerLinksOptions linksOptions = NodeLinks.OptionsOf(
-            options, _certificates.Tls, _secrets.Secrets, members, fatalErrors) with
+            options, _certificates.Tls, Access.Secrets, members, fatalErrors) with
         {
             ClusterLevel = () => _view.FeatureLevel,
             LevelUnsupported = (level, peer) => OnStorageDead(
@@ -123,6 +123,7 @@ internal sealed class KahunaNode : IAsyncDisposable
                 Trace = storage.Trace,
                 Report = _log.Progress,
             });
+        Access.Attach(_view, _loops);
         _watches = new WatchHub(changes, () => _loops.Now, new ReplyRoom());
         _keeper.Attach(_loops, _stateThread.Wake);
         relay.Receiver = _loops;
@@ -144,6 +145,9 @@ internal sealed class KahunaNode : IAsyncDisposable
     public NodeOptions Options { get; }
 
     public ClusterView View => _view;
+
+    /// <summary>Who may do what here.</summary>
+    internal NodeAccess Access { get; }
 
     /// <summary>The secret of this node's hash tables. It must not leave the process.</summary>
     internal HashSecret HashSecret { get; }
@@ -246,12 +250,9 @@ internal sealed class KahunaNode : IAsyncDisposable
             await _app.DisposeAsync().ConfigureAwait(false);
         }
 
-        foreach (Timer? timer in (Timer?[])[_ticker, _slowTicker])
+        foreach (Timer timer in new[] { _ticker, _slowTicker }.OfType<Timer>())
         {
-            if (timer is not null)
-            {
-                await timer.DisposeAsync().ConfigureAwait(false);
-            }
+            await timer.DisposeAsync().ConfigureAwait(false);
         }
 
         _watches.Dispose();
@@ -265,6 +266,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _stateThread.Dispose();
         await _storage.DisposeAsync().ConfigureAwait(false);
         _stopping.Dispose();
+        Access.Dispose();
         _loggers.Dispose();
     }
 
@@ -276,10 +278,12 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
-        NodeCredential credential = new(_secrets.Secrets);
-        _forwarder = new Forwarder(
-            Options.Peers.Select(peer => peer.Address), NodeCertificates.TrustedCaFile(Options), credential, _loggers);
-        RequestAdmission admission = new(new Router(_loops, _view), Options.ValueBytesMax) { Room = _watches.Room };
+        _forwarder = NodeLinks.ForwarderOf(Options, Access.Credential, _loggers);
+        RequestAdmission admission = new(new Router(_loops, _view), Options.ValueBytesMax)
+        {
+            Room = _watches.Room,
+            Gate = Access.Gate,
+        };
         // Only the node's options count: no appsettings.json, no ASPNETCORE_ variables, and no watcher of the files
         // below the current directory, which each write to a log would wake.
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(
@@ -296,14 +300,17 @@ internal sealed class KahunaNode : IAsyncDisposable
             Stop = _stopping.Token,
         };
         builder.Services.AddKahunaGrpc(limits);
-        AddServices(builder.Services, admission, credential);
+        AddServices(builder.Services, admission, Access.Credential);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
         StatusEndpoint.Map(
             _app, _view, index => _loops.Group(index).Metrics, _storage, () => _loops.MemoryBytes, _watches);
         SetHealth();
-        _app.MapKahunaGrpc(limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"));
+        _app.MapKahunaGrpc(
+            limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"), Access.Middleware);
         _app.MapNodeServices();
+        Access.Map(_app);
+        Access.Routes = _app;
         _loggers.IsStarting = true;
         await _app.StartAsync(cancellationToken).ConfigureAwait(false);
         _loggers.IsStarting = false;
@@ -314,6 +321,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _slowTicker = new Timer(_ => SlowTick(), null, TimeSpan.Zero, CertificateWatch.Interval);
         _ = GcPauses.Shared;
         StartReport.Write(Options, _log);
+        _ = Access.BootstrapAsync(_stopping.Token);
     }
 
     private void AddServices(IServiceCollection services, RequestAdmission admission, NodeCredential credential)
@@ -323,7 +331,11 @@ internal sealed class KahunaNode : IAsyncDisposable
         TransactionExecutor whole = new(calls, admission.Router, coordinator);
         admission.Forward = new StreamForwarding(calls).Begin;
         _settler.Start(
-            calls.OutcomeAsync,
+            async (command, waitMs, ct) =>
+            {
+                CallerOfCall.Current = Caller.Node;
+                return await calls.OutcomeAsync(command, waitMs, ct).ConfigureAwait(false);
+            },
             admission.Router.GroupIndexOf,
             static work => ThreadPool.UnsafeQueueUserWorkItem(static work => work(), work, preferLocal: false),
             _stopping.Token);
@@ -331,13 +343,15 @@ internal sealed class KahunaNode : IAsyncDisposable
         services.AddSingleton(new KeyValuesService(
             calls, scans,
             new KeyValueBatches(calls, whole, Options.ValueBytesMax), new RangeDeletes(calls, Options.Partitions),
-            new KeyValueWatches(calls.ExecuteAsync, Options.Partitions, Options.ClusterId, _watches, scans.Budget)));
+            new KeyValueWatches(
+                calls.ExecuteAsync, Options.Partitions, Options.ClusterId, _watches, scans.Budget, Access.Gate)));
         services.AddSingleton(new TransactionsService(whole, Options.ValueBytesMax));
         services.AddSingleton(new ScriptsService(new ScriptExecutor(calls, coordinator)));
         services.AddSingleton(new SequencesService(calls, Options.Partitions));
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
         services.AddSingleton(new ClusterService(_view, admission, credential, _stopping.Token, _watches));
+        services.AddSingleton(Access.Administration());
         services.AddSingleton(_health);
     }
 
@@ -364,6 +378,7 @@ internal sealed class KahunaNode : IAsyncDisposable
             }
 
             _leadership.Check();
+            Access.Tick(TickMs);
         }
         catch (Exception error)
         {
@@ -376,7 +391,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         lock (_certificates)
         {
             _certificates.Check();
-            _secrets.Check();
+            Access.Check();
             _listener.TrimMemory();
             _storage.Log.LetGo();
             _heapTrimmer.Check();

@@ -1,4 +1,5 @@
 using Kahuna.Server.Cluster;
+using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Partitions.Ports;
@@ -10,6 +11,13 @@ namespace Kahuna.Server.Hosting;
 /// <summary>Derives the options of a node's links to its peers, and its identity there. Stateless.</summary>
 internal static class NodeLinks
 {
+    /// <summary>What passes requests on to the other nodes.</summary>
+    public static Forwarder ForwarderOf(NodeOptions options, NodeCredential credential, ILoggerFactory loggers) => new(
+        options.Peers.Select(static peer => peer.Address),
+        NodeCertificates.TrustedCaFile(options),
+        credential,
+        loggers);
+
     /// <summary>The identity of the cluster and of this node in it.</summary>
     public static ClusterIdentity IdentityOf(NodeOptions options) => new(
         options.ClusterId,

@@ -1,4 +1,6 @@
 using System.Net;
+using System.Security.Cryptography.X509Certificates;
+using Kahuna.Server.Api.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.RateLimits;
 using Kahuna.Server.Hosting.Options;
@@ -13,7 +15,9 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 /// <param name="addresses">The addresses to bind.</param>
 /// <param name="tls">The node's certificate.</param>
-internal sealed class NodeListener(IReadOnlyList<Uri> addresses, TlsSource tls)
+/// <param name="clientAuthorities">Those that issue client certificates; null: none is asked for.</param>
+internal sealed class NodeListener(
+    IReadOnlyList<Uri> addresses, TlsSource tls, Func<X509Certificate2Collection>? clientAuthorities = null)
 {
     private readonly ConnectionMemoryTrimmer _connections = new(ProcessMemory.Trim);
     private readonly NodeRateLimiter _rateLimiter = new(TimeProvider.System);
@@ -28,7 +32,8 @@ internal sealed class NodeListener(IReadOnlyList<Uri> addresses, TlsSource tls)
             {
                 listen.Use(_connections.Middleware);
                 listen.Use(_rateLimiter.Middleware);
-                listen.UseKahunaTls(tls);
+                listen.Use(ConnectionCaller.Middleware);
+                listen.UseKahunaTls(tls, clientAuthorities);
             });
         }
     }

@@ -128,6 +128,19 @@ internal static partial class NodeLog
         Message = "The changed file with the cluster secret is unusable, so what was read before counts: {Reason}")]
     public static partial void SecretNotReloaded(this ILogger logger, string reason);
 
+    /// <summary>A line of the audit log, with its fields, where it has no file of its own.</summary>
+    public static void Audit(this ILogger logger, ReportLine line) =>
+        logger.Log(
+            LogLevel.Information, new EventId(25, nameof(Audit)), line, null, static (line, _) => line.ToString());
+
+    [LoggerMessage(
+        EventId = 26,
+        Level = LogLevel.Error,
+        Message =
+            "The audit log cannot be written; lines are dropped, and the next one that is written tells how many: "
+                + "{Reason}")]
+    public static partial void AuditLogFailed(this ILogger logger, string reason);
+
     [LoggerMessage(
         EventId = 21,
         Level = LogLevel.Critical,

@@ -2,6 +2,7 @@ using System.Text;
 using Grpc.Health.V1;
 using Grpc.HealthCheck;
 using Kahuna.Server.Api;
+using Kahuna.Server.Api.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Json;
 using Kahuna.Server.Api.Protos;
@@ -26,6 +27,7 @@ internal static class NodeServices
         SequencesReflection.Descriptor.Services[0],
         LocksReflection.Descriptor.Services[0],
         ClusterReflection.Descriptor.Services[0],
+        AdminReflection.Descriptor.Services[0],
     ];
 
     /// <summary>Adds the gRPC package, with its limits and the interceptor.</summary>
@@ -42,13 +44,29 @@ internal static class NodeServices
         services.AddGrpcReflection();
     }
 
-    /// <summary>Adds the call guard and reflection. Service instances come from the application's services.</summary>
+    /// <summary>
+    /// Adds the check of access, the call guard and reflection. Service instances come from the application's services.
+    /// </summary>
+    /// <param name="app">The application.</param>
+    /// <param name="limits">The limits of a call.</param>
+    /// <param name="checkedServices">Services whose requests are checked for valid text.</param>
+    /// <param name="log">Receives what callers do not see.</param>
+    /// <param name="access">Finds the callers; null: nobody is looked at.</param>
     public static void MapKahunaGrpc(
-        this WebApplication app, CallLimits limits, IEnumerable<ServiceDescriptor> checkedServices, ILogger log)
+        this WebApplication app,
+        CallLimits limits,
+        IEnumerable<ServiceDescriptor> checkedServices,
+        ILogger log,
+        AccessMiddleware? access = null)
     {
         CallGuard guard = new(app.Services, limits, [.. checkedServices, HealthReflection.Descriptor.Services[0]], log);
         app.UseRouting();
         app.UseGrpcWeb(new GrpcWebOptions { DefaultEnabled = true });
+        if (access is not null)
+        {
+            app.Use(next => http => access.HandleAsync(http, next));
+        }
+
         app.Use(next => http => guard.HandleAsync(http, next));
         app.MapGrpcReflectionService();
     }
@@ -92,6 +110,7 @@ internal static class NodeServices
         app.MapGrpcService<SequencesService>();
         app.MapGrpcService<LocksService>();
         app.MapGrpcService<ClusterService>();
+        app.MapGrpcService<AdminService>();
         app.MapGrpcService<HealthServiceImpl>();
         Lazy<byte[]> document = new(
             static () => Encoding.UTF8.GetBytes(OpenApiDocument.Of(Described(), ProductVersion.Text)));

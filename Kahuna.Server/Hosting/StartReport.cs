@@ -15,7 +15,10 @@ internal static class StartReport
             options.NodeId, options.ClusterId, options.Advertise, listen, options.DataDirectory, options.Partitions);
         if (!endPoints.All(static endPoint => IPAddress.IsLoopback(endPoint.Address)))
         {
-            log.OpenToTheNetwork(listen);
+            if (options.Access.Mode == AuthMode.None)
+            {
+                log.OpenToTheNetwork(listen);
+            }
         }
         else if (!options.Advertise.IsLoopback)
         {

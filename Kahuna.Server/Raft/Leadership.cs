@@ -57,6 +57,9 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
         _replication.SnapshotsWanted.RemoveGathered(static _ => true);
     }
 
+    /// <inheritdoc cref="Replication.TicksWithoutMajority"/>
+    public int TicksWithoutMajority => _replication.TicksWithoutMajority();
+
     /// <summary>
     /// Counts one tick. False when no majority answered within an election timeout: this leader must step down (thesis
     /// 6.2).
@@ -371,20 +374,28 @@ internal sealed class Replication
         }
     }
 
+    /// <summary>A majority of the voters, including this node, answered within the last election timeout.</summary>
+    public bool HasActiveQuorum() => TicksWithoutMajority() < _config.ElectionTicks;
+
     /// <summary>
-    /// A majority of the voters, including this node, answered within the last election timeout. A voter that lost its
-    /// log does not count: a leader that depends on it cannot commit, and must not prevent the election of one that
-    /// can.
+    /// Ticks within which a majority of the voters answered, this node included. A voter that lost its log does not
+    /// count: a leader that depends on it cannot commit, and must not prevent the election of one that can.
     /// </summary>
-    public bool HasActiveQuorum()
+    public int TicksWithoutMajority()
     {
-        int active = _members.SelfVotes ? 1 : 0;
+        Span<int> ticks = stackalloc int[_members.Voters.Length];
+        int count = 0;
         foreach (Progress other in _others)
         {
-            active += other.Votes && other.Counts && other.IsActive ? 1 : 0;
+            if (other.Votes && other.Counts)
+            {
+                ticks[count++] = other.TicksSinceHeard;
+            }
         }
 
-        return active >= _members.Majority;
+        int needed = _members.Majority - (_members.SelfVotes ? 1 : 0);
+        ticks[..count].Sort();
+        return needed <= 0 ? 0 : needed > count ? int.MaxValue : ticks[needed - 1];
     }
 
     /// <summary>The newest read round that a majority has confirmed.</summary>

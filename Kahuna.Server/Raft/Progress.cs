@@ -85,6 +85,9 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
 
     public bool IsActive => _ticksSinceHeard < config.ElectionTicks;
 
+    /// <summary>Ticks since its last message.</summary>
+    public int TicksSinceHeard => _ticksSinceHeard;
+
     /// <summary>
     /// The member has not reported a stalled disk for a while, so it may take leadership. A disk that stalls once tends
     /// to stall again, and each change of leaders interrupts clients.

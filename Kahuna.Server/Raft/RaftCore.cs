@@ -98,6 +98,9 @@ internal sealed class RaftCore
     /// <summary>Ticks since this node last heard the leader of its term, or led itself.</summary>
     public int TicksWithoutLeader => _roles.TicksWithoutLeader;
 
+    /// <summary>Of a leader: ticks within which a majority answered it.</summary>
+    public int TicksWithoutMajority => _leadership.TicksWithoutMajority;
+
     /// <summary>
     /// Rejoining: the log is restored, and the last hard state handed out spends the vote of every term with a lost
     /// promise. Once it is durable, call <see cref="AllowVoting"/>.

@@ -199,7 +199,8 @@ public sealed class ScanTests(ThreePartitions nodes)
 
         // The next leader has served the stream from the third message on, and the stop of its own node has ended it.
         Assert.True(messages is >= 20 and < 120, $"{messages} messages: {stopped.Status}");
-        Assert.Equal(StatusCode.Unavailable, stopped.StatusCode);
+        // A node that cannot end its calls in time closes their connections, which resets the stream.
+        Assert.Contains(stopped.StatusCode, (StatusCode[])[StatusCode.Unavailable, StatusCode.Cancelled]);
         Assert.Equal(keys.Order(StringComparer.Ordinal).Take(read.Count), read);
     }
 

@@ -241,7 +241,7 @@ public sealed class ScriptScansTests(ThreePartitions nodes)
 
         public DrivenScript(string endpoints)
         {
-            KahunaClientOptions options = new() { Insecure = true };
+            KahunaClientOptions options = new() { Insecure = true, RequestTimeout = LastNet.Span };
             options.Endpoints.Add(endpoints, []);
             ConnectionSettings settings = options.ToSettings();
             ConnectionPorts ports = ConnectionPorts.ForNetwork(settings);

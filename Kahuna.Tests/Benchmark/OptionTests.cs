@@ -1,5 +1,6 @@
 using System.Text.Json;
 using Kahuna.Benchmark.Targets;
+using Kahuna.Tests.Hosting;
 
 namespace Kahuna.Tests.Benchmark;
 
@@ -73,6 +74,17 @@ public sealed class OptionTests
     [InlineData(Endpoint + "--connections -1", "--connections: '-1'")]
     [InlineData(Endpoint + "--max-errors -1", "--max-errors: '-1'")]
     [InlineData(Endpoint + "--connect-timeout 0", "--connect-timeout: '0' is not a number of seconds above 0")]
+    [InlineData(Endpoint + "--user app", "--user needs --password-file.")]
+    [InlineData(Endpoint + "--password-file p", "--password-file needs --user.")]
+    [InlineData(Endpoint + "--client-certificate-key k", "--client-certificate-key needs --client-certificate.")]
+    [InlineData(Endpoint + "--user app --password-file p --token-file t", "--user and --token-file contradict each other.")]
+    [InlineData(Endpoint + "--token-file t --client-certificate c", "--token-file and --client-certificate contradict each other.")]
+    [InlineData(Endpoint + "--token-file no-such-file", "--token-file: the file \"no-such-file\" does not exist.")]
+    [InlineData(Endpoint + "--user app --password-file no-such-file", "--password-file: the file \"no-such-file\" does not exist.")]
+    [InlineData(Endpoint + "--user a:b --password-file p", "--user: The credentials cannot be used: the user's name must have")]
+    [InlineData(Endpoint + "--client-certificate no-such-file", "--client-certificate: the client certificate \"no-such-file\" cannot be used: ")]
+    [InlineData("-c embedded --token-file t", "--token-file needs the endpoints of a Kahuna cluster.")]
+    [InlineData("-c 127.0.0.1 --target redis --token-file t", "--token-file needs the endpoints of a Kahuna cluster.")]
     [InlineData(Endpoint + "--no-such-option", "'--no-such-option'")]
     [InlineData(Endpoint + "stray", "'stray'")]
     [InlineData(Endpoint + "--duration 1 --duration 2", "'--duration'")]
@@ -116,9 +128,53 @@ public sealed class OptionTests
             "--target",
             "--max-errors",
             "--connect-timeout",
+            "--user",
+            "--password-file",
+            "--token-file",
+            "--client-certificate",
+            "--client-certificate-key",
             "--version",
         ];
         Assert.All(names, name => Assert.Contains(name, outcome.Output, StringComparison.Ordinal));
+    }
+
+    [Theory]
+    [InlineData("", "is empty")]
+    [InlineData("a\nb", "has more than one line")]
+    [InlineData("s3cret word", "the token must have")]
+    public async Task A_file_without_a_usable_token_is_refused(string content, string expected)
+    {
+        using TemporaryDirectory directory = new();
+        string path = Path.Combine(directory.Path, "token");
+        await File.WriteAllTextAsync(path, content);
+        BenchOutcome outcome = await BenchOutcome.RunAsync(new FakeTarget(), $"{Endpoint}--token-file {path}");
+        Assert.Equal(1, outcome.ExitCode);
+        string line = Assert.Single(outcome.ErrorLines);
+        Assert.Contains(expected, line, StringComparison.Ordinal);
+        Assert.DoesNotContain("s3cret", line, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData(UnixFileMode.UserRead, false)]
+    [InlineData(UnixFileMode.UserRead | UnixFileMode.GroupRead, true)]
+    [InlineData(UnixFileMode.UserRead | UnixFileMode.OtherRead, true)]
+    public async Task A_secret_that_others_can_read_is_told(UnixFileMode mode, bool isTold)
+    {
+        using TemporaryDirectory directory = new();
+        string path = Path.Combine(directory.Path, "token");
+        await File.WriteAllTextAsync(path, "s3cret\n");
+        if (OperatingSystem.IsWindows())
+        {
+            return;
+        }
+
+        File.SetUnixFileMode(path, mode);
+        BenchOutcome outcome = await BenchOutcome.RunLongEnoughAsync(
+            new FakeTarget(), $"{Endpoint}--warmup 0 --workload set --token-file {path}");
+        Assert.Equal(0, outcome.ExitCode);
+        Assert.Equal(isTold, outcome.Error.Contains(
+            $"kahuna-bench: --token-file: other users of this machine can read '{path}'.", StringComparison.Ordinal));
+        Assert.DoesNotContain("s3cret", outcome.Output + outcome.Error, StringComparison.Ordinal);
     }
 
     [Fact]

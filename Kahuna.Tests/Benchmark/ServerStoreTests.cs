@@ -25,7 +25,8 @@ public sealed class ServerStoreTests : IDisposable
         TcpListener away = Listener();
         Uri[] nodes = [UriOf(away), UriOf(_silent), UriOf(_serving)];
         away.Dispose();
-        Task<string?> reading = ServerStore.ReadAsync(nodes, isInsecure: false, _time, CancellationToken.None);
+        Task<string?> reading = ServerStore.ReadAsync(
+            nodes, isInsecure: false, _time, authorization: null, CancellationToken.None);
         using TcpClient held = await _silent.AcceptTcpClientAsync().WaitAsync(Wait.Longest);
         _time.Advance(TimeSpan.FromSeconds(3));
         await AnswerAsync("""{"storage":{"stateStore":"rocksdb"}}""");
@@ -36,7 +37,7 @@ public sealed class ServerStoreTests : IDisposable
     public async Task Without_an_answer_it_is_not_known()
     {
         Task<string?> reading = ServerStore.ReadAsync(
-            [UriOf(_silent), UriOf(_serving)], isInsecure: false, _time, CancellationToken.None);
+            [UriOf(_silent), UriOf(_serving)], isInsecure: false, _time, authorization: null, CancellationToken.None);
         using TcpClient held = await _silent.AcceptTcpClientAsync().WaitAsync(Wait.Longest);
         _time.Advance(TimeSpan.FromSeconds(3));
         await AnswerAsync("[]");
@@ -47,7 +48,8 @@ public sealed class ServerStoreTests : IDisposable
     public async Task Who_stops_the_run_stops_the_search()
     {
         using CancellationTokenSource stop = new();
-        Task<string?> reading = ServerStore.ReadAsync([UriOf(_silent)], isInsecure: false, _time, stop.Token);
+        Task<string?> reading = ServerStore.ReadAsync(
+            [UriOf(_silent)], isInsecure: false, _time, authorization: null, stop.Token);
         using TcpClient held = await _silent.AcceptTcpClientAsync().WaitAsync(Wait.Longest);
         await stop.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => reading.WaitAsync(Wait.Longest));

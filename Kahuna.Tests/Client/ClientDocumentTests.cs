@@ -25,14 +25,17 @@ public sealed partial class ClientDocumentTests
     private static readonly string[] s_pages =
         ["client", "scans", "batches", "transactions", "watches", "locks", "sequences"];
 
+    private static readonly string[] s_sources = [nameof(ClientDocumentTests), nameof(UsersDocumentTests)];
+
     [Fact]
     public void The_pages_show_the_code_that_is_run_here()
     {
-        string source = File.ReadAllText(Repository.FullPath("Kahuna.Tests/Client/ClientDocumentTests.cs"));
+        string source = string.Concat(s_sources.Select(static file =>
+            File.ReadAllText(Repository.FullPath($"Kahuna.Tests/Client/{file}.cs"))));
         string[] shown = [.. s_pages.SelectMany(Examples)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
         Assert.All(s_pages, page => Assert.NotEmpty(Examples(page)));
-        Assert.Equal(25, shown.Length);
+        Assert.Equal(27, shown.Length);
         Assert.Equal(run.Order(StringComparer.Ordinal), shown.Order(StringComparer.Ordinal));
     }
 
@@ -359,7 +362,12 @@ public sealed partial class ClientDocumentTests
             text.Append(line.Length > 8 ? line[8..] : "").Append('\n');
         }
 
-        return text.ToString().Replace("endpoint)", "\"https://127.0.0.1:8082\")", StringComparison.Ordinal).Replace("caFile", "\"/etc/kahuna/ca.pem\"", StringComparison.Ordinal);
+        return text.ToString()
+            .Replace("endpoint)", "\"https://127.0.0.1:8082\")", StringComparison.Ordinal)
+            .Replace("(endpoint,", "(\"https://127.0.0.1:8082\",", StringComparison.Ordinal)
+            .Replace("caFile", "\"/etc/kahuna/ca.pem\"", StringComparison.Ordinal)
+            .Replace("secretFile", "\"/run/secrets/kahuna\"", StringComparison.Ordinal)
+            .Replace("tokenFile", "\"/run/secrets/token\"", StringComparison.Ordinal);
     }
 
     [GeneratedRegex("```csharp\n(.*?)```", RegexOptions.Singleline)]

@@ -59,10 +59,16 @@ internal sealed class FakeCluster : IFrameChannel
     });
 
     /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
+    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct)
     {
         FakeNode node = Nodes.Single(node => node.Endpoint == endpoint);
         Interlocked.Increment(ref node.Attempts);
+        node.Shown.Enqueue(authorization);
+        if (node.Admit(authorization) is { } refusal)
+        {
+            throw new StreamRefusedException(refusal);
+        }
+
         return node.IsUntrusted
             ? throw new HttpRequestException(
                 "no TLS",
@@ -72,14 +78,21 @@ internal sealed class FakeCluster : IFrameChannel
     }
 
     /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct)
+    public ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, string? authorization, CancellationToken ct)
     {
         FakeNode node = Nodes.Single(node => node.Endpoint == endpoint);
         Interlocked.Increment(ref node.WatchAttempts);
+        node.ShownForWatches.Enqueue(authorization);
         return node.IsDown
             ? throw new IOException("Connection refused")
+            : node.AdmitWatches(authorization) is { } refusal ? throw new StreamRefusedException(refusal)
             : new ValueTask<IFrameStream>(node.AcceptWatches());
     }
+
+    /// <inheritdoc/>
+    public ValueTask<CallAnswer> CallAsync(
+        Uri endpoint, UnaryCall call, string? authorization, CancellationToken ct) =>
+        new(Nodes.Single(node => node.Endpoint == endpoint).OnCall(call, authorization));
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => ValueTask.CompletedTask;

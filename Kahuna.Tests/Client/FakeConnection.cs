@@ -44,6 +44,16 @@ internal sealed class FakeConnection : IFrameStream
     /// <summary>The client's writes go on.</summary>
     public void TakeAgain() => _writable.TrySetResult();
 
+    /// <inheritdoc/>
+    public StreamStatus? EndStatus { get; private set; }
+
+    /// <summary>The node ends the stream with a status.</summary>
+    public void End(StreamStatus status)
+    {
+        EndStatus = status;
+        _toClient.Writer.Complete();
+    }
+
     /// <summary>The stream breaks.</summary>
     public void Break()
     {

@@ -1,4 +1,5 @@
 using System.Collections.Concurrent;
+using Kahuna.Client.Connection;
 using Kahuna.Tests.Client.Watches;
 using Kahuna.Wire;
 using Kahuna.Wire.Frames;
@@ -25,6 +26,22 @@ internal sealed class FakeNode(FakeCluster cluster, int id, Uri endpoint)
 
     /// <summary>Shows a certificate that no client trusts.</summary>
     public bool IsUntrusted { get; set; }
+
+    /// <summary>Why a client with the header is not let in; null: it is.</summary>
+    public Func<string?, StreamStatus?> Admit { get; set; } = static _ => null;
+
+    /// <summary>The same for streams of watches.</summary>
+    public Func<string?, StreamStatus?> AdmitWatches { get; set; } = static _ => null;
+
+    /// <summary>The headers that streams were opened with, let in or not.</summary>
+    public ConcurrentQueue<string?> Shown { get; } = new();
+
+    /// <summary>The same for streams of watches.</summary>
+    public ConcurrentQueue<string?> ShownForWatches { get; } = new();
+
+    /// <summary>Answers a unary call with a header.</summary>
+    public Func<UnaryCall, string?, CallAnswer> OnCall { get; set; } =
+        static (_, _) => throw new CallLostException("Connection refused", wasSent: false);
 
     /// <summary>Takes connections, but does not greet.</summary>
     public bool IsMute { get; set; }

@@ -42,7 +42,7 @@ internal sealed class InstantNode : IFrameChannel, IFrameStream, IValueTaskSourc
     public byte[] Value { get; set; } = [];
 
     /// <inheritdoc/>
-    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct) => new(this);
+    public ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct) => new(this);
 
     /// <inheritdoc/>
     public ValueTask WriteAsync(ReadOnlyMemory<byte> messages)

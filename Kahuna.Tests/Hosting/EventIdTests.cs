@@ -1,6 +1,7 @@
 using System.Reflection;
 using Kahuna.Client;
 using Kahuna.Server.Hosting;
+using Kahuna.Server.Hosting.Administration;
 using Kahuna.Server.Hosting.Certificates;
 using Microsoft.Extensions.Logging;
 
@@ -9,8 +10,8 @@ namespace Kahuna.Tests.Hosting;
 /// <summary>An event's id says in its category what it is.</summary>
 public sealed class EventIdTests
 {
-    /// <summary>The two events of <see cref="NodeLog"/> whose lines bring their own fields.</summary>
-    private static readonly int[] s_byHand = [2, 5];
+    /// <summary>The events of <see cref="NodeLog"/> whose lines bring their own fields.</summary>
+    private static readonly int[] s_byHand = [2, 5, 25];
 
     [Fact]
     public void No_id_stands_for_two_events_of_a_category()
@@ -41,6 +42,7 @@ public sealed class EventIdTests
         Assert.Empty(events.GroupBy(found => found).Where(same => same.Count() > 1).Select(same => same.Key));
     }
 
-    /// <summary>The events of certificates are written to the node's log.</summary>
-    private static string CategoryOf(Type log) => log == typeof(CertificateLog) ? nameof(NodeLog) : log.Name;
+    /// <summary>The events of certificates and of administration are written to the node's log.</summary>
+    private static string CategoryOf(Type log) =>
+        log == typeof(CertificateLog) || log == typeof(AdministrationLog) ? nameof(NodeLog) : log.Name;
 }

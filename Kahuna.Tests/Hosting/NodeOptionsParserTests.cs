@@ -369,7 +369,8 @@ public sealed class NodeOptionsParserTests : IDisposable
 
     private static NodeOptionsResult Parse(string[] args, params (string Name, string Value)[] environment)
     {
-        Hashtable variables = [];
+        // Whether callers sign in is AccessOptionsTests' subject.
+        Hashtable variables = new() { ["KAHUNA_AUTH"] = "none" };
         foreach ((string name, string value) in environment)
         {
             variables[name] = value;

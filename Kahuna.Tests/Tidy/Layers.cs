@@ -17,9 +17,13 @@ internal sealed class Layers(string[] roots, string rootFolder, IReadOnlyDiction
         new Dictionary<string, string[]>
         {
             ["Hosting"] =
-            ["Api", "Cluster", "Partitions", "Raft", "State", "Storage", "Transport", "Observability", "Primitives"],
-            ["Api"] = ["Cluster", "Partitions", "State", "Observability", "Primitives"],
-            ["Cluster"] = ["Partitions", "Raft", "State", "Observability", "Primitives"],
+            [
+                "Api", "Access", "Cluster", "Partitions", "Raft", "State", "Storage", "Transport", "Observability",
+                "Primitives",
+            ],
+            ["Api"] = ["Access", "Cluster", "Partitions", "State", "Observability", "Primitives"],
+            ["Cluster"] = ["Access", "Partitions", "Raft", "State", "Observability", "Primitives"],
+            ["Access"] = ["State", "Primitives"],
             ["Partitions"] = ["Raft", "State", "Primitives"],
             ["Storage"] = ["Partitions", "Observability", "Primitives"],
             ["Transport"] = ["Partitions", "Observability", "Primitives"],

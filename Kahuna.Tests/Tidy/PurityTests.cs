@@ -33,6 +33,7 @@ public sealed class PurityTests
             "Kahuna.Server.Storage.SegmentPreparer",
             "Kahuna.Client.Connection.GrpcFrameChannel",
             "Kahuna.Client.Connection.GrpcFrameStream",
+            "Kahuna.Client.Connection.GrpcUnaryCall",
             "Kahuna.Client.Connection.StreamStatus",
             "Kahuna.Client.Connection.ServerTrust",
             "Kahuna.Client.Connection.CertificateFile",

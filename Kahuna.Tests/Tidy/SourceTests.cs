@@ -37,6 +37,8 @@ public sealed partial class SourceTests
             "Hop 3 in one piece: frames are read, checked, admitted, and answered.",
         ["Kahuna.Server/Api/Watches/WatchReader.cs"] =
             "The watches of one stream, from a request to the frames of what they are told.",
+        ["Kahuna.Server/Hosting/KahunaNode.cs"] =
+            "The composition root: what a node consists of, and in which order it starts and stops.",
         ["Kahuna.Server/Partitions/Changes/ChangeLog.cs"] = "A log's segments, and the form of a record in them.",
         ["Kahuna.Server/Partitions/Groups/PeerMessages.cs"] =
             "Messages to peers, from a promise that waits to the bytes of a frame.",
@@ -90,6 +92,7 @@ public sealed partial class SourceTests
             "One database and the rules that keep its families, files and errors consistent.",
         ["Kahuna.Server/Partitions/Groups/Group.cs"] =
             "One turn of a group is read from top to bottom, with the reasons of its order.",
+        ["scripts/cluster.sh"] = "The commands of a cluster on this machine, and what they share.",
         ["Kahuna.Tests/Raft/PaperScenarioTests.cs"] = "A catalogue of the papers' scenarios, one method each.",
         ["Kahuna.Client/Connection/ClusterConnection.cs"] =
             "The life of an operation outside of a stream: started, refused, parked, sent again, or ended.",

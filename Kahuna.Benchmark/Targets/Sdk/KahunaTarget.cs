@@ -41,6 +41,9 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
                 nodes.Select(static node => new Uri(node)),
                 options.IsInsecure,
                 TimeProvider.System,
+                options.Credentials is { } credentials
+                    ? await credentials.Source.ReadAsync(cancellationToken).ConfigureAwait(false)
+                    : null,
                 cancellationToken).ConfigureAwait(false);
             return new TargetDescription("kahuna", description.ServerVersion, nodes) { Store = store };
         }
@@ -93,6 +96,7 @@ internal sealed class KahunaTarget(BenchOptions options) : ITarget
     private void Configure(KahunaClientOptions client)
     {
         client.Insecure = options.IsInsecure;
+        client.Credentials = options.Credentials;
         client.Durability = options.Durability == BenchOptions.Ephemeral ? Durability.Ephemeral : Durability.Persistent;
         client.RequestTimeout = options.Timeout;
         client.ConnectTimeout = ReachMax;

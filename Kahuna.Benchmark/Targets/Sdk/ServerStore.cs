@@ -15,17 +15,27 @@ internal static class ServerStore
     /// <param name="endpoints">The nodes, in the order in which they are asked.</param>
     /// <param name="isInsecure">Certificates are not validated.</param>
     /// <param name="time">Clock of the limit for each node.</param>
+    /// <param name="authorization">Says who asks, as the header of HTTP; null: nobody.</param>
     /// <param name="cancellationToken">Ends the search.</param>
     public static async Task<string?> ReadAsync(
-        IEnumerable<Uri> endpoints, bool isInsecure, TimeProvider time, CancellationToken cancellationToken)
+        IEnumerable<Uri> endpoints,
+        bool isInsecure,
+        TimeProvider time,
+        string? authorization,
+        CancellationToken cancellationToken)
     {
-        using SocketsHttpHandler handler = new();
+        using SocketsHttpHandler handler = new() { AllowAutoRedirect = false };
         if (isInsecure)
         {
             handler.SslOptions.RemoteCertificateValidationCallback = static (_, _, _, _) => true;
         }
 
         using HttpClient http = new(handler);
+        if (authorization is not null)
+        {
+            http.DefaultRequestHeaders.TryAddWithoutValidation("Authorization", authorization);
+        }
+
         foreach (Uri endpoint in endpoints)
         {
             using CancellationTokenSource late = new(s_limit, time);

@@ -208,6 +208,13 @@ internal ref struct Command
     public static bool IsNumbered(ReadOnlySpan<byte> source) =>
         ((CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]) & CommandFlags.Session) != 0;
 
+    /// <summary>Where the session id of a command stands that was checked before and has one.</summary>
+    public static int SessionAt(ReadOnlySpan<byte> source)
+    {
+        CommandFlags flags = (CommandFlags)BinaryPrimitives.ReadUInt16LittleEndian(source[2..]);
+        return HeaderBytes + OptionalBytes(flags & ~CommandFlags.Fenced) - SessionBytes;
+    }
+
     /// <summary>The epoch of a command that was checked before; 0 for any.</summary>
     public static ushort EpochOf(ReadOnlySpan<byte> source)
     {

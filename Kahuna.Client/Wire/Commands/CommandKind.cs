@@ -125,6 +125,11 @@ internal enum CommandKind : byte
 
     /// <summary>The group takes slots back that it had given away.</summary>
     AdoptSlots = 0x50,
+
+    /// <summary>Meta group: changes the records about who may do what, if they still have the version that it names.
+    /// </summary>
+    AccessChange = 0x51,
+
     Get = 0x80,
     Exists = 0x81,
     SequenceGet = 0x82,

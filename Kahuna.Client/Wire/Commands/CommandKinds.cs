@@ -90,6 +90,7 @@ internal static class CommandKinds
         new(CommandKind.RaiseCeiling, "raise ceiling", CommandTable.Meta, CommandTraits.None),
         new(CommandKind.RaiseFeatureLevel, "raise feature level", CommandTable.Meta, CommandTraits.None),
         new(CommandKind.MoveSlots, "move slots", CommandTable.Meta, CommandTraits.None),
+        new(CommandKind.AccessChange, "access change", CommandTable.Meta, CommandTraits.None),
         new(CommandKind.ReleaseSlots, "release slots", CommandTable.Slots, FreesMemory),
         new(CommandKind.AdoptSlots, "adopt slots", CommandTable.Slots, FreesMemory),
 

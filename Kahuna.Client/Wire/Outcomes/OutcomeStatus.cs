@@ -166,4 +166,15 @@ internal enum OutcomeStatus : byte
     /// gRPC ABORTED.
     /// </summary>
     TransactionConflict = 84,
+
+    /// <summary>
+    /// The user lacks a right that the command needs; the message names it. Did not happen. gRPC PERMISSION_DENIED.
+    /// </summary>
+    PermissionDenied = 85,
+
+    /// <summary>
+    /// The caller did not say who it is, or its credentials are wrong, expired or revoked. Did not happen. gRPC
+    /// UNAUTHENTICATED.
+    /// </summary>
+    Unauthenticated = 86,
 }

@@ -12,6 +12,7 @@ internal static class OutcomeStatuses
     private const int Ok = 0;
     private const int InvalidArgument = 3;
     private const int DeadlineExceeded = 4;
+    private const int PermissionDenied = 7;
     private const int ResourceExhausted = 8;
     private const int FailedPrecondition = 9;
     private const int Aborted = 10;
@@ -19,6 +20,7 @@ internal static class OutcomeStatuses
     private const int Unimplemented = 12;
     private const int Internal = 13;
     private const int Unavailable = 14;
+    private const int Unauthenticated = 16;
 
     private static readonly OutcomeRow?[] s_byStatus = ByStatus(
     [
@@ -102,6 +104,11 @@ internal static class OutcomeStatuses
         new(OutcomeStatus.TransactionConflict, DidNotHappen, RetryRule.Ends, Aborted,
             KahunaErrorCode.TransactionConflict,
             "Another transaction holds the key; nothing was changed. Run the transaction again."),
+        new(OutcomeStatus.PermissionDenied, DidNotHappen, RetryRule.Ends, PermissionDenied,
+            KahunaErrorCode.PermissionDenied, "The user lacks a right that this needs; nothing was changed."),
+        new(OutcomeStatus.Unauthenticated, DidNotHappen, RetryRule.Ends, Unauthenticated,
+            KahunaErrorCode.Unauthenticated,
+            "The credentials are missing, wrong, expired or revoked; nothing was changed."),
     ]);
 
     /// <summary>The row of a status; null for an unknown one.</summary>

@@ -154,4 +154,40 @@ public enum KahunaErrorCode
     /// count too. Did not happen; use narrower ranges.
     /// </summary>
     RangeTooLarge = 30,
+
+    /// <summary>
+    /// The user lacks a right that the call needs; the message names the right, and the key, name or range as the
+    /// caller gave it. Did not happen. Repeating the call fails again until an administrator grants the right.
+    /// </summary>
+    PermissionDenied = 31,
+
+    /// <summary>
+    /// The cluster requires credentials, and the client's are missing, wrong, expired or revoked. Did not happen.
+    /// Repeating the call fails again until <c>KahunaClientOptions.Credentials</c> are accepted; a token with a renewal
+    /// callback has been renewed once before this error.
+    /// </summary>
+    Unauthenticated = 32,
+
+    /// <summary>Administration: there is no such user, role or token. Did not happen.</summary>
+    NotFound = 33,
+
+    /// <summary>Administration: the name of the user or of a certificate is taken. Did not happen.</summary>
+    AlreadyExists = 34,
+
+    /// <summary>
+    /// Administration: the change would leave nobody who administers the cluster, the role is in use or built in, or
+    /// the cluster asks nobody who it is. Did not happen.
+    /// </summary>
+    FailedPrecondition = 35,
+
+    /// <summary>
+    /// Administration: other changes of users, roles and tokens came first, several times. Did not happen; try again.
+    /// </summary>
+    ChangeConflict = 36,
+
+    /// <summary>
+    /// Administration: there are as many users, roles or tokens as there may be, or the node takes no more of these
+    /// calls now. Did not happen.
+    /// </summary>
+    LimitReached = 37,
 }

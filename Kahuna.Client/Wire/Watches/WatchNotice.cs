@@ -46,7 +46,7 @@ internal ref struct WatchNotice
         notice.Status = BinaryPrimitives.ReadUInt32LittleEndian(item[12..]);
         notice.Point = ChangePoint.Read(item[16..]);
         notice.Text = item[HeaderBytes..];
-        return notice.Code is >= WatchNoticeCode.Begun and <= WatchNoticeCode.Lagging;
+        return notice.Code is >= WatchNoticeCode.Begun and <= WatchNoticeCode.PermissionDenied;
     }
 
     /// <summary>Appends the item.</summary>
@@ -86,6 +86,12 @@ internal enum WatchNoticeCode : byte
 
     /// <summary>The stream is read so slowly that changes may soon be missing.</summary>
     Lagging = 5,
+
+    /// <summary>
+    /// The user lacks the right to the watch, or has it no longer; the text names it. The watch has ended, and its id
+    /// is free. The status is PermissionDenied.
+    /// </summary>
+    PermissionDenied = 6,
 }
 
 /// <summary>

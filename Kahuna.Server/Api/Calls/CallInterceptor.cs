@@ -1,6 +1,7 @@
 using Google.Protobuf;
 using Grpc.Core;
 using Grpc.Core.Interceptors;
+using Kahuna.Server.Access;
 
 namespace Kahuna.Server.Api.Calls;
 
@@ -13,7 +14,7 @@ internal sealed class CallInterceptor : Interceptor
     public override async Task<TResponse> UnaryServerHandler<TRequest, TResponse>(
         TRequest request, ServerCallContext context, UnaryServerMethod<TRequest, TResponse> continuation)
     {
-        GuardedCall call = GuardedCall.Of(context);
+        GuardedCall call = Open(context);
         call.Begin();
         try
         {
@@ -32,7 +33,7 @@ internal sealed class CallInterceptor : Interceptor
         ServerCallContext context,
         ClientStreamingServerMethod<TRequest, TResponse> continuation)
     {
-        GuardedCall call = GuardedCall.Of(context);
+        GuardedCall call = Open(context);
         call.Begin();
         try
         {
@@ -50,7 +51,7 @@ internal sealed class CallInterceptor : Interceptor
         ServerCallContext context,
         ServerStreamingServerMethod<TRequest, TResponse> continuation)
     {
-        GuardedCall call = GuardedCall.Of(context);
+        GuardedCall call = Open(context);
         await StreamAsync(call, () =>
             continuation(request, new WatchedWriter<TResponse>(responseStream, call), context)).ConfigureAwait(false);
         if (call.IsStopping)
@@ -66,9 +67,21 @@ internal sealed class CallInterceptor : Interceptor
         ServerCallContext context,
         DuplexStreamingServerMethod<TRequest, TResponse> continuation)
     {
-        GuardedCall call = GuardedCall.Of(context);
+        GuardedCall call = Open(context);
         return StreamAsync(
             call, () => continuation(requestStream, new WatchedWriter<TResponse>(responseStream, call), context));
+    }
+
+    /// <summary>The call's guard. Everything that the handler awaits knows who calls.</summary>
+    private static GuardedCall Open(ServerCallContext context)
+    {
+        GuardedCall call = GuardedCall.Of(context);
+        if (call.Http.Features.Get<Caller>() is { } caller)
+        {
+            CallerOfCall.Current = caller;
+        }
+
+        return call;
     }
 
     private static async Task StreamAsync(GuardedCall call, Func<Task> handler)

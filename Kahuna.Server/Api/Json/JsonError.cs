@@ -61,6 +61,18 @@ internal static class JsonError
         error.Trailers.GetValue(OutcomeErrors.OutcomeTrailer)
             ?? (begun ? OutcomeErrors.Unknown : OutcomeErrors.DidNotHappen);
 
+    /// <summary>The gRPC package's mapping, for the codes used here.</summary>
+    public static int HttpStatus(StatusCode code) => code switch
+    {
+        StatusCode.Unauthenticated => StatusCodes.Status401Unauthorized,
+        StatusCode.PermissionDenied => StatusCodes.Status403Forbidden,
+        StatusCode.InvalidArgument => StatusCodes.Status400BadRequest,
+        StatusCode.ResourceExhausted => StatusCodes.Status429TooManyRequests,
+        StatusCode.DeadlineExceeded => StatusCodes.Status504GatewayTimeout,
+        StatusCode.Unavailable => StatusCodes.Status503ServiceUnavailable,
+        _ => StatusCodes.Status500InternalServerError,
+    };
+
     private static Google.Rpc.Status Of(RpcException error, bool begun)
     {
         ErrorInfo info = new()
@@ -76,14 +88,4 @@ internal static class JsonError
             Details = { Any.Pack(info) },
         };
     }
-
-    /// <summary>The gRPC package's mapping, for the codes used here.</summary>
-    private static int HttpStatus(StatusCode code) => code switch
-    {
-        StatusCode.InvalidArgument => StatusCodes.Status400BadRequest,
-        StatusCode.ResourceExhausted => StatusCodes.Status429TooManyRequests,
-        StatusCode.DeadlineExceeded => StatusCodes.Status504GatewayTimeout,
-        StatusCode.Unavailable => StatusCodes.Status503ServiceUnavailable,
-        _ => StatusCodes.Status500InternalServerError,
-    };
 }

@@ -55,8 +55,9 @@ internal sealed class OpenApiDocument
             _ => ("delete", rule.Delete),
         };
         int at = pattern.IndexOf('{', StringComparison.Ordinal);
-        string? name = at < 0 ? null : pattern[(at + 1)..pattern.IndexOf('=', StringComparison.Ordinal)];
-        string path = name is null ? pattern : $"{pattern[..at]}{{{name}}}";
+        int end = pattern.IndexOf('}', StringComparison.Ordinal);
+        string? name = at < 0 ? null : pattern[(at + 1)..end].Split('=')[0];
+        string path = name is null ? pattern : $"{pattern[..at]}{{{name}}}{pattern[(end + 1)..]}";
         JsonArray parameters = [];
         if (name is not null)
         {
@@ -144,6 +145,12 @@ internal sealed class OpenApiDocument
 
     private JsonObject Reference(MessageDescriptor type)
     {
+        if (type.FullName == "google.protobuf.FieldMask")
+        {
+            // In JSON it is one text: names with commas between.
+            return new JsonObject { ["type"] = "string" };
+        }
+
         if (!_schemas.ContainsKey(type.Name))
         {
             JsonObject properties = [];

@@ -69,7 +69,7 @@ internal sealed class WatchHub(ChangeLogs logs, Func<NodeTime> now, ReplyRoom ro
     ];
 
     /// <summary>The watches of a new stream.</summary>
-    public WatchReader Open(WatchNews news) => new(logs, Memory, news);
+    public WatchReader Open(WatchNews news, WatchAccess? access) => new(logs, Memory, news, access);
 
     /// <summary>A stream begins.</summary>
     public void Join(WatchPump pump, WatchNews news)

@@ -25,6 +25,11 @@ internal sealed class WatchNotices
     public void Refuse(uint watch, OutcomeStatus status, string sentence) =>
         _waiting.Enqueue(new Notice(WatchNoticeCode.Refused, watch, default, status, sentence));
 
+    /// <summary>A watch that had begun has ended, because the caller may not have it any more.</summary>
+    public void Forbid(uint watch, string sentence) =>
+        _waiting.Enqueue(new Notice(
+            WatchNoticeCode.PermissionDenied, watch, default, OutcomeStatus.PermissionDenied, sentence));
+
     /// <summary>Makes a frame of the next ones.</summary>
     public void Write(ByteBuffer frame)
     {

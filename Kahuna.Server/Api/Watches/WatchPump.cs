@@ -16,6 +16,8 @@ internal abstract class WatchPump
     private readonly WatchHub _hub;
     private readonly WatchNews _news;
     private readonly WatchReader _reader;
+    private readonly WatchAccess? _access;
+    private IDisposable? _rights;
     private readonly Action _onSent;
     private readonly WatchPace _pace = new();
     private readonly TaskCompletionSource _idle = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -28,11 +30,14 @@ internal abstract class WatchPump
     private volatile bool _hasEnded;
 
     /// <summary>A stream of a node. <see cref="Join"/> begins it.</summary>
-    protected WatchPump(WatchHub hub)
+    /// <param name="hub">The node's watches.</param>
+    /// <param name="access">What may be watched; null: everything.</param>
+    protected WatchPump(WatchHub hub, WatchAccess? access)
     {
+        _access = access;
         _hub = hub;
         _news = new WatchNews(hub.Dispatcher, WakeByNews);
-        _reader = hub.Open(_news);
+        _reader = hub.Open(_news, access);
         _onSent = OnSent;
         Part = hub.NextPart();
     }
@@ -47,7 +52,11 @@ internal abstract class WatchPump
     protected bool WaitsForMore => _pace.IsSlow;
 
     /// <summary>Begins.</summary>
-    public void Join() => _hub.Join(this, _news);
+    public void Join()
+    {
+        _rights = _access?.State.Watch(Wake);
+        _hub.Join(this, _news);
+    }
 
     /// <summary>The caller is to be told how far it is.</summary>
     public void RequestProgress()
@@ -117,6 +126,7 @@ internal abstract class WatchPump
     {
         End();
         await _idle.Task.ConfigureAwait(false);
+        _rights?.Dispose();
         _hub.Leave(this, _news);
         _reader.Dispose();
     }
@@ -171,10 +181,11 @@ internal abstract class WatchPump
 
         int bytes = WriteOwn();
         WatchFill fill = WatchFill.Nothing;
+        bool mayTell = MayTell();
         bool isFull = !_hub.Room.HasForRead(0, FlushBytes);
         do
         {
-            if (!TakeRequests(_reader))
+            if (!mayTell || !TakeRequests(_reader))
             {
                 break;
             }
@@ -216,6 +227,23 @@ internal abstract class WatchPump
         _hub.Room.Add(bytes);
         _sending = SendAsync();
         return _sending.IsCompleted ? Sent(fill != WatchFill.Nothing) : Step.Sending;
+    }
+
+    /// <summary>The caller's rights are known, and what it may no longer watch has ended.</summary>
+    private bool MayTell()
+    {
+        if (_access is null)
+        {
+            return true;
+        }
+
+        bool mayTell = _access.Look();
+        if (mayTell && _access.HasChanged)
+        {
+            _reader.EndForbidden();
+        }
+
+        return mayTell;
     }
 
     private void OnSent()

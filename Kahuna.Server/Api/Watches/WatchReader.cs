@@ -4,6 +4,7 @@ using Kahuna.Server.Primitives;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Frames;
+using Kahuna.Wire.Outcomes;
 using Kahuna.Wire.Watches;
 
 namespace Kahuna.Server.Api.Watches;
@@ -27,6 +28,7 @@ internal sealed class WatchReader : IDisposable
     private readonly WatchCursor[] _cursors;
     private readonly WatchRequests _requests;
     private readonly IWatchDispatch? _dispatch;
+    private readonly WatchAccess? _access;
     private readonly WatchNotices _notices = new();
     private readonly ChangeFrame _changes = new();
     private ByteBuffer? _records;
@@ -37,9 +39,11 @@ internal sealed class WatchReader : IDisposable
     /// <param name="logs">The node's change logs.</param>
     /// <param name="memory">The node's memory for watches; null: not counted.</param>
     /// <param name="dispatch">Says which groups have news for the stream; null: each is looked at.</param>
-    public WatchReader(ChangeLogs logs, WatchMemory? memory = null, IWatchDispatch? dispatch = null)
+    /// <param name="access">What may be watched; null: everything.</param>
+    public WatchReader(
+        ChangeLogs logs, WatchMemory? memory = null, IWatchDispatch? dispatch = null, WatchAccess? access = null)
     {
-        _dispatch = dispatch;
+        (_dispatch, _access) = (dispatch, access);
         _cursors =
         [
             .. Enumerable.Range(0, logs.Count)
@@ -85,6 +89,12 @@ internal sealed class WatchReader : IDisposable
         }
 
         WatchLevel level = LevelOf(request.Durability);
+        if (_access?.Refuse(request.Durability, request.Scope, request.Name) is { } missing)
+        {
+            _notices.Refuse(request.Id, OutcomeStatus.PermissionDenied, missing);
+            return null;
+        }
+
         if (_requests.Refuse(in request, level, _watches.Count) is { } refusal)
         {
             _notices.Refuse(request.Id, refusal.Status, refusal.Sentence);
@@ -93,6 +103,21 @@ internal sealed class WatchReader : IDisposable
 
         Begin(in request, level);
         return null;
+    }
+
+    /// <summary>Ends the watches that the caller may not have any more, before anything else is told.</summary>
+    public void EndForbidden()
+    {
+        foreach (Watch watch in _watches.Values.ToArray())
+        {
+            WatchLevel level = watch.Level;
+            if (_access!.Refuse(level.Durability, watch.Filter.Scope, watch.Filter.Name) is { } missing)
+            {
+                _watches.Remove(watch.Id);
+                End(watch);
+                _notices.Forbid(watch.Id, missing);
+            }
+        }
     }
 
     /// <summary>The stream is to be told how far it is, in each group whose keys it watches.</summary>

@@ -18,8 +18,9 @@ namespace Kahuna.Server.Api.Watches;
 /// <param name="stream">The bytes of the stream.</param>
 /// <param name="slotMapVersion">The version of the node's map of slots, for the greeting.</param>
 /// <param name="stop">Cancelled when the node stops.</param>
-internal sealed class WatchStream(WatchHub hub, RawStream stream, Func<ulong> slotMapVersion, CancellationToken stop)
-    : WatchPump(hub)
+/// <param name="access">What may be watched; null: everything.</param>
+internal sealed class WatchStream(WatchHub hub, RawStream stream, Func<ulong> slotMapVersion, CancellationToken stop,
+    WatchAccess? access = null) : WatchPump(hub, access)
 {
     /// <summary>The largest frame of requests.</summary>
     private const int FrameBytesMax = Limits.FrameBytesTarget + (64 * 1024);

@@ -49,4 +49,16 @@ internal static partial class CertificateLog
             "The node waits for its development certificates: another process holds {Lock}. It continues when "
                 + "that process is done or ends.")]
     public static partial void WaitsForCertificates(this ILogger logger, string @lock);
+
+    [LoggerMessage(
+        EventId = 29,
+        Level = LogLevel.Error,
+        Message = "The authorities of client certificates were not read again, so those read before count: {Reason}")]
+    public static partial void ClientAuthoritiesNotReloaded(this ILogger logger, string reason);
+
+    [LoggerMessage(
+        EventId = 30,
+        Level = LogLevel.Information,
+        Message = "The authorities of client certificates were read again; there are {Count}.")]
+    public static partial void ClientAuthoritiesReloaded(this ILogger logger, int count);
 }

@@ -165,6 +165,9 @@ internal sealed record NodeOptions
     /// <summary>File with the secret that the nodes prove to each other.</summary>
     public string? ClusterSecretFile { get; init; }
 
+    /// <summary>Who may do what.</summary>
+    public AccessOptions Access { get; init; } = new();
+
     public LogLevel LogLevel { get; init; } = LogLevel.Information;
 
     public LogFormat LogFormat { get; init; } = LogFormat.Text;

@@ -90,12 +90,12 @@ internal sealed class NodeOptionsValidation(
             WatchHistoryBytes = ReadWatchHistory(),
             BackgroundBytesPerSecond = ReadBackgroundRate(),
             FeatureLevelMax = ReadFeatureLevelMax(),
-            ValueBytesMax = (int)ReadSize(
-                OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault),
+            ValueBytesMax = ReadMaxValueBytes(),
             CertificatePath = ReadFile(OptionSetting.Certificate),
             CertificateKeyPath = ReadFile(OptionSetting.CertificateKey),
             TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
             ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
+            Access = new AccessOptionsReader(values, errors, isComplete).Read(listen, advertise),
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
             LogFormat = ReadName(OptionSetting.LogFormat, LogFormat.Text),
             TracePath = ReadTrace(),
@@ -106,6 +106,9 @@ internal sealed class NodeOptionsValidation(
                 : null,
         };
     }
+
+    private int ReadMaxValueBytes() => (int)ReadSize(
+        OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault);
 
     private TimeSpan ReadEphemeralPatience() => ReadTime(
         OptionSetting.EphemeralPatience,

@@ -136,6 +136,59 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "name",
         "Name of the cluster; nodes of different clusters refuse each other. Default: kahuna.");
 
+    public static readonly OptionSetting Auth = new(
+        "auth",
+        "required|none",
+        "Whether callers have to sign in. Must be given if other machines can reach the node. "
+        + "Default on loopback addresses: none.");
+
+    public static readonly OptionSetting AuthBootstrapFile = new(
+        "auth-bootstrap-file",
+        "file",
+        "File with two lines, user and password, of the first administrator, who is made while there are no users. "
+        + "Only its owner may be able to read it.");
+
+    public static readonly OptionSetting AuthClientCa = new(
+        "auth-client-ca",
+        "file",
+        "PEM file with the authorities that issue client certificates. Default: none is accepted.");
+
+    public static readonly OptionSetting AuthJwtIssuer = new(
+        "auth-jwt-issuer",
+        "text",
+        "Issuer ('iss') of the JSON Web Tokens that are accepted. Default: none is accepted.");
+
+    public static readonly OptionSetting AuthJwtAudience = new(
+        "auth-jwt-audience",
+        "text",
+        "Audience ('aud') that a JSON Web Token must name.");
+
+    public static readonly OptionSetting AuthJwtKeys = new(
+        "auth-jwt-keys",
+        "file|url",
+        "Public keys of the issuer: a file (JSON Web Key Set or PEM), or the https address of a key set or of an "
+        + "OpenID configuration.");
+
+    public static readonly OptionSetting AuthJwtUserClaim = new(
+        "auth-jwt-user-claim",
+        "name",
+        "Claim of a JSON Web Token with the name of the user. Default: sub.");
+
+    public static readonly OptionSetting AuditLog = new(
+        "audit-log",
+        "file",
+        "File for the audit log, a JSON object per line. Default: the node's log.");
+
+    public static readonly OptionSetting AuditLogMb = new(
+        "audit-log-mb",
+        "number",
+        "Megabytes from which on the audit log begins a new file. Default: 64.");
+
+    public static readonly OptionSetting AuditLogFiles = new(
+        "audit-log-files",
+        "number",
+        "Files of the audit log that are kept. Default: 8.");
+
     public static readonly OptionSetting LogLevel = new(
         "log-level",
         "level",
@@ -174,8 +227,9 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     [
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
         EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate, FeatureLevelMax,
-        MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, LogLevel, LogFormat, Trace,
-        Config,
+        MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, Auth, AuthBootstrapFile,
+        AuthClientCa, AuthJwtIssuer, AuthJwtAudience, AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb,
+        AuditLogFiles, LogLevel, LogFormat, Trace, Config,
     ];
 
     /// <summary>

@@ -229,6 +229,9 @@ internal sealed class Group
         _term = default;
     }
 
+    /// <inheritdoc cref="ViewAge.CaughtUpAt"/>
+    public NodeTime? CaughtUpAt => _age.CaughtUpAt;
+
     /// <summary>The meta group is to record this; without a leader it is lost.</summary>
     public void Record(ReadOnlySpan<byte> command) => _parts.Hooks.Record(this, command);
 

@@ -62,17 +62,13 @@ internal class GroupHooks
 /// What the meta group does besides: registers this start of the node, takes in what others want recorded, and hands
 /// the records to all loops (docs/adr/0011-ephemeral-groups.md). Owned by the meta group; not thread-safe.
 /// </summary>
-internal sealed class MetaHooks(NodeId self, NodeRegistration registration, LogBatch log, PeerMessages peers)
-    : GroupHooks
+internal sealed class MetaHooks(GroupPlace place, NodeRegistration registration) : GroupHooks
 {
     private int _savesPending;
 
     /// <summary>The hooks of this node's meta group.</summary>
-    public static MetaHooks Of(GroupPlace place, MetaPublisher publisher) => new(
-        place.Options.Self,
-        new NodeRegistration(place.Options, place.Ports, publisher),
-        place.Turn.Log,
-        place.Turn.Peers);
+    public static MetaHooks Of(GroupPlace place, MetaPublisher publisher) =>
+        new(place, new NodeRegistration(place.Options, place.Ports, publisher));
 
     public override void Started(Group group, StateMachine state)
     {
@@ -93,6 +89,13 @@ internal sealed class MetaHooks(NodeId self, NodeRegistration registration, LogB
     public override void Tick(Group group)
     {
         bool leads = group.Requests.IsServing && group.IsLeader;
+        if (group.CaughtUpAt is { } at)
+        {
+            // A leader that no majority hears may have been followed by another one already.
+            int ticks = group.IsLeader ? group.Core.TicksWithoutMajority : 0;
+            place.Ports.Leadership.MetaCaughtUp(at - (ticks * (long)place.Options.TickMs));
+        }
+
         if (registration.Tick(leads, bytes => Record(group, bytes.Written)) is { } start)
         {
             SaveStart(group, start);
@@ -117,7 +120,9 @@ internal sealed class MetaHooks(NodeId self, NodeRegistration registration, LogB
         }
         else if (!core.Leader.IsNone)
         {
-            peers.Send(group, new RaftMessage { Kind = RaftMessageKind.Forward, From = self, To = core.Leader },
+            place.Turn.Peers.Send(
+                group,
+                new RaftMessage { Kind = RaftMessageKind.Forward, From = place.Options.Self, To = core.Leader },
                 command);
         }
     }
@@ -141,6 +146,6 @@ internal sealed class MetaHooks(NodeId self, NodeRegistration registration, LogB
     private void SaveStart(Group group, in HardState start)
     {
         _savesPending++;
-        log.SaveAlone(group, GroupId.Node, start);
+        place.Turn.Log.SaveAlone(group, GroupId.Node, start);
     }
 }

@@ -73,6 +73,7 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
                 ports.Leadership.SlotsChanged(slots);
             }
 
+            ports.Leadership.AccessChanged(view.Access);
             if (MayKnow(view.FeatureLevel))
             {
                 publisher.Publish(view);
@@ -84,7 +85,12 @@ internal sealed class NodeRegistration(LoopOptions options, LoopPorts ports, Met
     /// The command without its lists, so that equal commands compare equal. The voters of Configure are the same on all
     /// nodes. Of two moves of different slots in one version, the second is dropped, and would have been refused.
     /// </summary>
-    private static MetaCommand SameAs(MetaCommand command) => command with { Voters = [], Slots = [] };
+    private static MetaCommand SameAs(MetaCommand command) => command with
+    {
+        Voters = [],
+        Slots = [],
+        Rows = default,
+    };
 
     /// <summary>
     /// What the cluster has recorded of itself is what this node was started for; otherwise it must not go on.

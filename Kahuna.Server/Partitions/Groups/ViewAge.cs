@@ -13,6 +13,9 @@ internal sealed class ViewAge(LoopOptions options, TurnClock clock)
     private NodeTime _tickedAt = clock.Now;
     private NodeTime _trustedFrom;
 
+    /// <summary>The last time at which this node is known to have had everything; null: none yet.</summary>
+    public NodeTime? CaughtUpAt { get; private set; }
+
     /// <summary>
     /// A tick. After a standstill, what this node takes for new may be as old as that: for two election timeouts it
     /// does not say that it has everything.
@@ -33,7 +36,8 @@ internal sealed class ViewAge(LoopOptions options, TurnClock clock)
     {
         if (_tickedAt >= _trustedFrom)
         {
-            applied.Changes?.CaughtUp(_tickedAt - (ticksAgo * options.TickMs));
+            CaughtUpAt = _tickedAt - (ticksAgo * options.TickMs);
+            applied.Changes?.CaughtUp(CaughtUpAt.Value);
         }
     }
 }

@@ -378,7 +378,7 @@ internal sealed class ClientBatch
     /// <summary>One more holder, who calls <see cref="Release"/> in turn.</summary>
     public void Hold(int holders = 1) => Interlocked.Add(ref _holders, holders);
 
-    public ReadOnlySpan<byte> Command(in ClientOperation operation) =>
+    public Span<byte> Command(in ClientOperation operation) =>
         Buffer.Array.AsSpan(operation.Offset, operation.Length);
 
     public void Release()

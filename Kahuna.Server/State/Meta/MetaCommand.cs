@@ -9,8 +9,8 @@ namespace Kahuna.Server.State.Meta;
 /// <summary>
 /// One command of the meta group, as the value of a <see cref="Command"/> has it: <c>u16 node, u64 incarnation, u64
 /// nonce, u32 group, u64 epoch, u64 number</c>, then the voters, <c>u16</c> each, or the ranges of slots, <c>u16 first,
-/// u16 last</c> each, little-endian. Which fields count
-/// depends on the kind; the others are zero.
+/// u16 last</c> each, or the rows of a change (<see cref="AccessRowList"/>), little-endian. Which fields count depends
+/// on the kind; the others are zero.
 /// </summary>
 internal sealed record MetaCommand(CommandKind Kind)
 {
@@ -79,14 +79,31 @@ internal sealed record MetaCommand(CommandKind Kind)
     /// <summary>MoveSlots: the slots, of the partition that takes them over.</summary>
     public IReadOnlyList<SlotRange> Slots { get; init; } = [];
 
+    /// <summary>
+    /// AccessChange: the rows. Its id is in the bytes of the start's number and nonce, and the version that it is based
+    /// on is the number.
+    /// </summary>
+    public ReadOnlyMemory<byte> Rows { get; init; }
+
     /// <summary>A kind that the meta group takes.</summary>
-    public static bool IsMeta(CommandKind kind) => kind is >= CommandKind.Configure and <= CommandKind.MoveSlots;
+    public static bool IsMeta(CommandKind kind) =>
+        kind is (>= CommandKind.Configure and <= CommandKind.MoveSlots) or CommandKind.AccessChange;
 
     /// <summary>Null when the bytes are no command of the meta group.</summary>
     public static MetaCommand? Read(scoped in Command command)
     {
         ReadOnlySpan<byte> value = command.Value;
-        if (!IsMeta(command.Kind) || value.Length < FixedBytes || (value.Length - FixedBytes) % sizeof(ushort) != 0)
+        if (!IsMeta(command.Kind) || value.Length < FixedBytes)
+        {
+            return null;
+        }
+
+        if (command.Kind == CommandKind.AccessChange)
+        {
+            return ReadFixed(command.Kind, value) with { Rows = value[FixedBytes..].ToArray() };
+        }
+
+        if ((value.Length - FixedBytes) % sizeof(ushort) != 0)
         {
             return null;
         }
@@ -124,7 +141,8 @@ internal sealed record MetaCommand(CommandKind Kind)
     /// <summary>Appends the whole command, as the log has it.</summary>
     public void Write(ByteBuffer target)
     {
-        Span<byte> value = new byte[FixedBytes + (Voters.Count * sizeof(ushort)) + SlotRange.BytesOf(Slots)];
+        Span<byte> value = new byte[
+            FixedBytes + (Voters.Count * sizeof(ushort)) + SlotRange.BytesOf(Slots) + Rows.Length];
         BinaryPrimitives.WriteUInt16LittleEndian(value, Node.Value);
         BinaryPrimitives.WriteUInt64LittleEndian(value[2..], Incarnation);
         BinaryPrimitives.WriteUInt64LittleEndian(value[10..], Nonce);
@@ -137,6 +155,7 @@ internal sealed record MetaCommand(CommandKind Kind)
         }
 
         SlotRange.WriteAll(value[(FixedBytes + (Voters.Count * sizeof(ushort)))..], Slots);
+        Rows.Span.CopyTo(value[^Rows.Length..]);
         new Command { Kind = Kind, Durability = Durability.Persistent, Value = value }.Write(target);
     }
 }

@@ -27,6 +27,7 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits) : CommandHan
     private const int PledgeBytes = 18;
     private const int NodeNameBytes = SystemRowKind.PrefixBytes + sizeof(ushort);
     private const int GroupNameBytes = SystemRowKind.PrefixBytes + sizeof(uint);
+    private readonly AccessTable _access = new(store);
 
     /// <inheritdoc/>
     public override void Apply(scoped in Command command, ClusterTime time, KnownHash known, CommandAnswer answer)
@@ -56,6 +57,9 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits) : CommandHan
             case CommandKind.MoveSlots:
                 Move(asked);
                 break;
+            case CommandKind.AccessChange:
+                _access.Apply(asked);
+                break;
         }
     }
 
@@ -74,8 +78,8 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits) : CommandHan
         for (Row row = Row.First; row.Value <= store.Keys.Count; row = row.Next)
         {
             ref readonly KeyEntry entry = ref store.Keys[row];
-            ReadOnlySpan<byte> name = store.Keys.Key(in entry);
-            ReadOnlySpan<byte> value = store.Keys.Value(in entry);
+            ReadOnlySpan<byte> name = entry.IsFree ? default : store.Keys.Key(in entry);
+            ReadOnlySpan<byte> value = entry.IsFree ? default : store.Keys.Value(in entry);
             SystemRowKind? kind = SystemRowKind.Of(name);
             if (kind == SystemRowKind.Configuration)
             {
@@ -85,14 +89,12 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits) : CommandHan
             else if (kind == SystemRowKind.Node)
             {
                 nodes[new NodeId(BinaryPrimitives.ReadUInt16LittleEndian(name[SystemRowKind.PrefixBytes..]))] =
-                    ReadNode(
-                    value);
+                    ReadNode(value);
             }
             else if (kind == SystemRowKind.Group)
             {
                 groups[new GroupId(BinaryPrimitives.ReadUInt32LittleEndian(name[SystemRowKind.PrefixBytes..]))] =
-                    ReadGroup(
-                    value);
+                    ReadGroup(value);
             }
             else if (kind == SystemRowKind.SlotMapOfEpoch)
             {
@@ -106,6 +108,7 @@ internal sealed class MetaTable(KeyStore store, StateLimits limits) : CommandHan
             FeatureLevel = FeatureLevel,
             Slots = Slots(),
             SlotsOfEpochs = slotsOfEpochs,
+            Access = _access.Rows(),
         };
     }
 

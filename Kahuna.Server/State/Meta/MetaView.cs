@@ -31,6 +31,9 @@ internal sealed class MetaView(
     /// <summary>Its version; 0 before the cluster was configured.</summary>
     public ulong SlotMapVersion => Slots?.Version ?? 0;
 
+    /// <summary>The records about who may do what.</summary>
+    public AccessRows Access { get; init; } = AccessRows.Empty;
+
     /// <summary>The slot maps with which epochs of ephemeral groups began, apart from the initial one.</summary>
     public IReadOnlyDictionary<GroupId, SlotMap> SlotsOfEpochs { private get; init; } =
         new Dictionary<GroupId, SlotMap>();

@@ -269,6 +269,14 @@ internal sealed class SystemRowKind
         IsFlagged = false,
     };
 
+    /// <summary>
+    /// Meta group: a record about who may do what, <c>0xFF a, u8 kind, name</c> (<c>Meta/AccessTable</c>).
+    /// </summary>
+    public static readonly SystemRowKind Access = new('a', "access record", CommandTable.Meta) { IsListed = true };
+
+    /// <summary>Meta group: the version of these records, and the newest changes, <c>0xFF v</c>.</summary>
+    public static readonly SystemRowKind AccessVersion = new('v', "version of access", CommandTable.Meta);
+
     /// <summary>Tests of feature levels: how many commands were applied, <c>0xFF X</c>.</summary>
     public static readonly SystemRowKind FeatureProbe = new('X', "feature probe", CommandTable.Probe);
 
@@ -276,7 +284,7 @@ internal sealed class SystemRowKind
     [
         Session, KeptValue, Sequence, LatestIncarnation, Lock, Claim, LatestToken, LeasesBefore, FirstRevision,
         PreparedPart, Decision, ReleasedSlots, Configuration, Node, Group, SlotMap, SlotMapOfEpoch,
-        FeatureLevel, FeatureProbe,
+        FeatureLevel, Access, AccessVersion, FeatureProbe,
     ];
 
     private static readonly SystemRowKind?[] s_byLetter = ByLetter();

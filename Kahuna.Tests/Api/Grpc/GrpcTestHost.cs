@@ -1,6 +1,8 @@
 using System.Net;
 using System.Net.Security;
+using System.Security.Cryptography.X509Certificates;
 using Grpc.Net.Client;
+using Kahuna.Server.Api.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.Transport;
@@ -54,7 +56,9 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         ILoggerFactory? loggers = null,
         Func<ConnectionDelegate, ConnectionDelegate>? middleware = null,
         Action<IServiceCollection>? configure = null,
-        Action<WebApplication>? map = null)
+        Action<WebApplication>? map = null,
+        AccessMiddleware? access = null,
+        Func<X509Certificate2Collection>? clientAuthorities = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
@@ -78,7 +82,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
 
                 if (tls)
                 {
-                    listen.UseKahunaTls(certificate);
+                    listen.UseKahunaTls(certificate, clientAuthorities);
                 }
             });
         });
@@ -90,7 +94,7 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         made.AddTo(builder.Services, limits);
         configure?.Invoke(builder.Services);
         WebApplication app = builder.Build();
-        made.MapTo(app, limits, log ?? NullLogger.Instance);
+        made.MapTo(app, limits, log ?? NullLogger.Instance, access);
         map?.Invoke(app);
         app.MapFallback(http => http.Response.WriteAsync("not grpc"));
         await app.StartAsync();

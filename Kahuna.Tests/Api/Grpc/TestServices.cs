@@ -2,6 +2,7 @@ using Google.Protobuf;
 using Google.Protobuf.Reflection;
 using Grpc.AspNetCore.Server.Model;
 using Grpc.Core;
+using Kahuna.Server.Api.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Hosting;
 using Kahuna.Wire.Protos;
@@ -39,9 +40,9 @@ internal sealed class TestServices
     }
 
     /// <summary>Puts the services into an application.</summary>
-    public void MapTo(WebApplication app, CallLimits limits, ILogger log)
+    public void MapTo(WebApplication app, CallLimits limits, ILogger log, AccessMiddleware? access = null)
     {
-        app.MapKahunaGrpc(limits, _services, log);
+        app.MapKahunaGrpc(limits, _services, log, access);
         app.MapGrpcService<TestServices>();
     }
 

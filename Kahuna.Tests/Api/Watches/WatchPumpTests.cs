@@ -46,7 +46,7 @@ public sealed class WatchPumpTests
         }
     }
 
-    private sealed class CountingPump(WatchHub hub) : WatchPump(hub)
+    private sealed class CountingPump(WatchHub hub) : WatchPump(hub, access: null)
     {
         private volatile bool _hasBegun;
         private int _changes;

@@ -91,7 +91,7 @@ public sealed class WatchReaderTests
 
         watches.CheckEnd();
         foreach (WatchNoticeCode code in Enum.GetValues<WatchNoticeCode>().Except(
-            [WatchNoticeCode.Refused, WatchNoticeCode.Lagging]))
+            [WatchNoticeCode.Refused, WatchNoticeCode.Lagging, WatchNoticeCode.PermissionDenied]))
         {
             Assert.Contains(watches.Told, said => said.Notice == code);
         }

@@ -46,6 +46,16 @@ internal sealed class FakeWatchStream(FakeNode node) : IFrameStream
 
     public void GoAway() => Send(FrameKind.GoAway, [], 0);
 
+    /// <inheritdoc/>
+    public StreamStatus? EndStatus { get; private set; }
+
+    /// <summary>The node ends the stream with a status.</summary>
+    public void End(StreamStatus status)
+    {
+        EndStatus = status;
+        _toClient.Writer.Complete();
+    }
+
     /// <summary>The stream breaks.</summary>
     public void Break()
     {

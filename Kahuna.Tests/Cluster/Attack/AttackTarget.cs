@@ -26,7 +26,7 @@ internal sealed class AttackTarget(IReadOnlyList<Uri> nodes)
     public static async Task<RawStream> OpenAsync(Uri node)
     {
         GrpcFrameChannel channel = new(new KahunaClientOptions { Insecure = true }.ToSettings());
-        RawStream stream = new(channel, await channel.OpenAsync(node, CancellationToken.None));
+        RawStream stream = new(channel, await channel.OpenAsync(node, authorization: null, CancellationToken.None));
         await stream.GreetAsync();
         return stream;
     }

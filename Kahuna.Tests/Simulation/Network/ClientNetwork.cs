@@ -139,7 +139,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             }
         }
 
-        public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, CancellationToken ct)
+        public async ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct)
         {
             int number = int.Parse(endpoint.Host.AsSpan(1), System.Globalization.CultureInfo.InvariantCulture);
             SimNode node = network.Nodes[number - 1];
@@ -149,7 +149,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             return await opened.Task;
         }
 
-        public async ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, CancellationToken ct)
+        public async ValueTask<IFrameStream> OpenWatchAsync(Uri endpoint, string? authorization, CancellationToken ct)
         {
             int number = int.Parse(endpoint.Host.AsSpan(1), System.Globalization.CultureInfo.InvariantCulture);
             SimNode node = network.Nodes[number - 1];

@@ -3,6 +3,7 @@ using Google.Protobuf;
 using Google.Protobuf.Reflection;
 using Grpc.Core;
 using Grpc.Net.Client;
+using Kahuna.Wire.Protos;
 
 namespace Kahuna.Tests.Api.Grpc.Foreign;
 
@@ -67,6 +68,16 @@ internal sealed class DescribedCalls(GrpcChannel channel)
         }
 
         return replies;
+    }
+
+    /// <summary>One request that is refused with a status, which counts as a reply.</summary>
+    public async Task RefusedAsync(MethodDescriptor method, StatusCode status)
+    {
+        IMessage request = method.InputType.Parser.ParseFrom(ReadOnlySpan<byte>.Empty.ToArray());
+        RpcException refused = await Assert.ThrowsAsync<RpcException>(() => channel.UnaryAsync(
+            PathOf(method), request, WhoAmIResponse.Parser, TestCalls.Within(s_patience)));
+        Assert.Equal(status, refused.StatusCode);
+        _answered[method.FullName] = true;
     }
 
     private static MethodDescriptor Find(

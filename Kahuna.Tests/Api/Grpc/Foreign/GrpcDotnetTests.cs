@@ -28,6 +28,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
     private static readonly ServiceDescriptor s_sequences = SequencesReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_locks = LocksReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_cluster = ClusterReflection.Descriptor.Services[0];
+    private static readonly ServiceDescriptor s_admin = AdminReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_health = HealthReflection.Descriptor.Services[0];
     private static readonly ServiceDescriptor s_reflection = ReflectionReflection.Descriptor.Services[0];
 
@@ -47,6 +48,7 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         await ClusterAsync(calls);
         await FramesAsync(calls);
         await HealthAsync(calls);
+        await AdminAsync(calls);
         await ReflectionAsync(calls);
         IEnumerable<string> all = NodeServices.Described()
             .Append(s_reflection)
@@ -55,6 +57,17 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
         Assert.Equal(
             [.. all.Append("grpc.health.v1.Health.Check").Append("grpc.health.v1.Health.Watch").Order()],
             calls.Answered.Order());
+    }
+
+    /// <summary>These nodes run without authentication, so there is nothing to administer.</summary>
+    private static async Task AdminAsync(DescribedCalls calls)
+    {
+        WhoAmIResponse self = await calls.UnaryAsync<WhoAmIResponse>(s_admin, "WhoAmI", new WhoAmIRequest());
+        Assert.Equal(("", "none"), (self.User, self.Method));
+        foreach (MethodDescriptor method in s_admin.Methods.Where(static method => method.Name != "WhoAmI"))
+        {
+            await calls.RefusedAsync(method, StatusCode.FailedPrecondition);
+        }
     }
 
     private async Task KeysAsync(DescribedCalls calls)

@@ -1,0 +1,16 @@
+namespace Kahuna.Server.Access;
+
+/// <summary>How an action ended, for the audit log. Stateless.</summary>
+internal static class AuditResults
+{
+    /// <summary>It was carried out.</summary>
+    public const string Done = "done";
+
+    private const string RefusedPrefix = "refused: ";
+
+    /// <summary>It was refused, or failed; nothing was done.</summary>
+    public static string Refused(string sentence) => RefusedPrefix + sentence;
+
+    /// <summary>True for a refusal. Of those, only a number per second is recorded, and the rest counted.</summary>
+    public static bool IsRefused(string result) => result.StartsWith(RefusedPrefix, StringComparison.Ordinal);
+}

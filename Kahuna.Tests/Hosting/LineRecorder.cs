@@ -1,0 +1,24 @@
+using System.Collections.Concurrent;
+using Microsoft.Extensions.Logging;
+
+namespace Kahuna.Tests.Hosting;
+
+/// <summary>Keeps the lines of a log. Any thread.</summary>
+internal sealed class LineRecorder : ILogger
+{
+    private readonly ConcurrentQueue<string> _lines = new();
+
+    public IReadOnlyCollection<string> Lines => _lines;
+
+    public IDisposable? BeginScope<TState>(TState state)
+        where TState : notnull => null;
+
+    public bool IsEnabled(LogLevel logLevel) => true;
+
+    public void Log<TState>(
+        LogLevel logLevel,
+        EventId eventId,
+        TState state,
+        Exception? exception,
+        Func<TState, Exception?, string> formatter) => _lines.Enqueue(formatter(state, exception));
+}
