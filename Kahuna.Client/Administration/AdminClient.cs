@@ -19,7 +19,7 @@ namespace Kahuna.Client.Administration;
 /// <see cref="KahunaErrorCode.Unavailable"/>, <see cref="KahunaErrorCode.DeadlineExceeded"/>. Of changes also
 /// <see cref="KahunaErrorCode.InvalidArgument"/>, <see cref="KahunaErrorCode.ConnectionLost"/>,
 /// <see cref="KahunaErrorCode.ChangeConflict"/>, and <see cref="KahunaErrorCode.FailedPrecondition"/> on a cluster that
-/// asks nobody who it is.
+/// runs without authentication.
 /// </para>
 /// </summary>
 public sealed class AdminClient

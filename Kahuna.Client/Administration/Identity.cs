@@ -1,7 +1,7 @@
 namespace Kahuna.Client.Administration;
 
 /// <summary>Who the client is to the cluster, and what it may do. Immutable.</summary>
-/// <param name="User">The user's name; empty: the cluster asks nobody, and everybody may do everything.</param>
+/// <param name="User">The user's name; empty: the cluster runs without authentication.</param>
 /// <param name="Method">
 /// How it said so: <c>password</c>, <c>token</c>, <c>certificate</c>, <c>jwt</c> or <c>none</c>.
 /// </param>

@@ -61,7 +61,7 @@ public enum GrantScope
     Key = 1,
 
     /// <summary>
-    /// The names of the bucket and of the buckets inside it: those that begin with it and a '/'; and itself, if it has
+    /// The names of the bucket and of the buckets inside it: all that begin with it and a '/'; and itself, if it has
     /// no '/'.
     /// </summary>
     Bucket = 2,

@@ -2,7 +2,7 @@ using Kahuna.Wire.Commands;
 
 namespace Kahuna.Server.Access;
 
-/// <summary>Names that somebody asks for: one, those of a range, or those that begin with a prefix. A view.</summary>
+/// <summary>The names of a request: one, a range of them, or all with a prefix. A view.</summary>
 internal readonly ref struct AskedNames
 {
     private readonly ReadOnlySpan<byte> _end;
@@ -35,7 +35,7 @@ internal readonly ref struct AskedNames
     public static AskedNames Range(ReadOnlySpan<byte> start, ReadOnlySpan<byte> end, bool hasEnd) =>
         new(hasEnd ? Form.Range : Form.RangeWithoutEnd, start, end);
 
-    /// <summary>Those that begin with it.</summary>
+    /// <summary>All names with this prefix.</summary>
     public static AskedNames Prefix(ReadOnlySpan<byte> prefix) => new(Form.Prefix, prefix);
 
     /// <summary>The last of them lies before the end of an interval that begins at or before the first.</summary>

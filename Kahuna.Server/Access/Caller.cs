@@ -2,7 +2,7 @@ namespace Kahuna.Server.Access;
 
 /// <summary>
 /// Somebody who makes requests, and what it may do now. It follows the records: after each change it may do more or
-/// less, or nothing at all any more. Any thread.
+/// less, or nothing at all. Any thread.
 /// </summary>
 internal sealed class Caller
 {
@@ -63,7 +63,7 @@ internal sealed class Caller
     /// <summary>What it may do now; nothing when <see cref="End"/> says why.</summary>
     public Rights Rights => Now().Rights;
 
-    /// <summary>Why it may do nothing any more, as a sentence; null while it is somebody.</summary>
+    /// <summary>Why its identity no longer holds, as a sentence; null: it holds.</summary>
     public string? End => Now().End;
 
     private uint PasswordVersion { get; }

@@ -12,7 +12,7 @@ internal enum GrantScope : byte
     Key = 1,
 
     /// <summary>
-    /// The names of a bucket and of the buckets inside it: those that begin with it and a '/', and, if it has no '/',
+    /// The names of a bucket and of the buckets inside it: all that begin with it and a '/', and, if it has no '/',
     /// itself.
     /// </summary>
     Bucket = 2,

@@ -85,7 +85,7 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
         Send(frame, count);
     }
 
-    /// <summary>The caller is nobody any more: the stream ends. What it has under way is still answered.</summary>
+    /// <summary>The caller's identity no longer holds: the stream ends. What is under way is answered.</summary>
     private void LookAtCaller()
     {
         if (caller?.End is not null)

@@ -175,8 +175,8 @@ public enum KahunaErrorCode
     AlreadyExists = 34,
 
     /// <summary>
-    /// Administration: the change would leave nobody who administers the cluster, the role is in use or built in, or
-    /// the cluster asks nobody who it is. Did not happen.
+    /// Administration: the change would leave no administrator, the role is in use or built in, or the cluster runs
+    /// without authentication. Did not happen.
     /// </summary>
     FailedPrecondition = 35,
 

@@ -27,7 +27,7 @@ internal sealed class WatchAccess(AccessGate gate, Caller? caller)
     /// Looks at what holds now. False: nothing may be told at the moment, because the node does not know whether rights
     /// have changed.
     /// </summary>
-    /// <exception cref="RpcException">The caller is nobody any more: the stream ends.</exception>
+    /// <exception cref="RpcException">The caller's identity no longer holds: the stream ends.</exception>
     public bool Look()
     {
         AccessPass pass = gate.Look(caller);

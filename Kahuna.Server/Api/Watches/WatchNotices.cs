@@ -25,7 +25,7 @@ internal sealed class WatchNotices
     public void Refuse(uint watch, OutcomeStatus status, string sentence) =>
         _waiting.Enqueue(new Notice(WatchNoticeCode.Refused, watch, default, status, sentence));
 
-    /// <summary>A watch that had begun has ended, because the caller may not have it any more.</summary>
+    /// <summary>A watch that had begun has ended, because the caller has lost the right to it.</summary>
     public void Forbid(uint watch, string sentence) =>
         _waiting.Enqueue(new Notice(
             WatchNoticeCode.PermissionDenied, watch, default, OutcomeStatus.PermissionDenied, sentence));

@@ -105,7 +105,7 @@ internal sealed class WatchReader : IDisposable
         return null;
     }
 
-    /// <summary>Ends the watches that the caller may not have any more, before anything else is told.</summary>
+    /// <summary>Ends the watches to which the caller has lost the right, before anything else is told.</summary>
     public void EndForbidden()
     {
         foreach (Watch watch in _watches.Values.ToArray())
