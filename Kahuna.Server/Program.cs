@@ -7,6 +7,11 @@ if (args is [InitAdminCommand.Name, .. string[] rest])
     return await InitAdminCommand.RunAsync(rest);
 }
 
+if (args is [RecoverAdminCommand.Name, .. string[] recovery])
+{
+    return await RecoverAdminCommand.RunAsync(recovery);
+}
+
 NodeOptionsResult result = NodeOptionsParser.Parse(args, Environment.GetEnvironmentVariables());
 if (result.Text is not null)
 {

@@ -1,3 +1,4 @@
+using Kahuna.Tests.Access.Hostile;
 using Kahuna.Tests.Cluster.Attack;
 using Kahuna.Tests.Cluster.Soak;
 using Kahuna.Tests.Linearizability;
@@ -15,6 +16,7 @@ Dictionary<string, Func<string[], int>> commands = new(StringComparer.Ordinal)
     ["check-history"] = arguments => CheckHistoryCommand.Run(arguments, Console.Out, Console.Error),
     ["check-traces"] = arguments => CheckTracesCommand.Run(arguments, Console.Out, Console.Error),
     ["heap"] = arguments => HeapCommand.Run(arguments, Console.Out, Console.Error),
+    ["hostile"] = arguments => HostileCommand.Run(arguments, Console.Out, Console.Error),
     ["measure"] = arguments => MeasureCommand.Run(arguments, Console.Out, Console.Error),
     ["mutants"] = arguments => MutantsCommand.Run(arguments, Console.Out, Console.Error),
     ["mutate"] = arguments => MutateCommand.Run(arguments, Console.Out, Console.Error),

@@ -125,6 +125,7 @@ public sealed class AdminClient
                 Roles = change.Roles ?? [],
                 CertificateNames = change.CertificateNames ?? [],
                 IsDisabled = change.IsDisabled ?? false,
+                Quota = change.Quota ?? UserQuota.None,
             }),
             UpdateMask = new FieldMask(),
         };
@@ -132,6 +133,7 @@ public sealed class AdminClient
         AddWhen(change.Roles is not null, "roles");
         AddWhen(change.CertificateNames is not null, "certificate_names");
         AddWhen(change.IsDisabled is not null, "disabled");
+        AddWhen(change.Quota is not null, "quota");
         if (change.Password is not null)
         {
             request.Password = change.Password;

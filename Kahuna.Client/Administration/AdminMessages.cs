@@ -8,7 +8,17 @@ internal static class AdminMessages
 {
     public static User ToWire(KahunaUser user)
     {
-        User message = new() { Name = user.Name, Disabled = user.IsDisabled };
+        User message = new()
+        {
+            Name = user.Name,
+            Disabled = user.IsDisabled,
+            Quota = new Quota
+            {
+                Keys = user.Quota.Keys,
+                Bytes = user.Quota.Bytes,
+                OperationsPerSecond = user.Quota.OperationsPerSecond,
+            },
+        };
         message.Roles.AddRange(user.Roles);
         message.CertificateNames.AddRange(user.CertificateNames);
         return message;
@@ -21,6 +31,8 @@ internal static class AdminMessages
         CertificateNames = [.. message.CertificateNames],
         IsDisabled = message.Disabled,
         HasPassword = message.HasPassword,
+        Quota = ToQuota(message.Quota),
+        Usage = ToUsage(message.Usage),
     };
 
     public static Role ToWire(KahunaRole role)
@@ -40,7 +52,22 @@ internal static class AdminMessages
         message.Note);
 
     public static Identity ToIdentity(WhoAmIResponse message) =>
-        new(message.User, message.Method, [.. message.Roles], ToGrants(message.Grants));
+        new(message.User, message.Method, [.. message.Roles], ToGrants(message.Grants))
+        {
+            Quota = ToQuota(message.Quota),
+            Usage = ToUsage(message.Usage),
+        };
+
+    private static UserQuota ToQuota(Quota? message) => message is null
+        ? UserQuota.None
+        : new UserQuota
+        {
+            Keys = message.Keys,
+            Bytes = message.Bytes,
+            OperationsPerSecond = message.OperationsPerSecond,
+        };
+
+    private static UserUsage ToUsage(Usage? message) => new(message?.Keys ?? 0, message?.Bytes ?? 0);
 
     private static RoleGrant[] ToGrants(IEnumerable<WireGrant> messages) => [.. messages.Select(ToGrant)];
 

@@ -8,4 +8,11 @@ namespace Kahuna.Client.Administration;
 /// <param name="Roles">Its roles.</param>
 /// <param name="Grants">What they allow together.</param>
 public sealed record Identity(
-    string User, string Method, IReadOnlyList<string> Roles, IReadOnlyList<RoleGrant> Grants);
+    string User, string Method, IReadOnlyList<string> Roles, IReadOnlyList<RoleGrant> Grants)
+{
+    /// <summary>What the user may use up.</summary>
+    public UserQuota Quota { get; init; } = UserQuota.None;
+
+    /// <summary>What the user uses, as far as the node that answered has applied it.</summary>
+    public UserUsage Usage { get; init; } = new(0, 0);
+}

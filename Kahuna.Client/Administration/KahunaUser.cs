@@ -19,7 +19,46 @@ public sealed record KahunaUser
 
     /// <summary>The user can sign in with a password. Told by the cluster; without effect in a call.</summary>
     public bool HasPassword { get; init; }
+
+    /// <summary>What the user may use up; no limits by default.</summary>
+    public UserQuota Quota { get; init; } = UserQuota.None;
+
+    /// <summary>
+    /// What the user uses, as far as the node that answered has applied it. Told by the cluster; without effect in a
+    /// call.
+    /// </summary>
+    public UserUsage Usage { get; init; } = new(0, 0);
 }
+
+/// <summary>What a user may use up. Immutable.</summary>
+public sealed record UserQuota
+{
+    /// <summary>No limits.</summary>
+    public static UserQuota None { get; } = new();
+
+    /// <summary>
+    /// Keys that the user wrote last, over all partitions and both levels of durability; 0: without a limit. When they
+    /// are reached, writes that may add keys fail with <see cref="KahunaErrorCode.QuotaExceeded"/>.
+    /// </summary>
+    public long Keys { get; init; }
+
+    /// <summary>
+    /// Bytes of the names and present values of these keys; 0: without a limit. When they are reached, writes that may
+    /// add bytes fail with <see cref="KahunaErrorCode.QuotaExceeded"/>.
+    /// </summary>
+    public long Bytes { get; init; }
+
+    /// <summary>
+    /// Operations that each node carries out for the user in a second, 10,000,000 at most; 0: without a limit. The
+    /// client retries what is above, until its request timeout.
+    /// </summary>
+    public int OperationsPerSecond { get; init; }
+}
+
+/// <summary>What a user uses. Immutable.</summary>
+/// <param name="Keys">Keys that the user wrote last, over all partitions and both levels of durability.</param>
+/// <param name="Bytes">Bytes of the names and present values of these keys.</param>
+public sealed record UserUsage(long Keys, long Bytes);
 
 /// <summary>What of a user changes; what is null stays. Immutable. Its text shows no password.</summary>
 public sealed record UserChange
@@ -41,6 +80,9 @@ public sealed record UserChange
     /// away.
     /// </summary>
     public string? Password { get; init; }
+
+    /// <summary>All limits from now on; <see cref="UserQuota.None"/> takes them away.</summary>
+    public UserQuota? Quota { get; init; }
 
     /// <summary>Names the user; without secrets.</summary>
     public override string ToString() => $"{nameof(UserChange)} {{ {nameof(Name)} = {Name} }}";

@@ -30,6 +30,9 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     /// <summary>Says a header for each new stream besides those of the protocol; null for none.</summary>
     public Func<(string Name, string Value)?>? Header { get; init; }
 
+    /// <summary>The certificate to show instead of that of the options; null: that of the options.</summary>
+    public CertificateSource? Certificate { get; init; }
+
     /// <inheritdoc/>
     public ValueTask<IFrameStream> OpenAsync(Uri endpoint, string? authorization, CancellationToken ct) =>
         OpenAsync(endpoint, ExchangePath, authorization, ct);
@@ -71,6 +74,9 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
     {
         SslClientAuthenticationOptions tls = ServerTrust.For(endpoint, _trustedCaFile, _insecure);
         tls.ClientCertificateContext = certificate;
+
+        // A session that another connection of this process began without a certificate would be resumed without it.
+        tls.AllowTlsResume = certificate is null;
         return new SocketsHttpHandler
         {
             ActivityHeadersPropagator = null,
@@ -103,7 +109,7 @@ internal sealed class GrpcFrameChannel(ConnectionSettings settings) : IFrameChan
 
     private HttpMessageInvoker ConnectionTo(Uri endpoint)
     {
-        SslStreamCertificateContext? certificate = _certificate?.Read();
+        SslStreamCertificateContext? certificate = Certificate?.Current ?? _certificate?.Read();
         lock (_lock)
         {
             if (_connections.TryGetValue(endpoint, out NodeConnection? known))

@@ -51,6 +51,9 @@ internal struct OperationRequest
     /// </summary>
     public bool IsIdempotent { get; set; }
 
+    /// <summary>Of a node that coordinates for a user: whose account the write is charged to; 0 for a client.</summary>
+    public ushort Account { get; set; }
+
     /// <summary>The key's bytes.</summary>
     public readonly ReadOnlySpan<byte> Key => _key.Bytes;
 
@@ -268,6 +271,7 @@ internal struct OperationRequest
         Number = HoldMs == 0 ? _number : Math.Clamp(holdLeftMs, 0, _number),
         FenceToken = FenceToken.Value,
         FenceName = FenceName,
+        Account = Account,
     };
 
     /// <summary>Forgets the arguments, so that the pool keeps none of the caller's memory alive.</summary>
@@ -280,6 +284,7 @@ internal struct OperationRequest
         _fenceName.Clear();
         Refusal = null;
         FenceToken = default;
+        Account = 0;
         FixedPartition = null;
         Patience = null;
         EndsInline = false;

@@ -116,6 +116,7 @@ internal sealed class CommitAttempt(
             operation.Request.SetValue(
                 parts.Encode(asked[i], name.Id, CommitDeadline.PrepareMs, request.IsVerdictEnough));
             operation.Request.SetHolder(request.Holder);
+            operation.Request.Account = request.Account;
             tasks[i] = connection.Run(operation, CancellationToken.None);
         }
 

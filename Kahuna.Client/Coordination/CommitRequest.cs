@@ -28,6 +28,9 @@ internal sealed record CommitRequest
     /// </summary>
     public bool IsVerdictEnough { get; init; }
 
+    /// <summary>Of a node that coordinates for a user: whose account it is charged to; 0 for a client.</summary>
+    public ushort Account { get; init; }
+
     /// <summary>How long the caller waits; null, or a longer time, for the request timeout.</summary>
     public TimeSpan? Patience { get; init; }
 }

@@ -26,6 +26,9 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
     /// <summary>Looks at everything that a run reads and writes before it does; null: all is allowed.</summary>
     public CommandGuard? Guard { get; init; }
 
+    /// <summary>Of a node that drives for a user: whose account the writes are charged to; 0 for a client.</summary>
+    public ushort Account { get; init; }
+
     /// <summary>Runs a script until a run is committed, or fails by itself.</summary>
     /// <param name="program">The script.</param>
     /// <param name="parameters">The values of its parameters.</param>
@@ -82,6 +85,14 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
         ? run.Advance()
         : await pace.RunAsync(run.Advance, ct).ConfigureAwait(_connection.CapturesContext);
 
+    private static Command ListOf(ScriptWrite first, ByteBuffer body) => new()
+    {
+        Kind = CommandKind.Transaction,
+        Durability = first.ToCommand().Durability,
+        Key = first.ToCommand().Key,
+        Value = body.Written,
+    };
+
     /// <summary>
     /// Commits the writes if what was read is still so; without writes only looks whether it is. False: it is not.
     /// </summary>
@@ -108,22 +119,16 @@ internal sealed class ScriptDriver(TransactionCoordinator coordinator, DrivePace
             {
                 seen.WriteLook(body);
             }
-
-            if (writes.Count > 0)
+            else
             {
-                Guard?.Invoke(new Command
-                {
-                    Kind = CommandKind.Transaction,
-                    Durability = writes[0].ToCommand().Durability,
-                    Key = writes[0].ToCommand().Key,
-                    Value = body.Written,
-                });
+                Guard?.Invoke(ListOf(writes[0], body));
             }
 
             CommitRequest request = new()
             {
                 Body = body.WrittenMemory,
                 IsVerdictEnough = true,
+                Account = Account,
                 Patience = time.LeftForStep,
             };
             TransactionReply reply = await coordinator.RunAsync(request, ct)

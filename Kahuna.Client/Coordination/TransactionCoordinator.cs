@@ -202,6 +202,7 @@ internal sealed class TransactionCoordinator(
 
         operation.Request.Patience = patience;
         operation.Request.SetHolder(request.Holder);
+        operation.Request.Account = request.Account;
         request.Fence?.ApplyTo(ref operation.Request);
         return operation;
     }

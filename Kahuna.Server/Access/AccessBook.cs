@@ -62,6 +62,9 @@ internal sealed class AccessBook
     /// <summary>The highest number that a user ever had; 0 for none.</summary>
     public uint LastUserId { get; private set; }
 
+    /// <summary>The records of a kind, as they are.</summary>
+    public IEnumerable<AccessRow> RowsOf(AccessRowKind kind) => _rows.Rows.Where(row => row.Kind == (byte)kind);
+
     /// <summary>Decodes the records. A row that this version does not know is left out.</summary>
     public static AccessBook Read(AccessRows rows) => new(rows);
 

@@ -8,7 +8,9 @@ namespace Kahuna.Server.Access;
 /// passes it: streams and unary calls in the admission, transactions and scripts of several partitions before this node
 /// coordinates them, watches when they begin and after each change of rights. Any thread.
 /// </summary>
-internal sealed class AccessGate(AccessState access)
+/// <param name="access">The records about who may do what.</param>
+/// <param name="audit">Gets what is refused; null: nobody does.</param>
+internal sealed class AccessGate(AccessState access, RefusalAudit? audit = null)
 {
     /// <summary>
     /// A node relies on its records while it had everything that was committed at most this long ago, in ms.
@@ -18,11 +20,16 @@ internal sealed class AccessGate(AccessState access)
     /// <summary>The records about who may do what.</summary>
     public AccessState Access => access;
 
+    /// <summary>Gets what is refused; null: nobody does.</summary>
+    public RefusalAudit? Audit => audit;
+
     /// <summary>
     /// What holds for a caller at this moment: for one frame, or one call. It must not be kept for longer.
     /// </summary>
     /// <param name="caller">Who asks; null: nobody has said so.</param>
-    public AccessPass Look(Caller? caller)
+    public AccessPass Look(Caller? caller) => Decide(caller) with { Audit = audit, Caller = caller };
+
+    private AccessPass Decide(Caller? caller)
     {
         if (caller is null || (ReferenceEquals(caller, Caller.Anybody) && access.IsRequired))
         {
@@ -32,20 +39,18 @@ internal sealed class AccessGate(AccessState access)
 
         if (caller.IsTrusted)
         {
-            return default;
+            return ReferenceEquals(caller, Caller.Node) ? AccessPass.OfNode : default;
         }
 
-        if (caller.End is { } end)
+        if (!access.IsFresh())
         {
-            return new AccessPass(OutcomeStatus.Unauthenticated, end);
+            // What the records say of the caller may be old too: whether it is a user at all.
+            return new AccessPass(OutcomeStatus.Unavailable, AccessState.StaleSentence);
         }
 
-        return access.IsFresh()
-            ? new AccessPass(caller.Rights, caller.Sessions)
-            : new AccessPass(
-                OutcomeStatus.Unavailable,
-                "This node has not heard from the leader of the meta group for a second, so it does not know whether "
-                    + "rights have changed; nothing was done. Try again, or another node.");
+        return caller.End is { } end
+            ? new AccessPass(OutcomeStatus.Unauthenticated, end)
+            : new AccessPass(caller);
     }
 }
 
@@ -54,14 +59,28 @@ internal readonly struct AccessPass
 {
     private readonly Rights? _rights;
     private readonly UserSessions? _sessions;
+    private readonly UserAllowance? _allowance;
     private readonly OutcomeStatus _status;
     private readonly string? _refusal;
+    private readonly bool _isNode;
 
-    /// <summary>The caller has rights.</summary>
-    public AccessPass(Rights rights, UserSessions sessions) => (_rights, _sessions) = (rights, sessions);
+    /// <summary>The caller has rights and an allowance.</summary>
+    public AccessPass(Caller caller) =>
+        (_rights, _sessions, _allowance) = (caller.Rights, caller.Sessions, caller.Allowance);
 
     /// <summary>Nothing may go on.</summary>
     public AccessPass(OutcomeStatus status, string refusal) => (_status, _refusal) = (status, refusal);
+
+    private AccessPass(bool isNode) => _isNode = isNode;
+
+    /// <summary>Another node has checked the command, and has said whose it is.</summary>
+    public static AccessPass OfNode { get; } = new(isNode: true);
+
+    /// <summary>Gets what is refused; null: nobody does.</summary>
+    public RefusalAudit? Audit { get; init; }
+
+    /// <summary>Whose commands they are; null: nobody has said so.</summary>
+    public Caller? Caller { get; init; }
 
     /// <summary>Nothing is checked.</summary>
     public bool IsUnchecked => _rights is null && _refusal is null;
@@ -69,36 +88,50 @@ internal readonly struct AccessPass
     /// <summary>What the caller may do; null: nothing is checked, or nothing may go on.</summary>
     public Rights? Rights => _rights;
 
+    /// <summary>Whose account the caller's writes are charged to; 0 for nobody's.</summary>
+    public ushort Account => _allowance?.Account ?? 0;
+
     /// <summary>Why nothing may go on at all; null: the rights decide.</summary>
     public (OutcomeStatus Status, string Sentence)? Refusal =>
         _refusal is null ? null : (_status, _refusal);
 
     /// <summary>
-    /// Why a command that has passed its check may not go on; null: it may, and its session is now the user's own.
+    /// Why a command that has passed its check may not go on; null: it may, and its session is now the user's own, as
+    /// its account is. It counts as the user's operation.
     /// </summary>
     /// <param name="command">The command.</param>
-    /// <param name="bytes">Its bytes, which the session is written into.</param>
+    /// <param name="bytes">Its bytes, which session and account are written into.</param>
     /// <param name="status">The status of the refusal.</param>
     public string? Admit(scoped in Command command, Span<byte> bytes, out OutcomeStatus status)
     {
         string? refusal = Refuse(in command, out status);
+        refusal ??= _allowance?.RateRefusal(in command, out status);
         if (refusal is null)
         {
             _sessions?.Bind(bytes);
+            if (!_isNode)
+            {
+                Command.SetAccount(bytes, command.IsRead ? (ushort)0 : Account);
+            }
         }
 
         return refusal;
     }
 
     /// <summary>
+    /// Nothing has to be done about a command: nothing is checked, and it says nothing that only nodes may say.
+    /// </summary>
+    public bool Passes(scoped in Command command) => IsUnchecked && command.Account == 0;
+
+    /// <summary>
     /// As <see cref="Refuse"/>, of a command that a script sends: what it reads needs its own permission.
     /// </summary>
     public string? RefuseInScript(scoped in Command command, out OutcomeStatus status)
     {
-        string? refusal = Refuse(in command, out status);
+        string? refusal = Decide(in command, out status);
         if (refusal is not null || _rights is null || command.Kind == CommandKind.Transaction)
         {
-            return refusal;
+            return Audited(in command, status, refusal);
         }
 
         bool covers = command.Kind == CommandKind.KeyRange
@@ -110,11 +143,19 @@ internal readonly struct AccessPass
                 command.Has(CommandFlags.IfValue))
             : _rights.Covers(Permissions.Script, command.Durability, command.Key);
         status = covers ? default : OutcomeStatus.PermissionDenied;
-        return covers ? null : "The permission script is missing on a name that the script reads.";
+        return covers
+            ? null
+            : Audited(in command, status, "The permission script is missing on a name that the script reads.");
     }
 
     /// <summary>Why a command may not go on; null: it may.</summary>
     public string? Refuse(scoped in Command command, out OutcomeStatus status)
+    {
+        string? refusal = Decide(in command, out status);
+        return Audited(in command, status, refusal);
+    }
+
+    private string? Decide(scoped in Command command, out OutcomeStatus status)
     {
         if (_rights is null)
         {
@@ -124,6 +165,16 @@ internal readonly struct AccessPass
 
         string? refusal = CommandRights.Refusal(_rights, in command);
         status = refusal is null ? default : OutcomeStatus.PermissionDenied;
+        return refusal ?? _allowance?.StorageRefusal(in command, out status);
+    }
+
+    private string? Audited(scoped in Command command, OutcomeStatus status, string? refusal)
+    {
+        if (refusal is not null)
+        {
+            Audit?.Refused(Caller, _rights, in command, status, refusal);
+        }
+
         return refusal;
     }
 }

@@ -14,6 +14,10 @@ internal enum AccessRowKind : byte
 
     /// <summary>The highest number that a user ever had: name <c>i</c>, value 4 bytes.</summary>
     LastUserId = (byte)'i',
+
+    /// <summary>A vote to recover an administrator, or the end of it (ADR 47). Users and roles do not depend on
+    /// it.</summary>
+    RecoveryVote = (byte)'v',
 }
 
 /// <summary>A user. Immutable.</summary>
@@ -37,7 +41,25 @@ internal sealed record UserRecord(uint Id, string Name)
     /// Grows with each change of the password, and when the user is disabled: who signed in before has to do so again.
     /// </summary>
     public uint PasswordVersion { get; init; }
+
+    /// <summary>What the user may use up.</summary>
+    public UserQuota Quota { get; init; }
 }
+
+/// <summary>What a user may use up; 0: without a limit. A value.</summary>
+/// <param name="Keys">Keys that it wrote last, over all partitions and both levels of durability.</param>
+/// <param name="Bytes">Bytes of the names and the present values of these keys.</param>
+/// <param name="OperationsPerSecond">Operations that one node carries out for it in a second.</param>
+internal readonly record struct UserQuota(long Keys, long Bytes, int OperationsPerSecond)
+{
+    /// <summary>It bounds keys or bytes.</summary>
+    public bool BoundsStorage => Keys != 0 || Bytes != 0;
+}
+
+/// <summary>What a user uses, as far as a node has applied it. A value.</summary>
+/// <param name="Keys">As <see cref="UserQuota.Keys"/>.</param>
+/// <param name="Bytes">As <see cref="UserQuota.Bytes"/>.</param>
+internal readonly record struct UserUsage(long Keys, long Bytes);
 
 /// <summary>A password's salted hash: PBKDF2 with HMAC-SHA-256. Immutable.</summary>
 /// <param name="Iterations">Rounds.</param>

@@ -11,9 +11,10 @@ namespace Kahuna.Server.Access;
 /// All numbers are little-endian; a text is <c>u16 length</c> and UTF-8. The first byte is the version, 1. A row of
 /// another version, or with anything left over, is none of this version's.
 /// <code>
-/// User   u8 version, u8 flags (1 disabled, 2 has a password), u32 version of the password, text name,
+/// User   u8 version, u8 flags (1 disabled, 2 has a password, 4 has a quota), u32 version of the password, text name,
 ///        u8 roles, a text for each, u8 names of certificates, a text for each;
-///        with a password: i32 iterations, u8 length of the salt, the salt, u8 length of the hash, the hash
+///        with a password: i32 iterations, u8 length of the salt, the salt, u8 length of the hash, the hash;
+///        with a quota: u64 keys, u64 bytes, u32 operations per second (0: without a limit)
 /// Role   u8 version, u16 grants, for each: u16 permissions, u8 levels, u8 scope, u16 length of the name, the name
 /// Token  u8 version, u32 user, u8[32] hash of the secret, i64 created, i64 expires, text note
 /// LastUserId  u32 id
@@ -24,6 +25,7 @@ internal static class AccessRowFormat
     private const byte Version = 1;
     private const byte Disabled = 1;
     private const byte WithPassword = 2;
+    private const byte WithQuota = 4;
     private const int GuidBytes = 16;
     private const int SecretHashBytes = 32;
     private const Permissions KnownPermissions = Permissions.Data | Permissions.Admin;
@@ -35,7 +37,9 @@ internal static class AccessRowFormat
     {
         AccessRowWriter value = new();
         value.U8(Version);
-        value.U8((byte)((user.IsDisabled ? Disabled : 0) | (user.Password is null ? 0 : WithPassword)));
+        value.U8((byte)((user.IsDisabled ? Disabled : 0)
+            | (user.Password is null ? 0 : WithPassword)
+            | (user.Quota == default ? 0 : WithQuota)));
         value.U32(user.PasswordVersion);
         value.Text(user.Name);
         value.Texts(user.Roles);
@@ -47,6 +51,13 @@ internal static class AccessRowFormat
             value.Bytes(password.Salt);
             value.U8(checked((byte)password.Hash.Length));
             value.Bytes(password.Hash);
+        }
+
+        if (user.Quota != default)
+        {
+            value.U64((ulong)user.Quota.Keys);
+            value.U64((ulong)user.Quota.Bytes);
+            value.U32((uint)user.Quota.OperationsPerSecond);
         }
 
         return new AccessRow((byte)AccessRowKind.User, UserName(user.Id), value.ToArray());
@@ -114,12 +125,15 @@ internal static class AccessRowFormat
             Password = (flags & WithPassword) == 0 ? null
                 : new PasswordHash(
                     (int)value.U32(), value.Bytes(value.U8()).ToArray(), value.Bytes(value.U8()).ToArray()),
+            Quota = (flags & WithQuota) == 0 ? default
+                : new UserQuota((long)value.U64(), (long)value.U64(), (int)value.U32()),
         };
         return value.IsDone
-            && (flags & ~(Disabled | WithPassword)) == 0
+            && (flags & ~(Disabled | WithPassword | WithQuota)) == 0
             && user.Id != 0
             && user.Name.Length > 0
             && user.Password is not { Iterations: < 1 }
+            && user.Quota is { Keys: >= 0, Bytes: >= 0, OperationsPerSecond: >= 0 }
             ? user
             : null;
     }

@@ -36,6 +36,12 @@ internal static class AccessRules
     /// <summary>Longest name of a certificate, and longest note, in characters.</summary>
     public const int TextCharactersMax = 256;
 
+    /// <summary>The highest limits of keys and of bytes that a quota sets.</summary>
+    public const long QuotaMax = 1L << 60;
+
+    /// <summary>The highest limit of operations per second that a quota sets.</summary>
+    public const int OperationsPerSecondMax = 10_000_000;
+
     /// <summary>Shortest life of a token, in ms.</summary>
     public const long TokenMsMin = 1_000;
 
@@ -85,7 +91,7 @@ internal static class AccessRules
                 + "name there.");
         }
 
-        return OfRoles(book, user.Roles) ?? OfCertificateNames(book, user);
+        return OfRoles(book, user.Roles) ?? OfCertificateNames(book, user) ?? OfQuota(user);
     }
 
     /// <summary>Why the role cannot be as it is.</summary>
@@ -167,6 +173,28 @@ internal static class AccessRules
         }
 
         return null;
+    }
+
+    private static AccessProblem? OfQuota(UserRecord user)
+    {
+        UserQuota quota = user.Quota;
+        if (quota.Keys is < 0 or > QuotaMax || quota.Bytes is < 0 or > QuotaMax)
+        {
+            return Invalid($"The quota of keys or bytes must be 0, for no limit, to {QuotaMax:N0}.");
+        }
+
+        if (quota.OperationsPerSecond is < 0 or > OperationsPerSecondMax)
+        {
+            return Invalid(
+                $"The quota of operations per second must be 0, for no limit, to {OperationsPerSecondMax:N0}.");
+        }
+
+        return quota.BoundsStorage && UserQuotas.AccountOf(user) == 0
+            ? new AccessProblem(
+                AccessRefusal.FailedPrecondition,
+                "The user cannot have a quota of keys or bytes: what it stores is not counted, because "
+                    + $"{ushort.MaxValue:N0} users were created before it.")
+            : null;
     }
 
     private static string? GrantRefusal(Grant grant)

@@ -9,6 +9,11 @@ namespace Kahuna.Server.Access;
 /// <param name="time">The clock by which tokens expire.</param>
 internal sealed class AccessState(bool isRequired, TimeProvider time)
 {
+    /// <summary>What is said when the records here may be old (<see cref="IsFresh"/>).</summary>
+    public const string StaleSentence =
+        "This node has not heard from the leader of the meta group for a second, so it does not know whether rights "
+            + "have changed; nothing was done. Try again, or another node.";
+
     private readonly Lock _lock = new();
     private readonly HashSet<OpenCaller> _open = [];
     private AccessBook _book = AccessBook.Empty;
@@ -26,6 +31,9 @@ internal sealed class AccessState(bool isRequired, TimeProvider time)
     /// <summary>The time by which tokens expire.</summary>
     public DateTimeOffset Now => time.GetUtcNow();
 
+    /// <summary>What users with a quota have used on this node.</summary>
+    public UserQuotas Quotas { get; } = new(time);
+
     /// <summary>
     /// Asked before rights are relied on: false when the records here may be older than a second, because the node does
     /// not hear from the leader of the meta group. Set once.
@@ -42,8 +50,10 @@ internal sealed class AccessState(bool isRequired, TimeProvider time)
                 return;
             }
 
-            Volatile.Write(ref _book, AccessBook.Read(rows));
+            AccessBook book = AccessBook.Read(rows);
+            Volatile.Write(ref _book, book);
             Volatile.Write(ref _rows, rows);
+            Quotas.Forget(book);
         }
 
         TellOpen();

@@ -1,10 +1,15 @@
 namespace Kahuna.Server.Access;
 
-/// <summary>How an action ended, for the audit log. Stateless.</summary>
+/// <summary>
+/// How an action ended, for the audit log: one of three words, and for a refusal the reason. Stateless.
+/// </summary>
 internal static class AuditResults
 {
     /// <summary>It was carried out.</summary>
     public const string Done = "done";
+
+    /// <summary>There was no answer in time: it may have been carried out, or may still be.</summary>
+    public const string Unknown = "unknown";
 
     private const string RefusedPrefix = "refused: ";
 

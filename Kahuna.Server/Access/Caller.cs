@@ -63,6 +63,9 @@ internal sealed class Caller
     /// <summary>What it may do now; nothing when <see cref="End"/> says why.</summary>
     public Rights Rights => Now().Rights;
 
+    /// <summary>What it may use up now; null: it is no user.</summary>
+    public UserAllowance? Allowance => Now().Allowance;
+
     /// <summary>Why its identity no longer holds, as a sentence; null: it holds.</summary>
     public string? End => Now().End;
 
@@ -98,7 +101,9 @@ internal sealed class Caller
             : CertificateNames is { } names && book.FindUserOfCertificate(names) != user
                 ? "The certificate is no longer this user's."
             : null;
-        return new Standing(book, end is null ? book.RightsOf(user!) : Rights.None, end);
+        return end is null
+            ? new Standing(book, book.RightsOf(user!), null) { Allowance = _access!.Quotas.AllowanceOf(user!) }
+            : new Standing(book, Rights.None, end);
     }
 
     private Standing Leave(Standing standing, string end)
@@ -109,7 +114,10 @@ internal sealed class Caller
     }
 
     /// <summary>What follows from one version of the records.</summary>
-    private sealed record Standing(AccessBook Book, Rights Rights, string? End);
+    private sealed record Standing(AccessBook Book, Rights Rights, string? End)
+    {
+        public UserAllowance? Allowance { get; init; }
+    }
 }
 
 /// <summary>How a caller said who it is.</summary>

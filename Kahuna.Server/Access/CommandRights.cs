@@ -70,6 +70,32 @@ internal static class CommandRights
             _ => Unknown,
         };
 
+    /// <summary>
+    /// The name that a refused command was refused for: of a command with a list the key of the first item that is not
+    /// allowed, else the command's key.
+    /// </summary>
+    public static ReadOnlySpan<byte> RefusedName(Rights rights, scoped in Command command)
+    {
+        Permissions wanted = command.Kind == CommandKind.GetMany ? Permissions.Read : Permissions.Transaction;
+        ReadOnlySpan<byte> items = command.Kind switch
+        {
+            CommandKind.GetMany => command.Value,
+            CommandKind.Transaction when TransactionBody.TryRead(command.Value, out TransactionBody body) => body.Items,
+            CommandKind.TransactionPrepare when PrepareBody.TryRead(command.Value, out PrepareBody prepare)
+                && TransactionBody.TryRead(prepare.Part, out TransactionBody part) => part.Items,
+            _ => default,
+        };
+        while (!items.IsEmpty && CommandList.TryTake(ref items, out Command item))
+        {
+            if (ItemRefusal(rights, wanted, in item) is not null)
+            {
+                return item.Key;
+            }
+        }
+
+        return command.Key;
+    }
+
     /// <summary>What a command on one key needs, alone or in a list; nothing for other kinds.</summary>
     private static Permissions PermissionsOf(scoped in Command command) => command.Kind switch
     {
@@ -104,12 +130,7 @@ internal static class CommandRights
                 return Malformed;
             }
 
-            string? refusal = RangeCondition.Is(in item)
-                ? OnRangeCondition(rights, wanted | Permissions.Read, in item)
-                : PermissionsOf(in item) is not Permissions.None and var own
-                    ? FenceRefusal(rights, in item) ?? OnKey(rights, wanted | own, in item)
-                    : Unknown;
-            if (refusal is not null)
+            if (ItemRefusal(rights, wanted, in item) is { } refusal)
             {
                 return refusal;
             }
@@ -117,6 +138,13 @@ internal static class CommandRights
 
         return NeededRights.Somewhere(rights, wanted);
     }
+
+    private static string? ItemRefusal(Rights rights, Permissions wanted, scoped in Command item) =>
+        RangeCondition.Is(in item)
+            ? OnRangeCondition(rights, wanted | Permissions.Read, in item)
+            : PermissionsOf(in item) is not Permissions.None and var own
+                ? FenceRefusal(rights, in item) ?? OnKey(rights, wanted | own, in item)
+                : Unknown;
 
     private static string? OnKey(Rights rights, Permissions wanted, scoped in Command command) =>
         OnName(rights, wanted, in command, "key");

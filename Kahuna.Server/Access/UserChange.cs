@@ -18,9 +18,11 @@ internal sealed record UserChange
     /// <summary>The password; empty: it has none; null: it stays.</summary>
     public string? Password { get; init; }
 
+    /// <summary>What the user may use up; null: it stays.</summary>
+    public UserQuota? Quota { get; init; }
+
     /// <summary>Nothing changes.</summary>
-    public bool IsNothing =>
-        Name is null && Roles is null && CertificateNames is null && IsDisabled is null && Password is null;
+    public bool IsNothing => this == new UserChange();
 
     /// <summary>The user after the change.</summary>
     /// <param name="user">The user before it.</param>
@@ -38,6 +40,7 @@ internal sealed record UserChange
                 : [.. CertificateNames.Distinct(StringComparer.Ordinal)],
             IsDisabled = IsDisabled ?? user.IsDisabled,
             Password = Password is null ? user.Password : hash,
+            Quota = Quota ?? user.Quota,
             PasswordVersion = isEnd ? user.PasswordVersion + 1 : user.PasswordVersion,
         };
     }

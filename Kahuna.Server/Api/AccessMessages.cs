@@ -22,14 +22,27 @@ internal static class AccessMessages
     ];
 
     /// <summary>The message of a user; nothing of its password but whether it has one.</summary>
-    public static User ToMessage(UserRecord user) => new()
+    /// <param name="user">The user.</param>
+    /// <param name="usage">What it uses.</param>
+    public static User ToMessage(UserRecord user, UserUsage usage) => new()
     {
+        Quota = new Quota
+        {
+            Keys = user.Quota.Keys,
+            Bytes = user.Quota.Bytes,
+            OperationsPerSecond = user.Quota.OperationsPerSecond,
+        },
+        Usage = new Usage { Keys = usage.Keys, Bytes = usage.Bytes },
         Name = user.Name,
         Roles = { user.Roles },
         CertificateNames = { user.CertificateNames },
         Disabled = user.IsDisabled,
         HasPassword = user.Password is not null,
     };
+
+    /// <summary>The quota that a message describes; none for none. <see cref="AccessRules"/> checks it.</summary>
+    public static UserQuota ToQuota(Quota? quota) =>
+        quota is null ? default : new UserQuota(quota.Keys, quota.Bytes, quota.OperationsPerSecond);
 
     /// <summary>The message of a role.</summary>
     public static Role ToMessage(RoleRecord role) => new()

@@ -13,24 +13,27 @@ namespace Kahuna.Server.Api;
 /// <param name="ledger">The records as this node knows them.</param>
 /// <param name="callerOf">Who makes a call.</param>
 /// <param name="audit">Keeps a record of the changes; null: nobody does.</param>
+/// <param name="quotas">Tells what users use; null: nobody does.</param>
 internal sealed class AdminService(
-    AccessChanges changes, IAccessLedger ledger, Func<ServerCallContext, Caller> callerOf, IAuditLog? audit = null)
+    AccessChanges changes, IAccessLedger ledger, Func<ServerCallContext, Caller> callerOf, IAuditLog? audit = null,
+    UserQuotas? quotas = null)
     : Protos.Admin.AdminBase
 {
-    private const string Ok = "ok";
-
     public override Task<WhoAmIResponse> WhoAmI(WhoAmIRequest request, ServerCallContext context)
     {
         Caller caller = Admit(context, needsAdmin: false);
         AccessBook book = ledger.Book;
         UserRecord? user = book.FindUser(caller.UserId);
         RoleRecord[] roles = [.. (user?.Roles ?? []).Select(book.FindRole).OfType<RoleRecord>()];
+        User? shown = user is null ? null : ToMessage(user);
         return Task.FromResult(new WhoAmIResponse
         {
-            User = user?.Name ?? "",
+            User = shown?.Name ?? "",
             Method = caller.Method.ToString().ToLowerInvariant(),
             Roles = { roles.Select(static role => role.Name) },
             Grants = { roles.SelectMany(static role => role.Grants).Select(AccessMessages.ToMessage) },
+            Quota = shown?.Quota,
+            Usage = shown?.Usage,
         });
     }
 
@@ -44,19 +47,20 @@ internal sealed class AdminService(
             CertificateNames = wanted.CertificateNames,
             IsDisabled = wanted.Disabled,
             Password = request.HasPassword ? request.Password : null,
+            Quota = AccessMessages.ToQuota(wanted.Quota),
         };
         return ChangeAsync(
             context,
             "create user",
             wanted.Name,
             (mine, ct) => mine.CreateUserAsync(change, ct),
-            AccessMessages.ToMessage);
+            ToMessage);
     }
 
     public override Task<User> GetUser(GetUserRequest request, ServerCallContext context)
     {
         Admit(context);
-        return Task.FromResult(AccessMessages.ToMessage(UserOf(request.Name)));
+        return Task.FromResult(ToMessage(UserOf(request.Name)));
     }
 
     public override Task<ListUsersResponse> ListUsers(ListUsersRequest request, ServerCallContext context)
@@ -66,7 +70,7 @@ internal sealed class AdminService(
             ledger.Book.Users, static user => user.Name, request.PageSize, request.PageToken);
         return Task.FromResult(new ListUsersResponse
         {
-            Users = { page.Items.Select(AccessMessages.ToMessage) },
+            Users = { page.Items.Select(ToMessage) },
             NextPageToken = page.Next,
         });
     }
@@ -76,7 +80,7 @@ internal sealed class AdminService(
         "update user",
         request.Name,
         (mine, ct) => mine.UpdateUserAsync(request.Name, ChangeOf(request), ct),
-        AccessMessages.ToMessage);
+        ToMessage);
 
     public override Task<DeleteUserResponse> DeleteUser(DeleteUserRequest request, ServerCallContext context) =>
         ChangeAsync(
@@ -206,23 +210,23 @@ internal sealed class AdminService(
         }
         catch (RpcException refusal)
         {
-            audit?.Write(callerOf(context), action, subject, refusal.StatusCode.ToString());
+            audit?.Write(callerOf(context), action, subject, AuditResults.Refused(refusal.Status.Detail));
             throw;
         }
 
-        string result = nameof(StatusCode.Unknown);
+        string result = AuditResults.Unknown;
         try
         {
             AccessAnswer<TRecord> answer = await change(changes.By(caller), context.CancellationToken)
                 .ConfigureAwait(false);
-            result = answer.Problem?.Reason.ToString() ?? Ok;
+            result = ResultOf(answer.Problem);
             return answer.Problem is { } problem
                 ? throw AccessMessages.ToException(problem)
                 : toMessage(answer.Value!);
         }
-        catch (RpcException refusal)
+        catch (RpcException refusal) when (refusal.StatusCode == StatusCode.InvalidArgument)
         {
-            result = refusal.StatusCode.ToString();
+            result = AuditResults.Refused(refusal.Status.Detail);
             throw;
         }
         finally
@@ -230,6 +234,13 @@ internal sealed class AdminService(
             audit?.Write(caller, action, subject, result);
         }
     }
+
+    private static string ResultOf(AccessProblem? problem) =>
+        problem is null ? AuditResults.Done
+        : problem.Reason == AccessRefusal.Unknown ? AuditResults.Unknown
+        : AuditResults.Refused(problem.Sentence);
+
+    private User ToMessage(UserRecord user) => AccessMessages.ToMessage(user, quotas?.UsageOf(user) ?? default);
 
     private UserRecord UserOf(string name) =>
         ledger.Book.FindUser(name) ?? throw NotFound($"There is no user {QuotedName.Of(name)}.");
@@ -246,9 +257,10 @@ internal sealed class AdminService(
                 "roles" => change with { Roles = wanted.Roles },
                 "certificate_names" => change with { CertificateNames = wanted.CertificateNames },
                 "disabled" => change with { IsDisabled = wanted.Disabled },
+                "quota" => change with { Quota = AccessMessages.ToQuota(wanted.Quota) },
                 _ => throw AccessMessages.Invalid(
                     $"update_mask names {QuotedName.Of(field)}, which is no field that can change; name, roles, "
-                        + "certificate_names and disabled can."),
+                        + "certificate_names, disabled and quota can."),
             };
         }
 

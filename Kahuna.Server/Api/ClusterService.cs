@@ -4,7 +4,9 @@ using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.RateLimits;
 using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
+using Kahuna.Server.Primitives;
 using Kahuna.Wire.Protos;
+using Microsoft.AspNetCore.Http.Features;
 
 namespace Kahuna.Server.Api;
 
@@ -65,10 +67,12 @@ internal sealed class ClusterService(
     public override Task Exchange(
         IAsyncStreamReader<Frame> requestStream, IServerStreamWriter<Frame> responseStream, ServerCallContext context)
     {
-        ConnectionRateLimiter? rateLimiter = credential.Matches(context.Header(NodeCredential.Header))
-            ? null
-            : context.GetHttpContext().Features.Get<ConnectionRateLimiter>();
-        Caller? caller = context.GetHttpContext().Features.Get<Caller>();
+        IFeatureCollection features = context.GetHttpContext().Features;
+        ConnectionRateLimiter? rateLimiter =
+            credential.IsNode(context.Header(NodeCredential.Header), features.Get<ShownCertificate>())
+                ? null
+                : features.Get<ConnectionRateLimiter>();
+        Caller? caller = features.Get<Caller>();
         return new ExchangeStream(admission, new RawStream(context), rateLimiter, stop, caller).RunAsync();
     }
 

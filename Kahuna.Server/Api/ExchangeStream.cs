@@ -42,6 +42,7 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
     private readonly Lock _lock = new();
     private readonly Queue<(ByteBuffer? Frame, int Replies)> _frames = new();
     private readonly SemaphoreSlim _repliesLeft = new(0, 1);
+    private volatile bool _greeted;
     private bool _writing;
     private bool _ended;
     private TaskCompletionSource? _idle;
@@ -96,7 +97,6 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
 
     private async Task ReadFramesAsync()
     {
-        bool greeted = false;
         stream.Incomplete.Begin(0);
         while (true)
         {
@@ -118,10 +118,9 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
                 }
 
                 stream.Incomplete.End();
-                if (!greeted)
+                if (!_greeted)
                 {
                     ReadHello(message);
-                    greeted = true;
                     continue;
                 }
 
@@ -180,6 +179,7 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
         ByteBuffer hello = ByteBuffer.Rent();
         Frame.WriteServerHello(hello, admission.Router.View.Slots.Version);
         Send(hello, 0);
+        _greeted = true;
         SendMap();
         if (stop.IsCancellationRequested)
         {
@@ -207,8 +207,8 @@ internal sealed class ExchangeStream(RequestAdmission admission, RawStream strea
 
     private void SendMap()
     {
-        // The writer encodes the map when it gets there, so that a burst of changes costs one frame.
-        if (Interlocked.Exchange(ref _mapDue, 1) == 0)
+        // The greeting comes first. The writer encodes the map when it gets there: a burst of changes costs one frame.
+        if (_greeted && Interlocked.Exchange(ref _mapDue, 1) == 0)
         {
             Send(null, 0);
         }
@@ -557,7 +557,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         if (Command.TryRead(batch.Command(operation), out Command command)
             && IsGood(in command, out status, out sentence))
         {
-            sentence = pass.IsUnchecked ? null : pass.Admit(in command, batch.Command(in operation), out status);
+            sentence = pass.Passes(in command) ? null : pass.Admit(in command, batch.Command(in operation), out status);
             if (sentence is null)
             {
                 sentence = batch.Sink.RefuseOpening(in command);

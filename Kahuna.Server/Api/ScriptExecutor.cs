@@ -48,7 +48,7 @@ internal sealed class ScriptExecutor(UnaryExecutor calls, ICoordinator coordinat
             await _driven.WaitAsync(ct);
             isDriven = true;
             byte[] bytes = await coordinator.RunScriptAsync(
-                program, parameters, timeLeft, calls.RefusalOfScripts(), ct);
+                program, parameters, timeLeft, calls.CallerOfScripts(), ct);
             if (!OutcomeErrors.IsNormal((OutcomeStatus)bytes[0]))
             {
                 Outcome.TryRead(bytes, out Outcome error);

@@ -59,7 +59,7 @@ internal sealed class TransactionExecutor(UnaryExecutor calls, Router router, IC
 
     private async Task<byte[]> CoordinateAsync(byte[] bytes, TimeSpan? timeLeft, CancellationToken ct)
     {
-        if (calls.Refuse(bytes) is { } refusal)
+        if (calls.Admit(bytes) is { } refusal)
         {
             return refusal;
         }

@@ -115,22 +115,26 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
 
     /// <summary>
     /// The outcome of a checked command that the caller of this call may not send, where it is not sent as it is; null:
-    /// it may.
+    /// it may, and the command says whose account it is charged to.
     /// </summary>
-    public byte[]? Refuse(ReadOnlySpan<byte> command) =>
+    public byte[]? Admit(byte[] command) =>
         admission.Gate is { } gate
         && Command.TryRead(command, out Command decoded)
-        && gate.Look(CallerOfCall.Current).Refuse(in decoded, out OutcomeStatus status) is { } sentence
+        && gate.Look(CallerOfCall.Current).Admit(in decoded, command, out OutcomeStatus status) is { } sentence
             ? Error(status, sentence) : null;
 
     /// <summary>
-    /// Asked about everything that a script of this call's caller reads and writes; null: all is allowed.
+    /// For whom a script of this call runs: asked about everything that it reads and writes, unless all is allowed.
     /// </summary>
-    public CommandRefusal? RefusalOfScripts() =>
-        admission.Gate is { } gate && CallerOfCall.Current is var caller && !gate.Look(caller).IsUnchecked
-            ? (scoped in Command command, out OutcomeStatus status) =>
-                gate.Look(caller).RefuseInScript(in command, out status)
-            : null;
+    public ScriptCaller CallerOfScripts() =>
+        admission.Gate is { } gate
+        && CallerOfCall.Current is var caller
+        && gate.Look(caller) is { IsUnchecked: false } pass
+            ? new ScriptCaller(
+                (scoped in Command command, out OutcomeStatus status) =>
+                    gate.Look(caller).RefuseInScript(in command, out status),
+                pass.Account)
+            : default;
 
     private static byte[] Error(OutcomeStatus status, string sentence)
     {

@@ -1,4 +1,5 @@
 using Kahuna.Server.Access;
+using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.State.Meta;
 using Kahuna.Wire.Commands;
 
@@ -6,7 +7,8 @@ namespace Kahuna.Server.Cluster;
 
 /// <summary>
 /// Changes the records about who may do what through the meta group: asks until this node has applied the change, or
-/// another one in its place. Any thread.
+/// another one in its place. Any thread. Continuations run in the caller's context: any thread in a server, the run's
+/// queue in the simulator.
 /// </summary>
 /// <param name="access">The records as this node knows them.</param>
 /// <param name="ask">Passes a command on to the meta group; it may be lost.</param>
@@ -20,6 +22,22 @@ internal sealed class AccessLedger(
 
     /// <summary>The time after which it is asked for again.</summary>
     internal static readonly TimeSpan Interval = TimeSpan.FromMilliseconds(300);
+
+    /// <summary>
+    /// From now on the records are what this node has applied of the meta group, and are relied on while it has heard
+    /// of everything that was committed up to a moment ago.
+    /// </summary>
+    public static void Follow(AccessState access, ClusterView view, LoopSet loops)
+    {
+        access.IsFresh = () => loops.Now - view.MetaCaughtUpAt <= AccessGate.FreshMs;
+        access.Quotas.Usage = account =>
+        {
+            (long keys, long bytes) = loops.UsageOf(account);
+            return new UserUsage(keys, bytes);
+        };
+        view.AccessChanged += access.Publish;
+        access.Publish(view.Access);
+    }
 
     /// <inheritdoc/>
     public AccessBook Book => access.Book;
@@ -46,11 +64,16 @@ internal sealed class AccessLedger(
             Number = version,
             Rows = AccessRowList.Write(rows),
         };
-        TaskCompletionSource changed = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        using IDisposable watch = access.Watch(() => Volatile.Read(ref changed).TrySetResult());
+        TaskCompletionSource changed = NewWait();
+        void Wake() => Volatile.Read(ref changed).TrySetResult();
+        using IDisposable watch = access.Watch(Wake);
+        await using ITimer again = time.CreateTimer(static wake => ((Action)wake!)(), (Action)Wake, Interval, Interval);
+        await using CancellationTokenRegistration canceled = ct.UnsafeRegister(
+            static wake => ((Action)wake!)(), (Action)Wake);
         long began = time.GetTimestamp();
         while (true)
         {
+            Task wait = changed.Task;
             if (EndOf(access.Rows, version, id) is { } end)
             {
                 return end;
@@ -62,11 +85,13 @@ internal sealed class AccessLedger(
             }
 
             ask(command);
-            await Task.WhenAny(Volatile.Read(ref changed).Task, Task.Delay(Interval, time, ct)).ConfigureAwait(false);
+            await wait;
+            Volatile.Write(ref changed, NewWait());
             ct.ThrowIfCancellationRequested();
-            Volatile.Write(ref changed, new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously));
         }
     }
+
+    private static TaskCompletionSource NewWait() => new(TaskCreationOptions.RunContinuationsAsynchronously);
 
     /// <summary>What became of a change; null: nothing yet.</summary>
     private static AccessCommit? EndOf(AccessRows rows, ulong version, AccessChangeId id)

@@ -17,6 +17,7 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly ClusterIdentity _identity;
     private readonly PartitionStatus[] _groups;
     private readonly string?[] _failures;
+    private AccessRows _access = AccessRows.Empty;
     private readonly List<Watcher> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
     private Func<FeatureLevel> _featureLevel = static () => FeatureLevel.First;
@@ -48,6 +49,12 @@ internal sealed class ClusterView : ILeadershipSink
     /// The newest map of slots that this node knows; the initial one until the meta group's records are known.
     /// </summary>
     public SlotMap Slots => _slots;
+
+    /// <summary>
+    /// The newest records about who may do what that this node has applied; those of before its start are known before
+    /// its first turn.
+    /// </summary>
+    public AccessRows Access => Volatile.Read(ref _access);
 
     /// <summary>Told when the records about who may do what have changed, on the thread of a turn.</summary>
     public event Action<AccessRows>? AccessChanged;
@@ -248,7 +255,11 @@ internal sealed class ClusterView : ILeadershipSink
         Notify();
     }
 
-    void ILeadershipSink.AccessChanged(AccessRows access) => AccessChanged?.Invoke(access);
+    void ILeadershipSink.AccessChanged(AccessRows access)
+    {
+        Volatile.Write(ref _access, access);
+        AccessChanged?.Invoke(access);
+    }
 
     void ILeadershipSink.MetaCaughtUp(NodeTime at) => Volatile.Write(ref _metaCaughtUpMs, at.Ms);
 

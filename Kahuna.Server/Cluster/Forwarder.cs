@@ -34,7 +34,11 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
             trustedCaFile,
             settings => ConnectionPorts.ForNetwork(settings) with
             {
-                Channel = new GrpcFrameChannel(settings) { Header = () => HeaderOf(credential) },
+                Channel = new GrpcFrameChannel(settings)
+                {
+                    Header = () => HeaderOf(credential),
+                    Certificate = credential.Certificate,
+                },
             },
             loggers)
     {

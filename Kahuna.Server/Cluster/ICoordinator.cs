@@ -27,16 +27,21 @@ internal interface ICoordinator
     /// <param name="program">The script.</param>
     /// <param name="parameters">The values of its parameters.</param>
     /// <param name="timeLeft">How long the caller waits; null: as long as a request may take.</param>
-    /// <param name="refuse">Why a command of the script's may not be sent; null: all may.</param>
+    /// <param name="caller">For whom it runs.</param>
     /// <param name="ct">Ends the wait.</param>
     /// <exception cref="OperationCanceledException">The caller no longer waits.</exception>
     Task<byte[]> RunScriptAsync(
         ScriptProgram program,
         IReadOnlyList<ScriptParameter> parameters,
         TimeSpan? timeLeft,
-        CommandRefusal? refuse,
+        ScriptCaller caller,
         CancellationToken ct);
 }
+
+/// <summary>For whom a script runs. A value.</summary>
+/// <param name="Refuse">Why a command of the script's may not be sent; null: all may.</param>
+/// <param name="Account">Whose account its writes are charged to; 0 for nobody's.</param>
+internal readonly record struct ScriptCaller(CommandRefusal? Refuse, ushort Account);
 
 /// <summary>Why a command may not be sent, with the status; null: it may.</summary>
 /// <param name="command">Its kind, durability, key and value count.</param>

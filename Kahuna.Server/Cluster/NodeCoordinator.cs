@@ -30,13 +30,14 @@ internal sealed class NodeCoordinator(Forwarder forwarder, TimeProvider time) : 
         ScriptProgram program,
         IReadOnlyList<ScriptParameter> parameters,
         TimeSpan? timeLeft,
-        CommandRefusal? refuse,
+        ScriptCaller caller,
         CancellationToken ct) =>
         OutcomeAsync(async buffer =>
         {
             (ScriptValue result, int writes) = await new ScriptDriver(forwarder.Coordinator, _pace)
             {
-                Guard = refuse is null ? null : (scoped in Command command) => Guard(refuse, in command),
+                Guard = caller.Refuse is { } refuse ? (scoped in Command command) => Guard(refuse, in command) : null,
+                Account = caller.Account,
             }.RunAsync(program, parameters, timeLeft, ct);
             ByteBuffer value = ByteBuffer.Rent();
             result.Write(value);
@@ -65,6 +66,7 @@ internal sealed class NodeCoordinator(Forwarder forwarder, TimeProvider time) : 
             Fence = command.Has(CommandFlags.Fenced)
                 ? new Fence(Encoding.UTF8.GetString(command.FenceName), new FencingToken(command.FenceToken))
                 : null,
+            Account = command.Account,
             Patience = timeLeft,
         };
     }

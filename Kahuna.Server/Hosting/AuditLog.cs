@@ -1,3 +1,5 @@
+using System.Globalization;
+using System.Text.Encodings.Web;
 using System.Text.Json;
 using System.Threading.Channels;
 using Kahuna.Server.Access;
@@ -102,9 +104,9 @@ internal sealed class AuditLog : IAuditLog, IDisposable
             _append(Line(entry, dropped, suppressed));
             _hasFailed = false;
         }
-        catch (Exception error) when (
-            error is IOException or UnauthorizedAccessException or ObjectDisposedException)
+        catch (Exception error) when (error is not OutOfMemoryException)
         {
+            // Also what nobody expects: an exception on a thread of its own would end the process.
             Interlocked.Add(ref _dropped, dropped + 1);
             Interlocked.Add(ref _suppressed, suppressed);
             if (!_hasFailed)
@@ -117,11 +119,11 @@ internal sealed class AuditLog : IAuditLog, IDisposable
 
     private void WriteToLog(Entry entry, long dropped, long suppressed)
     {
-        string user = OneLineOf(entry.Caller.Name);
+        string user = QuotedPartOf(entry.Caller.Name);
         string method = MethodOf(entry.Caller);
         string address = entry.Caller.Address;
         string action = entry.Action;
-        string subject = OneLineOf(entry.Subject);
+        string subject = QuotedPartOf(entry.Subject);
         string result = OneLineOf(entry.Result);
         _log.Audit(
             $"Audit: '{user}' ({method}, {address}): {action} '{subject}': {result} ({dropped} dropped and "
@@ -172,14 +174,31 @@ internal sealed class AuditLog : IAuditLog, IDisposable
         _ => "none",
     };
 
-    private static string Cut(string text) =>
-        text.Length <= SubjectCharactersMax ? text : text[..SubjectCharactersMax] + "…";
+    /// <summary>Not between the two halves of a character.</summary>
+    private static string Cut(string text) => text.Length <= SubjectCharactersMax
+        ? text
+        : text[..(SubjectCharactersMax - (char.IsHighSurrogate(text[SubjectCharactersMax - 1]) ? 1 : 0))] + "…";
 
-    /// <summary>Escapes control characters, which could begin a line of their own in the log's text form.</summary>
+    /// <summary>
+    /// A name between quotes of the log's text form: escaped if it could end the line or the quotes, or if a terminal
+    /// could show it as something else. Never throws, whatever the name has.
+    /// </summary>
+    private static string QuotedPartOf(string text) =>
+        text.All(static character => IsPlain(character) && character is not ('\'' or '\\'))
+            ? text
+            : JavaScriptEncoder.Default.Encode(text);
+
     private static string OneLineOf(string text) =>
-        text.Any(static character => char.IsControl(character) || character is '\u2028' or '\u2029')
-            ? JsonEncodedText.Encode(text).ToString()
-            : text;
+        text.All(IsPlain) ? text : JavaScriptEncoder.Default.Encode(text);
+
+    private static bool IsPlain(char character) => char.GetUnicodeCategory(character)
+        is not (UnicodeCategory.Control
+            or UnicodeCategory.Format
+            or UnicodeCategory.LineSeparator
+            or UnicodeCategory.ParagraphSeparator
+            or UnicodeCategory.Surrogate
+            or UnicodeCategory.PrivateUse
+            or UnicodeCategory.OtherNotAssigned);
 
     private sealed record Entry(DateTimeOffset Time, Caller Caller, string Action, string Subject, string Result);
 }

@@ -48,6 +48,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly VotingRights _rights;
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
+    private readonly AddressLimiter _addresses;
     private readonly LoopSet _loops;
     private readonly WatchHub _watches;
     private readonly TransactionSettler _settler;
@@ -80,7 +81,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         _view.StorageDead += OnStorageDead;
         _certificates = NodeCertificates.Watch(options, _log);
         Access = new NodeAccess(options, _log);
-        _listener = new NodeListener(options.Listen, _certificates.Tls, Access.ClientAuthorities);
+        _listener = new NodeListener(
+            options.Listen, _certificates.Tls, NodeLinks.CertificatesOf(options, Access.ClientAuthorities));
         PeerRelay relay = new();
         PeerLinksOptions linksOptions = NodeLinks.OptionsOf(
             options, _certificates.Tls, Access.Secrets, members, fatalErrors) with
@@ -90,6 +92,7 @@ internal sealed class KahunaNode : IAsyncDisposable
                 new FeatureLevelException(level, options.Features, $"node {peer} says so")),
         };
         _links = new PeerLinks(linksOptions, DeafReceiver.Around(relay, options), loggers);
+        _addresses = NodeLinks.AddressesOf(options, _links);
         ulong start = (ulong)Stopwatch.GetTimestamp() ^ ((ulong)options.NodeId.Value << 48);
         HashSecret = HashSecret.From(RandomNumberGenerator.GetBytes(HashSecret.Bytes));
         StateLimits limits = new() { HashSecret = HashSecret, Features = options.Features };
@@ -278,7 +281,7 @@ internal sealed class KahunaNode : IAsyncDisposable
 
     private async Task ServeAsync(CancellationToken cancellationToken)
     {
-        _forwarder = NodeLinks.ForwarderOf(Options, Access.Credential, _loggers);
+        _forwarder = NodeLinks.ForwarderOf(Options, Access.Credential, _certificates.Tls, _loggers);
         RequestAdmission admission = new(new Router(_loops, _view), Options.ValueBytesMax)
         {
             Room = _watches.Room,
@@ -291,7 +294,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         builder.Services.AddSingleton<ILoggerFactory>(_loggers);
         builder.Services.AddLogging();
         builder.WebHost.UseKestrelCore().ConfigureKestrel(_listener.Configure);
-        builder.Services.AddKahunaPeers(_links, OnStorageDead);
+        builder.Services.AddKahunaPeers(_links, OnStorageDead, _addresses);
         builder.Services.AddSingleton<IHostLifetime, OwnerLifetime>();
         CallLimits limits = new()
         {
@@ -303,8 +306,9 @@ internal sealed class KahunaNode : IAsyncDisposable
         AddServices(builder.Services, admission, Access.Credential);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        StatusEndpoint.Map(
-            _app, _view, index => _loops.Group(index).Metrics, _storage, () => _loops.MemoryBytes, _watches);
+        DoorStatus door = new(_certificates.Tls, _addresses, TimeProvider.System);
+        StatusEndpoint.Map(_app, () => StatusEndpoint.Render(
+            _view, index => _loops.Group(index).Metrics, _storage, _loops.MemoryBytes, _watches, door.Write));
         SetHealth();
         _app.MapKahunaGrpc(
             limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"), Access.Middleware);
@@ -322,6 +326,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _ = GcPauses.Shared;
         StartReport.Write(Options, _log);
         _ = Access.BootstrapAsync(_stopping.Token);
+        _ = Access.RecoverAsync(_stopping.Token);
     }
 
     private void AddServices(IServiceCollection services, RequestAdmission admission, NodeCredential credential)

@@ -11,6 +11,7 @@ using Kahuna.Server.Hosting.Options;
 using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.Meta;
+using Kahuna.Server.Transport;
 
 namespace Kahuna.Server.Hosting;
 
@@ -21,12 +22,14 @@ namespace Kahuna.Server.Hosting;
 internal sealed class NodeAccess : IDisposable
 {
     private const int LookMs = 1_000;
+    private const int OwnSecretBytes = 32;
 
     private readonly NodeSignIn _signIn;
     private readonly AuditFile? _auditFile;
     private readonly AuditLog _audit;
     private readonly ClusterSecretWatch _secrets;
     private readonly BootstrapFile? _bootstrap;
+    private readonly NodeRecovery? _recovery;
     private readonly ILogger _log;
     private int _sinceLookMs;
 
@@ -39,16 +42,21 @@ internal sealed class NodeAccess : IDisposable
     public NodeAccess(NodeOptions options, ILogger log)
     {
         _secrets = new ClusterSecretWatch(options.ClusterSecretFile, log);
-        Credential = new NodeCredential(_secrets.Secrets);
+        // A node without others calls itself, as coordinator; nobody else knows its secret.
+        ClusterSecrets secrets = options.ClusterSecretFile is null
+            ? new ClusterSecrets(RandomNumberGenerator.GetBytes(OwnSecretBytes))
+            : _secrets.Secrets;
+        Credential = new NodeCredential(secrets, options.PeerTls == PeerTlsMode.Mutual);
         _log = log;
         AccessOptions access = options.Access;
         _bootstrap = access.BootstrapFile is { } bootstrap ? BootstrapFile.Read(bootstrap) : null;
+        _recovery = NodeRecovery.Find(options);
         State = new AccessState(access.Mode == AuthMode.Required, TimeProvider.System);
-        Gate = State.IsRequired ? new AccessGate(State) : null;
         _auditFile = access.AuditLogPath is { } file
             ? new AuditFile(file, access.AuditLogBytes, access.AuditLogFiles)
             : null;
         _audit = new AuditLog(_auditFile is null ? null : _auditFile.Append, log, TimeProvider.System);
+        Gate = State.IsRequired ? new AccessGate(State, new RefusalAudit(_audit)) : null;
         _signIn = new NodeSignIn(access, State, Credential, _audit, log);
     }
 
@@ -82,9 +90,8 @@ internal sealed class NodeAccess : IDisposable
     /// <summary>Follows the meta group, by what this node has applied of it.</summary>
     public void Attach(ClusterView view, LoopSet loops)
     {
-        State.IsFresh = () => loops.Now - view.MetaCaughtUpAt <= AccessGate.FreshMs;
+        AccessLedger.Follow(State, view, loops);
         Ledger = new AccessLedger(State, loops.AskMeta, NewId, TimeProvider.System);
-        view.AccessChanged += State.Publish;
     }
 
     /// <summary>A tick of the node: about once a second what ends by time is looked at.</summary>
@@ -111,7 +118,8 @@ internal sealed class NodeAccess : IDisposable
         new AccessChanges(Ledger!, TimeProvider.System),
         Ledger!,
         static context => context.GetHttpContext().Features.Get<Caller>() ?? Caller.Anybody,
-        _audit);
+        _audit,
+        State.Quotas);
 
     /// <summary>Adds the path on which the first administrator is made over the network.</summary>
     public void Map(IEndpointRouteBuilder app) =>
@@ -124,6 +132,12 @@ internal sealed class NodeAccess : IDisposable
         _bootstrap is null
             ? Task.CompletedTask
             : new Bootstrap(_bootstrap, new FirstAdministrator(Ledger!, _audit), _log).RunAsync(stop);
+
+    /// <summary>
+    /// Votes for the request to recover an administrator in the data directory, if there is one; ends with the token.
+    /// </summary>
+    public Task RecoverAsync(CancellationToken stop) =>
+        _recovery?.RunAsync(Ledger!, _audit, _log, stop) ?? Task.CompletedTask;
 
     private static AccessChangeId NewId()
     {

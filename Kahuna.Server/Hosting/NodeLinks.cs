@@ -1,3 +1,6 @@
+using System.Net;
+using System.Security.Cryptography.X509Certificates;
+using Kahuna.Client.Connection.Access;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
 using Kahuna.Server.Hosting.Membership;
@@ -12,11 +15,39 @@ namespace Kahuna.Server.Hosting;
 internal static class NodeLinks
 {
     /// <summary>What passes requests on to the other nodes.</summary>
-    public static Forwarder ForwarderOf(NodeOptions options, NodeCredential credential, ILoggerFactory loggers) => new(
+    /// <param name="options">The node's options.</param>
+    /// <param name="credential">Identifies this node there.</param>
+    /// <param name="tls">The node's certificate, which belongs to that with <c>--peer-tls offer</c> or
+    /// <c>mutual</c>.</param>
+    /// <param name="loggers">Receives connection events.</param>
+    public static Forwarder ForwarderOf(
+        NodeOptions options, NodeCredential credential, TlsSource tls, ILoggerFactory loggers) => new(
         options.Peers.Select(static peer => peer.Address),
         NodeCertificates.TrustedCaFile(options),
-        credential,
+        options.PeerTls == PeerTlsMode.Secret
+            ? credential
+            : credential.Showing(new CertificateSource(() => tls.Current.Certificate)),
         loggers);
+
+    /// <summary>Which certificates clients are asked for.</summary>
+    /// <param name="options">The node's options.</param>
+    /// <param name="userAuthorities">Those that issue certificates of users; null: there are none.</param>
+    public static ClientCertificates CertificatesOf(
+        NodeOptions options, Func<X509Certificate2Collection>? userAuthorities) => new()
+        {
+            UserAuthorities = userAuthorities,
+            NodeHosts = options.PeerTls == PeerTlsMode.Secret
+                ? []
+                : [.. options.Peers.Select(static peer => PeerCertificate.HostOf(peer.Address)).Distinct()],
+        };
+
+    /// <summary>Limits the connections of each address; not those of this machine, and of nodes that link.</summary>
+    public static AddressLimiter AddressesOf(NodeOptions options, PeerLinks links) =>
+        new(options.ConnectionsPerAddress)
+        {
+            IsExempt = address => IPAddress.IsLoopback(address) || links.IsNodeAt(address),
+            Refused = links.Crowded,
+        };
 
     /// <summary>The identity of the cluster and of this node in it.</summary>
     public static ClusterIdentity IdentityOf(NodeOptions options) => new(
@@ -43,6 +74,7 @@ internal static class NodeLinks
             Secrets = secrets,
             Peers = [.. options.Peers.Select(peer => new PeerAddress(peer.Id, peer.Address))],
             Tls = tls,
+            TlsMode = options.PeerTls,
             Directory = members,
             FatalErrors = fatalErrors,
         };

@@ -1,5 +1,4 @@
 using System.Net;
-using System.Security.Cryptography.X509Certificates;
 using Kahuna.Server.Api.Access;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.RateLimits;
@@ -15,9 +14,8 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 /// <param name="addresses">The addresses to bind.</param>
 /// <param name="tls">The node's certificate.</param>
-/// <param name="clientAuthorities">Those that issue client certificates; null: none is asked for.</param>
-internal sealed class NodeListener(
-    IReadOnlyList<Uri> addresses, TlsSource tls, Func<X509Certificate2Collection>? clientAuthorities = null)
+/// <param name="certificates">Asks clients for certificates.</param>
+internal sealed class NodeListener(IReadOnlyList<Uri> addresses, TlsSource tls, ClientCertificates certificates)
 {
     private readonly ConnectionMemoryTrimmer _connections = new(ProcessMemory.Trim);
     private readonly NodeRateLimiter _rateLimiter = new(TimeProvider.System);
@@ -33,7 +31,7 @@ internal sealed class NodeListener(
                 listen.Use(_connections.Middleware);
                 listen.Use(_rateLimiter.Middleware);
                 listen.Use(ConnectionCaller.Middleware);
-                listen.UseKahunaTls(tls, clientAuthorities);
+                listen.UseKahunaTls(tls, certificates);
             });
         }
     }

@@ -22,17 +22,14 @@ internal static class StatusEndpoint
     /// <summary>Names of the heap's generations, in the runtime's order.</summary>
     private static readonly string[] s_generations = ["0", "1", "2", "large", "pinned"];
 
-    public static void Map(
-        IEndpointRouteBuilder app,
-        ClusterView view,
-        Func<int, PartitionMetrics> figures,
-        NodeStorage storage,
-        Func<(long Persistent, long Ephemeral)> memory,
-        WatchHub watches) =>
+    /// <summary>Adds it.</summary>
+    /// <param name="app">The node's web server.</param>
+    /// <param name="render">Renders the present state.</param>
+    public static void Map(IEndpointRouteBuilder app, Func<byte[]> render) =>
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return SendAsync(context, Render(view, figures, storage, memory(), watches));
+            return SendAsync(context, render());
         });
 
     private static async Task SendAsync(HttpContext context, byte[] answer)
@@ -56,7 +53,8 @@ internal static class StatusEndpoint
         Func<int, PartitionMetrics> figures,
         NodeStorage storage,
         (long Persistent, long Ephemeral) memory,
-        WatchHub watches)
+        WatchHub watches,
+        Action<Utf8JsonWriter>? more = null)
     {
         DescribeClusterResponse cluster = view.Describe();
         bool ready = view.IsReady(out string reason);
@@ -99,6 +97,7 @@ internal static class StatusEndpoint
             json.WriteNumber("logSegments", storage.Log.Segments);
             json.WriteEndObject();
             WriteWatches(json, watches);
+            more?.Invoke(json);
             WriteCollector(json);
             json.WriteEndObject();
         }

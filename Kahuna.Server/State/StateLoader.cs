@@ -61,6 +61,7 @@ internal sealed class StateLoader(StateLimits limits, StateSummary summary)
             return false;
         }
 
+        _store.Charge(key, reader.Account);
         while (reader.TryNext())
         {
             if (reader.Number >= _summary.FirstHistoryNumber)

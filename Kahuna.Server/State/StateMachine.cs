@@ -108,6 +108,14 @@ internal sealed class StateMachine
     /// <summary>Bytes of them in which nothing lies: what comes next may take their place.</summary>
     public long FreeBytes => _store.FreeBytes;
 
+    /// <inheritdoc cref="KeyStore.Accounts"/>
+    public AccountUsage Accounts => _store.Accounts;
+
+    /// <summary>
+    /// True when <see cref="Accounts"/> says what a count of the keys gives. Linear in the state's size.
+    /// </summary>
+    public bool AccountsMatch => _store.AccountsMatch;
+
     /// <inheritdoc cref="KeyStore.IsFull"/>
     public bool IsFull => _store.IsFull;
 
@@ -175,6 +183,7 @@ internal sealed class StateMachine
     public void Apply(scoped in Command command, ByteBuffer? outcome, KnownHash known = default)
     {
         _store.DropOld(Time);
+        _store.Account = command.Account;
         _answer.Begin(outcome);
         if (_features.Admits(command.Kind, _answer)
             && (!command.Has(CommandFlags.Session) || IsNew(in command, outcome))
@@ -217,7 +226,7 @@ internal sealed class StateMachine
     /// The digest computed anew from every byte; differs from <see cref="Digest"/> when something is damaged. Linear in
     /// the state's size.
     /// </summary>
-    public ulong RecomputeDigest() => StateDigest.Recompute(_store);
+    public ulong RecomputeDigest() => _store.RecomputeDigest();
 
     private CommandHandler HandlerOf(CommandKind kind)
     {

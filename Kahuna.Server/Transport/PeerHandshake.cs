@@ -4,9 +4,6 @@ using Kahuna.Server.Primitives;
 
 namespace Kahuna.Server.Transport;
 
-/// <summary>A node that has proven itself, and its data directory. Immutable.</summary>
-internal readonly record struct ProvenPeer(NodeId Id, ulong DirectoryId);
-
 /// <summary>
 /// Mutual authentication of two nodes, before any other byte is read. Run by the connection's own thread, on a blocking
 /// stream.
@@ -18,20 +15,26 @@ internal readonly record struct ProvenPeer(NodeId Id, ulong DirectoryId);
 /// 4. acceptor → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer acceptor" ‖ transcript ‖ answer), or a refusal
 /// 5. dialler  → answer: u8 answer, HMAC-SHA256(secret, "kahuna peer answer of the dialler" ‖ transcript ‖ answer)
 /// transcript: u32 length and bytes of: the dialler's hello, the acceptor's hello,
-///             SHA-256 of the certificate that the acceptor showed
+///             SHA-256 of the certificate that the acceptor showed,
+///             and, if the dialler showed one too, SHA-256 of that
 /// </code>
 /// The secret itself is never sent. While it is being replaced a node knows two: the dialler proves with its first one,
 /// and both go on with that. Both nonces make every transcript unique. The hellos bind ids, cluster, voters and
 /// partitions, versions and feature levels. A dialler that offers less than it speaks, because the other side seemed
 /// not to know more, says so in its nonce, and an acceptor that does know more refuses: nobody in the middle can bring
-/// two nodes down to an earlier version. The certificate's hash binds the proof to this TLS connection's server, which
-/// defeats a man in the middle. The labels keep one role's proof from serving as the other's. The dialler proves itself
-/// first, so a stranger that connects gets nothing to guess the secret from. An answer states what its sender knows
-/// about the data directory in the other's hello (<see cref="PeerDirectoryAnswer"/>). Each side consults its own record
-/// only after it has verified the other's proof, and an answer counts only with its proof. So only nodes of the cluster
-/// can make a node forget another one, or stop.
+/// two nodes down to an earlier version. The certificates' hashes bind the proof to the ends of this TLS connection,
+/// which defeats a man in the middle (docs/adr/0046-mutual-tls.md). The labels keep one role's proof from serving as
+/// the other's. The dialler proves itself first, so a stranger that connects gets nothing to guess the secret from. An
+/// answer states what its sender knows about the data directory in the other's hello
+/// (<see cref="PeerDirectoryAnswer"/>). Each side consults its own record only after it has verified the other's proof,
+/// and an answer counts only with its proof. So only nodes of the cluster can make a node forget another one, or stop.
 /// </summary>
-internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byte[] certificateHash)
+/// <param name="options">The options of the links.</param>
+/// <param name="stream">The connection.</param>
+/// <param name="acceptorHash">SHA-256 of the certificate that the acceptor showed.</param>
+/// <param name="dialler">The certificate that the dialler showed; null: none.</param>
+internal sealed class PeerHandshake(
+    PeerLinksOptions options, Stream stream, byte[] acceptorHash, PeerCertificate? dialler = null)
 {
     private const int HeaderBytes = 4;
 
@@ -51,6 +54,11 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
     /// <summary>What both sides prove with.</summary>
     private byte[] _secret = [];
+
+    /// <summary>
+    /// After <see cref="Accept"/> of a node that would be refused in <see cref="PeerTlsMode.Mutual"/>: why. Else null.
+    /// </summary>
+    public string? CertificateObjection { get; private set; }
 
     /// <summary>
     /// The dialler's part. Returns when both sides are proven and accept each other's data directory.
@@ -74,6 +82,11 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         }
 
         Check(hello);
+        if (options.TlsMode == PeerTlsMode.Mutual && dialler is null)
+        {
+            throw Refused(PeerRefusal.Certificate, "it does not ask for a certificate; give it --peer-tls mutual");
+        }
+
         Send(ProofKind, Proof(DiallerLabel, own, theirs, []));
         PeerDirectoryAnswer heard = ReadAnswer(Expect(AnswerKind), AcceptorLabel, own, theirs);
         CheckAccepted(hello, heard);
@@ -125,6 +138,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
                         + "connects to the smaller one");
             }
 
+            CheckCertificate(hello.From);
             own = NewHello(hello.From, Math.Min(hello.Version, options.Versions.Max)).Encode();
             Send(HelloKind, own);
             if (!Proves(Expect(ProofKind), theirs, own))
@@ -139,6 +153,22 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         {
             TrySendRefusal(refusal.Reason);
             throw;
+        }
+    }
+
+    /// <summary>Checks that the dialler's certificate is that of the node that it says it is.</summary>
+    private void CheckCertificate(NodeId claimed)
+    {
+        if (options.TlsMode == PeerTlsMode.Secret)
+        {
+            return;
+        }
+
+        Uri address = options.Peers.First(peer => peer.Id == claimed).Address;
+        CertificateObjection = dialler is null ? "it shows no certificate" : dialler.Objection(address);
+        if (CertificateObjection is { } objection && options.TlsMode == PeerTlsMode.Mutual)
+        {
+            throw Refused(PeerRefusal.Certificate, $"it says it is node {claimed}, but {objection}");
         }
     }
 
@@ -268,7 +298,7 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         if (heard == PeerDirectoryAnswer.AnotherDirectory)
         {
             options.Directory.Heard(hello.From, heard);
-            throw new PeerHandshakeException(PeerRefusal.Directory, Describe(PeerRefusal.Directory), byOther: true);
+            throw RefusedByOther(PeerRefusal.Directory, PeerRefusals.Describe(PeerRefusal.Directory));
         }
     }
 
@@ -298,7 +328,8 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
         using IncrementalHash hmac = IncrementalHash.CreateHMAC(HashAlgorithmName.SHA256, _secret);
         hmac.AppendData(label);
         Span<byte> length = stackalloc byte[4];
-        foreach (byte[] part in new[] { diallerHello, acceptorHello, certificateHash })
+        byte[][] certificates = dialler is null ? [acceptorHash] : [acceptorHash, dialler.Hash];
+        foreach (byte[] part in (byte[][])[diallerHello, acceptorHello, .. certificates])
         {
             BinaryPrimitives.WriteInt32LittleEndian(length, part.Length);
             hmac.AppendData(length);
@@ -354,8 +385,8 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
             PeerRefusal reason = (PeerRefusal)body[0];
             string words = reason == PeerRefusal.Voters && PeerHello.ReadVoters(body.AsSpan(1)) is { } theirs
                 ? OtherVoters(theirs)
-                : Describe(reason);
-            throw new PeerHandshakeException(reason, words, byOther: true);
+                : PeerRefusals.Describe(reason);
+            throw RefusedByOther(reason, words);
         }
 
         return header[0] == kind ? body : throw Refused(PeerRefusal.Malformed, "it sent no handshake");
@@ -363,18 +394,6 @@ internal sealed class PeerHandshake(PeerLinksOptions options, Stream stream, byt
 
     private static PeerHandshakeException Refused(PeerRefusal reason, string message) => new(reason, message);
 
-    private static string Describe(PeerRefusal reason) => reason switch
-    {
-        PeerRefusal.Malformed => "it did not understand the handshake",
-        PeerRefusal.Version => "it speaks other versions between nodes, or expects a later one",
-        PeerRefusal.ClusterId => "it belongs to another cluster id",
-        PeerRefusal.UnknownNode => "this node is none of its peers",
-        PeerRefusal.WrongNode => "it is another node than its address promised",
-        PeerRefusal.WrongDirection => "it expects to connect itself",
-        PeerRefusal.Partitions => "it has another number of partitions",
-        PeerRefusal.Secret => "it has another cluster secret",
-        PeerRefusal.Voters => "its cluster has other nodes",
-        PeerRefusal.Directory => "it knows another data directory of this node",
-        _ => "reason " + (int)reason,
-    };
+    private static PeerHandshakeException RefusedByOther(PeerRefusal reason, string message) =>
+        new(reason, message, byOther: true);
 }

@@ -45,6 +45,11 @@ internal enum PeerRefusal : byte
     /// it from the hellos, and it counts only once these are proven.
     /// </summary>
     FeatureLevel = 11,
+
+    /// <summary>
+    /// The certificate of the side that connected is missing, or does not prove that it is the node that it says it is.
+    /// </summary>
+    Certificate = 12,
 }
 
 /// <summary>

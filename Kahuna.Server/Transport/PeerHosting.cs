@@ -1,6 +1,4 @@
 using System.Net.Security;
-using System.Security.Cryptography;
-using System.Security.Cryptography.X509Certificates;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
@@ -10,9 +8,6 @@ namespace Kahuna.Server.Transport;
 /// <summary>Serves clients and nodes on the same port of a Kestrel host. Stateless.</summary>
 internal static class PeerHosting
 {
-    /// <summary>The extended key usage of clients (RFC 5280, 4.2.1.12).</summary>
-    private const string ClientUse = "1.3.6.1.5.5.7.3.2";
-
     /// <summary>Timeout of a client's TLS handshake.</summary>
     private static readonly TimeSpan s_tlsTimeout = TimeSpan.FromSeconds(10);
 
@@ -22,11 +17,9 @@ internal static class PeerHosting
     /// </summary>
     /// <param name="listen">The end point.</param>
     /// <param name="tls">The node's certificate.</param>
-    /// <param name="clientAuthorities">Those that issue client certificates, asked for each connection: a client may
-    /// show a certificate, and the handshake fails unless one of them issued it for clients. Null: none is asked
-    /// for.</param>
+    /// <param name="certificates">Asks clients for certificates; null: they are not asked.</param>
     public static ListenOptions UseKahunaTls(
-        this ListenOptions listen, TlsSource tls, Func<X509Certificate2Collection>? clientAuthorities = null)
+        this ListenOptions listen, TlsSource tls, ClientCertificates? certificates = null)
     {
         listen.Protocols = HttpProtocols.Http1AndHttp2;
         ILogger logger = listen.ApplicationServices.GetRequiredService<ILoggerFactory>()
@@ -36,59 +29,39 @@ internal static class PeerHosting
         listen.UseHttps(new TlsHandshakeCallbackOptions
         {
             HandshakeTimeout = s_tlsTimeout,
-            OnConnection = _ => ValueTask.FromResult(OptionsOf(tls, clientAuthorities?.Invoke())),
+            OnConnection = context => ValueTask.FromResult(OptionsOf(tls, certificates, context.Connection)),
         });
         listen.Use(HandshakeLimiter.Done);
         return listen;
     }
 
-    private static SslServerAuthenticationOptions OptionsOf(TlsSource tls, X509Certificate2Collection? authorities)
+    private static SslServerAuthenticationOptions OptionsOf(
+        TlsSource tls, ClientCertificates? certificates, ConnectionContext connection)
     {
+        TlsMaterial own = tls.Current;
         SslServerAuthenticationOptions options = new()
         {
-            ServerCertificateContext = tls.Current.Certificate,
+            ServerCertificateContext = own.Certificate,
             AllowRenegotiation = false,
         };
-        if (authorities is not null)
-        {
-            // Asks for a certificate; that there is none is no error here.
-            options.ClientCertificateRequired = true;
-            options.CertificateChainPolicy = PolicyOf(authorities);
-            options.RemoteCertificateValidationCallback = static (_, _, _, errors) =>
-                errors is SslPolicyErrors.None or SslPolicyErrors.RemoteCertificateNotAvailable;
-        }
-
+        certificates?.AskFor(options, own, connection);
         return options;
-    }
-
-    /// <summary>Trusts these authorities alone. Intermediate ones among them are used to build the chain.</summary>
-    private static X509ChainPolicy PolicyOf(X509Certificate2Collection authorities)
-    {
-        X509ChainPolicy policy = new()
-        {
-            TrustMode = X509ChainTrustMode.CustomRootTrust,
-            RevocationMode = X509RevocationMode.NoCheck,
-            DisableCertificateDownloads = true,
-        };
-        policy.ApplicationPolicy.Add(new Oid(ClientUse));
-        foreach (X509Certificate2 authority in authorities)
-        {
-            bool isRoot = authority.SubjectName.RawData.AsSpan().SequenceEqual(authority.IssuerName.RawData);
-            (isRoot ? policy.CustomTrustStore : policy.ExtraStore).Add(authority);
-        }
-
-        return policy;
     }
 
     /// <summary>Routes connections of other nodes, on every address that the host listens on, to these links.</summary>
     /// <param name="services">The host's services.</param>
     /// <param name="links">The links of this node.</param>
     /// <param name="failed">Called when a listener ended although it was not closed; null to ignore it.</param>
+    /// <param name="addresses">Limits the connections of each address; null: there is no limit.</param>
     public static IServiceCollection AddKahunaPeers(
-        this IServiceCollection services, PeerLinks links, Action<Exception>? failed = null)
+        this IServiceCollection services,
+        PeerLinks links,
+        Action<Exception>? failed = null,
+        AddressLimiter? addresses = null)
     {
         ListenerCallbacks owner = new(links.Accept, links.CannotAccept, failed ?? (static _ => { }));
+        addresses ??= new AddressLimiter(0);
         return services.AddSingleton<IConnectionListenerFactory>(
-            provider => new PeerListenerFactory(owner, provider.GetRequiredService<ILoggerFactory>()));
+            provider => new PeerListenerFactory(owner, addresses, provider.GetRequiredService<ILoggerFactory>()));
     }
 }

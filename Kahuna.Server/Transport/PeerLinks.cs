@@ -27,6 +27,10 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
     private readonly PeerLinksOptions _options;
     private readonly ILogger _logger;
     private readonly LogThrottle _throttle;
+
+    /// <summary>A throttle of its own: its keys are strangers' addresses.</summary>
+    private readonly LogThrottle _crowded;
+
     private readonly PeerLink[] _links;
     private readonly PeerDialer[] _dialers;
     private readonly PeerAcceptor _acceptor;
@@ -40,8 +44,9 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
         _options = options;
         _logger = loggers.CreateLogger("Kahuna.Transport");
         _throttle = new LogThrottle(options.Time, LogInterval);
+        _crowded = new LogThrottle(options.Time, LogInterval, keysMax: 16);
         _silentTicksMax = Math.Max(2, (int)Math.Ceiling(options.SilenceMax / options.KeepAliveInterval));
-        PeerTls tls = new(options);
+        PeerTls tls = new(options, _throttle, _logger);
         _links =
         [
             .. options.Peers.Where(peer => peer.Id != options.Self)
@@ -118,6 +123,30 @@ internal sealed class PeerLinks : IPeerTransport, IAsyncDisposable
         {
             _logger.CannotAccept(reason, leftOut);
         }
+    }
+
+    /// <summary>Logs that an address has too many connections, at most once a minute for each.</summary>
+    public void Crowded(IPAddress address)
+    {
+        if (_crowded.Allows(address.ToString(), out long leftOut))
+        {
+            _logger.Crowded(address, leftOut);
+        }
+    }
+
+    /// <summary>Whether a node is there whose link is up, so that it has proven itself.</summary>
+    public bool IsNodeAt(IPAddress address)
+    {
+        foreach (PeerLink link in _links)
+        {
+            if (link.Current?.Remote is IPEndPoint { Address: { } remote }
+                && (remote.IsIPv4MappedToIPv6 ? remote.MapToIPv4() : remote).Equals(address))
+            {
+                return true;
+            }
+        }
+
+        return false;
     }
 
     /// <summary>Closes all links. The receiver is notified of each that was up, and is not called afterwards.</summary>

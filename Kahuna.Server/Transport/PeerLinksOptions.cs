@@ -47,6 +47,9 @@ internal sealed record PeerLinksOptions
     /// <summary>This node's certificate and the authorities that it trusts.</summary>
     public required TlsSource Tls { get; init; }
 
+    /// <summary>What the nodes prove to each other besides the secret.</summary>
+    public PeerTlsMode TlsMode { get; init; }
+
     /// <summary>Receives exceptions of the receiver of frames.</summary>
     public required IFatalErrors FatalErrors { get; init; }
 

@@ -14,6 +14,12 @@ namespace Kahuna.Server.Transport;
 /// <param name="Failed">The listener ended although it was not closed; the node must stop.</param>
 internal sealed record ListenerCallbacks(Action<Socket> TakePeer, Action<string> Trouble, Action<Exception> Failed);
 
+/// <summary>What a listener refuses. Immutable.</summary>
+/// <param name="Descriptors">The descriptors of the process.</param>
+/// <param name="Addresses">The connections of each address; those of nodes that link have a limit of their own
+/// (<see cref="PeerLinksOptions.UnprovenMax"/>).</param>
+internal sealed record ListenerLimits(DescriptorLimit Descriptors, AddressLimiter Addresses);
+
 /// <summary>
 /// One listening socket. Peeks at the first bytes of each connection: nodes go to the links, all others to Kestrel. No
 /// connection ends the accept loop: an unexpected exception is reported and costs only its connection. If the loop ends
@@ -46,7 +52,7 @@ internal sealed class PeerListener : IConnectionListener
 
     private readonly Socket _socket;
     private readonly ListenerCallbacks _owner;
-    private readonly DescriptorLimit _descriptors;
+    private readonly ListenerLimits _limits;
     private readonly SocketConnectionContextFactory _connections;
     private readonly CancellationTokenSource _unbound = new();
 
@@ -59,11 +65,11 @@ internal sealed class PeerListener : IConnectionListener
     private readonly Task _accepting;
     private int _looking;
 
-    public PeerListener(Socket socket, ListenerCallbacks owner, DescriptorLimit descriptors, ILoggerFactory loggers)
+    public PeerListener(Socket socket, ListenerCallbacks owner, ListenerLimits limits, ILoggerFactory loggers)
     {
         _socket = socket;
         _owner = owner;
-        _descriptors = descriptors;
+        _limits = limits;
         _connections = new SocketConnectionContextFactory(
             new SocketConnectionFactoryOptions(),
             loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
@@ -182,38 +188,41 @@ internal sealed class PeerListener : IConnectionListener
 
     private async Task RouteAsync(Socket socket)
     {
-        switch (Look(socket))
+        ClientHelloKind kind = Look(socket);
+        if (kind == ClientHelloKind.Peer)
         {
-            case ClientHelloKind.Peer:
-                _owner.TakePeer(socket);
-                break;
-            case var _ when !_descriptors.Admits(socket.SafeHandle.DangerousGetHandle()):
-                Refuse(socket);
-                break;
-            case ClientHelloKind.Other:
-                await GiveToKestrelAsync(socket).ConfigureAwait(false);
-                break;
-            case var _ when Volatile.Read(ref _looking) >= LookingMax:
-                await GiveToKestrelAsync(socket).ConfigureAwait(false);
-                break;
-            default:
-                // Other connections must not wait for a slow ClientHello.
-                Interlocked.Increment(ref _looking);
-                _ = LookAgainAsync(socket);
-                break;
+            _owner.TakePeer(socket);
+        }
+        else if (!_limits.Descriptors.Admits(socket.SafeHandle.DangerousGetHandle()))
+        {
+            _owner.Trouble(
+                $"{_limits.Descriptors.Ceiling} of the process's {_limits.Descriptors.Limit} file descriptors are in "
+                    + "use, and the rest is reserved for log and links (ulimit -n raises the limit)");
+            Refuse(socket);
+        }
+        else if (!_limits.Addresses.TryEnter((socket.RemoteEndPoint as IPEndPoint)?.Address, out AddressSlot? slot))
+        {
+            Refuse(socket);
+        }
+        else if (kind == ClientHelloKind.Incomplete && Volatile.Read(ref _looking) < LookingMax)
+        {
+            // Other connections must not wait for a slow ClientHello.
+            Interlocked.Increment(ref _looking);
+            _ = LookAgainAsync(socket, slot);
+        }
+        else
+        {
+            await GiveToKestrelAsync(socket, slot).ConfigureAwait(false);
         }
     }
 
     /// <summary>
     /// Refuses a client that would use up the descriptors of the log, the links and the runtime: a process without a
-    /// free descriptor cannot continue. The client is reset at once, so that it can try another node instead of waiting
-    /// in the backlog.
+    /// free descriptor cannot continue. Or one whose address has too many connections. The client is reset at once, so
+    /// that it can try another node instead of waiting in the backlog.
     /// </summary>
-    private void Refuse(Socket socket)
+    private static void Refuse(Socket socket)
     {
-        _owner.Trouble(
-            $"{_descriptors.Ceiling} of the process's {_descriptors.Limit} file descriptors are in use, and the rest "
-                + "is reserved for log and links (ulimit -n raises the limit)");
         try
         {
             // A linger time of zero makes the close a reset, which leaves no socket behind.
@@ -227,7 +236,7 @@ internal sealed class PeerListener : IConnectionListener
         socket.Dispose();
     }
 
-    private async Task LookAgainAsync(Socket socket)
+    private async Task LookAgainAsync(Socket socket, AddressSlot? slot)
     {
         try
         {
@@ -237,6 +246,7 @@ internal sealed class PeerListener : IConnectionListener
                 ClientHelloKind kind = Look(socket);
                 if (kind == ClientHelloKind.Peer)
                 {
+                    slot?.Dispose();
                     _owner.TakePeer(socket);
                     return;
                 }
@@ -247,11 +257,12 @@ internal sealed class PeerListener : IConnectionListener
                 }
             }
 
-            await GiveToKestrelAsync(socket).ConfigureAwait(false);
+            await GiveToKestrelAsync(socket, slot).ConfigureAwait(false);
         }
         catch (Exception error)
         {
             socket.Dispose();
+            slot?.Dispose();
             if (!_unbound.IsCancellationRequested)
             {
                 _owner.Trouble(
@@ -264,7 +275,7 @@ internal sealed class PeerListener : IConnectionListener
         }
     }
 
-    private async Task GiveToKestrelAsync(Socket socket)
+    private async Task GiveToKestrelAsync(Socket socket, AddressSlot? slot)
     {
         ConnectionContext connection;
         try
@@ -273,13 +284,20 @@ internal sealed class PeerListener : IConnectionListener
             connection = _connections.Create(socket);
             connection.Features.Set<IMemoryPoolFeature>(ConnectionMemory.Instance);
         }
-        catch (Exception error) when (error is SocketException or ObjectDisposedException)
+        catch (Exception error)
         {
-            // The client has disconnected.
             socket.Dispose();
-            return;
+            slot?.Dispose();
+            if (error is SocketException or ObjectDisposedException)
+            {
+                // The client has disconnected.
+                return;
+            }
+
+            throw;
         }
 
+        connection = slot is null ? connection : new CountedConnection(connection, slot);
         try
         {
             await _ready.Writer.WriteAsync(connection, _unbound.Token).ConfigureAwait(false);

@@ -9,7 +9,7 @@ namespace Kahuna.Server.Transport;
 /// Kestrel's way to its sockets: binds the listening sockets, hands what comes from nodes to the links and everything
 /// else to Kestrel. Stateless; owned by the host.
 /// </summary>
-internal sealed class PeerListenerFactory(ListenerCallbacks owner, ILoggerFactory loggers)
+internal sealed class PeerListenerFactory(ListenerCallbacks owner, AddressLimiter addresses, ILoggerFactory loggers)
     : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
     /// <summary>As Kestrel's own default.</summary>
@@ -47,6 +47,7 @@ internal sealed class PeerListenerFactory(ListenerCallbacks owner, ILoggerFactor
 
         socket.Listen(Backlog);
         return ValueTask.FromResult<IConnectionListener>(
-            new PeerListener(socket, owner, DescriptorLimit.OfThisProcess(), loggers));
+            new PeerListener(
+                socket, owner, new ListenerLimits(DescriptorLimit.OfThisProcess(), addresses), loggers));
     }
 }

@@ -52,6 +52,22 @@ internal static partial class PeerLog
                 + "{LeftOut} such lines were left out.")]
     public static partial void CannotAccept(this ILogger logger, string reason, long leftOut);
 
+    [LoggerMessage(
+        EventId = 308,
+        Level = LogLevel.Warning,
+        Message =
+            "The link to node {Peer} is up, but would be refused with --peer-tls mutual: {Reason}. This is logged once "
+                + "a minute at most.")]
+    public static partial void WouldBeRefused(this ILogger logger, NodeId peer, string reason);
+
+    [LoggerMessage(
+        EventId = 309,
+        Level = LogLevel.Warning,
+        Message =
+            "Refused a connection from {Remote}: that address has as many open as --connections-per-address allows. "
+                + "This is logged once a minute at most; {LeftOut} such lines were left out.")]
+    public static partial void Crowded(this ILogger logger, IPAddress remote, long leftOut);
+
     [LoggerMessage(EventId = 307, Level = LogLevel.Debug, Message = "A TLS handshake with a client failed: {Reason}")]
     public static partial void HandshakeFailed(this ILogger logger, string reason);
 }

@@ -7,9 +7,10 @@ namespace Kahuna.Server.Transport;
 
 /// <summary>
 /// Turns a connected socket into a proven connection: TLS, then the handshake. Blocks the calling thread; a caller sets
-/// a timeout by closing the socket. Any thread.
+/// a timeout by closing the socket. Sessions are never resumed: each link shows the certificates of its time, and a
+/// session that was begun without one would hide the dialler's. Any thread.
 /// </summary>
-internal sealed class PeerTls(PeerLinksOptions options)
+internal sealed class PeerTls(PeerLinksOptions options, LogThrottle throttle, ILogger logger)
 {
     /// <summary>Authenticates the side that connected.</summary>
     /// <param name="socket">The connection.</param>
@@ -17,6 +18,7 @@ internal sealed class PeerTls(PeerLinksOptions options)
     /// <param name="offer">The highest version to offer.</param>
     public PeerConnection Dial(PeerSocket socket, PeerLink link, ushort offer)
     {
+        TlsMaterial own = options.Tls.Current;
         SslStream tls = new(socket, leaveInnerStreamOpen: false);
         try
         {
@@ -24,8 +26,10 @@ internal sealed class PeerTls(PeerLinksOptions options)
             {
                 TargetHost = link.Address.IdnHost,
                 ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
-                CertificateChainPolicy = ChainPolicy(),
+                CertificateChainPolicy = ChainPolicy(own),
+                ClientCertificateContext = options.TlsMode == PeerTlsMode.Secret ? null : own.Certificate,
                 AllowRenegotiation = false,
+                AllowTlsResume = false,
             });
             if (tls.NegotiatedApplicationProtocol != PeerProtocol.ApplicationProtocol)
             {
@@ -34,7 +38,8 @@ internal sealed class PeerTls(PeerLinksOptions options)
             }
 
             byte[] hash = SHA256.HashData(tls.RemoteCertificate!.GetRawCertData());
-            ProvenPeer peer = new PeerHandshake(options, tls, hash).Dial(link.Id, offer);
+            PeerCertificate? shown = tls.IsMutuallyAuthenticated ? new PeerCertificate(own.CertificateHash) : null;
+            ProvenPeer peer = new PeerHandshake(options, tls, hash, shown).Dial(link.Id, offer);
             return new PeerConnection(options, peer, socket, tls);
         }
         catch
@@ -51,13 +56,14 @@ internal sealed class PeerTls(PeerLinksOptions options)
         SslStream tls = new(socket, leaveInnerStreamOpen: false);
         try
         {
-            tls.AuthenticateAsServer(new SslServerAuthenticationOptions
+            PeerCertificate? shown = Authenticate(tls, own);
+            PeerHandshake handshake = new(options, tls, own.CertificateHash, shown);
+            ProvenPeer peer = handshake.Accept();
+            if (handshake.CertificateObjection is { } objection && throttle.Allows($"certificate {peer.Id}"))
             {
-                ServerCertificateContext = own.Certificate,
-                ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
-                AllowRenegotiation = false,
-            });
-            ProvenPeer peer = new PeerHandshake(options, tls, own.CertificateHash).Accept();
+                logger.WouldBeRefused(peer.Id, objection);
+            }
+
             return new PeerConnection(options, peer, socket, tls);
         }
         catch
@@ -67,10 +73,40 @@ internal sealed class PeerTls(PeerLinksOptions options)
         }
     }
 
-    private X509ChainPolicy ChainPolicy()
+    /// <summary>
+    /// TLS as the server. Which node's certificate it must be is known only after the hello, and a refusal in the
+    /// handshake says more than a TLS alert; so any certificate passes here, and none counts before it is checked
+    /// there.
+    /// </summary>
+    private PeerCertificate? Authenticate(SslStream tls, TlsMaterial own)
+    {
+        SslServerAuthenticationOptions server = new()
+        {
+            ServerCertificateContext = own.Certificate,
+            ApplicationProtocols = [PeerProtocol.ApplicationProtocol],
+            AllowRenegotiation = false,
+            AllowTlsResume = false,
+        };
+        string? objection = null;
+        if (options.TlsMode != PeerTlsMode.Secret)
+        {
+            server.ClientCertificateRequired = true;
+            server.CertificateChainPolicy = PeerCertificate.ChainPolicy(own.TrustedRoots);
+            server.RemoteCertificateValidationCallback = (_, _, chain, errors) =>
+            {
+                objection = PeerCertificate.ObjectionOf(chain, errors);
+                return true;
+            };
+        }
+
+        tls.AuthenticateAsServer(server);
+        return tls.RemoteCertificate is X509Certificate2 shown ? new PeerCertificate(shown, objection) : null;
+    }
+
+    private static X509ChainPolicy ChainPolicy(TlsMaterial own)
     {
         X509ChainPolicy policy = new() { RevocationMode = X509RevocationMode.NoCheck };
-        if (options.Tls.Current.TrustedRoots is { } roots)
+        if (own.TrustedRoots is { } roots)
         {
             policy.TrustMode = X509ChainTrustMode.CustomRootTrust;
             policy.CustomTrustStore.AddRange(roots);

@@ -37,6 +37,8 @@ public sealed class AccessRowFormatTests
         StringBuilder text = new();
         Append(text, "user", AccessRowFormat.Of(s_user));
         Append(text, "user without anything", AccessRowFormat.Of(new UserRecord(1, "a")));
+        UserRecord limited = new(2, "b") { Quota = new UserQuota(3, 4, 5) };
+        Append(text, "user with a quota", AccessRowFormat.Of(limited));
         Append(text, "role", AccessRowFormat.Of(s_role));
         Append(text, "token", AccessRowFormat.Of(s_token));
         Append(text, "last user id", AccessRowFormat.OfLastUserId(0x01020304));
@@ -56,6 +58,10 @@ public sealed class AccessRowFormatTests
         Assert.Equal(s_user.Password.Salt, user.Password.Salt);
         Assert.Equal(s_user.Password.Hash, user.Password.Hash);
         Assert.Null(AccessRowFormat.ReadUser(AccessRowFormat.Of(s_user with { Password = null }))!.Password);
+        Assert.Equal(default, user.Quota);
+        UserQuota quota = new(1L << 60, 2, 10_000_000);
+        Assert.Equal(quota, AccessRowFormat.ReadUser(AccessRowFormat.Of(s_user with { Quota = quota }))!.Quota);
+        Assert.Null(AccessRowFormat.ReadUser(AccessRowFormat.Of(s_user with { Quota = new UserQuota(-1, 0, 0) })));
 
         RoleRecord role = AccessRowFormat.ReadRole(AccessRowFormat.Of(s_role))!;
         Assert.Equal(s_role.Name, role.Name);

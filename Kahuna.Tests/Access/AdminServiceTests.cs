@@ -74,8 +74,10 @@ public sealed class AdminServiceTests : IAuditLog
         Assert.Equal(["admin"], me.Roles);
         RoleGrant grant = Assert.Single(me.Grants);
         Assert.Equal((8, "", GrantLevel.Unspecified), (grant.Permissions.Count, grant.Prefix, grant.Level));
+        Assert.Equal((new Quota(), new Usage()), (me.Quota, me.Usage));
         _caller = Caller.Anybody;
         me = await _service.WhoAmI(new WhoAmIRequest(), Context);
+        Assert.Null(me.Quota);
         Assert.Equal(("", "none", 0), (me.User, me.Method, me.Roles.Count));
         SignIn(new UserRecord(9, "gone"));
         await FailsAsync(StatusCode.Unauthenticated, () => _service.WhoAmI(new WhoAmIRequest(), Context));
@@ -108,10 +110,40 @@ public sealed class AdminServiceTests : IAuditLog
         await FailsAsync(StatusCode.NotFound, () => _service.GetUser(new GetUserRequest { Name = "b" }, Context));
         Assert.Equal(
             [
-                "root: create user a: ok", "root: create user a: AlreadyExists", "root: update user a: ok",
-                "root: delete user b: ok",
+                "root: create user a: done",
+                "root: create user a: refused: There is a user \"a\" already.",
+                "root: update user a: done",
+                "root: delete user b: done",
             ],
             _audited);
+    }
+
+    [Fact]
+    public async Task A_quota_is_set_changed_and_taken_away()
+    {
+        User user = new() { Name = "q", Quota = new Quota { Keys = 1, Bytes = 2, OperationsPerSecond = 3 } };
+        Quota made = (await _service.CreateUser(new CreateUserRequest { User = user }, Context)).Quota;
+        Assert.Equal(user.Quota, made);
+        user.Quota = new Quota { Bytes = 7 };
+        Assert.Equal(user.Quota, (await Update(user)).Quota);
+        await FailsAsync(
+            StatusCode.InvalidArgument, () => Update(new User { Quota = new Quota { Keys = -1 } }));
+        await FailsAsync(
+            StatusCode.InvalidArgument, () => Update(new User { Quota = new Quota { Bytes = long.MaxValue } }));
+        await FailsAsync(
+            StatusCode.InvalidArgument,
+            () => Update(new User { Quota = new Quota { OperationsPerSecond = 10_000_001 } }));
+        Assert.Equal(7, (await _service.GetUser(new GetUserRequest { Name = "q" }, Context)).Quota.Bytes);
+        Assert.Equal(new Quota(), (await Update(new User())).Quota);
+        _ledger.Put(AccessRowFormat.Of(new UserRecord(65_536, "late")));
+        await FailsAsync(
+            StatusCode.FailedPrecondition, () => Update(new User { Quota = new Quota { Keys = 1 } }, "late"));
+        Quota rate = new() { OperationsPerSecond = 1 };
+        Assert.Equal(rate, (await Update(new User { Quota = rate }, "late")).Quota);
+
+        Task<User> Update(User change, string name = "q") => _service.UpdateUser(
+            new UpdateUserRequest { Name = name, User = change, UpdateMask = new FieldMask { Paths = { "quota" } } },
+            Context);
     }
 
     [Fact]
@@ -122,6 +154,7 @@ public sealed class AdminServiceTests : IAuditLog
         await FailsAsync(StatusCode.InvalidArgument, () => Update("password\n"));
         await FailsAsync(StatusCode.InvalidArgument, () => Update());
         Assert.False((await Update("disabled")).Disabled);
+        Assert.Equal(new Quota(), (await Update("quota")).Quota);
 
         Task<User> Update(params string[] fields) => _service.UpdateUser(
             new UpdateUserRequest { Name = "a", UpdateMask = new FieldMask { Paths = { fields } } }, Context);
@@ -247,7 +280,7 @@ public sealed class AdminServiceTests : IAuditLog
         await FailsAsync(
             StatusCode.PermissionDenied,
             () => _service.DeleteUser(new DeleteUserRequest { Name = "root" }, Context));
-        Assert.Equal(["plain: delete user root: PermissionDenied"], _audited);
+        Assert.Equal(["plain: delete user root: refused: The permission admin is missing."], _audited);
     }
 
     private static async Task<RpcException> FailsAsync(StatusCode code, Func<Task> call)

@@ -1,4 +1,5 @@
 using System.Net;
+using System.Net.Http.Headers;
 using System.Net.Http.Json;
 using System.Net.Sockets;
 using System.Security.Cryptography;
@@ -58,6 +59,15 @@ internal sealed class ProcessCluster : IAsyncDisposable
     public string CertificateDirectory => Path.Combine(_directory, "certificates");
 
     public string Endpoints => string.Join(',', Nodes.Select(node => node.Url));
+
+    /// <summary>
+    /// The header by which the tests sign in to ask for the state of nodes that require authentication; null: none.
+    /// </summary>
+    public string? Authorization
+    {
+        set => _http.DefaultRequestHeaders.Authorization =
+            value is null ? null : AuthenticationHeaderValue.Parse(value);
+    }
 
     public string ScratchFile(string name) => Path.Combine(_directory, name);
 

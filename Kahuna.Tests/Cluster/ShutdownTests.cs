@@ -107,7 +107,11 @@ public sealed class ShutdownTests(ITestOutputHelper output)
         await using ProcessCluster cluster = new(output, nodes: 1);
         int port = ProcessCluster.FreePorts(1)[0];
         string log = cluster.ScratchFile("start.log");
-        string[] options = ["--data", cluster.ScratchFile("data"), "--listen", $"https://{host}:{port}", "--advertise", $"https://127.0.0.1:{port}"];
+        string[] options =
+        [
+            "--data", cluster.ScratchFile("data"), "--auth", "none",
+            "--listen", $"https://{host}:{port}", "--advertise", $"https://127.0.0.1:{port}",
+        ];
         using Process process = Process.Start(NodeProcess.StartInfo(cluster.CertificateDirectory, log, options))!;
         try
         {

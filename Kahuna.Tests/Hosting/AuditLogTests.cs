@@ -66,6 +66,70 @@ public sealed class AuditLogTests : IDisposable
             Assert.Single(recorder.Lines));
     }
 
+    [Theory]
+    [InlineData("x': done (0 dropped and 0 suppressed before this line) Audit: 'root", "\\u0027")]
+    [InlineData("\u001b[2J\u001b]0;title\u0007", "\\u001B[2J\\u001B]0;title\\u0007")]
+    [InlineData("\u202e right to left", "\\u202E")]
+    [InlineData("a\\nb", "a\\\\nb")]
+    [InlineData("\ud800 half a pair\n", "\\uFFFD half a pair\\n")]
+    public void In_the_log_of_the_node_a_name_does_not_leave_its_quotes(string name, string shown)
+    {
+        LineRecorder recorder = new();
+        using (AuditLog log = new(null, recorder, _time))
+        {
+            log.Write(Caller.Node, "set", name, AuditResults.Done);
+        }
+
+        string line = Assert.Single(recorder.Lines);
+        Assert.Contains(shown, line, StringComparison.Ordinal);
+        Assert.Equal(4, line.Count(static character => character == '\''));
+        Assert.DoesNotContain(line, char.IsControl);
+    }
+
+    [Fact]
+    public void A_long_name_is_cut_between_characters()
+    {
+        string name = new string('a', 1023) + "\U0001F600\n" + new string('b', 100_000);
+        JsonElement line = Assert.Single(Written(log => log.Write(Caller.Node, "set", name, AuditResults.Done)));
+        Assert.Equal(new string('a', 1023) + "…", line.GetProperty("subject").GetString());
+        LineRecorder recorder = new();
+        using (AuditLog log = new(null, recorder, _time))
+        {
+            log.Write(Caller.Node, "set", "\n" + name[1..], AuditResults.Done);
+        }
+
+        Assert.InRange(Assert.Single(recorder.Lines).Length, 1024, 2048);
+    }
+
+    [Fact]
+    public async Task Nothing_that_fails_ends_the_writer()
+    {
+        List<byte[]> written = [];
+        bool fails = true;
+        TaskCompletionSource tried = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        using (AuditLog log = new(
+            line =>
+            {
+                if (Volatile.Read(ref fails))
+                {
+                    tried.TrySetResult();
+                    throw new NotSupportedException("nobody expects this");
+                }
+
+                written.Add(line.ToArray());
+            },
+            NullLogger.Instance,
+            _time))
+        {
+            log.Write(Caller.Node, "set", "a", AuditResults.Done);
+            await tried.Task.WaitAsync(Wait.Longest);
+            Volatile.Write(ref fails, false);
+            log.Write(Caller.Node, "set", "b", AuditResults.Done);
+        }
+
+        Assert.Equal(1, Parse(Assert.Single(written)).GetProperty("dropped").GetInt64());
+    }
+
     [Fact]
     public void A_flood_of_refusals_is_counted()
     {

@@ -66,6 +66,25 @@ public sealed class NodeCertificatesTests : IDisposable
     }
 
     [Fact]
+    public void One_that_clients_may_not_use_is_refused_where_nodes_show_it()
+    {
+        _files.Write("node.example", usage: "1.3.6.1.5.5.7.3.1");
+
+        Assert.NotNull(Load("node.example"));
+        foreach (PeerTlsMode mode in (PeerTlsMode[])[PeerTlsMode.Offer, PeerTlsMode.Mutual])
+        {
+            string name = mode.ToString().ToLowerInvariant();
+            Assert.Contains(
+                $"may not be used by clients (extended key usage), which --peer-tls {name} needs",
+                Assert.Throws<CertificateException>(() => Load("node.example", mode)).Message,
+                StringComparison.Ordinal);
+        }
+
+        _files.Write("node.example");
+        Assert.NotNull(Load("node.example", PeerTlsMode.Mutual));
+    }
+
+    [Fact]
     public void A_key_of_another_certificate_is_refused()
     {
         _files.Write("node.example");
@@ -275,7 +294,8 @@ public sealed class NodeCertificatesTests : IDisposable
         return message;
     }
 
-    private NodeTls Load(string host) => NodeCertificates.Load(Options(host), _time);
+    private NodeTls Load(string host, PeerTlsMode mode = PeerTlsMode.Secret) =>
+        NodeCertificates.Load(Options(host) with { PeerTls = mode }, _time);
 
     private NodeOptions Options(string host) => new()
     {

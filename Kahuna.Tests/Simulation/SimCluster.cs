@@ -28,6 +28,8 @@ internal sealed class SimCluster
     private readonly Nemesis _nemesis;
     private readonly RollingUpgrade _upgrade;
     private readonly SimClient[] _clients;
+    private readonly UserCaller[] _users = [];
+    private readonly Administrator? _administrator;
 
     public SimCluster(SimConfig config, IReadOnlyList<Fault> faults, TextWriter? trace)
     {
@@ -44,6 +46,7 @@ internal sealed class SimCluster
         Keys = new KeyRing(config.KeySlots);
         WideBank = new WideBank(config);
         WideFences = new WideFences(config.Groups);
+        Rights = new RightsHistory(this);
         Nodes = nodes;
         for (int i = 0; i < nodes.Length; i++)
         {
@@ -55,6 +58,12 @@ internal sealed class SimCluster
         _upgrade = new RollingUpgrade(this, _nemesis);
         _clients = [.. Enumerable.Range(1, config.Clients).Select(number => new SimClient(this, number))];
         Watchers = [.. Enumerable.Range(1, config.Watchers).Select(number => new Watcher(this, number))];
+        if (config.HasUsers)
+        {
+            _users = [.. SimUser.All.Select(user => new UserCaller(this, user))];
+            _administrator = new Administrator(this);
+        }
+
         Followers = [.. Enumerable.Range(1, config.Followers).Select(number => new ChangeFollower(this, number))];
     }
 
@@ -97,6 +106,9 @@ internal sealed class SimCluster
     public RangeClaims RangeClaims { get; } = new();
 
     public HoldFigures Holds { get; } = new();
+
+    /// <summary>What users were allowed, and when.</summary>
+    public RightsHistory Rights { get; }
 
     /// <summary>Who follows the changes.</summary>
     public IReadOnlyList<ChangeFollower> Followers { get; }
@@ -148,6 +160,12 @@ internal sealed class SimCluster
         for (int i = 0; i < Config.Hostile.Count; i++)
         {
             new HostileClient(this, i + 1, Config.Hostile[i]).Start();
+        }
+
+        _administrator?.Start();
+        foreach (UserCaller user in _users)
+        {
+            user.Start();
         }
 
         foreach (ChangeFollower follower in Followers)
@@ -246,6 +264,7 @@ internal sealed class SimCluster
 
     private void CheckHistory()
     {
+        CheckAccounts();
         ChangeHistory.Check(this);
         WideBank.CheckEnd(this);
         RangeClaims.CheckEnd(this);
@@ -288,6 +307,22 @@ internal sealed class SimCluster
         CheckLocks();
         CheckedKeys = verdict.Keys.Count;
         Undecided = verdict.Keys.Count(static key => key.Verdict == Verdict.Undecided);
+    }
+
+    private void CheckAccounts()
+    {
+        foreach (SimNode node in Nodes)
+        {
+            for (int slot = 0; slot < Config.Layout.Count; slot++)
+            {
+                if (!node.Loops!.Group(slot).State.AccountsMatch)
+                {
+                    Rules.Break(
+                        "what users store is counted",
+                        $"node {node.Id} counts something else than is there in {Config.Layout.GroupOf(slot).Name}");
+                }
+            }
+        }
     }
 
     private void CheckLocks()
@@ -373,7 +408,9 @@ internal sealed class SimCluster
             return $"node {below.Id} knows feature level {below.Loops!.FeatureLevel}, and every node supports more";
         }
 
-        int running = _clients.Sum(static client => client.Running);
+        int running = _clients.Sum(static client => client.Running)
+            + _users.Count(static user => user.IsRunning)
+            + (_administrator?.IsRunning == true ? 1 : 0);
         if (running > 0)
         {
             return $"{running} callers wait for {History.Open} operations";

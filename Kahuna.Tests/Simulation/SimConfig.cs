@@ -29,6 +29,7 @@ internal sealed record SimConfig
     private const int WideScriptsFork = 46;
     private const int WideFencesFork = 47;
     private const int FenceCallersFork = 48;
+    private const int UsersFork = 49;
 
     /// <summary>Its own draws, so that hostile clients of other kinds are as they were.</summary>
     private const int PagesFork = 32;
@@ -185,6 +186,9 @@ internal sealed record SimConfig
     /// Callers of each of the first clients that lose their locks while they run such transactions; 0 without these.
     /// </summary>
     public int FenceCallers { get; init; }
+
+    /// <summary>Nodes check who makes requests; there are users whose rights change.</summary>
+    public bool HasUsers { get; init; }
 
     /// <summary>Clients that scan the keys.</summary>
     public int Scanners { get; init; }
@@ -428,6 +432,7 @@ internal sealed record SimConfig
             RangeCallers = new SimRandom(seed).Fork(RangesFork).Pick([0, 0, 2, 3]),
             ListCallers = new SimRandom(seed).Fork(ListsFork).Pick([0, 0, 2, 4]),
             ConsistentScans = new SimRandom(seed).Fork(ConsistentScansFork).Pick([0, 0.5, 0.9]),
+            HasUsers = config.HasEphemeral && new SimRandom(seed).Fork(UsersFork).Chance(0.5),
         };
         if (config.HasWideFences)
         {

@@ -132,7 +132,7 @@ public sealed partial class WorkloadCoverageTests
         [CommandKind.ReleasePledge] = "the meta group's own, when a pledge is given back",
         [CommandKind.RaiseCeiling] = "the meta group's own, for leases above the ceiling",
         [CommandKind.RaiseFeatureLevel] = "the meta group's own, when all nodes support a higher level",
-        [CommandKind.AccessChange] = "administrators', who are not in the simulator; AccessLedgerTests",
+        [CommandKind.AccessChange] = "the nodes' ledgers', which the run's administrator asks",
         [CommandKind.FeatureProbe] = "for tests of feature levels",
         [CommandKind.MoveSlots] = "the mover's, where a slot moves",
         [CommandKind.ReleaseSlots] = "the mover's, where a slot moves",

@@ -45,6 +45,9 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
 
     public long Number { get; init; }
 
+    /// <summary>Whose quota it is charged to.</summary>
+    public ushort Account { get; init; }
+
     /// <summary>Session, number and lag, with <see cref="CommandFlags.Session"/>.</summary>
     public (ulong Session, ulong Sequence, ushort Lag) Call { get; init; }
 
@@ -76,6 +79,7 @@ internal sealed record TestCommand(CommandKind Kind, string Key = "k", string? V
             TtlMs = TtlMs,
             AtRevision = AtRevision,
             Number = Number,
+            Account = Account,
             SessionId = Call.Session,
             Sequence = Call.Sequence,
             Lag = Call.Lag,

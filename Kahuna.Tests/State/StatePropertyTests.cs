@@ -34,7 +34,7 @@ public sealed class StatePropertyTests
         {
             state.Now += random.Next(4) == 0 ? random.Next(30) : 0;
             replica.Now = state.Now;
-            TestCommand test = Draw(random, model);
+            TestCommand test = Draw(random, model) with { Account = (ushort)(step % 3 * 300) };
             Answer expected = model.Do(test, state.Now);
             Answer actual = state.Do(test);
             Assert.True(expected == actual, $"step {step}: {test} gave {actual}, the model says {expected}");
@@ -48,6 +48,8 @@ public sealed class StatePropertyTests
             if (step % 500 == 0)
             {
                 Assert.Equal(state.Machine.RecomputeDigest(), state.Machine.Digest);
+                Assert.True(state.Machine.AccountsMatch);
+                Assert.True(state.Reloaded(limits).Machine.AccountsMatch);
             }
         }
 

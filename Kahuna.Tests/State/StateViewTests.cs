@@ -38,6 +38,7 @@ public sealed class StateViewTests
             StateMachine loaded = Load(view.Summary, records.Values);
             Assert.Equal(digest, loaded.Digest);
             Assert.Equal(digest, loaded.RecomputeDigest());
+            Assert.True(loaded.AccountsMatch);
             ulong sum = 0;
             Assert.All(records.Values, record =>
                 Assert.True(KeyRecord.TryAddDigest(record, view.Summary.FirstHistoryNumber, ref sum)));
@@ -255,7 +256,11 @@ public sealed class StateViewTests
             }),
             _ =>
                 state.Do(
-                    new TestCommand(CommandKind.Set, key, new string('v', random.Next(0, 200))) { Flags = history }),
+                    new TestCommand(CommandKind.Set, key, new string('v', random.Next(0, 200)))
+                    {
+                        Flags = history,
+                        Account = (ushort)random.Next(4),
+                    }),
         };
     }
 }

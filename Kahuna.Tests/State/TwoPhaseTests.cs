@@ -21,6 +21,9 @@ public abstract class TwoPhaseTests
         TtlMs = ttlMs,
     });
 
+    /// <summary>Whose quota the next writes are charged to.</summary>
+    private protected ushort Account { get; set; }
+
     private protected string? Get(string key) => State.Get(key).Value;
 
     private protected Answer Prepare(
@@ -90,6 +93,7 @@ public abstract class TwoPhaseTests
     {
         if (((byte)command.Kind & 0x80) == 0)
         {
+            command = command with { Account = Account };
             Follower.Now = State.Now;
             Follower.Follow(command);
         }
@@ -135,5 +139,6 @@ public abstract class TwoPhaseTests
     {
         Assert.Equal(State.Machine.Digest, Follower.Machine.Digest);
         Assert.Equal(State.Machine.Digest, State.Machine.RecomputeDigest());
+        Assert.True(State.Machine.AccountsMatch && Follower.Machine.AccountsMatch);
     }
 }

@@ -51,6 +51,8 @@ public sealed class ScriptTests
     [InlineData("soak.sh", "--minutes", "0")]
     [InlineData("soak.sh", "--seed", "-1")]
     [InlineData("soak.sh", "--no-such-option")]
+    [InlineData("hostile.sh", "--minutes", "0")]
+    [InlineData("hostile.sh", "--seed", "-1")]
     [InlineData("mutants.sh", "--tries", "0")]
     [InlineData("mutants.sh", "--some", "few")]
     [InlineData("mutants.sh", "no-such-bug")]

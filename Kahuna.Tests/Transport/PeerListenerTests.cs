@@ -116,7 +116,11 @@ public sealed class PeerListenerTests
     }
 
     private static PeerListener Listen(Socket socket, ListenerCallbacks owner) =>
-        new(socket, owner, new DescriptorLimit(1 << 20), NullLoggerFactory.Instance);
+        new(
+            socket,
+            owner,
+            new ListenerLimits(new DescriptorLimit(1 << 20), new AddressLimiter(1)),
+            NullLoggerFactory.Instance);
 
     private static Task<Socket> ConnectAsync(Socket listening, byte[] first) =>
         ConnectAsync(((IPEndPoint)listening.LocalEndPoint!).Port, first);

@@ -135,15 +135,20 @@ public sealed class CommandFormatTests
     }
 
     [Theory]
-    [InlineData(6, 1)]
-    [InlineData(7, 1)]
-    [InlineData(3, 0x40)]
-    public void Reserved_bits_must_be_zero(int offset, byte bits)
+    [InlineData(6)]
+    [InlineData(7)]
+    public void An_item_of_a_list_has_no_account_of_its_own(int offset)
     {
-        byte[] bytes = Encode((ref Command c) => Of(ref c, CommandKind.Get));
-        Assert.True(Command.TryRead(bytes, out _));
-        bytes[offset] |= bits;
-        Assert.False(Command.TryRead(bytes, out _));
+        ByteBuffer buffer = ByteBuffer.Rent();
+        Command item = default;
+        Of(ref item, CommandKind.Set);
+        CommandList.Append(buffer, in item);
+        ReadOnlySpan<byte> items = buffer.Written;
+        Assert.True(CommandList.TryTake(ref items, out _));
+        buffer.Array[CommandList.ItemHeaderBytes + offset] = 1;
+        items = buffer.Written;
+        Assert.False(CommandList.TryTake(ref items, out _));
+        buffer.Return();
     }
 
     [Fact]
@@ -165,6 +170,12 @@ public sealed class CommandFormatTests
         {
             Of(ref c, CommandKind.Set);
             c.Value = "hello"u8;
+        }
+        );
+        yield return ("set: charged to the account 258", (ref Command c) =>
+        {
+            Of(ref c, CommandKind.Set);
+            c.Account = 258;
         }
         );
         yield return ("set: null value", (ref Command c) => Of(ref c, CommandKind.Set, CommandFlags.NullValue));
@@ -322,6 +333,7 @@ public sealed class CommandFormatTests
             Flags = (CommandFlags)random.Next(1 << 14),
             Key = bytes[..random.Next(1025)],
             Value = bytes.Slice(1025, random.Next(2000)),
+            Account = (ushort)random.Next(1 << 16),
         };
         command.ComparedRevision = command.Has(CommandFlags.IfRevision) ? random.NextInt64() : 0;
         command.TtlMs = command.Has(CommandFlags.Ttl) ? -random.NextInt64() : 0;
@@ -356,7 +368,8 @@ public sealed class CommandFormatTests
                 expected.SessionId,
                 expected.Sequence,
                 expected.Lag,
-                expected.Epoch),
+                expected.Epoch,
+                expected.Account),
             (
                 read.ComparedRevision,
                 read.TtlMs,
@@ -365,6 +378,7 @@ public sealed class CommandFormatTests
                 read.SessionId,
                 read.Sequence,
                 read.Lag,
-                read.Epoch));
+                read.Epoch,
+                read.Account));
     }
 }

@@ -11,7 +11,7 @@ namespace Kahuna.Wire.Commands;
 ///         1  u8   durability
 ///         2  u16  flags
 ///         4  u16  key length
-///         6  u16  reserved, 0
+///         6  u16  account that the write is charged to; 0 for none. Nodes set it; clients send 0
 ///         8  u32  value length
 ///        12  optional fields, present by flag, in this order:
 ///              IfValue     u32  compared value's length
@@ -33,6 +33,7 @@ internal ref struct Command
     /// <summary>Length of the fixed header.</summary>
     public const int HeaderBytes = 12;
 
+    private const int AccountAt = 6;
     private const int SessionBytes = 20;
     private const int FenceBytes = 10;
 
@@ -52,6 +53,11 @@ internal ref struct Command
     public ushort Epoch;
     public long FenceToken;
     public ReadOnlySpan<byte> FenceName;
+
+    /// <summary>
+    /// Whose quota a write is charged to; 0 for nobody's. The node that the command came in at sets it.
+    /// </summary>
+    public ushort Account;
 
     /// <summary>Locks: the token of the claim. The compared revision of a key.</summary>
     public readonly FencingToken Token => new(ComparedRevision);
@@ -98,7 +104,7 @@ internal ref struct Command
 
     /// <summary>
     /// Reads the command that fills <paramref name="source"/> exactly; false when malformed. Checks the structure only:
-    /// lengths add up, flags are known, reserved bits are zero. <c>CommandCheck</c> checks the meaning.
+    /// lengths add up, flags are known. <c>CommandCheck</c> checks the meaning.
     /// </summary>
     public static bool TryRead(ReadOnlySpan<byte> source, out Command command)
     {
@@ -114,13 +120,12 @@ internal ref struct Command
         int keyLength = BinaryPrimitives.ReadUInt16LittleEndian(source[4..]);
         uint valueLength = BinaryPrimitives.ReadUInt32LittleEndian(source[8..]);
         if ((command.Flags & ~CommandFlags.All) != 0
-            || source[6] != 0
-            || source[7] != 0
             || source.Length < HeaderBytes + OptionalBytes(command.Flags))
         {
             return false;
         }
 
+        command.Account = BinaryPrimitives.ReadUInt16LittleEndian(source[AccountAt..]);
         int at = HeaderBytes;
         uint comparedLength = 0;
         if (command.Has(CommandFlags.IfValue))
@@ -225,6 +230,10 @@ internal ref struct Command
                 source[(HeaderBytes + OptionalBytes(flags & ~CommandFlags.Fenced) - sizeof(ushort))..]);
     }
 
+    /// <summary>Says in the bytes of a command that was checked before whose account it is charged to.</summary>
+    public static void SetAccount(Span<byte> command, ushort account) =>
+        BinaryPrimitives.WriteUInt16LittleEndian(command[AccountAt..], account);
+
     /// <summary>
     /// Appends the encoded command to <paramref name="target"/>. The flags decide which optional fields are written.
     /// </summary>
@@ -235,8 +244,7 @@ internal ref struct Command
         span[1] = (byte)Durability;
         BinaryPrimitives.WriteUInt16LittleEndian(span[2..], (ushort)Flags);
         BinaryPrimitives.WriteUInt16LittleEndian(span[4..], checked((ushort)Key.Length));
-        span[6] = 0;
-        span[7] = 0;
+        BinaryPrimitives.WriteUInt16LittleEndian(span[AccountAt..], Account);
         BinaryPrimitives.WriteUInt32LittleEndian(span[8..], (uint)Value.Length);
         int at = HeaderBytes;
         if (Has(CommandFlags.IfValue))

@@ -19,12 +19,17 @@ internal static class CommandList
         command.Write(target);
     }
 
-    /// <summary>Takes the first command off the list. False at the end, and for bytes that are none.</summary>
+    /// <summary>
+    /// Takes the first command off the list. False at the end, and for bytes that are none. An item has no account of
+    /// its own.
+    /// </summary>
     public static bool TryTake(scoped ref ReadOnlySpan<byte> items, out Command command)
     {
         command = default;
         ReadOnlySpan<byte> rest = items;
-        if (!TryTakeBytes(ref rest, out ReadOnlySpan<byte> bytes) || !Command.TryRead(bytes, out command))
+        if (!TryTakeBytes(ref rest, out ReadOnlySpan<byte> bytes)
+            || !Command.TryRead(bytes, out command)
+            || command.Account != 0)
         {
             return false;
         }

@@ -177,4 +177,10 @@ internal enum OutcomeStatus : byte
     /// UNAUTHENTICATED.
     /// </summary>
     Unauthenticated = 86,
+
+    /// <summary>
+    /// The user has reached its quota of keys or bytes; the message tells both. Did not happen. gRPC
+    /// RESOURCE_EXHAUSTED.
+    /// </summary>
+    QuotaExceeded = 87,
 }

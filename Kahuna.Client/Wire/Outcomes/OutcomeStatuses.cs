@@ -109,6 +109,9 @@ internal static class OutcomeStatuses
         new(OutcomeStatus.Unauthenticated, DidNotHappen, RetryRule.Ends, Unauthenticated,
             KahunaErrorCode.Unauthenticated,
             "The credentials are missing, wrong, expired or revoked; nothing was changed."),
+        new(OutcomeStatus.QuotaExceeded, DidNotHappen, RetryRule.Ends, ResourceExhausted,
+            KahunaErrorCode.QuotaExceeded,
+            "The user has reached its quota of keys or bytes; nothing was changed. Delete keys, or ask for more."),
     ]);
 
     /// <summary>The row of a status; null for an unknown one.</summary>

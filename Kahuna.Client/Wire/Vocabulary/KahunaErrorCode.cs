@@ -190,4 +190,10 @@ public enum KahunaErrorCode
     /// calls now. Did not happen.
     /// </summary>
     LimitReached = 37,
+
+    /// <summary>
+    /// The user has reached its quota of keys or bytes; the message tells the limit and what the user has. Did not
+    /// happen. Deletes and reads go on; other writes fail until there is room, or an administrator raises the quota.
+    /// </summary>
+    QuotaExceeded = 38,
 }

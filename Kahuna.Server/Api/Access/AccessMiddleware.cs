@@ -51,6 +51,12 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
     private Task ContinueAsync(HttpContext http, RequestDelegate next, AccessPolicy? policy, SignIn signIn)
     {
         SignInRefusal? refusal = signIn.Refusal ?? Objection(policy, signIn.Caller!);
+        if (refusal?.Code == StatusCode.Unauthenticated && Authenticator.IsSomething(http) && !authenticator.IsFresh)
+        {
+            // A user or a password that this node does not know may have been made meanwhile, or before its start.
+            refusal = s_stale;
+        }
+
         if (refusal is null)
         {
             http.Features.Set(signIn.Caller!);

@@ -2,6 +2,7 @@ using System.Net;
 using System.Security.Cryptography.X509Certificates;
 using Kahuna.Server.Access;
 using Kahuna.Server.Cluster;
+using Kahuna.Server.Primitives;
 using Microsoft.Extensions.Primitives;
 
 namespace Kahuna.Server.Api.Access;
@@ -21,6 +22,10 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
 
     private const string Several =
         "The request says in several ways who makes it; use one of password, token and client certificate.";
+
+    private const string NoNode =
+        "The proof of a node is not one of this cluster, or it comes without the certificate of a node, which this "
+            + "node demands (--peer-tls mutual).";
 
     private const string WrongToken = "The token is not valid: it is unknown, was revoked, or has expired.";
 
@@ -44,11 +49,12 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
         StringValues node = http.Request.Headers[NodeCredential.Header];
         if (!access.IsRequired)
         {
-            return new(credential.Matches(node.Count > 0 ? node[^1] : null) ? Caller.Node : Caller.Anybody);
+            return new(node.Count > 0 && IsNode(http, node[^1]) ? Caller.Node : Caller.Anybody);
         }
 
         StringValues header = http.Request.Headers.Authorization;
-        X509Certificate2? certificate = Certificates is null ? null : http.Connection.ClientCertificate;
+        X509Certificate2? certificate = Certificates is null || !IsOfUser(http, node)
+            ? null : http.Connection.ClientCertificate;
         int ways = (node.Count > 0 ? 1 : 0) + (header.Count > 0 ? 1 : 0) + (certificate is null ? 0 : 1);
         if (ways != 1)
         {
@@ -58,9 +64,9 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
         if (node.Count > 0)
         {
             return new(
-                node.Count == 1 && credential.Matches(node[0])
+                node.Count == 1 && IsNode(http, node[0])
                     ? Caller.Node
-                    : SignInRefusal.Unauthenticated("The proof of a node is not one of this cluster."));
+                    : SignInRefusal.Unauthenticated(NoNode));
         }
 
         ConnectionCaller? latest = http.Features.Get<ConnectionCaller>();
@@ -70,6 +76,25 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
             ? new(same)
             : LookAsync(http, certificate, header, latest, book);
     }
+
+    /// <summary>
+    /// The secret alone is enough for the way in on which the first administrator is made: who asks for that is no
+    /// node.
+    /// </summary>
+    private bool IsNode(HttpContext http, string? given) =>
+        credential.IsNode(given, http.Features.Get<ShownCertificate>())
+            || (http.GetEndpoint() is { } endpoint && AccessPolicies.Find(endpoint) == AccessPolicy.Node
+                && credential.Matches(given));
+
+    /// <summary>
+    /// A certificate is a way to sign in if an authority of users issued it, unless it is a node's that sends a proof.
+    /// </summary>
+    private static bool IsOfUser(HttpContext http, StringValues node) =>
+        http.Features.Get<ShownCertificate>() is not { } shown || (shown.IsUser && !(shown.IsNode && node.Count > 0));
+
+    /// <summary>The request says who makes it, by what the records know.</summary>
+    public static bool IsSomething(HttpContext http) =>
+        http.Request.Headers.Authorization.Count > 0 || http.Connection.ClientCertificate is not null;
 
     /// <summary>Somebody who did not sign in, as the audit log shows it. It may do nothing.</summary>
     public Caller Nobody(HttpContext http, SignInRefusal refusal) =>

@@ -14,6 +14,9 @@ internal sealed class WatchAccess(AccessGate gate, Caller? caller)
 {
     private const Permissions Needed = Permissions.Watch | Permissions.Read;
 
+    private const string Missing =
+        "The watch needs the permissions read and watch on all names that it is for; one is missing.";
+
     private Rights? _rights;
     private bool _isUnchecked;
 
@@ -42,11 +45,19 @@ internal sealed class WatchAccess(AccessGate gate, Caller? caller)
         return true;
     }
 
-    /// <summary>Why these names may not be watched, as of the last look; null: they may.</summary>
-    public string? Refuse(Durability durability, WatchScope scope, ReadOnlySpan<byte> name) =>
-        _isUnchecked || (_rights is { } rights && Covers(rights, durability, scope, name))
-            ? null
-            : "The watch needs the permissions read and watch on all names that it is for; one is missing.";
+    /// <summary>
+    /// Why these names may not be watched, as of the last look; null: they may. A refusal is audited.
+    /// </summary>
+    public string? Refuse(Durability durability, WatchScope scope, ReadOnlySpan<byte> name)
+    {
+        if (_isUnchecked || (_rights is { } rights && Covers(rights, durability, scope, name)))
+        {
+            return null;
+        }
+
+        gate.Audit?.RefusedWatch(caller, name, Missing);
+        return Missing;
+    }
 
     private static bool Covers(Rights rights, Durability durability, WatchScope scope, ReadOnlySpan<byte> name) =>
         scope switch

@@ -16,6 +16,30 @@ internal static partial class AdministrationLog
     public static partial void BootstrapIgnored(this ILogger logger);
 
     [LoggerMessage(
+        EventId = 36,
+        Level = LogLevel.Warning,
+        Message =
+            "This node has voted for a new password of the administrator '{User}', as the request in its data "
+                + "directory says; it holds when {Needed} of {Nodes} nodes have voted.")]
+    public static partial void RecoveryVoted(this ILogger logger, string user, int needed, int nodes);
+
+    [LoggerMessage(
+        EventId = 37,
+        Level = LogLevel.Warning,
+        Message =
+            "The administrator '{User}' has the password of the request in this node's data directory, for which a "
+                + "majority of the nodes has voted. The request is removed.")]
+    public static partial void AdministratorRecovered(this ILogger logger, string user);
+
+    [LoggerMessage(
+        EventId = 38,
+        Level = LogLevel.Error,
+        Message =
+            "The request for a new password of the administrator '{User}' is more than an hour old, and no majority of "
+                + "the nodes has voted for it. It is removed; make a new one.")]
+    public static partial void RecoveryTooOld(this ILogger logger, string user);
+
+    [LoggerMessage(
         EventId = 31,
         Level = LogLevel.Error,
         Message =

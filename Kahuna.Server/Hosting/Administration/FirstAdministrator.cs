@@ -34,14 +34,19 @@ internal sealed class FirstAdministrator(IAccessLedger ledger, IAuditLog audit)
     public static string? Objection(string user, string password)
     {
         int bytes = Encoding.UTF8.GetByteCount(password);
-        return user.Length is 0 or > AccessRules.NameCharactersMax || user.Any(char.IsControl) || user.Contains(':')
-                ? $"The user's name must have 1 to {AccessRules.NameCharactersMax} characters, without ':' and control "
-                    + $"characters."
-            : bytes is < Passwords.BytesMin or > Passwords.BytesMax || password.Any(char.IsControl)
+        return ObjectionToName(user)
+            ?? (bytes is < Passwords.BytesMin or > Passwords.BytesMax || password.Any(char.IsControl)
                 ? $"The password must have {Passwords.BytesMin} to {Passwords.BytesMax} bytes, without control "
                     + $"characters."
-            : null;
+                : null);
     }
+
+    /// <summary>What is wrong with a name, as a sentence; null: nothing.</summary>
+    public static string? ObjectionToName(string user) =>
+        user.Length is 0 or > AccessRules.NameCharactersMax || user.Any(char.IsControl) || user.Contains(':')
+            ? $"The user's name must have 1 to {AccessRules.NameCharactersMax} characters, without ':' and control "
+                + $"characters."
+            : null;
 
     /// <summary>Makes the user, if there is none.</summary>
     /// <param name="by">Who asks for it.</param>
@@ -76,7 +81,7 @@ internal sealed class FirstAdministrator(IAccessLedger ledger, IAuditLog audit)
         {
             Result.Made => AuditResults.Done,
             Result.Conflict => AuditResults.Refused("other changes came first"),
-            _ => "unknown",
+            _ => AuditResults.Unknown,
         });
         return result;
     }

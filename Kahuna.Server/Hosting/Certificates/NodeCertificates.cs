@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Transport;
 
 namespace Kahuna.Server.Hosting.Certificates;
 
@@ -92,14 +93,43 @@ internal static class NodeCertificates
                     + $"(--advertise, or its entry in --peers); every client would refuse it.");
         }
 
-        if (own.Extensions.OfType<X509EnhancedKeyUsageExtension>().FirstOrDefault() is { } usage
-            && !usage.EnhancedKeyUsages.Cast<Oid>().Any(allowed => allowed.Value is ServerUse or AnyUse))
+        if (!IsFor(own, ServerUse))
         {
             throw new CertificateException(
                 $"The certificate {file} may not be used by servers (extended key usage); "
                     + $"every client would refuse it.");
         }
+
+        if (options.PeerTls != PeerTlsMode.Secret)
+        {
+            CheckAsClient(options, own);
+        }
     }
+
+    /// <summary>Refuses a certificate by which other nodes would not know this one.</summary>
+    private static void CheckAsClient(NodeOptions options, X509Certificate2 own)
+    {
+        string mode = $"{OptionSetting.PeerTls.Flag} {options.PeerTls.ToString().ToLowerInvariant()}";
+        if (!IsFor(own, PeerCertificate.ClientUse))
+        {
+            throw new CertificateException(
+                $"The certificate {options.CertificatePath} may not be used by clients (extended key usage), which "
+                    + $"{mode} needs: nodes show it to each other. Get one for servers and clients.");
+        }
+
+        string host = PeerCertificate.HostOf(options.Advertise);
+        if (!PeerCertificate.IsFor(own, host))
+        {
+            throw new CertificateException(
+                $"The certificate {options.CertificatePath} does not have {host} among its alternative names, which "
+                    + $"{mode} needs: a common name does not count there.");
+        }
+    }
+
+    /// <summary>A certificate without extended key usages may be used for everything.</summary>
+    private static bool IsFor(X509Certificate2 certificate, string use) =>
+        certificate.Extensions.OfType<X509EnhancedKeyUsageExtension>().FirstOrDefault() is not { } usage
+            || usage.EnhancedKeyUsages.Cast<Oid>().Any(allowed => allowed.Value == use || allowed.Value == AnyUse);
 
     private static string Show(DateTime time) =>
         time.ToUniversalTime().ToString("yyyy-MM-dd HH:mm 'UTC'", CultureInfo.InvariantCulture);

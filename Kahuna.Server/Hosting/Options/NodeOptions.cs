@@ -1,4 +1,5 @@
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Transport;
 using Kahuna.Wire;
 using Kahuna.Wire.Commands;
 
@@ -164,6 +165,18 @@ internal sealed record NodeOptions
 
     /// <summary>File with the secret that the nodes prove to each other.</summary>
     public string? ClusterSecretFile { get; init; }
+
+    /// <summary>What the nodes prove to each other besides the secret.</summary>
+    public PeerTlsMode PeerTls { get; init; }
+
+    /// <summary>
+    /// Default of <see cref="ConnectionsPerAddress"/>: a machine with a thousand client processes, each of which needs
+    /// one, and about a tenth of the connections that a node accepts.
+    /// </summary>
+    public const int ConnectionsPerAddressDefault = 1_024;
+
+    /// <summary>Most open connections of one remote address; 0: no limit.</summary>
+    public int ConnectionsPerAddress { get; init; } = ConnectionsPerAddressDefault;
 
     /// <summary>Who may do what.</summary>
     public AccessOptions Access { get; init; } = new();

@@ -1,5 +1,6 @@
 using System.Globalization;
 using Kahuna.Server.Primitives;
+using Kahuna.Server.Transport;
 using Kahuna.Wire;
 using Kahuna.Wire.Commands;
 
@@ -95,20 +96,26 @@ internal sealed class NodeOptionsValidation(
             CertificateKeyPath = ReadFile(OptionSetting.CertificateKey),
             TrustedCaPath = ReadFile(OptionSetting.TrustedCa),
             ClusterSecretFile = ReadFile(OptionSetting.ClusterSecretFile),
+            PeerTls = ReadName(OptionSetting.PeerTls, PeerTlsMode.Secret),
+            ConnectionsPerAddress = ReadConnections(),
             Access = new AccessOptionsReader(values, errors, isComplete).Read(listen, advertise),
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
             LogFormat = ReadName(OptionSetting.LogFormat, LogFormat.Text),
             TracePath = ReadTrace(),
             Rebuild = values.ContainsKey(OptionSetting.Rebuild),
             RebuildConfirmed = values.ContainsKey(OptionSetting.Yes),
-            ConfigPath = values.TryGetValue(OptionSetting.Config, out GivenValue config)
-                ? Path.GetFullPath(config.Text)
-                : null,
+            ConfigPath = ReadConfigPath(),
         };
     }
 
     private int ReadMaxValueBytes() => (int)ReadSize(
         OptionSetting.MaxValueBytes, 1, Limits.ValueBytesCeiling, Limits.ValueBytesDefault);
+
+    private int ReadConnections() => ReadNumber(
+        OptionSetting.ConnectionsPerAddress, 0, 10_000_000, NodeOptions.ConnectionsPerAddressDefault);
+
+    private string? ReadConfigPath() =>
+        values.TryGetValue(OptionSetting.Config, out GivenValue config) ? Path.GetFullPath(config.Text) : null;
 
     private TimeSpan ReadEphemeralPatience() => ReadTime(
         OptionSetting.EphemeralPatience,
@@ -157,6 +164,7 @@ internal sealed class NodeOptionsValidation(
             errors.Add($"{secret.Origin} needs {OptionSetting.Peers.Flag}; a standalone node has no peers.");
         }
 
+        PeerTlsCheck.Check(values, peers, errors);
         if (values.ContainsKey(OptionSetting.Rebuild) && peers.Count == 1)
         {
             errors.Add(

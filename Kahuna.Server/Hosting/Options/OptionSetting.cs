@@ -131,6 +131,18 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "file",
         "File with the secret that the nodes prove to each other. Required with --peers.");
 
+    public static readonly OptionSetting PeerTls = new(
+        "peer-tls",
+        "secret|offer|mutual",
+        "What nodes prove to each other: the cluster's secret; or a certificate too, which is demanded (mutual) or "
+        + "only shown (offer), for the change from one to the other. Default: secret.");
+
+    public static readonly OptionSetting ConnectionsPerAddress = new(
+        "connections-per-address",
+        "number",
+        "Most open connections of one remote address; loopback and the addresses of linked nodes do not count. "
+        + "0: no limit. Default: 1024.");
+
     public static readonly OptionSetting ClusterId = new(
         "cluster-id",
         "name",
@@ -227,9 +239,9 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     [
         NodeId, Listen, Advertise, Peers, Data, Partitions, Leaders, StateStore, LogLimit, LogKeep, PersistentLimit,
         EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate, FeatureLevelMax,
-        MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, ClusterId, Auth, AuthBootstrapFile,
-        AuthClientCa, AuthJwtIssuer, AuthJwtAudience, AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb,
-        AuditLogFiles, LogLevel, LogFormat, Trace, Config,
+        MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
+        ConnectionsPerAddress, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer, AuthJwtAudience,
+        AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, LogLevel, LogFormat, Trace, Config,
     ];
 
     /// <summary>

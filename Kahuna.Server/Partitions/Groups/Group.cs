@@ -513,7 +513,7 @@ internal sealed class GroupReport(int index, LoopOptions options, ILeadershipSin
         PartitionMetrics metrics = _metrics;
         if (metrics.Applied != applied.Index || metrics.Stored != stored || metrics.LogStart != core.LogStart
             || metrics.MayVote != core.IsVoting || metrics.IsStalled != core.IsStalled
-            || metrics.Holds != holds)
+            || metrics.Holds != holds || metrics.Accounts != applied.State.Accounts)
         {
             StateMachine state = applied.State;
             StateCounts counts = state.Counts;
@@ -523,6 +523,7 @@ internal sealed class GroupReport(int index, LoopOptions options, ILeadershipSin
                 core.IsStalled)
             {
                 Holds = holds,
+                Accounts = state.Accounts,
             };
             Volatile.Write(ref _metrics, metrics);
         }

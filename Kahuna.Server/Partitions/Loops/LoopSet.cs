@@ -49,6 +49,23 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
     /// <summary>Bytes that the data of each durability takes up in memory, as of the latest ticks.</summary>
     public (long Persistent, long Ephemeral) MemoryBytes => (_ports.PersistentMemory.Bytes, _ports.Memory.Bytes);
 
+    /// <summary>Keys and bytes that an account uses in all groups, as far as this node has applied them.</summary>
+    public (long Keys, long Bytes) UsageOf(ushort account)
+    {
+        long keys = 0;
+        long bytes = 0;
+        foreach (Group group in _groups)
+        {
+            if (group.Metrics.Accounts is { } accounts)
+            {
+                keys += accounts.Keys(account);
+                bytes += accounts.Bytes(account);
+            }
+        }
+
+        return (keys, bytes);
+    }
+
     /// <summary>What this node has of the group at an index.</summary>
     public Group Group(int index) => _groups[index];
 

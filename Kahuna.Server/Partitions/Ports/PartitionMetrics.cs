@@ -1,6 +1,7 @@
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State.KeyValues;
 using Kahuna.Server.State.Locks;
+using Kahuna.Server.State.Rows;
 using Kahuna.Server.State.Sessions;
 
 namespace Kahuna.Server.Partitions.Ports;
@@ -23,6 +24,11 @@ internal sealed record PartitionMetrics(LogIndex Applied, ulong Digest, long Key
 {
     /// <summary>What pessimistic transactions hold here; nothing unless this node leads.</summary>
     public HoldCounts Holds { get; init; }
+
+    /// <summary>
+    /// What each account uses in the group's state: not as of the moment, but as of now. Null before the first tick.
+    /// </summary>
+    public AccountUsage? Accounts { get; init; }
 
     public static PartitionMetrics None { get; } =
         new(default, 0, 0, default, default, false, default, default, default);

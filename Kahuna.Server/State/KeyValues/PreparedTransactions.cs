@@ -227,6 +227,7 @@ internal sealed class PreparedTransactions
 
         ByteBuffer value = ByteBuffer.Rent();
         PreparedPart.WriteHeader(value, time, command.Key, body.AnchorKey, body.Part);
+        PreparedPart.SetAccount(value.Array, command.Account);
         Suspend(part.Items, value);
         Span<byte> name = stackalloc byte[NameBytes];
         Name(SystemRowKind.PreparedPart, id, name);
@@ -298,6 +299,9 @@ internal sealed class PreparedTransactions
         {
             bool decodes = TransactionBody.TryRead(prepared.Part, out TransactionBody part);
             InvariantException.Require(decodes, "a part that was prepared decodes");
+
+            // Another command ends it, maybe the leader's own.
+            _store.Account = prepared.Account;
             _runner.CarryOut(in part, decision == TransactionDecision.Then, time, outcomes);
         }
 

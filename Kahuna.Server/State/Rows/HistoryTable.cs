@@ -58,6 +58,9 @@ internal sealed class HistoryTable(
     /// <summary>What the records count against the limit.</summary>
     public long CountedBytes { get; private set; }
 
+    /// <summary>Replaced revisions that a key's row can count, one that is about to go among them.</summary>
+    public const int PerKeyMax = ushort.MaxValue;
+
     /// <summary>Bytes of the table; the blocks are counted by the slabs.</summary>
     public long Bytes => _records.Bytes;
 
@@ -117,7 +120,7 @@ internal sealed class HistoryTable(
         LinkToKey(ref entry, index);
         Count++;
         CountedBytes += Cost(entry.KeyLength, entry.ValueLength);
-        if (entry.HistoryCount > limits.HistoryPerKey)
+        if (entry.HistoryCount > Math.Min(limits.HistoryPerKey, PerKeyMax - 1))
         {
             Evict(_records[entry.NewestHistory].Newer);
         }
@@ -298,7 +301,7 @@ internal sealed class HistoryTable(
         }
 
         entry.NewestHistory = index;
-        entry.HistoryCount++;
+        entry.HistoryCount = checked((ushort)(entry.HistoryCount + 1));
     }
 
     private void Evict(int index)

@@ -6,10 +6,10 @@ namespace Kahuna.Server.State.Rows;
 
 /// <summary>
 /// One key with everything that is kept of it, as views write it and stores and snapshots hold it: <c>u16 key length,
-/// u8 flags, u8 zero, u32 row, i64 revision, i64 deadline in ms (-1: none), u32 value length, u32 count of replaced
-/// revisions, key, value</c>, then each replaced revision, the oldest first: <c>i64 revision, i64 replaced at in ms,
-/// i64 number, u8 flags, u32 value length, value</c>. A row that stands for nothing has a record without key, value and
-/// revisions. Little endian. Stateless.
+/// u8 flags, u8 zero, u32 row, i64 revision, i64 deadline in ms (-1: none), u32 value length, u16 count of replaced
+/// revisions, u16 account, key, value</c>, then each replaced revision, the oldest first: <c>i64 revision, i64 replaced
+/// at in ms, i64 number, u8 flags, u32 value length, value</c>. A row that stands for nothing has a record without key,
+/// value and revisions. Little endian. Stateless.
 /// </summary>
 internal static class KeyRecord
 {
@@ -38,7 +38,8 @@ internal static class KeyRecord
         BinaryPrimitives.WriteInt64LittleEndian(
             header[16..], entry.ExpirySlot == 0 ? NoDeadline : store.DeadlineOf(in entry).Ms);
         BinaryPrimitives.WriteInt32LittleEndian(header[24..], entry.ValueLength);
-        BinaryPrimitives.WriteInt32LittleEndian(header[28..], entry.HistoryCount);
+        BinaryPrimitives.WriteUInt16LittleEndian(header[28..], entry.HistoryCount);
+        BinaryPrimitives.WriteUInt16LittleEndian(header[30..], entry.Account);
         if (entry.IsFree)
         {
             return;
@@ -86,6 +87,8 @@ internal static class KeyRecord
         {
             digest = unchecked(digest + StateDigest.OfDeadline(reader.Row, deadline));
         }
+
+        digest = unchecked(digest + StateDigest.OfAccount(reader.Row, reader.Account));
 
         while (reader.TryNext())
         {

@@ -28,6 +28,9 @@ internal ref struct KeyRecordReader
 
     public ClusterTime? Deadline { get; private set; }
 
+    /// <summary>Whose the key is; 0 for nobody's.</summary>
+    public ushort Account { get; private set; }
+
     public ClusterTime ReplacedAt { get; private set; }
 
     public long Number { get; private set; }
@@ -65,13 +68,20 @@ internal ref struct KeyRecordReader
             return false;
         }
 
+        ushort account = BinaryPrimitives.ReadUInt16LittleEndian(record[30..]);
+        if (account != 0 && (flags & AccountUsage.Uncharged) != 0)
+        {
+            return false;
+        }
+
         reader.Flags = flags;
+        reader.Account = account;
         reader.Row = new Row(row);
         reader.Revision = new Revision(BinaryPrimitives.ReadInt64LittleEndian(record[8..]));
         reader.Deadline = deadline == NoDeadline ? null : new ClusterTime(deadline);
         reader.Key = rest[..keyLength];
         reader.Value = rest.Slice(keyLength, (int)valueLength);
-        reader._left = BinaryPrimitives.ReadUInt32LittleEndian(record[28..]);
+        reader._left = BinaryPrimitives.ReadUInt16LittleEndian(record[28..]);
         reader._rest = rest[(keyLength + (int)valueLength)..];
         return true;
     }

@@ -65,6 +65,15 @@ internal sealed class KeyStore
     /// <summary>The feature level of the entry that is being applied, or was applied last.</summary>
     public FeatureLevel Level { get; set; }
 
+    /// <summary>Whose quota the command that is being applied is charged to; 0 for nobody's.</summary>
+    public ushort Account { get; set; }
+
+    /// <summary>What each account uses here.</summary>
+    public AccountUsage Accounts { get; } = new();
+
+    /// <inheritdoc cref="AccountUsage.Matches"/>
+    public bool AccountsMatch => Accounts.Matches(this);
+
     /// <summary>The words of scripts that this build knows, each with the level that it needs.</summary>
     public ScriptWords ScriptWords => _limits.ScriptWords;
 
@@ -73,6 +82,9 @@ internal sealed class KeyStore
 
     /// <summary>Digest of everything that is stored, kept up with each change.</summary>
     public ulong Digest => unchecked(_digest + History.Digest);
+
+    /// <inheritdoc cref="StateDigest.Recompute"/>
+    public ulong RecomputeDigest() => StateDigest.Recompute(this);
 
     public StateCounts Counts =>
         new(
@@ -162,6 +174,7 @@ internal sealed class KeyStore
     public Row Create(ReadOnlySpan<byte> name, uint hash, ReadOnlySpan<byte> value, bool isNull)
     {
         Row key = Create(name, hash, value, isNull ? KeyEntryFlags.Null : KeyEntryFlags.None);
+        Charge(key, Account);
         Tell(ChangeKind.Written, key);
         return key;
     }
@@ -196,6 +209,7 @@ internal sealed class KeyStore
         }
 
         ref KeyEntry entry = ref Keys[key];
+        GiveBack(key, ref entry);
         if (entry.IsDeleted)
         {
             Forgotten.Remove(key);
@@ -265,6 +279,7 @@ internal sealed class KeyStore
         value.CopyTo(_slabs.Span(entry.Block, entry.KeyLength, value.Length));
         entry.Flags = isNull ? KeyEntryFlags.Null : KeyEntryFlags.None;
         AddDigest(ref entry);
+        Charge(key, Account);
         Tell(ChangeKind.Written, key);
     }
 
@@ -374,6 +389,31 @@ internal sealed class KeyStore
         }
 
         return true;
+    }
+
+    /// <summary>
+    /// A key that exists, and that nobody is charged for, becomes the account's; 0: it stays nobody's.
+    /// </summary>
+    public void Charge(Row key, ushort account)
+    {
+        if (account != 0)
+        {
+            ref KeyEntry entry = ref Keys[key];
+            entry.Account = account;
+            Accounts.Add(account, entry.BlockLength);
+            _digest = unchecked(_digest + StateDigest.OfAccount(key, account));
+        }
+    }
+
+    /// <summary>Before a key changes: nobody is charged for it any longer.</summary>
+    private void GiveBack(Row key, ref KeyEntry entry)
+    {
+        if (entry.Account != 0)
+        {
+            Accounts.Remove(entry.Account, entry.BlockLength);
+            _digest = unchecked(_digest - StateDigest.OfAccount(key, entry.Account));
+            entry.Account = 0;
+        }
     }
 
     /// <summary>
@@ -513,6 +553,7 @@ internal sealed class KeyStore
     private void Replace(Row key, ref KeyEntry entry, int valueLength, HistoryChoice keep)
     {
         BeginChange(key);
+        GiveBack(key, ref entry);
         uint old = entry.Block;
         bool handedOver = false;
         _digest = unchecked(_digest - entry.Digest);

@@ -324,9 +324,13 @@ internal struct KeyEntry
     /// <summary>Newest replaced revision in the history table; 0 when none is kept.</summary>
     public int NewestHistory;
 
-    public int HistoryCount;
+    /// <summary>Replaced revisions that are kept, <see cref="HistoryTable.PerKeyMax"/> at most.</summary>
+    public ushort HistoryCount;
 
     public ushort KeyLength;
+
+    /// <summary>Who wrote a key that exists last, as far as quotas go; 0 for nobody, and for other rows.</summary>
+    public ushort Account;
 
     public KeyEntryFlags Flags;
 

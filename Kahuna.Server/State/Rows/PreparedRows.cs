@@ -13,7 +13,8 @@ namespace Kahuna.Server.State.Rows;
 ///         8  u16  length of the part's key
 ///        10  u16  length of the anchor's key
 ///        12  u32  length of the part
-///        16  u32  keys whose time to live is suspended
+///        16  u16  keys whose time to live is suspended
+///        18  u16  account that its writes are charged to; 0 for none
 ///        20  the part's key, the anchor's key, the part (conditions and lists),
 ///            then for each such key: i64 deadline, u16 length, key
 /// </code>
@@ -21,12 +22,17 @@ namespace Kahuna.Server.State.Rows;
 internal ref struct PreparedPart
 {
     private const int HeaderBytes = 20;
+    private const int SuspendedCountAt = 16;
+    private const int AccountAt = 18;
     private const int SuspendedBytes = 10;
 
     public ClusterTime PreparedAt;
     public ReadOnlySpan<byte> Key;
     public ReadOnlySpan<byte> AnchorKey;
     public ReadOnlySpan<byte> Part;
+
+    /// <summary>Whose quota its writes are charged to; 0 for nobody's.</summary>
+    public ushort Account;
 
     /// <summary>Keys whose time to live is suspended; see <see cref="TryTakeSuspended"/>.</summary>
     public ReadOnlySpan<byte> Suspended;
@@ -39,6 +45,7 @@ internal ref struct PreparedPart
         int keyLength = BinaryPrimitives.ReadUInt16LittleEndian(value[8..]);
         int anchorLength = BinaryPrimitives.ReadUInt16LittleEndian(value[10..]);
         int partLength = checked((int)BinaryPrimitives.ReadUInt32LittleEndian(value[12..]));
+        row.Account = BinaryPrimitives.ReadUInt16LittleEndian(value[AccountAt..]);
         ReadOnlySpan<byte> rest = value[HeaderBytes..];
         row.Key = rest[..keyLength];
         row.AnchorKey = rest.Slice(keyLength, anchorLength);
@@ -84,6 +91,10 @@ internal ref struct PreparedPart
         target.Append(part);
     }
 
+    /// <summary>Says in a header whose quota the writes are charged to.</summary>
+    public static void SetAccount(Span<byte> header, ushort account) =>
+        BinaryPrimitives.WriteUInt16LittleEndian(header[AccountAt..], account);
+
     /// <summary>Appends a suspended key to a row that begins at <paramref name="start"/>.</summary>
     public static void AddSuspended(ByteBuffer target, int start, ClusterTime deadline, ReadOnlySpan<byte> key)
     {
@@ -91,8 +102,9 @@ internal ref struct PreparedPart
         BinaryPrimitives.WriteInt64LittleEndian(header, deadline.Ms);
         BinaryPrimitives.WriteUInt16LittleEndian(header[8..], checked((ushort)key.Length));
         target.Append(key);
-        Span<byte> count = target.Array.AsSpan(start + 16, sizeof(uint));
-        BinaryPrimitives.WriteUInt32LittleEndian(count, BinaryPrimitives.ReadUInt32LittleEndian(count) + 1);
+        Span<byte> count = target.Array.AsSpan(start + SuspendedCountAt, sizeof(ushort));
+        BinaryPrimitives.WriteUInt16LittleEndian(
+            count, checked((ushort)(BinaryPrimitives.ReadUInt16LittleEndian(count) + 1)));
     }
 
     /// <summary>

@@ -7,9 +7,9 @@ using Kahuna.Wire.Routing;
 namespace Kahuna.Server.State.Rows;
 
 /// <summary>
-/// The digest of a partition's data: a sum over its revisions, kept ones included, and its deadlines, so that it is
-/// kept up with each change. A deadline counts with its row, which is the same on every node. Equal data gives equal
-/// digests on every node; a difference shows but for one case in 2^64. Stateless.
+/// The digest of a partition's data: a sum over its revisions, kept ones included, its deadlines and its accounts, so
+/// that it is kept up with each change. A deadline or an account counts with its row, which is the same on every node.
+/// Equal data gives equal digests on every node; a difference shows but for one case in 2^64. Stateless.
 /// </summary>
 internal static class StateDigest
 {
@@ -38,6 +38,10 @@ internal static class StateDigest
     public static ulong OfDeadline(Row row, ClusterTime deadline) =>
         Mix(unchecked(((ulong)deadline.Ms * Odd1) + ((ulong)row.Value * Odd2)));
 
+    /// <summary>What the account of a key adds to the sum; nothing for none.</summary>
+    public static ulong OfAccount(Row row, ushort account) =>
+        account == 0 ? 0 : Mix(unchecked(((ulong)account * Odd2) ^ ((ulong)row.Value * Odd1)));
+
     /// <summary>
     /// The digest computed anew from every byte: equal to <see cref="KeyStore.Digest"/> unless memory or a stored state
     /// is damaged. Linear in the state's size.
@@ -60,6 +64,7 @@ internal static class StateDigest
                 sum = unchecked(sum + OfDeadline(key, store.DeadlineOf(in entry)));
             }
 
+            sum = unchecked(sum + OfAccount(key, entry.Account));
             int index = entry.NewestHistory;
             for (int left = entry.HistoryCount; left > 0; left--)
             {

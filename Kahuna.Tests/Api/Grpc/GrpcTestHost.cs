@@ -58,7 +58,9 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         Action<IServiceCollection>? configure = null,
         Action<WebApplication>? map = null,
         AccessMiddleware? access = null,
-        Func<X509Certificate2Collection>? clientAuthorities = null)
+        Func<X509Certificate2Collection>? clientAuthorities = null,
+        IReadOnlyList<string>? nodeHosts = null,
+        X509Certificate2Collection? nodeAuthorities = null)
     {
         WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
         builder.Logging.ClearProviders();
@@ -68,7 +70,8 @@ internal sealed class GrpcTestHost : IAsyncDisposable
         }
 
         builder.WebHost.UseKestrelHttpsConfiguration();
-        TlsSource certificate = new(SslStreamCertificateContext.Create(TestCertificate.Instance, null));
+        TlsSource certificate = new(
+            SslStreamCertificateContext.Create(TestCertificate.Instance, null), nodeAuthorities);
         builder.WebHost.ConfigureKestrel(kestrel =>
         {
             kestrel.ConfigureKahunaLimits();
@@ -82,7 +85,11 @@ internal sealed class GrpcTestHost : IAsyncDisposable
 
                 if (tls)
                 {
-                    listen.UseKahunaTls(certificate, clientAuthorities);
+                    listen.UseKahunaTls(certificate, new ClientCertificates
+                    {
+                        UserAuthorities = clientAuthorities,
+                        NodeHosts = nodeHosts ?? [],
+                    });
                 }
             });
         });

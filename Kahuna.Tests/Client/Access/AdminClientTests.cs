@@ -50,6 +50,8 @@ public sealed class AdminClientTests
             sent.Add(CreateUserRequest.Parser.ParseFrom(call.Request));
             User made = sent[^1].User.Clone();
             made.HasPassword = sent[^1].HasPassword;
+            made.Quota = null;
+            made.Usage = new Usage { Keys = 4, Bytes = 5 };
             return Answer(made);
         };
         await using KahunaClient client = cluster.Client();
@@ -57,6 +59,7 @@ public sealed class AdminClientTests
         KahunaUser made = await Wait.ForAsync(client.Admin.CreateUserAsync(user, "correct horse"));
         Assert.Equal(("app", "orders", "CN=app", true, true),
             (made.Name, made.Roles.Single(), made.CertificateNames.Single(), made.IsDisabled, made.HasPassword));
+        Assert.Equal((UserQuota.None, new UserUsage(4, 5)), (made.Quota, made.Usage));
         Assert.False((await Wait.ForAsync(client.Admin.CreateUserAsync(user))).HasPassword);
         Assert.Equal((true, false), (sent[0].HasPassword, sent[1].HasPassword));
     }
@@ -79,6 +82,10 @@ public sealed class AdminClientTests
             "app", new UserChange { Name = "b", CertificateNames = ["CN=b"], Password = "" }));
         Assert.Equal(["name", "certificate_names"], sent.UpdateMask.Paths);
         Assert.Equal(("app", "b", true, ""), (sent.Name, sent.User.Name, sent.HasPassword, sent.Password));
+        UserQuota quota = new() { Keys = 1, Bytes = 2, OperationsPerSecond = 3 };
+        KahunaUser limited = await Wait.ForAsync(client.Admin.UpdateUserAsync("app", new UserChange { Quota = quota }));
+        Assert.Equal(["quota"], sent.UpdateMask.Paths);
+        Assert.Equal((quota, new UserUsage(0, 0)), (limited.Quota, limited.Usage));
         KahunaException empty = await FailedAsync(client.Admin.UpdateUserAsync("app", new UserChange()));
         Assert.Equal(KahunaErrorCode.InvalidArgument, empty.Code);
     }
@@ -190,13 +197,16 @@ public sealed class AdminClientTests
         cluster[1].OnCall = (_, authorization) =>
         {
             shown.Add(authorization);
-            return authorization == accepted ? Answer(new WhoAmIResponse { User = "app", Method = "token" })
+            WhoAmIResponse app = new() { User = "app", Method = "token", Quota = new Quota { Keys = 7 } };
+            return authorization == accepted
+                ? Answer(app)
                 : new CallAnswer(new StreamStatus(16, "Expired."), OperationOutcome.DidNotHappen, []);
         };
         await using KahunaClient client = await cluster.ConnectedAsync(
             options => options.Credentials = KahunaCredentials.Token(_ => new($"t{++asked}")));
         Identity identity = await Wait.ForAsync(client.Admin.WhoAmIAsync());
         Assert.Equal(("app", "token"), (identity.User, identity.Method));
+        Assert.Equal((7, new UserUsage(0, 0)), (identity.Quota.Keys, identity.Usage));
         Assert.Equal(["Bearer t1", "Bearer t2"], shown);
         accepted = "Bearer none";
         Assert.Equal(KahunaErrorCode.Unauthenticated, (await FailedAsync(client.Admin.WhoAmIAsync())).Code);

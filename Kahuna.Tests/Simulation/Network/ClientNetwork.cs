@@ -113,7 +113,7 @@ internal sealed class ClientNetwork(SimScheduler scheduler, SimConfig config, Si
             }
 
             scheduler.Note(SimEvent.UnaryCall, nodeId, client);
-            node.Serve(request, timeLeft, answer => scheduler.After(DelayNs(), () =>
+            node.Serve(client, request, timeLeft, answer => scheduler.After(DelayNs(), () =>
             {
                 if (!IsCut(client, nodeId))
                 {

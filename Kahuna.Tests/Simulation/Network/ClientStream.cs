@@ -35,6 +35,9 @@ internal sealed class ClientStream : IFrameStream
 
     public bool HasEnded => _ended;
 
+    /// <summary>The number of the client.</summary>
+    public int Client => _client;
+
     /// <summary>Bytes that the node has sent and the client has not read.</summary>
     public int UnreadBytes { get; private set; }
 

@@ -237,6 +237,7 @@ internal sealed class PeerNetwork
     private void Deliver(int from, int to, Link link, byte[] frame, long atNs)
     {
         int epoch = link.Epoch;
+        long sentNs = _scheduler.NowNs;
         _scheduler.At(atNs, () =>
         {
             if (IsOpen(from, to, epoch) && !link.Cut)
@@ -246,7 +247,7 @@ internal sealed class PeerNetwork
                     ChunkArrived?.Invoke(to, SnapshotFrame.ReadHeader(frame));
                 }
 
-                _nodes[to - 1].Receive(from, frame, () => IsOpen(from, to, epoch));
+                _nodes[to - 1].Receive(from, frame, sentNs, () => IsOpen(from, to, epoch));
             }
             else
             {

@@ -1,6 +1,7 @@
 using System.Buffers;
 using System.Buffers.Binary;
 using Google.Protobuf;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api;
 using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Partitions.Ports;
@@ -52,6 +53,9 @@ internal sealed class ServerSession : ReplySink
         _watch = admission.Router.View.WatchRoutes(SendMap);
     }
 
+    /// <summary>Whose connection it is; null: nobody has to say so.</summary>
+    public Caller? Caller { get; init; }
+
     public override bool IsClosed => _ended;
 
     /// <summary>Bytes of the client have arrived at the node.</summary>
@@ -74,7 +78,7 @@ internal sealed class ServerSession : ReplySink
             else
             {
                 NoteSets(message.ToArray());
-                if (_admission.Accept(message, this) >= 0)
+                if (_admission.Accept(message, this, Caller) >= 0)
                 {
                     continue;
                 }

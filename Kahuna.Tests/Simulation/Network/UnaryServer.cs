@@ -1,5 +1,6 @@
 using Grpc.Core;
 using Kahuna.Client.Connection;
+using Kahuna.Server.Access;
 using Kahuna.Server.Api;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
@@ -53,10 +54,10 @@ internal sealed class UnaryServer
         _locks = new LockExecutor(_calls.ExecuteAsync, node.Clock);
     }
 
-    public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
+    public void Serve(int client, UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
     {
         _waiting.Add(answer);
-        _context.Run(() => _ = ServeAsync(request, timeLeft, answer));
+        _context.Run(() => _ = ServeAsync(client, request, timeLeft, answer));
     }
 
     /// <summary>The node stops: calls that wait for something end.</summary>
@@ -79,9 +80,11 @@ internal sealed class UnaryServer
         _waiting.Clear();
     }
 
-    private async Task ServeAsync(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
+    private async Task ServeAsync(
+        int client, UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer)
     {
         UnaryAnswer found;
+        CallerOfCall.Current = _node.Access?.CallerOf(client);
         try
         {
             using CancellationTokenSource deadline = new(timeLeft, _node.Clock);
@@ -132,6 +135,7 @@ internal sealed class UnaryServer
     {
         bool isFinish = (CommandKind)buffer.Written[0] == CommandKind.TransactionFinish;
         TransactionId? id = NoteAsked(buffer.Written);
+        CallerOfCall.Current = Caller.Node;
         byte[] answer = await _calls.OutcomeAsync(buffer, waitMs, ct);
         if (id is { } asked && Outcome.TryRead(answer, out Outcome outcome) && outcome.Status == OutcomeStatus.Applied)
         {

@@ -21,6 +21,9 @@ internal sealed class WatchLink(SimCluster cluster, SimRandom random, int client
 
     public SimNode Node => node;
 
+    /// <summary>The number of the client.</summary>
+    public int Client => client;
+
     /// <summary>The node's end.</summary>
     public WatchSession? Session { get; set; }
 

@@ -68,6 +68,7 @@ internal sealed record NodeParts(
         RequestAdmission admission = new(new Router(loops, view), 1 << 20)
         {
             Room = new ReplyRoom(config.ReplyRoomBytes),
+            Gate = node.Access?.Gate,
         };
         return new NodeParts(loops, keeper, states, view, admission, changes, settler);
     }

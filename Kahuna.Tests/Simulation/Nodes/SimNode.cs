@@ -8,6 +8,7 @@ using Kahuna.Server.Storage;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Network;
 using Kahuna.Tests.Simulation.Rules;
+using Kahuna.Tests.Simulation.Workload;
 using Kahuna.Tests.Storage;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -108,6 +109,12 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
     /// <summary>Who serves the watches of this life.</summary>
     public WatchServing? Watches { get; private set; }
     public RequestAdmission? Admission => _admission;
+
+    /// <summary>What this life knows of users; null: there are none.</summary>
+    public SimAccess? Access { get; private set; }
+
+    /// <summary>When it last heard something of a peer that was on its way for too long.</summary>
+    public long HeardLateNs { get; private set; } = long.MinValue / 2;
     public HungDisk Hung { get; }
 
     /// <summary>Bytes of answers that wait, and how many streams they may be for.</summary>
@@ -333,10 +340,11 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
         return _cluster.Peers.Send(Id, peer.Value, copy, isUrgent);
     }
 
-    public void Receive(int from, byte[] frame, Func<bool> stillOpen) => Do(Life, () =>
+    public void Receive(int from, byte[] frame, long sentNs, Func<bool> stillOpen) => Do(Life, () =>
     {
         if (stillOpen())
         {
+            HeardLateNs = Scheduler.NowNs - sentNs > RightsHistory.LateNs ? Scheduler.NowNs : HeardLateNs;
             Scheduler.Note(SimEvent.Deliver, Id, from, frame.Length);
             Rules.Hears(this, frame);
             Loops!.Receive(new NodeId((ushort)from), frame);
@@ -368,14 +376,17 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
 
     public ServerSession OpenSession(ClientStream stream)
     {
-        ServerSession session = new(stream, this, _admission!, _config.Loops);
+        ServerSession session = new(stream, this, _admission!, _config.Loops)
+        {
+            Caller = Access?.CallerOf(stream.Client),
+        };
         _sessions.Add(session);
         return session;
     }
 
     /// <summary>A unary call arrives.</summary>
-    public void Serve(UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer) =>
-        Do(Life, () => _unary!.Serve(request, timeLeft, answer), NewSource());
+    public void Serve(int client, UnaryRequest request, TimeSpan timeLeft, Action<UnaryAnswer> answer) =>
+        Do(Life, () => _unary!.Serve(client, request, timeLeft, answer), NewSource());
 
     /// <summary>The node stops: unary calls that wait for something end.</summary>
     public void EndUnaryWaits() => _unary?.EndWaits();
@@ -417,7 +428,9 @@ internal sealed class SimNode : ITurnScheduler, IPeerTransport
             Rules.Break("a restart finds what was on stable storage", $"node {Id}: {wrong}");
         }
 
+        Access = _config.HasUsers ? new SimAccess(this) : null;
         NodeParts parts = NodeParts.Assemble(this, _cluster, log, start);
+        Access?.Attach(this, parts.View, parts.Loops, start);
         Keeper = parts.Keeper;
         Loops = parts.Loops;
         Keeper.Attach(

@@ -1,3 +1,4 @@
+using Grpc.Core;
 using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Partitions.Changes;
 using Kahuna.Server.Partitions.Ports;
@@ -24,6 +25,8 @@ internal sealed class WatchSession
     private readonly SimCluster _cluster;
     private readonly WatchReader _reader;
     private readonly WatchNews? _news;
+    private readonly WatchAccess? _access;
+    private readonly IDisposable? _rights;
     private readonly Queue<byte[]> _requests = new();
     private readonly Dictionary<uint, WatchedKeys> _watches = [];
     private bool _isAwake;
@@ -34,7 +37,11 @@ internal sealed class WatchSession
         _link = link;
         _cluster = cluster;
         _news = serving.Dispatcher is { } dispatcher ? new WatchNews(dispatcher, Wake) : null;
-        _reader = new WatchReader(serving.Logs, dispatch: _news);
+        _access = serving.Node.Access is { } access
+            ? new WatchAccess(access.Gate, access.CallerOf(link.Client))
+            : null;
+        _rights = _access?.State.Watch(Wake);
+        _reader = new WatchReader(serving.Logs, dispatch: _news, access: _access);
         if (_news is not null)
         {
             serving.Dispatcher!.Join(_news);
@@ -91,6 +98,7 @@ internal sealed class WatchSession
             HasEnded = true;
             if (_serving.IsAlive)
             {
+                _rights?.Dispose();
                 _reader.Dispose();
                 if (_news is not null)
                 {
@@ -149,7 +157,7 @@ internal sealed class WatchSession
             return;
         }
 
-        while (true)
+        while (MayTell())
         {
             while (_requests.Count > 0 && _reader.MayTake)
             {
@@ -200,6 +208,35 @@ internal sealed class WatchSession
                 _cluster.Rules.Break(WatchedKeys.Rule, $"a stream of node {_serving.Node.Id} ends: {wrong}");
             }
         }
+    }
+
+    /// <summary>As the shipped pump does: rights are known, and what the client may no longer watch ends.</summary>
+    private bool MayTell()
+    {
+        if (_access is null)
+        {
+            return true;
+        }
+
+        try
+        {
+            if (!_access.Look())
+            {
+                return false;
+            }
+        }
+        catch (RpcException)
+        {
+            Reset();
+            return false;
+        }
+
+        if (_access.HasChanged)
+        {
+            _reader.EndForbidden();
+        }
+
+        return true;
     }
 
     /// <summary>In groups that it does not name a watch begins where the node is.</summary>

@@ -1,8 +1,6 @@
 using System.Globalization;
 using Kahuna.Client;
 using Kahuna.Client.Connection;
-using Kahuna.Client.KeyValues;
-using Kahuna.Client.Outcomes;
 using Kahuna.Server.Cluster;
 using Kahuna.Tests.Simulation.Engine;
 using Kahuna.Tests.Simulation.Nodes;
@@ -310,7 +308,7 @@ internal sealed class SimClient
             }
             else
             {
-                await RunAsync(call, abandoned?.Token ?? default);
+                await SdkCall.RunAsync(_client.KeyValues, call, abandoned?.Token ?? default);
                 call.Outcome = CallOutcome.Ok;
             }
         }
@@ -345,86 +343,6 @@ internal sealed class SimClient
 
         _cluster.History.End(call, _cluster.Scheduler);
         return call;
-    }
-
-    private static string? TextOf(KahunaValue? value) => value is { IsNull: false } text ? text.ToString() : null;
-
-    private async Task RunAsync(Call call, CancellationToken ct)
-    {
-        KeyValueClient store = _client.KeyValues;
-        TimeSpan? ttl = call.TtlMs is { } ms ? TimeSpan.FromMilliseconds(ms) : null;
-        Durability durability = call.IsEphemeral ? Durability.Ephemeral : Durability.Persistent;
-        KahunaValue? compared = call.OnlyIfNull ? KahunaValue.Null
-            : call.OnlyIfValue is { } text ? (KahunaValue)text : default(KahunaValue?);
-        switch (call.Kind)
-        {
-            case CallKind.Set:
-                SetOptions options = new()
-                {
-                    Durability = durability,
-                    OnlyIfAbsent = call.OnlyIfAbsent,
-                    OnlyIfPresent = call.OnlyIfPresent,
-                    OnlyIfValue = compared,
-                    OnlyIfRevision = ToRevision(call.OnlyIfRevision),
-                    Ttl = ttl,
-                    WithoutHistory = call.WithoutHistory,
-                    ReturnPrevious = call.ReturnsPrevious,
-                };
-                SetResult set = call.ReturnsPrevious
-                    ? await store.GetAndSetAsync(call.Key, call.Value, options, ct)
-                    : await store.SetAsync(call.Key, call.Value, options, ct);
-                (call.Done, call.Revision) = (set.Applied, set.Revision.Value);
-                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious
-                    ? (set.PreviousRevision.Value, TextOf(set.Previous))
-                    : default;
-                break;
-            case CallKind.Get:
-                GetResult got = await store.GetAsync(
-                    call.Key,
-                    new ReadOptions { Durability = durability, AtRevision = ToRevision(call.AtRevision) },
-                    ct);
-                (call.Done, call.Revision) = (got.Found, got.Revision.Value);
-                call.FoundValue = got.Found ? TextOf(got.Value) : null;
-                break;
-            case CallKind.Exists:
-                ExistsResult exists = await store.ExistsAsync(
-                    call.Key, new ReadOptions { Durability = durability }, ct);
-                (call.Done, call.Revision) = (exists.Found, exists.Revision.Value);
-                break;
-            case CallKind.Delete:
-                DeleteResult deleted = await store.DeleteAsync(
-                    call.Key,
-                    new DeleteOptions
-                    {
-                        Durability = durability,
-                        OnlyIfValue = compared,
-                        OnlyIfRevision = ToRevision(call.OnlyIfRevision),
-                        WithoutHistory = call.WithoutHistory,
-                        ReturnPrevious = call.ReturnsPrevious,
-                    },
-                    ct);
-                (call.Done, call.Revision) = (deleted.Deleted, deleted.Revision.Value);
-                (call.PreviousRevision, call.PreviousValue) = call.ReturnsPrevious
-                    ? (deleted.PreviousRevision.Value, TextOf(deleted.Previous))
-                    : default;
-                break;
-            case CallKind.Extend:
-                ExtendResult extended = await store.ExtendAsync(
-                    call.Key, ttl!.Value, new ExtendOptions { Durability = durability }, ct);
-                (call.Done, call.Revision) = (extended.Extended, extended.Revision.Value);
-                break;
-            case CallKind.Increment when call.IsTry:
-                TryIncrementResult tried = await store.TryIncrementAsync(
-                    call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
-                (call.Done, call.Revision, call.Number) =
-                    (tried.Applied, tried.Applied ? tried.Revision.Value : null, tried.Value);
-                break;
-            case CallKind.Increment:
-                IncrementResult incremented = await store.IncrementAsync(
-                    call.Key, call.By, new IncrementOptions { Durability = durability }, ct);
-                (call.Done, call.Revision, call.Number) = (true, incremented.Revision.Value, incremented.Value);
-                break;
-        }
     }
 
     private Call Draw(int process, SimRandom random, Call? leased)
@@ -510,6 +428,4 @@ internal sealed class SimClient
     /// <summary>What few calls ask for, of which each takes what its kind knows.</summary>
     private readonly record struct Rare(
         long? AtRevision, bool IsNull, bool WithoutHistory, bool ReturnsPrevious, bool IsTry, long? Huge);
-
-    private static Revision? ToRevision(long? number) => number is { } value ? new Revision(value) : null;
 }

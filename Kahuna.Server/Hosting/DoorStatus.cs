@@ -1,0 +1,38 @@
+using System.Globalization;
+using System.Security.Cryptography.X509Certificates;
+using System.Text.Json;
+using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Transport;
+
+namespace Kahuna.Server.Hosting;
+
+/// <summary>
+/// The part of <c>/status</c> about certificates and connections: when the first of the certificates expires that the
+/// node depends on, and what its port refuses. Immutable; any thread.
+/// </summary>
+/// <param name="tls">The node's certificate and the authorities that it trusts.</param>
+/// <param name="addresses">The connections of each address.</param>
+/// <param name="time">The clock.</param>
+internal sealed class DoorStatus(TlsSource tls, AddressLimiter addresses, TimeProvider time)
+{
+    /// <summary>Adds both objects.</summary>
+    public void Write(Utf8JsonWriter json)
+    {
+        DateTime now = time.GetUtcNow().UtcDateTime;
+        (string part, X509Certificate2 certificate) = CertificateChain.FirstToEnd(tls.Current, now);
+        DateTime end = certificate.NotAfter.ToUniversalTime();
+        json.WriteStartObject("certificate");
+        json.WriteString("part", part);
+        json.WriteString("subject", certificate.Subject);
+        json.WriteString("expires", end.ToString("yyyy-MM-ddTHH:mm:ssZ", CultureInfo.InvariantCulture));
+        json.WriteNumber("secondsLeft", (long)(end - now).TotalSeconds);
+        json.WriteEndObject();
+        (int open, int sources, long refused) = addresses.Figures;
+        json.WriteStartObject("connections");
+        json.WriteNumber("counted", open);
+        json.WriteNumber("addresses", sources);
+        json.WriteNumber("maxPerAddress", addresses.Max);
+        json.WriteNumber("refused", refused);
+        json.WriteEndObject();
+    }
+}
