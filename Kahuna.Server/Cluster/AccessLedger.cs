@@ -67,7 +67,8 @@ internal sealed class AccessLedger(
         TaskCompletionSource changed = NewWait();
         void Wake() => Volatile.Read(ref changed).TrySetResult();
         using IDisposable watch = access.Watch(Wake);
-        await using ITimer again = time.CreateTimer(static wake => ((Action)wake!)(), (Action)Wake, Interval, Interval);
+        await using ITimer again = time.CreateTimer(
+            static wake => ((Action)wake!)(), (Action)Wake, Timeout.InfiniteTimeSpan, Timeout.InfiniteTimeSpan);
         await using CancellationTokenRegistration canceled = ct.UnsafeRegister(
             static wake => ((Action)wake!)(), (Action)Wake);
         long began = time.GetTimestamp();
@@ -84,6 +85,7 @@ internal sealed class AccessLedger(
                 return AccessCommit.Unknown;
             }
 
+            again.Change(Interval, Timeout.InfiniteTimeSpan);
             ask(command);
             await wait;
             Volatile.Write(ref changed, NewWait());

@@ -23,7 +23,7 @@ public sealed class WatchStreamTests(ThreePartitions nodes)
         using RawWatch watch = await RawWatch.OpenAsync(nodes.Channel(node));
         await watch.BeginAsync(1, WatchScope.Prefix, _name, durability);
         Assert.Equal("Begun 1", (await watch.NextEventAsync()).Short);
-        string[] keys = [.. Enumerable.Range(0, 50).Select(i => $"{_name}{i % 7}/{i:00}")];
+        string[] keys = [.. Enumerable.Range(0, 50).Select(i => $"{_name}{i % 40}/{i:00}")];
         foreach (string key in keys)
         {
             await client.KeyValues.SetAsync(key, $"value of {key}");
