@@ -81,7 +81,7 @@ internal sealed class NodeAccess : IDisposable
     /// <summary>Finds the caller of each request.</summary>
     public AccessMiddleware Middleware => _signIn.Middleware;
 
-    /// <summary>Those that issue client certificates; null: none is accepted.</summary>
+    /// <summary>The authorities of client certificates; null: none is accepted.</summary>
     public Func<X509Certificate2Collection>? ClientAuthorities => _signIn.ClientAuthorities;
 
     /// <summary>What the node serves. Set once, before it does.</summary>

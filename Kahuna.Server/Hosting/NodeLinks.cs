@@ -31,7 +31,7 @@ internal static class NodeLinks
 
     /// <summary>Which certificates clients are asked for.</summary>
     /// <param name="options">The node's options.</param>
-    /// <param name="userAuthorities">Those that issue certificates of users; null: there are none.</param>
+    /// <param name="userAuthorities">The authorities of users' certificates; null: there are none.</param>
     public static ClientCertificates CertificatesOf(
         NodeOptions options, Func<X509Certificate2Collection>? userAuthorities) => new()
         {

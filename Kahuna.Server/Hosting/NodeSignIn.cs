@@ -57,7 +57,7 @@ internal sealed class NodeSignIn : IDisposable
     /// <summary>Finds the caller of each request.</summary>
     public AccessMiddleware Middleware { get; }
 
-    /// <summary>Those that issue client certificates; null: none is accepted.</summary>
+    /// <summary>The authorities of client certificates; null: none is accepted.</summary>
     public Func<X509Certificate2Collection>? ClientAuthorities =>
         _authorities is null ? null : () => _authorities.Current;
 

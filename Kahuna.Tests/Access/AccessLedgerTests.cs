@@ -5,7 +5,7 @@ using Kahuna.Tests.Client;
 
 namespace Kahuna.Tests.Access;
 
-/// <summary>How a change of the records ends for whoever made it.</summary>
+/// <summary>How a change of the records ends for its caller.</summary>
 public sealed class AccessLedgerTests
 {
     private static readonly AccessRow s_row = new((byte)'x', [1], [2]);

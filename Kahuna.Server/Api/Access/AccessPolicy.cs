@@ -12,6 +12,6 @@ internal enum AccessPolicy
     /// <summary>Administrators: the permission <see cref="Permissions.Admin"/>.</summary>
     Admin,
 
-    /// <summary>Whoever proves that it knows the cluster's secret, whether authentication is on or off.</summary>
+    /// <summary>A caller that proves the cluster's secret, whether authentication is on or off.</summary>
     Node,
 }

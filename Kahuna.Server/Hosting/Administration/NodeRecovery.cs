@@ -47,7 +47,7 @@ internal sealed class NodeRecovery
         }
         catch (Exception error) when (error is IOException or UnauthorizedAccessException)
         {
-            // It does nothing any more: it was carried out, or is too old. The next start tries again.
+            // It has no effect now: it was carried out, or is too old. The next start removes it.
         }
     }
 }

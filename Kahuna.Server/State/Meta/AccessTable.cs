@@ -5,7 +5,7 @@ namespace Kahuna.Server.State.Meta;
 
 /// <summary>
 /// The records about who may do what, in the rows of the meta group's store. It does not read them: a change names the
-/// version that it is based on, and is made whole, or not at all. So whoever proposes it has checked it against the
+/// version that it is based on, and is made whole, or not at all. So its proposer has checked it against the
 /// very records that it changes. Owned by one <see cref="MetaTable"/>; not thread-safe.
 /// </summary>
 /// <remarks>

@@ -51,7 +51,7 @@ internal sealed class HostileRun(TimeSpan duration, int seed, ITestOutputHelper 
             await cluster.CreateUserAsync(user, PasswordOf(user), user);
         }
 
-        // A node that has seen a right password does not limit it any more, however many wrong ones come.
+        // A node that has seen a right password no longer limits it, however many wrong ones come.
         foreach (NodeProcess node in cluster.Nodes)
         {
             foreach (string user in (string[])[.. s_users, HostileUser.Name, AccessProcesses.Root])

@@ -25,7 +25,7 @@ internal sealed class HostileTally
     /// <summary>How often something was counted.</summary>
     public long Of(string what) => _counts.GetValueOrDefault(what);
 
-    /// <summary>The hostile user has received so many bytes.</summary>
+    /// <summary>Counts bytes that the hostile user has received.</summary>
     public void AddReceived(int bytes) => Interlocked.Add(ref _received, bytes);
 
     /// <summary>It has seen what it may not see.</summary>
