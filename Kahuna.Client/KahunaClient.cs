@@ -44,7 +44,7 @@ public sealed class KahunaClient : IAsyncDisposable
     internal KahunaClient(KahunaClientOptions options, ConnectionPorts ports, ILoggerFactory loggerFactory)
     {
         Checked(options, []);
-        ILogger logger = new QuietLogger(loggerFactory.CreateLogger("Kahuna.Client"));
+        ILogger logger = new QuietLogger(loggerFactory.CreateLogger("Kahuna.Client"), ports.Time);
         ConnectionSettings settings = options.ToSettings();
         _connection = new ClusterConnection(settings, ports, logger);
         _watches = new ClientWatches(_connection, settings, ports, logger);

@@ -24,7 +24,7 @@ check_sdk_package() {
     grep -qx "$entry" <<<"$entries" || die "$package lacks $entry"
   done
   nuspec="$(unzip -p "$package" Kahuna.Client.nuspec)"
-  for id in Google.Protobuf Microsoft.Extensions.{DependencyInjection.Abstractions,Logging.Abstractions,Options}; do
+  for id in Google.Protobuf Microsoft.Extensions.{DependencyInjection.Abstractions,Diagnostics.HealthChecks,Logging.Abstractions,Options}; do
     grep -q "<dependency id=\"$id\"" <<<"$nuspec" || die "$package does not depend on $id"
   done
   ! grep -q '<dependency id="Kahuna' <<<"$nuspec" || die "$package depends on another package of Kahuna"

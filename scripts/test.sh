@@ -53,11 +53,15 @@ results="$KAHUNA_ROOT/TestResults"
 rm -rf "$results"
 mkdir -p "$results"
 formatting=
+vulnerable=
 if [[ "$tier" == all && -z "$filter" && "$is_slow" == false ]]; then
   # It needs one processor, and nothing waits for it. The rest of the style is checked by the build, the order of usings by a test.
   say "checking the format, and that other systems compile, beside the tests"
   { nice -n 19 dotnet format whitespace Kahuna.sln --no-restore --verify-no-changes && nice -n 19 scripts/check-platforms.sh; } >"$results/format.log" 2>&1 &
   formatting=$!
+  # What became known elsewhere is told and is no failure of this change.
+  { nice -n 19 scripts/vulnerable.sh || true; } >"$results/vulnerable.log" 2>&1 &
+  vulnerable=$!
 fi
 
 passed=0
@@ -212,6 +216,11 @@ if [[ -n "$formatting" ]] && ! wait "$formatting"; then
   cat "$results/format.log" >&2
   say "not formatted (dotnet format Kahuna.sln mends that), or not compiled for other systems; the lines above say which"
   broken=$((broken + 1))
+fi
+
+if [[ -n "$vulnerable" ]]; then
+  wait "$vulnerable"
+  cat "$results/vulnerable.log" >&2
 fi
 
 failed=$((failed + broken))

@@ -5,8 +5,8 @@ using Kahuna.Client.Connection.Access;
 namespace Kahuna.Client.Administration;
 
 /// <summary>
-/// Makes the calls of the administration at any connected node. What did not happen is tried again at another node
-/// until the request timeout. Owned by the <see cref="AdminClient"/>; any thread.
+/// Makes the calls of the administration at a connected node, the same one while it answers: it obeys at once what it
+/// has changed. What did not happen is tried again at another node until the request timeout. Owned by the <see cref="AdminClient"/>; any thread.
 /// </summary>
 /// <param name="connection">The nodes, and who the client is to them.</param>
 /// <param name="channel">Carries the calls.</param>
@@ -21,6 +21,7 @@ internal sealed class AdminCalls(ClusterConnection connection, IFrameChannel cha
     private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(100);
 
     private int _turn;
+    private Uri? _node;
 
     private bool Captures => connection.CapturesContext;
 
@@ -91,9 +92,13 @@ internal sealed class AdminCalls(ClusterConnection connection, IFrameChannel cha
 
                 OperationOutcome outcome = attempt.IsRead ? OperationOutcome.DidNotHappen : answer.Outcome;
                 attempt.Reason = answer.Status.ToString();
-                return answer.Status.Code == Unavailable && outcome == OperationOutcome.DidNotHappen
-                    ? null
-                    : throw AdminErrors.Of(answer.Status, outcome);
+                if (answer.Status.Code != Unavailable || outcome != OperationOutcome.DidNotHappen)
+                {
+                    throw AdminErrors.Of(answer.Status, outcome);
+                }
+
+                Volatile.Write(ref _node, null);
+                return null;
             }
             catch (CallLostException lost) when (lost.WasSent && !attempt.IsRead)
             {
@@ -104,12 +109,13 @@ internal sealed class AdminCalls(ClusterConnection connection, IFrameChannel cha
                 // The call was not sent, changes nothing, or waits for credentials.
                 attempt.IsUnderWay = false;
                 attempt.Reason = $"{node.Authority} ({DisconnectReasons.Of(passing)})";
+                Volatile.Write(ref _node, null);
                 return null;
             }
         }
     }
 
-    /// <summary>The connected nodes take turns.</summary>
+    /// <summary>The node of the last call while it is connected and answers; else the connected ones take turns.</summary>
     private async ValueTask<Uri> ChooseAsync(CancellationToken ct)
     {
         while (true)
@@ -123,7 +129,14 @@ internal sealed class AdminCalls(ClusterConnection connection, IFrameChannel cha
             ];
             if (nodes.Length > 0)
             {
-                return nodes[(int)((uint)Interlocked.Increment(ref _turn) % nodes.Length)];
+                Uri? last = Volatile.Read(ref _node);
+                if (last is null || !nodes.Contains(last))
+                {
+                    last = nodes[(int)((uint)Interlocked.Increment(ref _turn) % nodes.Length)];
+                    Volatile.Write(ref _node, last);
+                }
+
+                return last;
             }
         }
     }

@@ -23,4 +23,7 @@ internal static partial class ConnectionLog
 
     [LoggerMessage(6, LogLevel.Warning, "The cluster's identity changed from {Before} to {After}; it was created anew")]
     public static partial void ClusterReplaced(ILogger logger, string before, string after);
+
+    [LoggerMessage(7, LogLevel.Information, "{LeftOut} lines of event {Event} were left out since the last one")]
+    public static partial void LeftOut(ILogger logger, int leftOut, int @event);
 }

@@ -12,7 +12,18 @@ public sealed record ClusterDescription(
     string ClusterId,
     string ServerVersion,
     IReadOnlyList<NodeDescription> Nodes,
-    IReadOnlyList<PartitionDescription> Partitions);
+    IReadOnlyList<PartitionDescription> Partitions)
+{
+    /// <summary>
+    /// The partitions of which the connected nodes know no leader, as during an election, or while no majority of the
+    /// nodes can talk to each other: a leader without a majority gives up within a second. Empty for a cluster that
+    /// serves requests.
+    /// </summary>
+    public IReadOnlyList<int> LeaderlessPartitions =>
+    [
+        .. from partition in Partitions where partition.LeaderNodeId is null select partition.Number,
+    ];
+}
 
 /// <summary>One member of the cluster. Immutable.</summary>
 /// <param name="Id">Node id, 1 or greater.</param>

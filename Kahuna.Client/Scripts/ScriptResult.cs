@@ -134,7 +134,7 @@ internal readonly record struct ScriptReply : IOperationResult<ScriptReply>
     static ScriptReply IOperationResult<ScriptReply>.From(Answer answer) => answer switch
     {
         { Status: OutcomeStatus.Applied, Value: { } value } => new ScriptReply { Result = value.Memory },
-        { Status: OutcomeStatus.ScriptFailed, ReplyNumber: 1 } => new ScriptReply
+        { Status: OutcomeStatus.ScriptFailed, ReplyNumber: ScriptEnds.TooWide or ScriptEnds.NotAllowedHere } => new ScriptReply
         {
             TooWide = OperationErrors.ScriptFailed(answer),
         },

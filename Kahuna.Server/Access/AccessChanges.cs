@@ -244,30 +244,47 @@ internal sealed class AccessChanges(IAccessLedger ledger, TimeProvider time, Cal
             }
 
             AccessPlan<T> made = plan(book);
-            if ((made.Problem ?? LastAdministrator(book, made.Rows)) is { } problem)
+            AccessProblem? problem = made.Problem ?? LastAdministrator(book, made.Rows);
+            if (problem?.Reason == AccessRefusal.InvalidArgument)
             {
                 return new AccessAnswer<T>(null, problem);
             }
 
-            switch (await ledger.ChangeAsync(book.Version, made.Rows, ct).ConfigureAwait(false))
+            // A refusal may be due to records that are not the newest. A row that stays as it is shows that they are.
+            IReadOnlyList<AccessRow> rows = problem is null
+                ? made.Rows
+                : [AccessRowFormat.OfLastUserId(book.LastUserId)];
+            AccessCommit commit = await ledger.ChangeAsync(book.Version, rows, ct).ConfigureAwait(false);
+            if (commit == AccessCommit.Applied)
             {
-                case AccessCommit.Applied:
-                    return new AccessAnswer<T>(made.Value, null);
-                case AccessCommit.Conflict when tries < TriesMax:
-                    await Task.Delay(TimeSpan.FromMilliseconds(PauseMs * tries), time, ct).ConfigureAwait(false);
-                    break;
-                case AccessCommit.Conflict:
-                    return new AccessAnswer<T>(null, new AccessProblem(
-                        AccessRefusal.Conflict,
-                        "Other changes of users, roles or tokens came first, several times; nothing was changed. "
-                            + "Try again."));
-                default:
-                    return new AccessAnswer<T>(null, new AccessProblem(
-                        AccessRefusal.Unknown,
-                        "There was no answer in time; the change may have been made, or may still be."));
+                return new AccessAnswer<T>(problem is null ? made.Value : null, problem);
             }
+
+            if (commit != AccessCommit.Conflict || tries == TriesMax)
+            {
+                return new AccessAnswer<T>(null, ProblemOf(commit, isRefusal: problem is not null));
+            }
+
+            await Task.Delay(TimeSpan.FromMilliseconds(PauseMs * tries), time, ct).ConfigureAwait(false);
         }
     }
+
+    private static AccessProblem ProblemOf(AccessCommit commit, bool isRefusal) => commit switch
+    {
+        AccessCommit.Conflict => new AccessProblem(
+            AccessRefusal.Conflict,
+            "Other changes of users, roles or tokens came first, several times; nothing was changed. Try again."),
+        AccessCommit.Full => new AccessProblem(
+            AccessRefusal.ResourceExhausted,
+            string.Create(
+                CultureInfo.InvariantCulture,
+                $"Users, roles and tokens would take more than {AccessTable.BytesMax:N0} bytes; nothing was changed.")),
+        _ when isRefusal => new AccessProblem(
+            AccessRefusal.Conflict,
+            "The newest users, roles and tokens are not known here yet; nothing was changed. Try again."),
+        _ => new AccessProblem(
+            AccessRefusal.Unknown, "There was no answer in time; the change may have been made, or may still be."),
+    };
 
     private bool MayChange(AccessBook book) =>
         caller is null

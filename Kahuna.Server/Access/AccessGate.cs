@@ -1,5 +1,7 @@
+using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
+using Kahuna.Wire.Scripts;
 
 namespace Kahuna.Server.Access;
 
@@ -148,6 +150,13 @@ internal readonly struct AccessPass
             : Audited(in command, status, "The permission script is missing on a name that the script reads.");
     }
 
+    /// <summary>
+    /// Writes the outcome of a command that may not go on. That of a script says whether it may be run as a
+    /// transaction.
+    /// </summary>
+    public static void WriteRefusal(ByteBuffer target, OutcomeStatus status, string sentence) => Outcome.WriteError(
+        target, status, sentence, status == OutcomeStatus.ScriptFailed ? ScriptEnds.NotAllowedHere : 0);
+
     /// <summary>Why a command may not go on; null: it may.</summary>
     public string? Refuse(scoped in Command command, out OutcomeStatus status)
     {
@@ -164,7 +173,9 @@ internal readonly struct AccessPass
         }
 
         string? refusal = CommandRights.Refusal(_rights, in command);
-        status = refusal is null ? default : OutcomeStatus.PermissionDenied;
+        status = refusal is null ? default
+            : CommandRights.MayBeTransaction(_rights, in command) ? OutcomeStatus.ScriptFailed
+            : OutcomeStatus.PermissionDenied;
         return refusal ?? _allowance?.StorageRefusal(in command, out status);
     }
 

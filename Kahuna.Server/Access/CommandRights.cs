@@ -49,11 +49,8 @@ internal static class CommandRights
                 or CommandKind.TransactionFinish
                 or CommandKind.TransactionForget
                 or CommandKind.TransactionRelease => NeededRights.Somewhere(rights, Permissions.Transaction),
-            CommandKind.Script => NeededRights.OnBucket(
-                rights,
-                Permissions.Script | Permissions.Read | Permissions.Write,
-                command.Durability,
-                KeyRouting.Bucket(command.Key)),
+            CommandKind.Script => OnBucket(rights, Permissions.Script, in command)
+                ?? OnBucket(rights, Permissions.Read | Permissions.Write, in command),
             CommandKind.SequenceCreate
                 or CommandKind.SequenceUpdate
                 or CommandKind.SequenceDelete
@@ -69,6 +66,15 @@ internal static class CommandRights
             CommandKind.LockList => OnPrefix(rights, Permissions.Lock, in command, "lock"),
             _ => Unknown,
         };
+
+    /// <summary>
+    /// A refused script may be run as a transaction instead, of which each read and write is checked: its user may run
+    /// scripts with its key, but its permissions do not cover the whole bucket. A fence needs the partition.
+    /// </summary>
+    public static bool MayBeTransaction(Rights rights, scoped in Command command) =>
+        command.Kind == CommandKind.Script
+        && !command.Has(CommandFlags.Fenced)
+        && rights.Covers(Permissions.Script, command.Durability, command.Key);
 
     /// <summary>
     /// The name that a refused command was refused for: of a command with a list the key of the first item that is not
@@ -154,6 +160,9 @@ internal static class CommandRights
 
     private static string? OnPrefix(Rights rights, Permissions wanted, scoped in Command command, string noun) =>
         NeededRights.On(rights, wanted, command.Durability, noun, AskedNames.Prefix(command.Key));
+
+    private static string? OnBucket(Rights rights, Permissions wanted, scoped in Command command) =>
+        NeededRights.OnBucket(rights, wanted, command.Durability, KeyRouting.Bucket(command.Key));
 
     private static string? OnRange(Rights rights, Permissions wanted, scoped in Command command)
     {

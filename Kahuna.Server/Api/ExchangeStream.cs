@@ -579,7 +579,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
 
         int at = refusals.Length;
         Frame.BeginReply(refusals, operation.Number);
-        Outcome.WriteError(refusals, status, sentence!);
+        AccessPass.WriteRefusal(refusals, status, sentence!);
         Frame.EndReply(refusals, at);
         refused++;
     }

@@ -23,14 +23,18 @@ internal sealed class ScriptExecutor(UnaryExecutor calls, ICoordinator coordinat
 
     /// <summary>Runs the script within a partition. Null: it needs more, and nothing was done.</summary>
     /// <param name="command">The encoded command; given away.</param>
+    /// <param name="mayBeDriven">The script may be run as a transaction too.</param>
     /// <param name="timeLeft">Time until the caller's deadline; null: no deadline.</param>
     /// <param name="ct">Cancelled when the caller no longer waits.</param>
-    public async Task<byte[]?> TryInPartitionAsync(ByteBuffer command, TimeSpan? timeLeft, CancellationToken ct)
+    public async Task<byte[]?> TryInPartitionAsync(
+        ByteBuffer command, bool mayBeDriven, TimeSpan? timeLeft, CancellationToken ct)
     {
         byte[] bytes = await calls.ExecuteWantedAsync(command, timeLeft, ct, OutcomeStatus.ScriptFailed);
         Outcome.TryRead(bytes, out Outcome outcome);
         return outcome.Status != OutcomeStatus.ScriptFailed ? bytes
-            : outcome.Number == 1 ? null
+            : outcome.Number == ScriptEnds.TooWide || (outcome.Number == ScriptEnds.NotAllowedHere && mayBeDriven) ? null
+            : outcome.Number == ScriptEnds.NotAllowedHere
+                ? throw OutcomeErrors.ToException(outcome with { Status = OutcomeStatus.PermissionDenied })
             : throw OutcomeErrors.ToException(outcome);
     }
 

@@ -29,8 +29,8 @@ internal sealed class ScriptsService(ScriptExecutor calls) : Protos.Scripts.Scri
         byte[]? bytes = null;
         if (Encode(program, parameters, request, context, out bool mayBeDriven) is { } command)
         {
-            bytes = await calls.TryInPartitionAsync(command, context.TimeLeft(), context.CancellationToken)
-                .ConfigureAwait(false);
+            bytes = await calls.TryInPartitionAsync(
+                command, mayBeDriven, context.TimeLeft(), context.CancellationToken).ConfigureAwait(false);
         }
 
         if (bytes is null && !mayBeDriven)

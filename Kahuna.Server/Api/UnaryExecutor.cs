@@ -139,7 +139,7 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
     private static byte[] Error(OutcomeStatus status, string sentence)
     {
         ByteBuffer buffer = ByteBuffer.Rent();
-        Outcome.WriteError(buffer, status, sentence);
+        AccessPass.WriteRefusal(buffer, status, sentence);
         byte[] bytes = buffer.Written.ToArray();
         buffer.Return();
         return bytes;

@@ -11,15 +11,24 @@ namespace Kahuna.Server.Hosting;
 /// node depends on, and what its port refuses. Immutable; any thread.
 /// </summary>
 /// <param name="tls">The node's certificate and the authorities that it trusts.</param>
+/// <param name="clients">The authorities of client certificates; null: none are accepted.</param>
 /// <param name="addresses">The connections of each address.</param>
 /// <param name="time">The clock.</param>
-internal sealed class DoorStatus(TlsSource tls, AddressLimiter addresses, TimeProvider time)
+internal sealed class DoorStatus(
+    TlsSource tls, Func<X509Certificate2Collection>? clients, AddressLimiter addresses, TimeProvider time)
 {
     /// <summary>Adds both objects.</summary>
     public void Write(Utf8JsonWriter json)
     {
         DateTime now = time.GetUtcNow().UtcDateTime;
         (string part, X509Certificate2 certificate) = CertificateChain.FirstToEnd(tls.Current, now);
+        if (clients is not null
+            && CertificateChain.FirstToEnd(clients(), now) is { } authority
+            && authority.NotAfter < certificate.NotAfter)
+        {
+            (part, certificate) = (ClientAuthorities.Part, authority);
+        }
+
         DateTime end = certificate.NotAfter.ToUniversalTime();
         json.WriteStartObject("certificate");
         json.WriteString("part", part);

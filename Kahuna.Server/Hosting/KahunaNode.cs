@@ -306,7 +306,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         AddServices(builder.Services, admission, Access.Credential);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        DoorStatus door = new(_certificates.Tls, _addresses, TimeProvider.System);
+        DoorStatus door = new(_certificates.Tls, Access.ClientAuthorities, _addresses, TimeProvider.System);
         StatusEndpoint.Map(_app, () => StatusEndpoint.Render(
             _view, index => _loops.Group(index).Metrics, _storage, _loops.MemoryBytes, _watches, door.Write));
         SetHealth();

@@ -32,7 +32,7 @@ internal sealed class NodeSignIn : IDisposable
         AccessOptions access, AccessState state, NodeCredential credential, IAuditLog audit, ILogger log)
     {
         TimeProvider time = TimeProvider.System;
-        _authorities = access.ClientCaPath is { } path ? new ClientAuthorities(path, log) : null;
+        _authorities = access.ClientCaPath is { } path ? new ClientAuthorities(path, time, log) : null;
         _passwords = new PasswordSignIn(state, new PasswordThrottle(time));
         if (access.JwtIssuer is { } issuer)
         {

@@ -318,6 +318,40 @@ public sealed class AccessChangesTests
     }
 
     [Fact]
+    public async Task What_was_made_at_another_node_meanwhile_is_not_refused()
+    {
+        _ledger.Before = asked =>
+        {
+            if (asked == 1)
+            {
+                _ledger.Put(AccessRowFormat.Of(new RoleRecord("reader", [s_read])));
+            }
+        };
+        UserRecord user = Good(await _changes.CreateUserAsync(
+            new UserChange { Name = "a", Roles = ["reader"], Password = "correct horse" }, default));
+        Assert.Equal(["reader"], user.Roles);
+    }
+
+    [Fact]
+    public async Task A_refusal_changes_nothing_and_needs_the_newest_records()
+    {
+        Good(await Create("a"));
+        AssertRefused(AccessRefusal.AlreadyExists, await Create("a"));
+        Assert.Equal(1u, Book.LastUserId);
+        Assert.Single(Book.Users);
+        _ledger.End = AccessCommit.Unknown;
+        AssertRefused(AccessRefusal.Conflict, await Create("a"));
+    }
+
+    [Fact]
+    public async Task Records_that_would_be_too_large_are_told()
+    {
+        _ledger.End = AccessCommit.Full;
+        AssertRefused(AccessRefusal.ResourceExhausted, await Create("a"));
+        Assert.Equal(1, _ledger.Asked);
+    }
+
+    [Fact]
     public async Task A_change_gives_up_after_five_conflicts()
     {
         _ledger.End = AccessCommit.Conflict;

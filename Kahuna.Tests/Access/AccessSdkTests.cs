@@ -27,7 +27,7 @@ public sealed class AccessSdkTests(AccessCluster cluster)
         await RefusedAsync(ann.KeyValues.GetAsync("bob/a"), "read");
         await RefusedAsync(ann.Sequences.NextAsync("bob/s"), "sequence");
         await RefusedAsync(ann.Locks.AcquireAsync("bob/l", TimeSpan.FromSeconds(10), TimeSpan.FromSeconds(1)), "lock");
-        await RefusedAsync(ann.Scripts.RunAsync("set 'bob/s' 'v'"), "read");
+        await RefusedAsync(ann.Scripts.RunAsync("set 'bob/s' 'v'"), "script");
         await RefusedAsync(CountAsync(ann, "b"), "read");
         Assert.Equal(1, await CountAsync(ann, "ann/a"));
     }

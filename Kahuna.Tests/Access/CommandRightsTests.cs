@@ -204,7 +204,7 @@ public sealed class CommandRightsTests
         CommandKind.LockList, "a", "The permission lock is missing on the persistent locks that begin with \"a\".")]
     [InlineData(CommandKind.LockList, "", "The permission lock is missing on all persistent locks.")]
     [InlineData(
-        CommandKind.Script, "a/b", "The permission read is missing on the persistent keys of the bucket \"a\".")]
+        CommandKind.Script, "a/b", "The permission script is missing on the persistent keys of the bucket \"a\".")]
     [InlineData(CommandKind.TransactionForget, "a", "The permission transaction is missing on all names.")]
     [InlineData(CommandKind.Evict, "a", "No permission is known that allows this kind of command.")]
     [InlineData(

@@ -1,3 +1,4 @@
+using System.Reflection;
 using System.Text;
 using System.Text.RegularExpressions;
 using Kahuna.Client;
@@ -13,6 +14,8 @@ using Kahuna.Client.Watches;
 using Kahuna.Server.Hosting;
 using Kahuna.Tests.Tidy;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Diagnostics.HealthChecks;
+using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Client;
 
@@ -35,7 +38,7 @@ public sealed partial class ClientDocumentTests
         string[] shown = [.. s_pages.SelectMany(Examples)];
         string[] run = [.. Region().Matches(source).Select(match => Shown(match.Groups[1].Value))];
         Assert.All(s_pages, page => Assert.NotEmpty(Examples(page)));
-        Assert.Equal(27, shown.Length);
+        Assert.Equal(28, shown.Length);
         Assert.Equal(run.Order(StringComparer.Ordinal), shown.Order(StringComparer.Ordinal));
     }
 
@@ -47,6 +50,22 @@ public sealed partial class ClientDocumentTests
             Assert.Contains($"`{name}`", page, StringComparison.Ordinal));
         Assert.All(typeof(KahunaClientOptions).GetProperties(), property =>
             Assert.Contains($"`{property.Name}`", page, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void The_page_names_every_event_of_the_log()
+    {
+        string page = File.ReadAllText(Repository.FullPath("docs/client.md"));
+        int[] events =
+        [
+            .. typeof(KahunaClient).Assembly.GetTypes()
+                .SelectMany(static type => type.GetMethods(BindingFlags.Static | BindingFlags.Public))
+                .Select(static method => method.GetCustomAttribute<LoggerMessageAttribute>())
+                .OfType<LoggerMessageAttribute>()
+                .Select(static attribute => attribute.EventId),
+        ];
+        Assert.NotEmpty(events);
+        Assert.All(events, id => Assert.Contains($"\n| {id} | ", page, StringComparison.Ordinal));
     }
 
     [Fact]
@@ -347,6 +366,22 @@ public sealed partial class ClientDocumentTests
         KahunaClient injected = provider.GetRequiredService<KahunaClient>();
         #endregion
         await injected.DescribeAsync();
+        await CheckAsync(endpoint);
+    }
+
+    private static async Task CheckAsync(string endpoint)
+    {
+        ServiceCollection services = new();
+        services.AddLogging();
+        services.AddKahuna(options => options.Endpoints.Add(new Uri(endpoint)));
+
+        #region health
+        services.AddHealthChecks().AddKahuna(tags: ["ready"]);
+        #endregion
+
+        await using ServiceProvider provider = services.BuildServiceProvider();
+        HealthReport report = await provider.GetRequiredService<HealthCheckService>().CheckHealthAsync();
+        Assert.Equal(HealthStatus.Healthy, report.Status);
     }
 
     private static IEnumerable<string> Examples(string page) =>

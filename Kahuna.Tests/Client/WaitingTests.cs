@@ -185,19 +185,12 @@ public sealed class WaitingTests
     {
         FakeCluster cluster = new(nodes: 1, partitions: 3);
         KahunaClient client = await cluster.ConnectedAsync(_time, TimeSpan.FromSeconds(5));
-        cluster[1].Answer = static _ => new FakeReply(OutcomeStatus.NotFound);
+        cluster[1].Answer = static _ => HealthCheckTests.NoNames;
         await client.CheckAsync().AsTask().WaitAsync(Wait.Longest);
-        Assert.Equal(
-            3,
-            cluster[1].Received
-                .Select(static request =>
-                    InitialPartition.Of(System.Text.Encoding.UTF8.GetBytes(request.Key), 3))
-                .Distinct()
-                .Count());
-        Assert.All(cluster[1].Received, static request => Assert.Equal(CommandKind.Exists, request.Kind));
+        Assert.Equal([0, 1, 2], cluster[1].Received.Select(static request => request.WaitingMs!.Value).Order());
+        Assert.All(cluster[1].Received, static request => Assert.Equal(CommandKind.KeyRange, request.Kind));
 
-        string silent = cluster[1].Received.Last().Key;
-        cluster[1].Answer = request => request.Key == silent ? null : new FakeReply(OutcomeStatus.NotFound);
+        cluster[1].Answer = static request => request.WaitingMs == 1 ? null : HealthCheckTests.NoNames;
         Task check = client.CheckAsync().AsTask();
         await Wait.UntilAsync(_time, () => check.IsCompleted, stepMs: 50);
         Assert.Equal(KahunaErrorCode.DeadlineExceeded, (await Assert.ThrowsAsync<KahunaException>(() => check)).Code);

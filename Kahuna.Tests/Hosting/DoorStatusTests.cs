@@ -1,4 +1,5 @@
 using System.Net;
+using System.Security.Cryptography.X509Certificates;
 using System.Text.Json;
 using Kahuna.Server.Hosting;
 using Kahuna.Server.Hosting.Certificates;
@@ -20,7 +21,7 @@ public sealed class DoorStatusTests
         AddressLimiter addresses = new(1);
         Assert.True(addresses.TryEnter(IPAddress.Parse("10.0.0.1"), out AddressSlot? slot));
         Assert.False(addresses.TryEnter(IPAddress.Parse("10.0.0.1"), out _));
-        DoorStatus status = new(new TlsSource(tls.Certificate, tls.TrustedRoots), addresses, time);
+        DoorStatus status = new(new TlsSource(tls.Certificate, tls.TrustedRoots), null, addresses, time);
         JsonElement certificate = Render(status).GetProperty("certificate");
         JsonElement connections = Render(status).GetProperty("connections");
 
@@ -37,6 +38,24 @@ public sealed class DoorStatusTests
         time.Now += TimeSpan.FromHours(3);
         Assert.Equal(0, Render(status).GetProperty("connections").GetProperty("counted").GetInt32());
         Assert.Equal(-3600, Render(status).GetProperty("certificate").GetProperty("secondsLeft").GetInt64());
+    }
+
+    [Fact]
+    public void An_authority_of_client_certificates_may_be_the_first_to_expire()
+    {
+        using TemporaryDirectory directory = new();
+        CertificateFiles files = new(directory.Path);
+        files.WriteChain("client.example", 365, 365, 40, 30);
+        TlsSource source = new(NodeCertificates.LoadCertificate(files.Certificate, files.Key), null);
+        X509Certificate2Collection authorities = [];
+        authorities.ImportFromPemFile(files.Authorities);
+        SteppedTime time = new();
+        JsonElement found = Render(new DoorStatus(source, () => authorities, new AddressLimiter(1), time));
+
+        Assert.Equal(
+            "The authority of client certificates", found.GetProperty("certificate").GetProperty("part").GetString());
+        Assert.Equal("CN=root 2", found.GetProperty("certificate").GetProperty("subject").GetString());
+        Assert.Equal(30 * 86400, found.GetProperty("certificate").GetProperty("secondsLeft").GetInt64());
     }
 
     private static JsonElement Render(DoorStatus status)

@@ -16,6 +16,7 @@ internal static class MeasureCommand
     private static readonly Dictionary<string, (string Defaults, Action<Measurement> Run)> s_programs =
         new(StringComparer.Ordinal)
         {
+            ["access"] = (AccessCommand.Defaults, AccessCommand.Run),
             ["compare"] = (CompareCommand.Defaults, CompareCommand.Run),
             ["cost"] = (CostCommand.Defaults, CostCommand.Run),
             ["failover"] = (FailoverCommand.Defaults, FailoverCommand.Run),

@@ -25,9 +25,7 @@ internal static class CertificateChain
 
         if (tls.TrustedRoots is { Count: > 0 } roots)
         {
-            X509Certificate2 root = roots.Where(root => root.NotAfter.ToUniversalTime() > now)
-                .MinBy(root => root.NotAfter)
-                ?? roots.MaxBy(root => root.NotAfter)!;
+            X509Certificate2 root = FirstToEnd(roots, now);
             if (root.NotAfter < first.Certificate.NotAfter)
             {
                 first = ("The trusted authority", root);
@@ -36,6 +34,16 @@ internal static class CertificateChain
 
         return first;
     }
+
+    /// <summary>
+    /// The valid authority that expires first; if all have expired, the last of them. An old one may stay in a file.
+    /// </summary>
+    /// <param name="authorities">At least one.</param>
+    /// <param name="now">The time, UTC.</param>
+    public static X509Certificate2 FirstToEnd(X509Certificate2Collection authorities, DateTime now) =>
+        authorities.Where(authority => authority.NotAfter.ToUniversalTime() > now)
+            .MinBy(static authority => authority.NotAfter)
+            ?? authorities.MaxBy(static authority => authority.NotAfter)!;
 
     /// <summary>
     /// Why the node's own certificate does not chain to an authority that the node trusts. Null if it does, or if the

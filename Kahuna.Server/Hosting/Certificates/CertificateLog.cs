@@ -16,9 +16,10 @@ internal static partial class CertificateLog
         EventId = 15,
         Level = LogLevel.Critical,
         Message =
-            "{Part} {Certificate} expired on {End:yyyy-MM-dd HH:mm} UTC: connections with clients and other nodes are "
-                + "refused. Replace its files; a restart is not needed.")]
-    public static partial void CertificateEnded(this ILogger logger, string part, string certificate, DateTime end);
+            "{Part} {Certificate} expired on {End:yyyy-MM-dd HH:mm} UTC: {Refused} are refused. Replace its files; a "
+                + "restart is not needed.")]
+    public static partial void CertificateEnded(
+        this ILogger logger, string part, string certificate, DateTime end, string refused);
 
     [LoggerMessage(
         EventId = 16,

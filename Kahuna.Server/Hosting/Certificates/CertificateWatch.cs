@@ -14,20 +14,14 @@ internal sealed class CertificateWatch
     /// <summary>Interval of the checks; each reads a few kilobytes.</summary>
     public static readonly TimeSpan Interval = TimeSpan.FromSeconds(10);
 
-    /// <summary>How long before its expiry a certificate is warned of.</summary>
-    public static readonly TimeSpan WarnBefore = TimeSpan.FromDays(30);
-
-    /// <summary>Interval of the warnings.</summary>
-    private static readonly TimeSpan s_warnAgain = TimeSpan.FromDays(1);
-
     private readonly IReadOnlyList<string> _files;
     private readonly Func<NodeTls> _load;
     private readonly TimeProvider _time;
     private readonly ILogger _log;
+    private readonly ExpiryWarnings _warnings;
     private string _inUse;
     private string? _refused;
     private string? _reported;
-    private DateTimeOffset _warnFrom = DateTimeOffset.MinValue;
 
     /// <summary>Loads the certificate.</summary>
     /// <param name="files">The files to watch.</param>
@@ -41,6 +35,7 @@ internal sealed class CertificateWatch
         _load = load;
         _time = time;
         _log = log;
+        _warnings = new ExpiryWarnings("connections with clients and other nodes", time, log);
 
         // The fingerprint comes first, so that files replaced after it are reloaded at the next check.
         _inUse = Fingerprint();
@@ -83,7 +78,7 @@ internal sealed class CertificateWatch
             Tls.Replace(read.Certificate, read.TrustedRoots);
             _inUse = found;
             _refused = _reported = null;
-            _warnFrom = DateTimeOffset.MinValue;
+            _warnings.BeginAgain();
             X509Certificate2 certificate = read.Certificate.TargetCertificate;
             _log.CertificateReloaded(certificate.Subject, certificate.NotAfter.ToUniversalTime());
             CheckChain();
@@ -114,25 +109,8 @@ internal sealed class CertificateWatch
 
     private void Warn()
     {
-        DateTimeOffset now = _time.GetUtcNow();
-        if (now < _warnFrom)
-        {
-            return;
-        }
-
-        (string part, X509Certificate2 certificate) = CertificateChain.FirstToEnd(Tls.Current, now.UtcDateTime);
-        DateTime end = certificate.NotAfter.ToUniversalTime();
-        if (end <= now.UtcDateTime)
-        {
-            _warnFrom = now + s_warnAgain;
-            _log.CertificateEnded(part, certificate.Subject, end);
-        }
-        else if (end - now.UtcDateTime <= WarnBefore)
-        {
-            // The expiry itself is reported when it comes.
-            _warnFrom = now + s_warnAgain < end ? now + s_warnAgain : end;
-            _log.CertificateEndsSoon(part, certificate.Subject, end, (int)(end - now.UtcDateTime).TotalDays);
-        }
+        (string part, X509Certificate2 first) = CertificateChain.FirstToEnd(Tls.Current, _time.GetUtcNow().UtcDateTime);
+        _warnings.Look(part, first);
     }
 
     /// <summary>A hash of the files' contents; an unreadable file counts as a content of its own.</summary>

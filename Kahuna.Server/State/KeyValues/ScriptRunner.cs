@@ -122,7 +122,7 @@ internal sealed class ScriptRunner(KeyStore store, KeyValueTable table) : IOutco
     {
         if (answer.IsWanted)
         {
-            answer.Give(new Outcome(OutcomeStatus.ScriptFailed, 0, isTooWide ? 1 : 0)
+            answer.Give(new Outcome(OutcomeStatus.ScriptFailed, 0, isTooWide ? ScriptEnds.TooWide : 0)
             {
                 HasValue = true,
                 Value = Encoding.UTF8.GetBytes(sentence),

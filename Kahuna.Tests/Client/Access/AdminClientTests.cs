@@ -232,6 +232,38 @@ public sealed class AdminClientTests
         Assert.Equal(OperationOutcome.DidNotHappen, end.Outcome);
     }
 
+    [Fact]
+    public async Task Calls_go_to_one_node_while_it_answers()
+    {
+        const int Calls = 8;
+        FakeCluster cluster = new(nodes: 3);
+        int[] asked = new int[4];
+        int? refusing = null;
+        for (int i = 1; i <= 3; i++)
+        {
+            int node = i;
+            cluster[node].OnCall = (_, _) =>
+            {
+                Interlocked.Increment(ref asked[node]);
+                return node == refusing
+                    ? new CallAnswer(new StreamStatus(14, "not now"), OperationOutcome.DidNotHappen, [])
+                    : Answer(new WhoAmIResponse { User = "ann" });
+            };
+        }
+
+        await using KahunaClient client = cluster.Client();
+        for (int i = 0; i < Calls; i++)
+        {
+            await Wait.ForAsync(client.Admin.WhoAmIAsync());
+        }
+
+        refusing = Array.IndexOf(asked, Calls);
+        Assert.InRange(refusing.Value, 1, 3);
+        await Wait.ForAsync(client.Admin.WhoAmIAsync());
+        Assert.Equal(Calls + 1, asked[refusing.Value]);
+        Assert.Equal(Calls + 2, asked.Sum());
+    }
+
     private static CallAnswer Answer(IMessage message) =>
         new(new StreamStatus(0, ""), OperationOutcome.Happened, message.ToByteArray());
 
