@@ -12,6 +12,11 @@ if (args is [RecoverAdminCommand.Name, .. string[] recovery])
     return await RecoverAdminCommand.RunAsync(recovery);
 }
 
+if (args is [HealthCommand.Name, .. string[] question])
+{
+    return await HealthCommand.RunAsync(question, Environment.GetEnvironmentVariables());
+}
+
 NodeOptionsResult result = NodeOptionsParser.Parse(args, Environment.GetEnvironmentVariables());
 if (result.Text is not null)
 {

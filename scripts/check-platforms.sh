@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles the server, the client and the benchmark tool for macOS and Windows, with the analyzers that refuse calls
+# Compiles the server, the client, the load generator and the command line for macOS and Windows, with the analyzers that refuse calls
 # a system does not have. Nothing is run: this says that it compiles, not that it works there.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -11,11 +11,13 @@ trap 'rm -rf "$work"' EXIT
 
 # A copy, because the lock files of packages here are for no system.
 cd "$KAHUNA_ROOT"
-tar -c --exclude=bin --exclude=obj --exclude=packages.lock.json Kahuna.Client Kahuna.Server Kahuna.Benchmark Directory.*.props .editorconfig | tar -x -C "$work"
+tar -c --exclude=bin --exclude=obj --exclude=packages.lock.json Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Cli Directory.*.props .editorconfig | tar -x -C "$work"
 cd "$work"
 for system in osx-arm64 win-x64; do
   say "compiling for $system"
   # No program of the system is made, which would need its packages.
-  dotnet build Kahuna.Benchmark -c Release --nologo -v q -warnaserror -p:RuntimeIdentifier="$system" -p:SelfContained=false -p:UseAppHost=false >&2
+  for tool in Kahuna.Benchmark Kahuna.Cli; do
+    dotnet build "$tool" -c Release --nologo -v q -warnaserror -p:RuntimeIdentifier="$system" -p:SelfContained=false -p:UseAppHost=false >&2
+  done
 done
 say "compiled for osx-arm64 and win-x64"

@@ -181,7 +181,7 @@ build() {
 # For a build of everything that is not by build: what build would make is there afterwards.
 begin_stamps() {
   local project
-  for project in Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Tests; do
+  for project in Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Cli Kahuna.Tests; do
     mkdir -p "$KAHUNA_ROOT/$project/obj"
     touch "$KAHUNA_ROOT/$project/obj/built-by-script.next"
   done
@@ -189,7 +189,7 @@ begin_stamps() {
 
 end_stamps() {
   local project
-  for project in Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Tests; do
+  for project in Kahuna.Client Kahuna.Server Kahuna.Benchmark Kahuna.Cli Kahuna.Tests; do
     mv "$KAHUNA_ROOT/$project/obj/built-by-script.next" "$KAHUNA_ROOT/$project/obj/built-by-script"
   done
 }
@@ -200,10 +200,10 @@ sources_newer_than() {
   local stamp="$1" found
   local sources=("$KAHUNA_ROOT"/Kahuna.Client "$KAHUNA_ROOT"/Kahuna.Server "$KAHUNA_ROOT"/Kahuna.Benchmark)
   if [[ "$2" == Kahuna.Tests ]]; then
-    sources+=("$KAHUNA_ROOT"/Kahuna.Tests)
+    sources+=("$KAHUNA_ROOT"/Kahuna.Cli "$KAHUNA_ROOT"/Kahuna.Tests)
   fi
   found="$(find "${sources[@]}" "$KAHUNA_ROOT"/Directory.Build.props "$KAHUNA_ROOT"/Directory.Packages.props "$KAHUNA_ROOT"/global.json \
-    \( -name bin -o -name obj -o -name nupkg -o -name node_modules \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Micro' ! -name 'Kahuna.Tests' \
+    \( -name bin -o -name obj -o -name nupkg -o -name node_modules \) -prune -o ! -name 'Kahuna.Client' ! -name 'Kahuna.Server' ! -name 'Kahuna.Benchmark' ! -name 'Kahuna.Cli' ! -name 'Micro' ! -name 'Kahuna.Tests' \
     -newer "$stamp" -print -quit)"
   [[ -n "$found" ]]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Packs kahuna-bench as a .NET tool and the client library; with --tool-path it installs the
-# tool there as well, from that package.
+# Packs kahuna and kahuna-bench as .NET tools and the client library; with --tool-path it installs the
+# tools there as well, from these packages.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -8,10 +8,10 @@ usage() {
   cat <<USAGE
 Usage: scripts/pack.sh [--tool-path DIR]
 
-Writes Kahuna.Benchmark/nupkg/Kahuna.Benchmark.VERSION.nupkg (the tool kahuna-bench) and
-Kahuna.Client/nupkg/Kahuna.Client.VERSION.nupkg (the SDK).
+Writes Kahuna.Cli/nupkg/Kahuna.Cli.VERSION.nupkg (the tool kahuna), Kahuna.Benchmark/nupkg/Kahuna.Benchmark.VERSION.nupkg
+(the tool kahuna-bench) and Kahuna.Client/nupkg/Kahuna.Client.VERSION.nupkg (the SDK).
 
-  --tool-path DIR   installs kahuna-bench into DIR afterwards
+  --tool-path DIR   installs kahuna and kahuna-bench into DIR afterwards
 USAGE
 }
 
@@ -36,19 +36,26 @@ tool-path .+ a directory
 OPTIONS
 
 need_dotnet
-say "packing Kahuna.Benchmark and Kahuna.Client (Release)"
-dotnet pack "$KAHUNA_ROOT/Kahuna.Benchmark" -c Release --nologo -v q -p:RestoreLockedMode=true >&2
+say "packing Kahuna.Cli, Kahuna.Benchmark and Kahuna.Client (Release)"
+for tool in Kahuna.Cli Kahuna.Benchmark; do
+  dotnet pack "$KAHUNA_ROOT/$tool" -c Release --nologo -v q -p:RestoreLockedMode=true >&2
+done
 dotnet pack "$KAHUNA_ROOT/Kahuna.Client" -c Release --nologo -v q -o "$KAHUNA_ROOT/Kahuna.Client/nupkg" \
   -p:RestoreLockedMode=true >&2
 for package in "$KAHUNA_ROOT"/Kahuna.Client/nupkg/Kahuna.Client.*.nupkg; do
   check_sdk_package "$package"
 done
-ls -1 "$KAHUNA_ROOT"/Kahuna.Benchmark/nupkg/*.nupkg "$KAHUNA_ROOT"/Kahuna.Client/nupkg/*.nupkg
+ls -1 "$KAHUNA_ROOT"/Kahuna.{Cli,Benchmark}/nupkg/*.nupkg "$KAHUNA_ROOT"/Kahuna.Client/nupkg/*.nupkg
 
 if [[ -n "$tool_path" ]]; then
-  say "installing kahuna-bench into $tool_path"
-  dotnet tool install --tool-path "$tool_path" --add-source "$KAHUNA_ROOT/Kahuna.Benchmark/nupkg" Kahuna.Benchmark >&2
+  say "installing kahuna and kahuna-bench into $tool_path"
+  for tool in Kahuna.Cli Kahuna.Benchmark; do
+    dotnet tool install --tool-path "$tool_path" --add-source "$KAHUNA_ROOT/$tool/nupkg" "$tool" >&2
+  done
+  echo "$tool_path/kahuna"
   echo "$tool_path/kahuna-bench"
 else
-  say "install it with: dotnet tool install --global --add-source Kahuna.Benchmark/nupkg Kahuna.Benchmark"
+  for tool in Kahuna.Cli Kahuna.Benchmark; do
+    say "install it with: dotnet tool install --global --add-source $tool/nupkg $tool"
+  done
 fi

@@ -29,6 +29,11 @@ need_package nodejs node -e 'process.exit(Number.parseInt(process.versions.node,
 need_package npm npm --version
 need_package strace strace -V
 need_package curl curl --version
+need_package prometheus promtool --version
+need_package openssl openssl version
+need_package systemd systemd-analyze --version
+need_package chromium chromium --version
+need_package chromium-driver chromedriver --version
 
 # A machine is slow if the shipped projects take more seconds than this to build.
 slow_build=150

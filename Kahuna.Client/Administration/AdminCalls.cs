@@ -6,7 +6,8 @@ namespace Kahuna.Client.Administration;
 
 /// <summary>
 /// Makes the calls of the administration at a connected node, the same one while it answers: it obeys at once what it
-/// has changed. What did not happen is tried again at another node until the request timeout. Owned by the <see cref="AdminClient"/>; any thread.
+/// has changed. What did not happen is tried again at another node until the request timeout.
+/// Owned by the <see cref="AdminClient"/>; any thread.
 /// </summary>
 /// <param name="connection">The nodes, and who the client is to them.</param>
 /// <param name="channel">Carries the calls.</param>
@@ -115,7 +116,9 @@ internal sealed class AdminCalls(ClusterConnection connection, IFrameChannel cha
         }
     }
 
-    /// <summary>The node of the last call while it is connected and answers; else the connected ones take turns.</summary>
+    /// <summary>
+    /// The node of the last call while it is connected and answers; otherwise the connected ones take turns.
+    /// </summary>
     private async ValueTask<Uri> ChooseAsync(CancellationToken ct)
     {
         while (true)

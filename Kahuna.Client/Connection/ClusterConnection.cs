@@ -65,6 +65,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
     public ValueTask<TResult> Run<TResult>(Operation<TResult> operation, CancellationToken ct)
         where TResult : struct, IOperationResult<TResult>
     {
+        operation.Measure(_ports.Time);
         ValueTask<TResult> task = operation.Start(
             _settings.InlineContinuations || operation.Request.EndsInline, isHosted: !CapturesContext, ct);
         OperationRef reference = operation.Reference;
@@ -104,6 +105,12 @@ internal sealed class ClusterConnection : IAsyncDisposable
         Arm();
         return task;
     }
+
+    /// <summary>Streams to nodes that are ready.</summary>
+    public long OpenStreams => _links.All().Count(static link => link.Ready is not null);
+
+    /// <summary>Operations that have begun and not ended.</summary>
+    public long Pending => _parked.Count + _links.All().Sum(static link => link.Current?.Pending ?? 0);
 
     /// <summary>The request timeout.</summary>
     public TimeSpan RequestLimit => _settings.RequestTimeout;
@@ -257,6 +264,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
         int route = operation.Attempt.Route;
         bool isFollowed = status is OutcomeStatus.Unknown or OutcomeStatus.NotLeader && IsLedElsewhere(operation, from);
         isFollowed |= status == OutcomeStatus.SlotMoved && IsMapNewer(operation);
+        operation.Retried(isElsewhere || isFollowed);
         bool atOnce = isElsewhere || isFollowed || (mayPassAtOnce && operation.Attempt.Count == 1);
 
         // An operation that may have happened always waits: failing it would leave its outcome unknown.
@@ -419,6 +427,7 @@ internal sealed class ClusterConnection : IAsyncDisposable
 
             reference.Operation.Attempt.Count++;
             reference.Operation.LastRefusal = OutcomeStatus.Unset;
+            reference.Operation.Retried(isMove: true);
             reference.Operation.Attempt.HintedNodeId = 0;
             reference.Release();
             int news = Volatile.Read(ref _news);

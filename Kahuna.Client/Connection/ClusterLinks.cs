@@ -37,6 +37,7 @@ internal sealed class ClusterLinks
         _logger = logger;
         _loops = new DetachedLoops(ports.Context);
         _changed = NewChange();
+        ClientMeter.Add(connection);
         Authorization = new ClientAuthorization(settings.Authorization, ports.Time, ports.Context is not null);
         Sessions = new SessionPool(ports.NewSessionId, () => _routes.Map.Routes);
     }
@@ -85,6 +86,8 @@ internal sealed class ClusterLinks
             _isStopped = true;
             links = [.. _routes.Links, .. _retiring];
         }
+
+        ClientMeter.Remove(_connection);
 
         Task ends = Task.WhenAll(links.Select(link => link.StopAsync(reason)).ToArray());
         OnChanged();

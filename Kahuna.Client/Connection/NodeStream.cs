@@ -70,6 +70,9 @@ internal sealed class NodeStream
     /// </summary>
     public AccessRefusal? AccessRefusal { get; private set; }
 
+    /// <summary>Operations that are sent or queued. Read without the lock, so it may be slightly outdated.</summary>
+    public int Pending => _requests.InFlight + _requests.Waiting;
+
     /// <summary>
     /// True when the stream is full and its queue is too. Read without the lock, so it may be slightly outdated.
     /// </summary>

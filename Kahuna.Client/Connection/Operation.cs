@@ -30,6 +30,8 @@ internal abstract class Operation : Answer
     // Four times the generation plus the state, so that a holder of an older generation can never end a newer one.
     private int _tag = Ended;
 
+    private OperationTimer _timer;
+
     protected Operation() => Attempt.Clear();
 
     /// <inheritdoc/>
@@ -116,6 +118,12 @@ internal abstract class Operation : Answer
         return command;
     }
 
+    /// <summary>It begins, and is timed if somebody wants to know.</summary>
+    public void Measure(TimeProvider time) => _timer.Begin(time);
+
+    /// <inheritdoc cref="ClientMeter.Retried"/>
+    public void Retried(bool isMove) => ClientMeter.Retried(Request.Kind, isMove);
+
     /// <summary>
     /// Ends it with a reply. The caller has won <see cref="TryEnd"/> and holds no lock, because continuations may run
     /// before this returns.
@@ -135,6 +143,7 @@ internal abstract class Operation : Answer
         }
 
         SessionNumber.End();
+        _timer.End(in Request, failure: null);
         Succeed();
     }
 
@@ -145,6 +154,7 @@ internal abstract class Operation : Answer
     public void Fail(Exception failure)
     {
         SessionNumber.End();
+        _timer.End(in Request, failure);
         SetFailure(failure);
     }
 
@@ -160,6 +170,7 @@ internal abstract class Operation : Answer
     protected void Clear()
     {
         Request.Clear();
+        _timer = default;
         Attempt.Clear();
         SessionNumber.Clear();
         IsCancelable = false;
@@ -435,6 +446,34 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
         else
         {
             s_shared.Give(this);
+        }
+    }
+}
+
+/// <summary>Measures one operation while somebody listens. Part of an <see cref="Operation"/>.</summary>
+internal struct OperationTimer
+{
+    private TimeProvider? _time;
+    private long _begun;
+
+    /// <summary>The operation begins.</summary>
+    public void Begin(TimeProvider time)
+    {
+        if (ClientMeter.IsTimed)
+        {
+            (_time, _begun) = (time, time.GetTimestamp());
+        }
+    }
+
+    /// <summary>The operation ends, once.</summary>
+    /// <param name="request">The operation.</param>
+    /// <param name="failure">Why it failed; null: it did not.</param>
+    public void End(in OperationRequest request, Exception? failure)
+    {
+        if (_time is { } time)
+        {
+            _time = null;
+            ClientMeter.Ended(in request, failure, time.GetElapsedTime(_begun));
         }
     }
 }

@@ -39,7 +39,8 @@ internal sealed class KahunaHealthCheck(KahunaClient client, TimeSpan timeout) :
     /// <summary>What the connected nodes say about partitions that do not answer.</summary>
     private async Task<string> ReasonAsync()
     {
-        string late = FormattableString.Invariant($"Not every partition answered within {timeout.TotalSeconds:0.###} s");
+        string late = FormattableString.Invariant(
+            $"Not every partition answered within {timeout.TotalSeconds:0.###} s");
         using CancellationTokenSource atOnce = new(TimeSpan.FromMilliseconds(100));
         try
         {

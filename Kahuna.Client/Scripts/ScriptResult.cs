@@ -134,10 +134,10 @@ internal readonly record struct ScriptReply : IOperationResult<ScriptReply>
     static ScriptReply IOperationResult<ScriptReply>.From(Answer answer) => answer switch
     {
         { Status: OutcomeStatus.Applied, Value: { } value } => new ScriptReply { Result = value.Memory },
-        { Status: OutcomeStatus.ScriptFailed, ReplyNumber: ScriptEnds.TooWide or ScriptEnds.NotAllowedHere } => new ScriptReply
         {
-            TooWide = OperationErrors.ScriptFailed(answer),
-        },
+            Status: OutcomeStatus.ScriptFailed,
+            ReplyNumber: ScriptEnds.TooWide or ScriptEnds.NotAllowedHere,
+        } => new ScriptReply { TooWide = OperationErrors.ScriptFailed(answer) },
         { Status: OutcomeStatus.ScriptFailed } => throw OperationErrors.ScriptFailed(answer),
         { Status: OutcomeStatus.FenceFailed } => throw OperationErrors.NotHeld(answer),
         _ => throw OperationErrors.UnexpectedStatus(answer),

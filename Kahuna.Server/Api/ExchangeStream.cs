@@ -440,7 +440,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
     {
         ByteBuffer buffer = ByteBuffer.Rent((int)message.Length);
         message.CopyTo(buffer.Take((int)message.Length));
-        ClientBatch batch = ClientBatch.Rent(buffer, sink, router.Now);
+        ClientBatch batch = router.Begin(buffer, sink);
         ByteBuffer? refusals = null;
         int refused = 0;
         AccessPass pass = Gate?.Look(caller) ?? default;
@@ -459,8 +459,8 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
 
         foreach (ClientOperation operation in batch.Forwarded)
         {
-            Forward!(
-                new ForwardedRequest(batch.Command(operation).ToArray(), operation.Number, operation.WaitMs, sink));
+            byte[] command = batch.Command(operation).ToArray();
+            Forward!(new ForwardedRequest(command, operation.Number.Number, operation.WaitMs, sink));
         }
 
         if (batch.Operations.Length > 0)
@@ -495,7 +495,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         }
 
         buffer.Written.CopyTo(accepted);
-        ClientBatch batch = ClientBatch.Rent(buffer, sink, router.Now);
+        ClientBatch batch = router.Begin(buffer, sink);
         batch.Add(new ClientOperation(0, buffer.Length, 0, waitMs, router.GroupIndexOf(in command), command.IsRead));
         router.Route(batch);
         return true;
@@ -508,8 +508,7 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
             return false;
         }
 
-        sentence = router.RefuseSpread(in command);
-        status = sentence is null ? default : OutcomeStatus.InvalidArgument;
+        status = (sentence = router.RefuseSpread(in command)) is null ? default : OutcomeStatus.InvalidArgument;
         return sentence is null;
     }
 
@@ -578,7 +577,8 @@ internal sealed class RequestAdmission(Router router, int valueBytesMax)
         }
 
         int at = refusals.Length;
-        Frame.BeginReply(refusals, operation.Number);
+        Frame.BeginReply(refusals, operation.Number.Number);
+        router.Refusals.Add(status);
         AccessPass.WriteRefusal(refusals, status, sentence!);
         Frame.EndReply(refusals, at);
         refused++;

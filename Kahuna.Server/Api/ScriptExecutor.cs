@@ -31,11 +31,15 @@ internal sealed class ScriptExecutor(UnaryExecutor calls, ICoordinator coordinat
     {
         byte[] bytes = await calls.ExecuteWantedAsync(command, timeLeft, ct, OutcomeStatus.ScriptFailed);
         Outcome.TryRead(bytes, out Outcome outcome);
-        return outcome.Status != OutcomeStatus.ScriptFailed ? bytes
-            : outcome.Number == ScriptEnds.TooWide || (outcome.Number == ScriptEnds.NotAllowedHere && mayBeDriven) ? null
-            : outcome.Number == ScriptEnds.NotAllowedHere
-                ? throw OutcomeErrors.ToException(outcome with { Status = OutcomeStatus.PermissionDenied })
-            : throw OutcomeErrors.ToException(outcome);
+        return (outcome.Status, outcome.Number) switch
+        {
+            (not OutcomeStatus.ScriptFailed, _) => bytes,
+            (_, ScriptEnds.TooWide) => null,
+            (_, ScriptEnds.NotAllowedHere) => mayBeDriven
+                ? null
+                : throw OutcomeErrors.ToException(outcome with { Status = OutcomeStatus.PermissionDenied }),
+            _ => throw OutcomeErrors.ToException(outcome),
+        };
     }
 
     /// <summary>Runs the script as a transaction.</summary>

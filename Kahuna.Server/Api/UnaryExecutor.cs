@@ -79,6 +79,7 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
         if (!admission.AcceptOne(
             command, call, waitMs, CallerOfCall.Current, copy, out (OutcomeStatus Status, string? Sentence) refusal))
         {
+            admission.Router.Refusals.Add(refusal.Status);
             return Error(refusal.Status, refusal.Sentence!);
         }
 

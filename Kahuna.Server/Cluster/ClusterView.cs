@@ -17,6 +17,7 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly ClusterIdentity _identity;
     private readonly PartitionStatus[] _groups;
     private readonly string?[] _failures;
+    private readonly (NodeId Leader, long Changes)[] _leaders;
     private AccessRows _access = AccessRows.Empty;
     private readonly List<Watcher> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
@@ -33,6 +34,7 @@ internal sealed class ClusterView : ILeadershipSink
         _slots = SlotMap.Initial(identity.Partitions);
         _groups = new PartitionStatus[Layout.Count];
         _failures = new string?[Layout.Count];
+        _leaders = new (NodeId Leader, long Changes)[Layout.Count];
     }
 
     /// <summary>Raised once for each group that stops on a broken invariant.</summary>
@@ -157,6 +159,15 @@ internal sealed class ClusterView : ILeadershipSink
         Notify();
     }
 
+    /// <summary>How often another node than before came to lead a group, since this node started.</summary>
+    public long LeaderChanges(int index)
+    {
+        lock (_lock)
+        {
+            return _leaders[index].Changes;
+        }
+    }
+
     /// <summary>Why a group has stopped on this node; null while it runs.</summary>
     public string? FailureOf(int index)
     {
@@ -235,6 +246,11 @@ internal sealed class ClusterView : ILeadershipSink
         {
             isRoute = !status.RoutesAs(_groups[index]);
             _groups[index] = status;
+            ref (NodeId Leader, long Changes) leader = ref _leaders[index];
+            if (!status.Leader.IsNone && status.Leader != leader.Leader)
+            {
+                leader = (status.Leader, leader.Changes + (leader.Leader.IsNone ? 0 : 1));
+            }
         }
 
         Notify(isRoute);

@@ -3,6 +3,7 @@ using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Partitions.Requests;
 using Kahuna.Server.Primitives;
+using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Checks;
 using Kahuna.Wire.Commands;
 
@@ -17,6 +18,13 @@ internal sealed class Router(LoopSet loops, ClusterView view)
     public NodeTime Now => loops.Now;
 
     public int Loops => loops.Loops.Length;
+
+    /// <summary>A batch of operations that come in now.</summary>
+    public ClientBatch Begin(ByteBuffer buffer, ReplySink sink) =>
+        ClientBatch.Rent(buffer, sink, loops.Now, loops.Stamp);
+
+    /// <inheritdoc cref="LoopSet.Refusals"/>
+    public Refusals Refusals => loops.Refusals;
 
     public ClusterView View => view;
 

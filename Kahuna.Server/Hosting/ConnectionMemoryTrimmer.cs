@@ -19,6 +19,9 @@ internal sealed class ConnectionMemoryTrimmer(Action trim)
     /// <summary>Open connections at the last check.</summary>
     private int _openAtCheck;
 
+    /// <summary>Open connections.</summary>
+    public int Open => Volatile.Read(ref _open);
+
     /// <summary>The middleware of an endpoint; counts its connections.</summary>
     public ConnectionDelegate Middleware(ConnectionDelegate next) => async connection =>
     {

@@ -7,8 +7,8 @@ using Kahuna.Server.Transport;
 namespace Kahuna.Server.Hosting;
 
 /// <summary>
-/// The part of <c>/status</c> about certificates and connections: when the first of the certificates expires that the
-/// node depends on, and what its port refuses. Immutable; any thread.
+/// The part of <c>/status</c> about limits, certificates and connections: what the node may use, when the first of the
+/// certificates expires that the node depends on, and what its port refuses. Immutable; any thread.
 /// </summary>
 /// <param name="tls">The node's certificate and the authorities that it trusts.</param>
 /// <param name="clients">The authorities of client certificates; null: none are accepted.</param>
@@ -17,9 +17,17 @@ namespace Kahuna.Server.Hosting;
 internal sealed class DoorStatus(
     TlsSource tls, Func<X509Certificate2Collection>? clients, AddressLimiter addresses, TimeProvider time)
 {
-    /// <summary>Adds both objects.</summary>
+    /// <summary>What the node may use: memory for data of either durability, and disk for its log.</summary>
+    public (long PersistentBytes, long EphemeralBytes, long LogBytes) Limits { get; init; }
+
+    /// <summary>Adds the objects.</summary>
     public void Write(Utf8JsonWriter json)
     {
+        json.WriteStartObject("limits");
+        json.WriteNumber("persistentBytes", Limits.PersistentBytes);
+        json.WriteNumber("ephemeralBytes", Limits.EphemeralBytes);
+        json.WriteNumber("logBytes", Limits.LogBytes);
+        json.WriteEndObject();
         DateTime now = time.GetUtcNow().UtcDateTime;
         (string part, X509Certificate2 certificate) = CertificateChain.FirstToEnd(tls.Current, now);
         if (clients is not null

@@ -7,8 +7,10 @@ using Kahuna.Server.Api.Calls;
 using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Certificates;
+using Kahuna.Server.Hosting.Measurements;
 using Kahuna.Server.Hosting.Membership;
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Hosting.Page;
 using Kahuna.Server.Observability;
 using Kahuna.Server.Partitions.Loops;
 using Kahuna.Server.Partitions.Ports;
@@ -29,7 +31,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     /// How long a stopping node waits for another node to take over its leadership and for its accepted operations to
     /// end.
     /// </summary>
-    private static readonly TimeSpan s_drainLimit = TimeSpan.FromSeconds(5);
+    internal static readonly TimeSpan DrainLimit = TimeSpan.FromSeconds(5);
 
     /// <summary>Election timeouts after which a starting node reports that it has no majority.</summary>
     private const int ElectionsWithoutMajority = 10;
@@ -49,6 +51,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
     private readonly AddressLimiter _addresses;
+    private readonly OperationTimes[]? _times;
     private readonly LoopSet _loops;
     private readonly WatchHub _watches;
     private readonly TransactionSettler _settler;
@@ -57,6 +60,8 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly HealthServiceImpl _health = new();
     private readonly IFatalErrors _fatalErrors;
     private Forwarder? _forwarder;
+    private NodeMetrics? _metrics;
+    private ClusterStatus? _cluster;
     private WebApplication? _app;
     private Timer? _ticker;
     private Timer? _slowTicker;
@@ -111,6 +116,9 @@ internal sealed class KahunaNode : IAsyncDisposable
         ChangeLogs changes = new(_view.Layout, options.WatchHistoryBytes);
         _settler = new TransactionSettler(TimeProvider.System, loggers.CreateLogger(SettlingLog.Category));
         LoopOptions loopOptions = NodeLoops.OptionsOf(options, members, limits, start);
+        _times = options.Metrics.IsOn
+            ? [.. Enumerable.Range(0, loopOptions.Loops).Select(static _ => new OperationTimes(TimeProvider.System))]
+            : null;
         _loops = new LoopSet(
             loopOptions,
             new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), log, links, _view)
@@ -124,6 +132,7 @@ internal sealed class KahunaNode : IAsyncDisposable
                 Changes = changes,
                 Settler = _settler,
                 Trace = storage.Trace,
+                Times = _times,
                 Report = _log.Progress,
             });
         Access.Attach(_view, _loops);
@@ -240,7 +249,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         _loops.Close();
         if (_app is not null)
         {
-            using CancellationTokenSource limit = new(s_drainLimit);
+            using CancellationTokenSource limit = new(DrainLimit);
             try
             {
                 await _app.StopAsync(limit.Token).ConfigureAwait(false);
@@ -258,6 +267,12 @@ internal sealed class KahunaNode : IAsyncDisposable
             await timer.DisposeAsync().ConfigureAwait(false);
         }
 
+        if (_metrics is not null)
+        {
+            await _metrics.DisposeAsync().ConfigureAwait(false);
+        }
+
+        _cluster?.Dispose();
         _watches.Dispose();
         _leadership.Dispose();
         if (_forwarder is not null)
@@ -306,9 +321,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         AddServices(builder.Services, admission, Access.Credential);
         _app = builder.Build();
         HealthEndpoints.Map(_app, () => (_view.IsReady(out string reason), reason));
-        DoorStatus door = new(_certificates.Tls, Access.ClientAuthorities, _addresses, TimeProvider.System);
-        StatusEndpoint.Map(_app, () => StatusEndpoint.Render(
-            _view, index => _loops.Group(index).Metrics, _storage, _loops.MemoryBytes, _watches, door.Write));
+        MapPages(_app);
         SetHealth();
         _app.MapKahunaGrpc(
             limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"), Access.Middleware);
@@ -328,6 +341,41 @@ internal sealed class KahunaNode : IAsyncDisposable
         _ = Access.BootstrapAsync(_stopping.Token);
         _ = Access.RecoverAsync(_stopping.Token);
     }
+
+    /// <summary>What operators and their tools read.</summary>
+    private void MapPages(WebApplication app)
+    {
+        DoorStatus door = new(_certificates.Tls, Access.ClientAuthorities, _addresses, TimeProvider.System)
+        {
+            Limits = (Options.PersistentBytesMax, Options.EphemeralBytesMax, Options.LogLimitBytes),
+        };
+        byte[] Status() => StatusEndpoint.Render(
+            _view, index => _loops.Group(index).Metrics, _storage, _loops.MemoryBytes, _watches, door.Write);
+        StatusEndpoint.Map(app, Status);
+        PageEndpoints.MapNode(app, Status);
+        if (Options.Metrics.IsOn)
+        {
+            _metrics = new NodeMetrics(Figures(), Options.Metrics, app.Services, _log.MetricsNotSent);
+            new MetricsEndpoint(_metrics.Page).Map(app);
+        }
+
+        if (Options.Access.ServesPage)
+        {
+            _cluster = ClusterStatus.Of(
+                Options, NodeLinks.CredentialOf(Options, Access.Credential, _certificates.Tls), Status);
+            PageEndpoints.Map(app, _cluster);
+        }
+    }
+
+    private NodeFigures Figures() => new(_view, _loops, _storage.Log, _keeper, _watches)
+    {
+        Links = _links,
+        Tls = _certificates.Tls,
+        Addresses = _addresses,
+        Connections = () => _listener.Connections,
+        Times = _times ?? [],
+        Limits = (Options.PersistentBytesMax, Options.EphemeralBytesMax, Options.LogLimitBytes),
+    };
 
     private void AddServices(IServiceCollection services, RequestAdmission admission, NodeCredential credential)
     {
@@ -412,7 +460,7 @@ internal sealed class KahunaNode : IAsyncDisposable
 
         _loops.Drain();
         long began = Stopwatch.GetTimestamp();
-        while (Stopwatch.GetElapsedTime(began) < s_drainLimit && !_loops.IsDrained)
+        while (Stopwatch.GetElapsedTime(began) < DrainLimit && !_loops.IsDrained)
         {
             await Task.Delay(TickMs).ConfigureAwait(false);
         }

@@ -24,10 +24,15 @@ internal static class NodeLinks
         NodeOptions options, NodeCredential credential, TlsSource tls, ILoggerFactory loggers) => new(
         options.Peers.Select(static peer => peer.Address),
         NodeCertificates.TrustedCaFile(options),
+        CredentialOf(options, credential, tls),
+        loggers);
+
+    /// <summary>What this node shows with its calls to other nodes: the secret, and its certificate if it may
+    /// count.</summary>
+    public static NodeCredential CredentialOf(NodeOptions options, NodeCredential credential, TlsSource tls) =>
         options.PeerTls == PeerTlsMode.Secret
             ? credential
-            : credential.Showing(new CertificateSource(() => tls.Current.Certificate)),
-        loggers);
+            : credential.Showing(new CertificateSource(() => tls.Current.Certificate));
 
     /// <summary>Which certificates clients are asked for.</summary>
     /// <param name="options">The node's options.</param>

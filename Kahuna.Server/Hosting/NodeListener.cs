@@ -20,6 +20,9 @@ internal sealed class NodeListener(IReadOnlyList<Uri> addresses, TlsSource tls, 
     private readonly ConnectionMemoryTrimmer _connections = new(ProcessMemory.Trim);
     private readonly NodeRateLimiter _rateLimiter = new(TimeProvider.System);
 
+    /// <summary>Open connections.</summary>
+    public int Connections => _connections.Open;
+
     /// <summary>Adds the end points to the web server.</summary>
     public void Configure(KestrelServerOptions kestrel)
     {

@@ -142,6 +142,24 @@ internal static partial class NodeLog
     public static partial void AuditLogFailed(this ILogger logger, string reason);
 
     [LoggerMessage(
+        EventId = 40,
+        Level = LogLevel.Warning,
+        Message = "The metrics could not be sent (--otlp-endpoint); the next ones will be tried: {Reason}")]
+    public static partial void MetricsNotSent(this ILogger logger, string reason);
+
+    [LoggerMessage(
+        EventId = 41,
+        Level = LogLevel.Information,
+        Message = "The token for metrics was read again.")]
+    public static partial void MetricsTokenReloaded(this ILogger logger);
+
+    [LoggerMessage(
+        EventId = 42,
+        Level = LogLevel.Error,
+        Message = "The changed file with the token for metrics is unusable, so the former token counts: {Reason}")]
+    public static partial void MetricsTokenNotReloaded(this ILogger logger, string reason);
+
+    [LoggerMessage(
         EventId = 21,
         Level = LogLevel.Critical,
         Message = "{Group} has stopped on this node; the other groups continue: {Reason}")]

@@ -18,6 +18,7 @@ internal sealed class NodeSignIn : IDisposable
     private readonly ClientAuthorities? _authorities;
     private readonly JwtKeyFile? _keyFile;
     private readonly JwtKeyAddress? _keyAddress;
+    private readonly MetricsToken? _metricsToken;
 
     /// <summary>Reads the files that the options name.</summary>
     /// <param name="access">The node's options.</param>
@@ -32,6 +33,7 @@ internal sealed class NodeSignIn : IDisposable
         AccessOptions access, AccessState state, NodeCredential credential, IAuditLog audit, ILogger log)
     {
         TimeProvider time = TimeProvider.System;
+        _metricsToken = access.MetricsTokenFile is { } token ? new MetricsToken(token, log) : null;
         _authorities = access.ClientCaPath is { } path ? new ClientAuthorities(path, time, log) : null;
         _passwords = new PasswordSignIn(state, new PasswordThrottle(time));
         if (access.JwtIssuer is { } issuer)
@@ -51,7 +53,10 @@ internal sealed class NodeSignIn : IDisposable
                 Certificates = _authorities is null ? null : new CertificateSignIn(state),
                 Jwts = keys is null ? null : new JwtSignIn(state, settings!, keys, time),
             },
-            audit);
+            audit)
+        {
+            IsMetricsToken = _metricsToken is null ? null : _metricsToken.Matches,
+        };
     }
 
     /// <summary>Finds the caller of each request.</summary>
@@ -67,6 +72,7 @@ internal sealed class NodeSignIn : IDisposable
         _authorities?.Check();
         _keyFile?.Check();
         _keyAddress?.Check();
+        _metricsToken?.Check();
     }
 
     public void Dispose()

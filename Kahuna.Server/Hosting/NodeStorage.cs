@@ -50,6 +50,7 @@ internal sealed class NodeStorage : IAsyncDisposable
                     options.LogKeepBytes / SegmentsPerKeptLog, sizes.FirstSegmentBytes, sizes.SegmentBytes),
                 LogId = identity.LogId,
                 LogMade = identity.LogMade,
+                Time = TimeProvider.System,
             },
             fatal,
             report);

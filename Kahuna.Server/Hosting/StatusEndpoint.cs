@@ -4,6 +4,7 @@ using System.Text.Json;
 using Kahuna.Server.Api.Watches;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Hosting.Page;
 using Kahuna.Server.Observability;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Wire.Protos;
@@ -16,9 +17,6 @@ namespace Kahuna.Server.Hosting;
 /// </summary>
 internal static class StatusEndpoint
 {
-    /// <summary>How long a caller may take to read the reply, as for calls.</summary>
-    private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(30);
-
     /// <summary>Names of the heap's generations, in the runtime's order.</summary>
     private static readonly string[] s_generations = ["0", "1", "2", "large", "pinned"];
 
@@ -29,23 +27,8 @@ internal static class StatusEndpoint
         app.MapGet("/status", context =>
         {
             context.Response.ContentType = "application/json";
-            return SendAsync(context, render());
+            return PatientAnswer.SendAsync(context, render());
         });
-
-    private static async Task SendAsync(HttpContext context, byte[] answer)
-    {
-        using CancellationTokenSource patience = CancellationTokenSource.CreateLinkedTokenSource(
-            context.RequestAborted);
-        patience.CancelAfter(s_patience);
-        try
-        {
-            await context.Response.Body.WriteAsync(answer, patience.Token);
-        }
-        catch (OperationCanceledException)
-        {
-            // The caller does not read or has disconnected; the web server has reset the response.
-        }
-    }
 
     /// <summary>Renders the present state.</summary>
     internal static byte[] Render(

@@ -232,6 +232,9 @@ internal sealed class GroupCommit : IDisposable
         _checkpointDue = _position == SegmentHeader.Bytes;
     }
 
+    /// <summary>What was written and how long the disk took.</summary>
+    public LogTimes Times { get; } = new();
+
     /// <summary>The segment being written.</summary>
     public ulong Segment => _segment;
 
@@ -316,6 +319,7 @@ internal sealed class GroupCommit : IDisposable
         // Do not keep a buffer alive because it was once part of a large batch.
         _parts.AsSpan(0, parts).Clear();
 
+        long begun = _options.Time?.GetTimestamp() ?? 0;
         try
         {
             _file.SyncData();
@@ -325,6 +329,7 @@ internal sealed class GroupCommit : IDisposable
             throw Failed("Syncing", error);
         }
 
+        Times.Synced(written, _options.Time?.GetElapsedTime(begun));
         _preparer.Synced(_nextBatch);
         InvariantException.Require(Publish() == _position + written, "the published records end with the batch");
         _position += written;
@@ -554,6 +559,35 @@ internal sealed class BatchQueue
             _closed = true;
             Array.Clear(_waiting, 0, _count);
             _count = 0;
+        }
+    }
+}
+
+/// <summary>What the log thread has written, and how long its syncs took. That thread adds; any thread reads.</summary>
+internal sealed class LogTimes
+{
+    private long _bytes;
+    private long _batches;
+
+    /// <summary>Bytes written since the start.</summary>
+    public long Bytes => Volatile.Read(ref _bytes);
+
+    /// <summary>Batches written since the start, each with one sync.</summary>
+    public long Batches => Volatile.Read(ref _batches);
+
+    /// <summary>How long the syncs took.</summary>
+    public DurationHistogram Syncs { get; } = new();
+
+    /// <summary>A batch of this many bytes is on stable storage.</summary>
+    /// <param name="bytes">Its bytes.</param>
+    /// <param name="time">How long the sync took; null: it was not measured.</param>
+    public void Synced(long bytes, TimeSpan? time)
+    {
+        Volatile.Write(ref _bytes, _bytes + bytes);
+        Volatile.Write(ref _batches, _batches + 1);
+        if (time is { } taken)
+        {
+            Syncs.Add((long)taken.TotalMicroseconds);
         }
     }
 }

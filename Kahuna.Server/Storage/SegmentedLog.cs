@@ -62,6 +62,12 @@ internal sealed class SegmentedLog : ILogStore
 
     public string? RefuseWrites => _space.Refusal ?? _preparer.Refusal;
 
+    /// <inheritdoc cref="GroupCommit.Times"/>
+    public LogTimes Times => _commit.Times;
+
+    /// <inheritdoc cref="LogSpace.Disk"/>
+    public DiskSpace Disk => _space.Disk;
+
     /// <summary>Bytes of all current segments. Any thread, cheap.</summary>
     public long Bytes => _positions.Bytes;
 
@@ -388,6 +394,11 @@ internal sealed class LogSpace(IDisk disk, string directory, SegmentedLogOptions
 {
     private string? _pastLimit;
     private string? _diskLow;
+    private long _freeBytes;
+    private long _totalBytes;
+
+    /// <summary>The space on the disk when it was last looked at, about a second ago.</summary>
+    public DiskSpace Disk => new(Volatile.Read(ref _freeBytes), Volatile.Read(ref _totalBytes));
 
     /// <summary>Why writes are refused, or null.</summary>
     public string? Refusal => Volatile.Read(ref _pastLimit) ?? Volatile.Read(ref _diskLow);
@@ -413,6 +424,8 @@ internal sealed class LogSpace(IDisk disk, string directory, SegmentedLogOptions
         try
         {
             DiskSpace space = disk.Space(directory);
+            Volatile.Write(ref _freeBytes, space.Free);
+            Volatile.Write(ref _totalBytes, space.Total);
             bool low = space.Free < space.Total / 100 * options.FreePercentMin;
             (long freeMiB, long totalMiB, int percent) = (space.Free >> 20, space.Total >> 20, options.FreePercentMin);
             Refuse(ref _diskLow, low

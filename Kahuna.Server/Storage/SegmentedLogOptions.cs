@@ -62,4 +62,7 @@ internal sealed record SegmentedLogOptions
             SegmentBytes, Math.Max(LogLimitBytes / 4, SegmentBytesMin) / SegmentHeader.Bytes * SegmentHeader.Bytes);
         return segment > 32 ? bytesMax : Math.Min(bytesMax, FirstSegmentBytes << (int)(segment - 1));
     }
+
+    /// <summary>The clock by which syncs are measured; null: they are not.</summary>
+    public TimeProvider? Time { get; init; }
 }

@@ -38,6 +38,12 @@ internal sealed class ThreadedLog : ILogStore, ILogShell
     /// <inheritdoc cref="SegmentedLog.Segments"/>
     public int Segments => _log.Segments;
 
+    /// <inheritdoc cref="GroupCommit.Times"/>
+    public LogTimes Times => _log.Times;
+
+    /// <inheritdoc cref="LogSpace.Disk"/>
+    public DiskSpace Disk => _log.Disk;
+
     /// <summary>Why the log stopped, or null.</summary>
     public Exception? Failure => _log.Failure;
 

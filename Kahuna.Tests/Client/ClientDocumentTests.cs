@@ -1,4 +1,3 @@
-using System.Reflection;
 using System.Text;
 using System.Text.RegularExpressions;
 using Kahuna.Client;
@@ -15,7 +14,6 @@ using Kahuna.Server.Hosting;
 using Kahuna.Tests.Tidy;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
-using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Client;
 
@@ -50,22 +48,6 @@ public sealed partial class ClientDocumentTests
             Assert.Contains($"`{name}`", page, StringComparison.Ordinal));
         Assert.All(typeof(KahunaClientOptions).GetProperties(), property =>
             Assert.Contains($"`{property.Name}`", page, StringComparison.Ordinal));
-    }
-
-    [Fact]
-    public void The_page_names_every_event_of_the_log()
-    {
-        string page = File.ReadAllText(Repository.FullPath("docs/client.md"));
-        int[] events =
-        [
-            .. typeof(KahunaClient).Assembly.GetTypes()
-                .SelectMany(static type => type.GetMethods(BindingFlags.Static | BindingFlags.Public))
-                .Select(static method => method.GetCustomAttribute<LoggerMessageAttribute>())
-                .OfType<LoggerMessageAttribute>()
-                .Select(static attribute => attribute.EventId),
-        ];
-        Assert.NotEmpty(events);
-        Assert.All(events, id => Assert.Contains($"\n| {id} | ", page, StringComparison.Ordinal));
     }
 
     [Fact]

@@ -1,7 +1,6 @@
 using Kahuna.Client;
 using Kahuna.Client.DependencyInjection;
 using Kahuna.Wire.Buffers;
-using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Diagnostics.HealthChecks;
@@ -51,7 +50,8 @@ public sealed class HealthCheckTests
     public async Task Without_a_node_it_fails_in_time()
     {
         await using ServiceProvider services = Services(
-            static services => services.AddKahuna(static options => options.Endpoints.Add(new Uri("https://127.0.0.1:1"))),
+            static services => services.AddKahuna(
+                static options => options.Endpoints.Add(new Uri("https://127.0.0.1:1"))),
             TimeSpan.FromMilliseconds(300),
             null);
         HealthReport report = await services.GetRequiredService<HealthCheckService>().CheckHealthAsync()

@@ -1,5 +1,8 @@
 using System.Collections.Concurrent;
+using System.Reflection;
+using Kahuna.Client;
 using Kahuna.Client.Connection;
+using Kahuna.Tests.Tidy;
 using Microsoft.Extensions.Logging;
 
 namespace Kahuna.Tests.Client;
@@ -55,6 +58,22 @@ public sealed class QuietLoggerTests
         _lines.Level = LogLevel.Trace;
         ConnectionLog.Lost(_logger, s_node, "reset");
         Assert.Single(_lines.Written);
+    }
+
+    [Fact]
+    public void The_page_names_every_event_of_the_log()
+    {
+        string page = File.ReadAllText(Repository.FullPath("docs/client.md"));
+        int[] events =
+        [
+            .. typeof(KahunaClient).Assembly.GetTypes()
+                .SelectMany(static type => type.GetMethods(BindingFlags.Static | BindingFlags.Public))
+                .Select(static method => method.GetCustomAttribute<LoggerMessageAttribute>())
+                .OfType<LoggerMessageAttribute>()
+                .Select(static attribute => attribute.EventId),
+        ];
+        Assert.NotEmpty(events);
+        Assert.All(events, id => Assert.Contains($"\n| {id} | ", page, StringComparison.Ordinal));
     }
 
     private sealed class Recorder : ILogger

@@ -28,8 +28,7 @@ internal static class DeclaredCode
             .Select(pair => $"{pair.First}.{pair.Second}"),
     ];
 
-    private static ModuleDefinition[] Modules =>
-        [Product.Server, Product.Client, Product.Wire, Product.Benchmark, Product.Tests];
+    private static ModuleDefinition[] Modules => [.. Product.Shipped, Product.Tests];
 
     /// <summary>The types that a file declares, and their members.</summary>
     public static Dictionary<string, HashSet<string>> OfFile(string file)

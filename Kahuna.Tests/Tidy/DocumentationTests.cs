@@ -124,7 +124,8 @@ public sealed partial class DocumentationTests
     [GeneratedRegex(@"\]\(([^)\s]+)\)")]
     private static partial Regex Link();
 
-    [GeneratedRegex(@"`((?:Kahuna\.(?:Client|Server|Benchmark|Tests)|scripts|docs)/[\w./-]+\.(?:cs|proto|sh|py|md))`")]
+    [GeneratedRegex(
+        @"`((?:Kahuna\.(?:Client|Server|Benchmark|Cli|Tests)|scripts|docs)/[\w./-]+\.(?:cs|proto|sh|py|md))`")]
     private static partial Regex SourcePath();
 
     [GeneratedRegex(@"^(?:[-*] )?\[[^\]]+\]\([^)\s]+\)[.,;:]?$")]

@@ -17,6 +17,11 @@ internal static class Product
 
     public static ModuleDefinition Benchmark { get; } = Read("kahuna-bench.dll");
 
+    public static ModuleDefinition Cli { get; } = Read("kahuna.dll");
+
+    /// <summary>All assemblies that are shipped.</summary>
+    public static IReadOnlyList<ModuleDefinition> Shipped { get; } = [Server, Client, Wire, Benchmark, Cli];
+
     public static ModuleDefinition Tests { get; } = Read("Kahuna.Tests.dll");
 
     /// <summary>Types that a person wrote: neither the compiler's nor protoc's.</summary>

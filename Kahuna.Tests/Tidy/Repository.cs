@@ -6,7 +6,10 @@ namespace Kahuna.Tests.Tidy;
 internal static class Repository
 {
     private static readonly string[] s_generated =
-        ["bin", "obj", "nupkg", "TestResults", "node_modules", "__pycache__", "BenchmarkDotNet.Artifacts"];
+    [
+        "bin", "obj", "nupkg", "TestResults", "node_modules", "__pycache__", "BenchmarkDotNet.Artifacts", "artifacts",
+        "secrets",
+    ];
 
     /// <summary>The directory that holds Kahuna.sln.</summary>
     public static string Root { get; } = FindRoot();
@@ -37,6 +40,9 @@ internal static class Repository
             or ".txt"
             or ".js"
             or ".mjs"
+            or ".yaml"
+            or ".service"
+            or ".conf"
             or "");
 
     public static string FullPath(string file) => Path.Combine(Root, file);

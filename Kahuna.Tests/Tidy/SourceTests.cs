@@ -271,7 +271,7 @@ public sealed partial class SourceTests
 
     private static bool IsWrittenByHand(string file) =>
         !file.Contains("/Golden/", StringComparison.Ordinal)
-            && !file.EndsWith("packages.lock.json", StringComparison.Ordinal)
+            && !file.EndsWith(".lock.json", StringComparison.Ordinal)
             && !file.EndsWith(".sln", StringComparison.Ordinal);
 
     private static IEnumerable<string> LinesMatching(Regex pattern) =>

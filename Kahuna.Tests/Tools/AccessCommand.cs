@@ -1,4 +1,3 @@
-using System.Globalization;
 using Kahuna.Client;
 using Kahuna.Client.Administration;
 using Kahuna.Tests.Tools.Load;
@@ -37,7 +36,7 @@ internal static class AccessCommand
         [
             ("without authentication", open, []),
             ("an administrator", closed, ["--user", Root, "--password-file", secret]),
-            (string.Create(CultureInfo.InvariantCulture, $"a user with {Roles * GrantsOfRole:N0} grants and all quotas"),
+            (FormattableString.Invariant($"a user with {Roles * GrantsOfRole:N0} grants and all quotas"),
                 closed, ["--user", User, "--password-file", secret]),
         ];
         int rounds = run.Options.Number("rounds");
@@ -74,8 +73,9 @@ internal static class AccessCommand
         for (int i = 0; i < who.Length; i++)
         {
             double rate = rates[i].Median();
+            double ratio = rate / rates[0].Median();
             run.Output.WriteLine(FormattableString.Invariant(
-                $"{who[i],-42} {rate,10:N0}  {rate / rates[0].Median(),5:F2}  ({rates[i].Min():N0} to {rates[i].Max():N0})"));
+                $"{who[i],-42} {rate,10:N0}  {ratio,5:F2}  ({rates[i].Min():N0} to {rates[i].Max():N0})"));
         }
     }
 

@@ -28,12 +28,15 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
         RetryAfter = TimeSpan.FromSeconds(1),
     };
 
+    /// <summary>The token that may read the metrics; null: there is none.</summary>
+    public Func<string, bool>? IsMetricsToken { get; init; }
+
     /// <summary>Handles a request and passes it on to the next middleware.</summary>
     public Task HandleAsync(HttpContext http, RequestDelegate next)
     {
         Endpoint? endpoint = http.GetEndpoint();
         AccessPolicy? policy = endpoint is null ? AccessPolicy.SignedIn : AccessPolicies.Find(endpoint);
-        if (policy == AccessPolicy.Open)
+        if (policy == AccessPolicy.Open || (policy == AccessPolicy.Metrics && ShowsMetricsToken(http)))
         {
             return next(http);
         }
@@ -75,6 +78,11 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
         return SignInRefusals.WriteAsync(http, refusal);
     }
 
+    private bool ShowsMetricsToken(HttpContext http) =>
+        IsMetricsToken is not null
+            && AuthorizationHeader.Parse(http.Request.Headers.Authorization, out _) is { User: null } header
+            && IsMetricsToken(header.Secret);
+
     private SignInRefusal? Objection(AccessPolicy? policy, Caller caller)
     {
         if (!authenticator.IsRequired)
@@ -88,7 +96,7 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
             : policy switch
             {
                 AccessPolicy.SignedIn => null,
-                AccessPolicy.Admin => caller.Rights.IsAdmin ? null : s_notAdmin,
+                AccessPolicy.Admin or AccessPolicy.Metrics => caller.Rights.IsAdmin ? null : s_notAdmin,
                 AccessPolicy.Node => s_notNode,
                 _ => s_noPolicy,
             };

@@ -13,6 +13,18 @@ internal static class AccessPolicies
     /// <summary>The path on which the first administrator is made over the network.</summary>
     public const string InitAdminPath = "/init-admin";
 
+    /// <summary>The page for operators.</summary>
+    public const string PagePath = "/ui";
+
+    /// <summary>A file of the page.</summary>
+    public const string PageFilePath = "/ui/{file}";
+
+    /// <summary>The status of all nodes, for the page.</summary>
+    public const string PageStatusPath = "/ui/status";
+
+    /// <summary>The status of a node, for the other nodes.</summary>
+    public const string NodeStatusPath = "/status/node";
+
     /// <summary>The gRPC package's answer to methods that do not exist: any service, or one that exists.</summary>
     private const string UnknownMethod = "{unimplementedMethod:grpcunimplemented}";
 
@@ -48,6 +60,8 @@ internal static class AccessPolicies
         ("/healthz", AccessPolicy.Open),
         ("/readyz", AccessPolicy.Open),
         ("/openapi.json", AccessPolicy.Open),
+        (PagePath, AccessPolicy.Open),
+        (PageFilePath, AccessPolicy.Open),
         .. Of("grpc.health.v1.Health", AccessPolicy.Open, "Check", "Watch"),
 
         .. Of(
@@ -68,6 +82,8 @@ internal static class AccessPolicies
         .. Of("kahuna.v1.Admin", AccessPolicy.SignedIn, "WhoAmI"),
 
         ("/status", AccessPolicy.Admin),
+        ("/metrics", AccessPolicy.Metrics),
+        (PageStatusPath, AccessPolicy.Admin),
         .. Of(
             "kahuna.v1.Admin", AccessPolicy.Admin,
             "CreateUser", "GetUser", "ListUsers", "UpdateUser", "DeleteUser",
@@ -77,6 +93,7 @@ internal static class AccessPolicies
         .. Of("grpc.reflection.v1alpha.ServerReflection", AccessPolicy.Admin, "ServerReflectionInfo"),
 
         (InitAdminPath, AccessPolicy.Node),
+        (NodeStatusPath, AccessPolicy.Node),
     ];
 
     private static IEnumerable<(string Name, AccessPolicy Policy)> Of(

@@ -12,6 +12,9 @@ internal enum AccessPolicy
     /// <summary>Administrators: the permission <see cref="Permissions.Admin"/>.</summary>
     Admin,
 
+    /// <summary>Administrators, and callers that show the token for metrics.</summary>
+    Metrics,
+
     /// <summary>A caller that proves the cluster's secret, whether authentication is on or off.</summary>
     Node,
 }

@@ -16,6 +16,12 @@ internal static class SignInRefusals
     /// <summary>The ways to sign in, as RFC 9110, 11.6.1, wants them named with 401.</summary>
     private static readonly string[] s_challenges = ["Basic realm=\"kahuna\", charset=\"UTF-8\"", "Bearer"];
 
+    /// <summary>
+    /// A request header of the page, which asks for user and password itself: a challenge for them would make the
+    /// browser open a dialog of its own.
+    /// </summary>
+    internal const string PageHeader = "x-kahuna-page";
+
     /// <summary>Writes the answer. The request's content is not read.</summary>
     public static Task WriteAsync(HttpContext http, SignInRefusal refusal)
     {
@@ -39,7 +45,9 @@ internal static class SignInRefusals
         response.Headers.CacheControl = "no-store";
         if (refusal.Code == StatusCode.Unauthenticated)
         {
-            response.Headers.WWWAuthenticate = s_challenges;
+            response.Headers.WWWAuthenticate = http.Request.Headers.ContainsKey(PageHeader)
+                ? "Bearer"
+                : s_challenges;
         }
 
         if (refusal.RetryAfter is { } after)

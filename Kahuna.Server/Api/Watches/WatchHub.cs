@@ -60,6 +60,35 @@ internal sealed class WatchHub(ChangeLogs logs, Func<NodeTime> now, ReplyRoom ro
         }
     }
 
+    /// <summary>
+    /// Streams that wait for their callers, who do not read, and the longest of these waits in milliseconds.
+    /// </summary>
+    public (int Streams, long LongestMs) Blocked
+    {
+        get
+        {
+            NodeTime present = Now;
+            int streams = 0;
+            long longest = 0;
+            lock (_lock)
+            {
+                foreach (HashSet<WatchPump> pumps in _pumps)
+                {
+                    foreach (WatchPump pump in pumps)
+                    {
+                        if (pump.BlockedAt is { } since)
+                        {
+                            streams++;
+                            longest = Math.Max(longest, present - since);
+                        }
+                    }
+                }
+            }
+
+            return (streams, longest);
+        }
+    }
+
     /// <summary>The newest point of each group of a durability that this node has applied, by partition.</summary>
     public ChangeLogStatus[] StatusOf(bool isEphemeral) =>
     [

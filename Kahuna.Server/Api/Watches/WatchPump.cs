@@ -27,6 +27,7 @@ internal abstract class WatchPump
     private int _isProgressDue;
     private int _waits;
     private int _sendingBytes;
+    private long _blockedAt;
     private volatile bool _hasEnded;
 
     /// <summary>A stream of a node. <see cref="Join"/> begins it.</summary>
@@ -50,6 +51,9 @@ internal abstract class WatchPump
 
     /// <summary>The next changes wait a moment for more of them.</summary>
     protected bool WaitsForMore => _pace.IsSlow;
+
+    /// <summary>Since when it waits for its caller, who does not read; null: it does not wait.</summary>
+    public NodeTime? BlockedAt => Volatile.Read(ref _blockedAt) is var ms and not 0 ? new NodeTime(ms) : null;
 
     /// <summary>Begins.</summary>
     public void Join()
@@ -100,6 +104,7 @@ internal abstract class WatchPump
                     _hub.Enqueue(this);
                     break;
                 case Step.Sending:
+                    Volatile.Write(ref _blockedAt, _hub.Now.Ms);
                     _sending.GetAwaiter().UnsafeOnCompleted(_onSent);
                     break;
                 case Step.Ended:
@@ -263,6 +268,7 @@ internal abstract class WatchPump
     {
         _hub.Room.Add(-_sendingBytes);
         _sendingBytes = 0;
+        Volatile.Write(ref _blockedAt, 0);
         if (!_sending.GetAwaiter().GetResult())
         {
             _hasEnded = true;

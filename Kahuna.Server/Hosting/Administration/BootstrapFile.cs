@@ -1,3 +1,4 @@
+using System.Text;
 using System.Text.Json;
 using Kahuna.Server.Hosting.Options;
 
@@ -47,6 +48,26 @@ internal sealed record BootstrapFile(string User, string Password)
         {
             throw new InvalidDataException($"Cannot read the {what} {path}: {OneLine.Of(error.Message)}", error);
         }
+    }
+
+    /// <summary>
+    /// A password for a verb: the content of a file, as <see cref="ReadSecret"/>, or of <paramref name="input"/> up to
+    /// its end if the path is "-". Without the line's end.
+    /// </summary>
+    /// <exception cref="InvalidDataException">It cannot be read, others may read it, or it is too long.</exception>
+    public static string ReadPassword(string path, Func<Stream> input)
+    {
+        if (path != "-")
+        {
+            return ReadSecret(path, "password file").TrimEnd('\r', '\n');
+        }
+
+        byte[] bytes = new byte[BytesMax + 1];
+        using Stream stream = input();
+        int length = stream.ReadAtLeast(bytes, bytes.Length, throwOnEndOfStream: false);
+        return length > BytesMax
+            ? throw new InvalidDataException($"The password on standard input is longer than {BytesMax} bytes.")
+            : Encoding.UTF8.GetString(bytes, 0, length).TrimEnd('\r', '\n');
     }
 
     /// <summary>Does not show the password.</summary>

@@ -24,7 +24,9 @@ internal static class InitAdminCommand
     private static readonly Option<string> s_user = Required("--user", "name", "Name of the administrator.");
 
     private static readonly Option<string> s_password = Required(
-        "--password-file", "file", "File with the password, which only its owner may be able to read.");
+        "--password-file",
+        "file",
+        "File with the password, which only its owner may be able to read. -: standard input.");
 
     private static readonly Option<string> s_secret = Required(
         "--cluster-secret-file", "file", "File with the cluster's secret, as for the nodes.");
@@ -55,8 +57,8 @@ internal static class InitAdminCommand
         try
         {
             string user = parsed.GetRequiredValue(s_user);
-            string password = BootstrapFile.ReadSecret(parsed.GetRequiredValue(s_password), "password file")
-                .TrimEnd('\r', '\n');
+            string password = BootstrapFile.ReadPassword(
+                parsed.GetRequiredValue(s_password), Console.OpenStandardInput);
             if (FirstAdministrator.Objection(user, password) is { } objection)
             {
                 return Fail(objection);

@@ -28,7 +28,7 @@ internal static class RecoverAdminCommand
 
     private static readonly Option<string?> s_password = new("--password-file")
     {
-        Description = "File with the new password, which only its owner may be able to read.",
+        Description = "File with the new password, which only its owner may be able to read. -: standard input.",
         HelpName = "file",
     };
 
@@ -99,7 +99,7 @@ internal static class RecoverAdminCommand
 
     private static RecoveryRequest New(string clusterId, string user, string passwordFile)
     {
-        string password = BootstrapFile.ReadSecret(passwordFile, "password file").TrimEnd('\r', '\n');
+        string password = BootstrapFile.ReadPassword(passwordFile, Console.OpenStandardInput);
         return FirstAdministrator.Objection(user, password) is { } objection
             ? throw new InvalidDataException(objection)
             : RecoveryRequest.New(clusterId, user, password, DateTimeOffset.UtcNow);

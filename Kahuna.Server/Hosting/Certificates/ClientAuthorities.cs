@@ -5,8 +5,8 @@ using Kahuna.Server.Hosting.Options;
 namespace Kahuna.Server.Hosting.Certificates;
 
 /// <summary>
-/// The authorities that issue client certificates, read again when their file changes; warns before they expire. Owned by the node, whose timer
-/// calls <see cref="Check"/>, one call at a time; <see cref="Current"/> from any thread.
+/// The authorities that issue client certificates, read again when their file changes; warns before they expire. Owned
+/// by the node, whose timer calls <see cref="Check"/>, one call at a time; <see cref="Current"/> from any thread.
 /// </summary>
 internal sealed class ClientAuthorities
 {

@@ -36,11 +36,17 @@ internal sealed record AccessOptions
     /// <summary>The claim of a JSON Web Token with the user's name.</summary>
     public string JwtUserClaim { get; init; } = JwtUserClaimDefault;
 
+    /// <summary>File with the token that may read <c>/metrics</c>; null: only administrators may.</summary>
+    public string? MetricsTokenFile { get; init; }
+
     /// <summary>Full path of the audit log; null: it is part of the node's log.</summary>
     public string? AuditLogPath { get; init; }
 
     /// <summary>Size of a file of the audit log, from which on the next one is begun.</summary>
     public long AuditLogBytes { get; init; } = AuditLogMegabytesDefault * 1_000_000L;
+
+    /// <summary>Whether the page for operators is served.</summary>
+    public bool ServesPage { get; init; } = true;
 
     /// <summary>Files of the audit log that are kept, the present one included.</summary>
     public int AuditLogFiles { get; init; } = AuditLogFilesDefault;

@@ -25,6 +25,7 @@ internal sealed class AccessOptionsReader(
     [
         OptionSetting.AuthBootstrapFile, OptionSetting.AuthClientCa, OptionSetting.AuthJwtIssuer,
         OptionSetting.AuthJwtAudience, OptionSetting.AuthJwtKeys, OptionSetting.AuthJwtUserClaim,
+        OptionSetting.MetricsTokenFile,
     ];
 
     /// <summary>The options; valid only without errors.</summary>
@@ -43,6 +44,8 @@ internal sealed class AccessOptionsReader(
             JwtAudience = ReadText(OptionSetting.AuthJwtAudience),
             JwtKeys = ReadKeys(),
             JwtUserClaim = ReadText(OptionSetting.AuthJwtUserClaim) ?? AccessOptions.JwtUserClaimDefault,
+            MetricsTokenFile = ReadFile(OptionSetting.MetricsTokenFile),
+            ServesPage = PageOption.Read(values, errors),
             AuditLogPath = ReadAuditLog(),
             AuditLogBytes = 1_000_000L * ReadNumber(
                 OptionSetting.AuditLogMb, AuditLogMegabytesMax, AccessOptions.AuditLogMegabytesDefault),

@@ -181,6 +181,9 @@ internal sealed record NodeOptions
     /// <summary>Who may do what.</summary>
     public AccessOptions Access { get; init; } = new();
 
+    /// <summary>What is measured, and who may see it.</summary>
+    public MetricsOptions Metrics { get; init; } = new();
+
     public LogLevel LogLevel { get; init; } = LogLevel.Information;
 
     public LogFormat LogFormat { get; init; } = LogFormat.Text;

@@ -58,11 +58,7 @@ internal sealed class NodeOptionsValidation(
             peers = [new PeerNode(nodeId, advertise)];
         }
 
-        if (isComplete)
-        {
-            CheckTogether(peers);
-        }
-
+        CheckTogether(peers);
         long logLimit = ReadSize(
             OptionSetting.LogLimit, LogLimitBytesMin, long.MaxValue, NodeOptions.LogLimitBytesDefault);
         return new NodeOptions
@@ -102,6 +98,7 @@ internal sealed class NodeOptionsValidation(
             LogLevel = ReadName(OptionSetting.LogLevel, LogLevel.Information),
             LogFormat = ReadName(OptionSetting.LogFormat, LogFormat.Text),
             TracePath = ReadTrace(),
+            Metrics = new MetricsOptionsReader(values, errors).Read(),
             Rebuild = values.ContainsKey(OptionSetting.Rebuild),
             RebuildConfirmed = values.ContainsKey(OptionSetting.Yes),
             ConfigPath = ReadConfigPath(),
@@ -149,6 +146,11 @@ internal sealed class NodeOptionsValidation(
 
     private void CheckTogether(IReadOnlyList<PeerNode> peers)
     {
+        if (!isComplete)
+        {
+            return;
+        }
+
         Require(OptionSetting.Certificate, OptionSetting.CertificateKey);
         Require(OptionSetting.CertificateKey, OptionSetting.Certificate);
         if (peers.Count > 1 && !values.ContainsKey(OptionSetting.ClusterSecretFile))

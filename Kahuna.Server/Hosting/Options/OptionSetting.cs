@@ -201,6 +201,11 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "number",
         "Files of the audit log that are kept. Default: 8.");
 
+    public static readonly OptionSetting Ui = new(
+        "ui",
+        "on|off",
+        "Whether the node serves the page for operators at /ui. Default: on.");
+
     public static readonly OptionSetting LogLevel = new(
         "log-level",
         "level",
@@ -210,6 +215,22 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         "log-format",
         "text|json",
         "Format of log lines: text, or one JSON object per line with the fields of the event. Default: text.");
+
+    public static readonly OptionSetting Metrics = new(
+        "metrics",
+        "on|off",
+        "Count and time operations, and serve /metrics for Prometheus. Default: on.");
+
+    public static readonly OptionSetting MetricsTokenFile = new(
+        "metrics-token-file",
+        "file",
+        "File with a token that may read /metrics, and nothing else. Default: only administrators may.");
+
+    public static readonly OptionSetting OtlpEndpoint = new(
+        "otlp-endpoint",
+        "url",
+        "Receiver of the OpenTelemetry protocol to which the metrics are sent, as http://collector:4317. "
+        + "Default: as OTEL_EXPORTER_OTLP_ENDPOINT says, else none.");
 
     public static readonly OptionSetting Trace = new(
         "trace",
@@ -241,7 +262,8 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         EphemeralLimit, EphemeralPolicy, EphemeralPatience, WatchHistory, BackgroundRate, FeatureLevelMax,
         MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
         ConnectionsPerAddress, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer, AuthJwtAudience,
-        AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, LogLevel, LogFormat, Trace, Config,
+        AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, Metrics, MetricsTokenFile, OtlpEndpoint,
+        Ui, LogLevel, LogFormat, Trace, Config,
     ];
 
     /// <summary>

@@ -5,7 +5,6 @@ using Kahuna.Server.Primitives;
 using Kahuna.Server.Raft;
 using Kahuna.Server.State;
 using Kahuna.Server.State.Meta;
-using Kahuna.Server.State.Rows;
 
 namespace Kahuna.Server.Partitions.Groups;
 
@@ -270,7 +269,7 @@ internal sealed class Group
         Core.Tick();
         Requests.TickBuffers();
         _parts.Checkpointing.Tick(Core);
-        _report.Tick(Core, _parts.Applied, _parts.Checkpointing.Stored, Requests.Holds);
+        _report.Tick(Core, _parts.Applied, _parts.Checkpointing.Stored, Requests);
         _parts.Hooks.Tick(this);
         _report.CanRejoin = _durability.IsRestored(Core) && _durability.ArePromisesDurable;
         if (_durability.NeedsDiskToLead && Core is { IsStalled: true, Role: RaftRole.Leader, IsTransferring: false })
@@ -440,93 +439,6 @@ internal sealed class Group
         _parts.Checkpointing.SendNothing();
         _parts.Hooks.LoseProposed();
         Requests.LoseLeadership(Core);
-    }
-}
-
-/// <summary>
-/// What others may know of a group: its status goes to a port when it changes, the rest may be read at any time.
-/// Written by the group's loop; read by any thread.
-/// </summary>
-internal sealed class GroupReport(int index, LoopOptions options, ILeadershipSink leadership)
-{
-    private readonly CatchUp _catchUp = new(options.CaughtUpTicks, options.LagTicks);
-    private PartitionMetrics _metrics = PartitionMetrics.None;
-    private PartitionStatus _published;
-    private long _commit;
-    private bool _canRejoin;
-
-    /// <summary>This node has not caught up with its leader. For the loop.</summary>
-    public bool Lags => !_catchUp.IsCaughtUp;
-
-    /// <summary>Metrics as of the last tick.</summary>
-    public PartitionMetrics Metrics => Volatile.Read(ref _metrics);
-
-    /// <summary>Commit index as of the last turn.</summary>
-    public LogIndex CommitIndex
-    {
-        get => new((ulong)Volatile.Read(ref _commit));
-        set => Volatile.Write(ref _commit, (long)value.Value);
-    }
-
-    /// <summary>This node was rebuilt, and knows enough again to vote.</summary>
-    public bool CanRejoin
-    {
-        get => Volatile.Read(ref _canRejoin);
-        set => Volatile.Write(ref _canRejoin, value);
-    }
-
-    /// <summary>Tells the status if it has changed.</summary>
-    public void Publish(in PartitionStatus status)
-    {
-        if (status != _published)
-        {
-            _published = status;
-            leadership.LeadershipChanged(index, status);
-        }
-    }
-
-    /// <summary>
-    /// Stops the node when a leader has sent an entry of a feature level that this build does not support.
-    /// </summary>
-    public void LookAtLevel(RaftCore core, GroupId group, NodeId leader)
-    {
-        if (core.UnknownLevel is { } level)
-        {
-            leadership.StorageFailed(new FeatureLevelException(
-                level, options.StateLimits.Features, $"in an entry of {group.Name} from node {leader}"));
-        }
-    }
-
-    /// <summary>An epoch of an ephemeral group begins, empty.</summary>
-    public void BeginEpoch()
-    {
-        _catchUp.Reset();
-        CommitIndex = default;
-    }
-
-    /// <inheritdoc cref="CatchUp.Tick"/>
-    public void Follow(LogIndex reached, LogIndex committed) => _catchUp.Tick(reached, committed);
-
-    /// <summary>A tick: takes the metrics anew if something has changed.</summary>
-    public void Tick(RaftCore core, AppliedState applied, LogIndex stored, HoldCounts holds)
-    {
-        PartitionMetrics metrics = _metrics;
-        if (metrics.Applied != applied.Index || metrics.Stored != stored || metrics.LogStart != core.LogStart
-            || metrics.MayVote != core.IsVoting || metrics.IsStalled != core.IsStalled
-            || metrics.Holds != holds || metrics.Accounts != applied.State.Accounts)
-        {
-            StateMachine state = applied.State;
-            StateCounts counts = state.Counts;
-            metrics = new PartitionMetrics(applied.Index, state.Digest, counts.Keys, stored, core.LogStart,
-                core.IsVoting,
-                state.Sessions.Metrics, state.Locks.Metrics, state.KeyValues.Prepared.Counts, counts.Evicted,
-                core.IsStalled)
-            {
-                Holds = holds,
-                Accounts = state.Accounts,
-            };
-            Volatile.Write(ref _metrics, metrics);
-        }
     }
 }
 

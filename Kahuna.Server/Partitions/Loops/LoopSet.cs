@@ -46,6 +46,12 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
     /// <summary>Monotonic ms, as the loops count waiting times.</summary>
     public NodeTime Now => _loops[0].Now;
 
+    /// <summary>The present moment, as <see cref="OperationTimes"/> counts.</summary>
+    public uint Stamp => OperationTimes.Stamp(_ports.Clock);
+
+    /// <summary>Answers that no loop has counted: to requests that were refused before they reached one.</summary>
+    public Refusals Refusals { get; } = new();
+
     /// <summary>Bytes that the data of each durability takes up in memory, as of the latest ticks.</summary>
     public (long Persistent, long Ephemeral) MemoryBytes => (_ports.PersistentMemory.Bytes, _ports.Memory.Bytes);
 
@@ -202,8 +208,8 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
             }
 
             int at = frame.Length;
-            Frame.BeginReply(frame, operation.Number);
-            Outcome.WriteError(frame, status, sentence);
+            Frame.BeginReply(frame, operation.Number.Number);
+            Refusals.Write(frame, status, sentence);
             Frame.EndReply(frame, at);
             count++;
         }

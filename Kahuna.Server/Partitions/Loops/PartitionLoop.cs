@@ -425,7 +425,7 @@ internal sealed class TurnEffects
         _logWatch = new LogWatch(options, loop.Number, ports, log);
         _log = new LogBatch(log);
         _peers = new PeerMessages(options, ports.Transport);
-        _replies = new ReplyFrames(loop, ports.Trace);
+        _replies = new ReplyFrames(loop, ports.Trace, ports.Times?[loop.Number]);
         Parts = new TurnParts(_clock, _logWatch, _log, _peers, _replies);
     }
 

@@ -38,6 +38,9 @@ internal sealed record LoopPorts(int Partitions, TimeProvider Clock, ITurnSchedu
     /// <summary>Ends transactions over several partitions that are late; null: nobody does.</summary>
     public ITransactionSettler? Settler { get; init; }
 
+    /// <summary>Counts the answers of each loop, by its number; null: they are not counted.</summary>
+    public IReadOnlyList<OperationTimes>? Times { get; init; }
+
     /// <summary>Hears what the partitions do; null when nobody checks it.</summary>
     public IPartitionTrace? Trace { get; init; }
 

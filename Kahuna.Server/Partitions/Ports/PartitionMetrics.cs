@@ -22,8 +22,17 @@ internal sealed record PartitionMetrics(LogIndex Applied, ulong Digest, long Key
     bool MayVote, SessionMetrics Sessions, LockMetrics Locks, PreparedCounts Prepared, long Evicted = 0,
     bool IsStalled = false)
 {
+    /// <summary>What waits in the leader's memory; nothing unless this node leads.</summary>
+    public RequestCounts Requests { get; init; }
+
     /// <summary>What pessimistic transactions hold here; nothing unless this node leads.</summary>
-    public HoldCounts Holds { get; init; }
+    public HoldCounts Holds => Requests.Holds;
+
+    /// <summary>Sequences that exist.</summary>
+    public int Sequences { get; init; }
+
+    /// <summary>How far the followers lag; empty unless this node leads.</summary>
+    public IReadOnlyList<FollowerLag> Followers { get; init; } = [];
 
     /// <summary>
     /// What each account uses in the group's state: not as of the moment, but as of now. Null before the first tick.
@@ -39,3 +48,15 @@ internal sealed record PartitionMetrics(LogIndex Applied, ulong Digest, long Key
 /// <param name="Keys">Keys that they hold, each as often as it is held.</param>
 /// <param name="Waiting">Requests that wait for a key.</param>
 internal readonly record struct HoldCounts(int Transactions, int Keys, int Waiting);
+
+/// <summary>What waits in the memory of a group's leader.</summary>
+/// <param name="Holds">What pessimistic transactions hold.</param>
+/// <param name="Proposals">Writes that are queued or proposed, and not answered yet.</param>
+/// <param name="Reads">Reads that wait for their round, or for their turn.</param>
+/// <param name="LongPolls">Reads of locks whose answer is delayed until there is news.</param>
+internal readonly record struct RequestCounts(HoldCounts Holds, int Proposals, int Reads, int LongPolls);
+
+/// <summary>How far a follower lags behind its leader.</summary>
+/// <param name="Member">The follower.</param>
+/// <param name="Entries">Committed entries that it has not acknowledged.</param>
+internal readonly record struct FollowerLag(NodeId Member, long Entries);

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Server.Primitives;
 using Kahuna.Server.State;
@@ -31,7 +32,7 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
     private const int AnswerBytesPerTurn = 1 << 20;
 
     private readonly HeldPolls _held = new();
-    private readonly Dictionary<long, NodeTime> _seen = [];
+    private readonly Dictionary<long, (NodeTime First, NodeTime Last)> _seen = [];
     private readonly List<Row> _due = [];
     private readonly List<Row> _ended = [];
     private int _answerBytes;
@@ -58,7 +59,7 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
     public void BeginServing() => _knowsSince = clock.Now;
 
     /// <summary>Answers a read about a lock, now or later.</summary>
-    public void Serve(ReplySink sink, uint number, ReadOnlySpan<byte> bytes, ClusterTime clusterNow)
+    public void Serve(ReplySink sink, RequestTag number, ReadOnlySpan<byte> bytes, ClusterTime clusterNow)
     {
         Command command = Decode(bytes);
         bool mayHold = CommandKinds.Has(command.Kind, CommandTraits.MayBeHeld);
@@ -80,7 +81,11 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
     {
         foreach (long change in Table.Rows.Changes)
         {
-            _seen.Remove(change);
+            if (_seen.Remove(change, out (NodeTime First, NodeTime Last) seen))
+            {
+                replies.Times?.LockWaits.Add(TimeSpan.MicrosecondsPerMillisecond * (clock.Now - seen.First));
+            }
+
             _held.Change(change);
         }
 
@@ -201,7 +206,7 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
         }
 
         // A new leader has not heard from every waiting client yet.
-        NodeTime seen = NodeTime.Max(_knowsSince, _seen.GetValueOrDefault(token));
+        NodeTime seen = NodeTime.Max(_knowsSince, _seen.GetValueOrDefault(token).Last);
         return (int)Math.Clamp(seen + options.StateLimits.WaiterCheckMs - clock.Now, 0,
             options.StateLimits.WaiterCheckMs);
     }
@@ -227,11 +232,14 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
 
     private void See(long token)
     {
-        _seen[token] = clock.Now;
+        ref (NodeTime First, NodeTime Last) seen = ref CollectionsMarshal.GetValueRefOrAddDefault(
+            _seen, token, out bool isKnown);
+        seen = (isKnown ? seen.First : clock.Now, clock.Now);
         Table.Rows.IsWatched = true;
     }
 
-    private bool TryAnswer(ReplySink sink, uint number, scoped in Command command, ClusterTime clusterNow, bool isLast)
+    private bool TryAnswer(
+        ReplySink sink, RequestTag number, scoped in Command command, ClusterTime clusterNow, bool isLast)
     {
         ByteBuffer outcome = ByteBuffer.Rent();
         bool answers = applied.State.Read(in command, clusterNow, outcome) || isLast;
@@ -513,14 +521,14 @@ internal sealed class HeldPolls
 /// <param name="number">The request's number there.</param>
 /// <param name="key">What it waits for, as a number; for locks see <see cref="State.Locks.LockRows.Changes"/>.</param>
 /// <param name="command">The read.</param>
-internal sealed class LongPoll(ReplySink sink, uint number, long key, byte[] command)
+internal sealed class LongPoll(ReplySink sink, RequestTag number, long key, byte[] command)
 {
     /// <summary>What a held read takes up besides its bytes, in lists and queue.</summary>
     private const int PlaceBytes = 256;
 
     public ReplySink Sink => sink;
 
-    public uint Number => number;
+    public RequestTag Number => number;
 
     public long Key => key;
 

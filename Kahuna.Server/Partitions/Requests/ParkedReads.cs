@@ -199,7 +199,7 @@ internal sealed class ParkedReads(ReplyFrames replies)
 /// <param name="Batch">The batch; null: <paramref name="Command"/>.</param>
 /// <param name="Operation">Its place in the batch.</param>
 /// <param name="Command">The encoded read.</param>
-internal readonly record struct ParkedRead(uint Number, ClientBatch? Batch, int Operation, byte[]? Command)
+internal readonly record struct ParkedRead(RequestTag Number, ClientBatch? Batch, int Operation, byte[]? Command)
 {
     /// <summary>The encoded read.</summary>
     public ReadOnlySpan<byte> Bytes => Batch is { } batch ? batch.Command(batch.Operations[Operation]) : Command;

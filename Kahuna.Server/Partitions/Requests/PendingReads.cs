@@ -127,7 +127,7 @@ internal sealed class PendingReads(
 
             // The group begins with the read behind the one that was taken before it was looked at.
             KnownHash known = applied.State.Ahead.HashOf((i % Prefetcher.CommandsMax) - 1);
-            uint number = read.Batch.Operations[read.Operation].Number;
+            RequestTag number = read.Batch.Operations[read.Operation].Number;
             ReplySink sink = read.Batch.Sink;
             ParkedRead asked = new(number, read.Batch, read.Operation, null);
             if (sink.IsClosed)
@@ -222,8 +222,8 @@ internal sealed class PendingReads(
 
     /// <summary>A page, and not what begins or ends a cut: that is small, and writes may wait for it.</summary>
     private static bool IsPage(in ParkedRead read) =>
-        (CommandKinds.Of((CommandKind)read.Bytes[0]).Traits & (CommandTraits.IsList | CommandTraits.ConcernsCut))
-            == CommandTraits.IsList;
+        CommandKinds.Has((CommandKind)read.Bytes[0], CommandTraits.IsList)
+            && !CommandKinds.Has((CommandKind)read.Bytes[0], CommandTraits.ConcernsCut);
 
     /// <summary>Looks again at the openings of cuts that came too early.</summary>
     private void ServeEarly(ClusterTime now, ref int left)

@@ -80,6 +80,15 @@ internal sealed class PendingRequests
     /// <summary>What pessimistic transactions hold.</summary>
     public HoldCounts Holds => _holds.Counts;
 
+    /// <summary>Writes that are queued or proposed, and not answered yet.</summary>
+    public int PendingWrites => _proposals.Queued + _proposals.Proposed;
+
+    /// <summary>Reads that wait for their round, or for their turn.</summary>
+    public int PendingReads => _reads.Count;
+
+    /// <summary>Reads of locks whose answer is delayed until there is news.</summary>
+    public int LongPolls => _locks.Held;
+
     /// <summary>Nothing is proposed for a few ms. Nobody else may wake the group when they are over.</summary>
     public bool HoldsProposals => _cuts.Hold.IsOn;
 
@@ -396,16 +405,21 @@ internal sealed record RequestParts(GroupId Group, LoopOptions Options, AppliedS
 /// </summary>
 /// <param name="loop">The loop; it hears when answers have left, where it asks for that.</param>
 /// <param name="trace">Hears what answers rest on before they leave.</param>
-internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
+/// <param name="times">Gets every answer; null: answers are not counted.</param>
+internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace, OperationTimes? times = null)
 {
     private readonly int _loop = loop.Number;
     private readonly List<ReplySink> _sinks = [];
+    private RequestTag _open;
+
+    /// <summary>Gets every answer; null: answers are not counted.</summary>
+    public OperationTimes? Times => times;
 
     /// <summary>
     /// Opens one reply in the sink's frame of this turn; the caller appends the outcome and calls
     /// <see cref="EndReply"/>.
     /// </summary>
-    public ByteBuffer BeginReply(ReplySink sink, uint number, out int at)
+    public ByteBuffer BeginReply(ReplySink sink, RequestTag number, out int at)
     {
         ByteBuffer? frame = sink.Open[_loop];
         if (frame is null)
@@ -418,7 +432,8 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
         }
 
         at = frame.Length;
-        Frame.BeginReply(frame, number);
+        _open = number;
+        Frame.BeginReply(frame, number.Number);
         return frame;
     }
 
@@ -431,6 +446,7 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
             "a reply ends in the frame that it was begun in");
         Frame.EndReply(frame, at);
         sink.OpenCount[_loop]++;
+        times?.Ended(_open, (OutcomeStatus)frame.Array[at + Frame.ReplyHeaderBytes]);
         if (frame.Length >= Wire.Limits.FrameBytesTarget)
         {
             sink.Open[_loop] = null;
@@ -450,7 +466,7 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
     /// <summary>
     /// A rule is broken in the middle of an answer: nothing of what was begun may stay in the client's frame.
     /// </summary>
-    public void GiveUpReply(ReplySink sink, uint number, ByteBuffer frame, int at)
+    public void GiveUpReply(ReplySink sink, RequestTag number, ByteBuffer frame, int at)
     {
         frame.Length = at;
         ReplyError(sink, number, OutcomeStatus.Internal,
@@ -489,7 +505,7 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
     }
 
     /// <summary>Answers with an outcome.</summary>
-    public void Reply(ReplySink sink, uint number, scoped in Outcome outcome)
+    public void Reply(ReplySink sink, RequestTag number, scoped in Outcome outcome)
     {
         ByteBuffer frame = BeginReply(sink, number, out int at);
         outcome.Write(frame);
@@ -497,7 +513,7 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
     }
 
     /// <summary>Answers with a refusal that says why.</summary>
-    public void ReplyError(ReplySink sink, uint number, OutcomeStatus status, string sentence)
+    public void ReplyError(ReplySink sink, RequestTag number, OutcomeStatus status, string sentence)
     {
         ByteBuffer frame = BeginReply(sink, number, out int at);
         Outcome.WriteError(frame, status, sentence);
@@ -508,6 +524,7 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace)
     public void Deliver()
     {
         trace?.Flush();
+        times?.EndRound();
         foreach (ReplySink sink in _sinks)
         {
             ByteBuffer frame = sink.Open[_loop]!;

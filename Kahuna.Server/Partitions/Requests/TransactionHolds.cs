@@ -243,7 +243,7 @@ internal sealed class TransactionHolds(TurnClock clock, ReplyFrames replies, Pro
 /// <param name="Number">The request's number there.</param>
 /// <param name="Command">The request.</param>
 /// <param name="End">When it is answered in any case.</param>
-internal sealed record HeldAnswer(ReplySink Sink, uint Number, byte[] Command, NodeTime End)
+internal sealed record HeldAnswer(ReplySink Sink, RequestTag Number, byte[] Command, NodeTime End)
 {
     /// <summary>Bytes that it takes up.</summary>
     public long Bytes => LongPoll.BytesOf(Command.Length);

@@ -17,4 +17,7 @@ internal sealed record CheckpointPorts(IStateStore Store, ILogStore Log, IPeerTr
     /// <see cref="CheckpointOptions.RestPauseMs"/>.
     /// </summary>
     public Action Rest { get; init; } = static () => { };
+
+    /// <summary>Counts what is done.</summary>
+    public CheckpointCounts Counts { get; } = new();
 }

@@ -31,6 +31,7 @@ internal sealed class CheckpointService : ICheckpointInbox, IDisposable
     public CheckpointService(CheckpointOptions options, CheckpointPorts ports, Action<Exception> failed)
     {
         _options = options;
+        Counts = ports.Counts;
         _clock = ports.Clock;
         _failed = failed;
         _flush = new StateFlush(options, ports) { Over = SendFresh };
@@ -44,6 +45,9 @@ internal sealed class CheckpointService : ICheckpointInbox, IDisposable
     /// </summary>
     public NodeTime Due =>
         _closed ? NodeTime.Never : NodeTime.Min(_flush.Due, NodeTime.Min(_source.Due, _sink.Due));
+
+    /// <summary>What was done so far; any thread.</summary>
+    public CheckpointCounts Counts { get; }
 
     /// <summary>Ms of the clock.</summary>
     public NodeTime Now => _clock.Now();

@@ -230,6 +230,7 @@ internal sealed class SnapshotSink(CheckpointOptions options, CheckpointPorts po
         StateMachine state = receiving.State
             ?? StoredState.Load(ports.Store, group, receiving.Mark, options.StateLimits, _ => SayLoading());
         Loops!.Post(new Install(group, receiving.Mark, state) { Epoch = epoch });
+        ports.Counts.AddReceived();
         ports.Report(
             $"{group.Title}: the state up to entry {receiving.Mark.Index} is installed ({state.Counts.Keys} keys).");
         Finish(receiving, SnapshotFrame.DoneFlag);

@@ -244,6 +244,7 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
 
         InvariantException.Require(sending.NextSent >= sending.FirstKept && sending.NextSent < sending.NextRead,
             "a chunk that is sent is in memory");
+        ports.Counts.AddSentBytes(sending.Unsent.Length);
         sending.NextSent++;
         sending.SentAt = now;
         _dueAt = now;
@@ -255,12 +256,12 @@ internal sealed class SnapshotSource(CheckpointOptions options, CheckpointPorts 
         Remove(sending);
         if (installed)
         {
+            ports.Counts.AddSent();
             ports.Report(
                 $"{sending.Group.Title}: node {sending.Follower} has the state up to entry {sending.Mark.Index}.");
         }
 
-        Loops!.Post(new SnapshotSent(sending.Group, sending.Follower, sending.Mark.Index,
-            installed)
+        Loops!.Post(new SnapshotSent(sending.Group, sending.Follower, sending.Mark.Index, installed)
         { Epoch = sending.Wanted.Epoch });
     }
 

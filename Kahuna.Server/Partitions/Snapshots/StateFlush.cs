@@ -175,6 +175,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
     private void Write(RecordsTaken taken, NodeTime now)
     {
         _rate.Charge(taken.Slice.Bytes);
+        ports.Counts.AddStoredBytes(taken.Slice.Bytes);
         if (taken.More)
         {
             // The loop fills the other slice while this one is written, unless the rate says to wait.
@@ -207,6 +208,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
         if (!taken.More)
         {
             _writer.Commit();
+            ports.Counts.AddStored();
             GroupId group = _group;
             LogIndex index = _index;
             End();
@@ -260,6 +262,7 @@ internal sealed class StateFlush(CheckpointOptions options, CheckpointPorts port
     private void NoRoom(StateWriteException error)
     {
         GroupId group = _group;
+        ports.Counts.AddNotStored();
         End();
         Loops!.Post(new StateNotStored(group));
         _notBefore = NowAfterPause();

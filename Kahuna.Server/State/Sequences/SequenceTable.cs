@@ -32,6 +32,9 @@ internal sealed class SequenceTable(KeyStore store) : CommandHandler
 
     private static readonly byte[] s_latestName = SystemRowKind.LatestIncarnation.ToName();
 
+    /// <summary>Sequences that exist.</summary>
+    public int Count => store.System.Of(SystemRowKind.Sequence).Count;
+
     /// <summary>The sequence's number among all that there ever were here; 0 when there is none of the name.</summary>
     public ulong IncarnationOf(ReadOnlySpan<byte> name) =>
         Find(name) is { IsNone: false } row

@@ -29,7 +29,12 @@ public sealed class AccessPoliciesTests
         Assert.DoesNotContain(methods, static method => AccessPolicies.Find(method) is null);
 
         // And no row is about something that does not exist.
-        string[] others = ["/healthz", "/readyz", "/openapi.json", "/status", AccessPolicies.InitAdminPath];
+        string[] others =
+        [
+            "/healthz", "/readyz", "/openapi.json", "/status", "/metrics", AccessPolicies.InitAdminPath,
+            AccessPolicies.PagePath, AccessPolicies.PageFilePath, AccessPolicies.PageStatusPath,
+            AccessPolicies.NodeStatusPath,
+        ];
         string[] reflection =
         [
             $"/{ReflectionReflection.Descriptor.Services[0].FullName}/ServerReflectionInfo",
@@ -61,7 +66,7 @@ public sealed class AccessPoliciesTests
     public void What_has_no_row_has_no_policy()
     {
         Assert.Null(AccessPolicies.Find("/kahuna.v1.KeyValues/DropEverything"));
-        Assert.Null(AccessPolicies.Find("/metrics"));
+        Assert.Null(AccessPolicies.Find("/metric"));
         Assert.Null(AccessPolicies.Find(new Endpoint(null, new EndpointMetadataCollection(), "none")));
         Assert.Equal(
             AccessPolicy.SignedIn, AccessPolicies.Find($"/kahuna.v1.KeyValues/{{{Unknown}:grpcunimplemented}}"));
@@ -75,6 +80,9 @@ public sealed class AccessPoliciesTests
             static method => Assert.Equal(
                 AccessPolicy.Admin, AccessPolicies.Find($"/{method.Service.FullName}/{method.Name}")));
         Assert.Equal(AccessPolicy.Admin, AccessPolicies.Find("/status"));
+        Assert.Equal(AccessPolicy.Metrics, AccessPolicies.Find("/metrics"));
+        Assert.Equal(AccessPolicy.Admin, AccessPolicies.Find(AccessPolicies.PageStatusPath));
+        Assert.Equal(AccessPolicy.Node, AccessPolicies.Find(AccessPolicies.NodeStatusPath));
         Assert.Equal(AccessPolicy.Node, AccessPolicies.Find(AccessPolicies.InitAdminPath));
     }
 }

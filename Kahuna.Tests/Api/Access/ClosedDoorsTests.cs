@@ -96,7 +96,11 @@ public sealed class ClosedDoorsTests : IAsyncLifetime
     [InlineData("/healthz", HttpStatusCode.OK)]
     [InlineData("/readyz", HttpStatusCode.OK)]
     [InlineData("/openapi.json", HttpStatusCode.OK)]
+    [InlineData("/ui", HttpStatusCode.OK)]
+    [InlineData("/ui/app.js", HttpStatusCode.OK)]
+    [InlineData("/ui/status", HttpStatusCode.Unauthorized)]
     [InlineData("/status", HttpStatusCode.Unauthorized)]
+    [InlineData("/status/node", HttpStatusCode.Unauthorized)]
     [InlineData("/", HttpStatusCode.Unauthorized)]
     [InlineData("/metrics", HttpStatusCode.Unauthorized)]
     public async Task Paths_without_names_and_values_are_open_and_no_others(string path, HttpStatusCode expected)

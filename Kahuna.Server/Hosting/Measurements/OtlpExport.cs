@@ -1,0 +1,66 @@
+using Kahuna.Server.Cluster;
+using OpenTelemetry.Exporter;
+using OpenTelemetry.Metrics;
+
+namespace Kahuna.Server.Hosting.Measurements;
+
+/// <summary>
+/// Sends the metrics of a node to a receiver of the OpenTelemetry protocol, once a minute or as the variables
+/// <c>OTEL_METRIC_EXPORT_INTERVAL</c> and <c>OTEL_EXPORTER_OTLP_…</c> say. A receiver that fails costs the node a
+/// line of its log. Owned by the node.
+/// </summary>
+internal sealed class OtlpExport : IAsyncDisposable
+{
+    /// <summary>How long a stopping node tries to send the last figures.</summary>
+    private const int LastMs = 1_000;
+
+    private readonly MeterProvider _provider;
+    private readonly OtlpFailures _failures;
+
+    private OtlpExport(MeterProvider provider, OtlpFailures failures)
+    {
+        _provider = provider;
+        _failures = failures;
+    }
+
+    /// <summary>Begins to send.</summary>
+    /// <param name="meter">The instruments.</param>
+    /// <param name="identity">The node.</param>
+    /// <param name="endpoint">The receiver; null: as the variables say.</param>
+    /// <param name="failed">Gets the reason when the receiver fails, at most once a minute.</param>
+    public static OtlpExport Start(
+        NodeMeter meter, ClusterIdentity identity, Uri? endpoint, Action<string> failed)
+    {
+        OtlpFailures failures = new(failed, TimeProvider.System);
+        MeterProvider provider = MeterProviders.Begin(meter, identity)
+            .AddMeter(NodeMeter.Name)
+            .AddMeter(NodeMeter.HistogramsName)
+            .AddMeter(MeterProviders.RuntimeMeter)
+            .AddOtlpExporter(options =>
+            {
+                if (endpoint is not null)
+                {
+                    options.Endpoint = Target(endpoint, options.Protocol);
+                }
+            })
+            .Build();
+        return new OtlpExport(provider, failures);
+    }
+
+    /// <summary>Sends the last figures, for a second at most, and ends.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        await Task.Run(() =>
+        {
+            _provider.Shutdown(LastMs);
+            _provider.Dispose();
+        }).ConfigureAwait(false);
+        _failures.Dispose();
+    }
+
+    /// <summary>Over HTTP, metrics have a path of their own; an address without a path gets it.</summary>
+    private static Uri Target(Uri endpoint, OtlpExportProtocol protocol) =>
+        protocol == OtlpExportProtocol.HttpProtobuf && endpoint.AbsolutePath == "/"
+            ? new Uri(endpoint, "/v1/metrics")
+            : endpoint;
+}

@@ -1,0 +1,198 @@
+// Signing in, the views, and the refresh: every two seconds while the page is seen and not paused.
+
+import { CallError, forget, get, hasCredentials, signInAs, signInWith } from './api.js';
+import { byId, setText, tick, visible } from './dom.js';
+import { createKeys } from './keys.js';
+import { createLocks } from './locks.js';
+import { refreshOverview } from './overview.js';
+import { learn } from './rights.js';
+import { createSequences } from './sequences.js';
+
+const refreshMs = 2000;
+const tickMs = 500;
+
+const keys = createKeys(say, refresh);
+const views = {
+  overview: { refresh: refreshOverview },
+  keys,
+  locks: createLocks(refresh),
+  sequences: createSequences(refresh),
+};
+
+let isSignedIn = false;
+let isPaused = false;
+let isRunning = false;
+let isWanted = false;
+let isFailed = false;
+let timer = 0;
+
+function viewName() {
+  const name = location.hash.slice(1);
+  return Object.hasOwn(views, name) ? name : 'overview';
+}
+
+/** Tells the user something, until the next thing to tell. */
+function say(text, isBad = true) {
+  const message = byId('message');
+  setText(message, visible(text));
+  message.className = isBad ? 'bad' : 'good';
+  isFailed = false;
+}
+
+function showView() {
+  const name = viewName();
+  for (const other of Object.keys(views)) {
+    byId(other).hidden = !isSignedIn || other !== name;
+  }
+
+  for (const link of byId('views').children) {
+    if (link.hash === `#${name}`) {
+      link.setAttribute('aria-current', 'page');
+    } else {
+      link.removeAttribute('aria-current');
+    }
+  }
+
+  byId('views').hidden = byId('session').hidden = !isSignedIn;
+  byId('sign-in').hidden = isSignedIn;
+  document.title = isSignedIn ? `${byId(`${name}-title`).textContent} · Kahuna` : 'Sign in · Kahuna';
+}
+
+/** Asks for a user again; nothing of what was shown stays. */
+function askForUser(sentence) {
+  const hadFocus = byId('sign-in-form').contains(document.activeElement);
+  isSignedIn = false;
+  forget();
+  keys.clear();
+  for (const body of document.querySelectorAll('tbody, #advice')) {
+    body.replaceChildren();
+  }
+
+  showView();
+  say(sentence);
+  if (!hadFocus) {
+    byId('user').focus();
+  }
+}
+
+/** Finds out who the user is; without authentication that is anybody. */
+async function enter() {
+  try {
+    const caller = await get('/v1/admin/whoami');
+    learn(caller);
+    isSignedIn = true;
+    byId('sign-out').hidden = caller.method === 'none';
+    setText(byId('who'), caller.method === 'none' ? 'No authentication' : visible(caller.user));
+    byId('password').value = byId('token').value = '';
+    say('');
+    showView();
+    await refresh();
+  } catch (error) {
+    if (!(error instanceof CallError)) {
+      throw error;
+    }
+
+    if (error.status === 401) {
+      askForUser(hasCredentials() ? error.message : '');
+    } else if (error.status === 0 || error.status === 503) {
+      say(error.message);
+      timer = setTimeout(enter, refreshMs);
+    } else {
+      askForUser(error.message);
+    }
+  }
+}
+
+/** Shows the view anew, once at a time; a wish in between is met right after. */
+async function refresh() {
+  isWanted = true;
+  if (isRunning) {
+    return;
+  }
+
+  clearTimeout(timer);
+  isRunning = true;
+  while (isWanted && isSignedIn) {
+    isWanted = false;
+    try {
+      await views[viewName()].refresh();
+      if (isFailed) {
+        say('');
+      }
+    } catch (error) {
+      tellFailure(error);
+    }
+  }
+
+  isRunning = false;
+  schedule();
+}
+
+function tellFailure(error) {
+  if (error instanceof CallError && error.status === 401) {
+    askForUser(error.message);
+    return;
+  }
+
+  say(error instanceof CallError ? error.message : `The page cannot show an answer of the node: ${error.message}`);
+  isFailed = true;
+}
+
+function schedule() {
+  clearTimeout(timer);
+  if (isSignedIn && !isPaused && !document.hidden) {
+    timer = setTimeout(refresh, refreshMs);
+  }
+}
+
+byId('sign-in-form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const token = byId('token').value.trim();
+  if (token !== '') {
+    signInWith(token);
+  } else if (byId('user').value !== '') {
+    signInAs(byId('user').value, byId('password').value);
+  } else {
+    say('Type a user and a password, or a token.');
+    byId('user').focus();
+    return;
+  }
+
+  clearTimeout(timer);
+  enter();
+});
+
+byId('pause').addEventListener('click', () => {
+  isPaused = !isPaused;
+  byId('pause').setAttribute('aria-pressed', String(isPaused));
+  setText(byId('pause'), isPaused ? 'Go on' : 'Pause');
+  if (!isPaused) {
+    refresh();
+  }
+});
+
+// A new document has nothing of what this one knew.
+byId('sign-out').addEventListener('click', () => location.reload());
+
+byId('skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  byId('main').focus();
+});
+
+addEventListener('hashchange', () => {
+  showView();
+  byId(`${viewName()}-title`).focus();
+  say('');
+  refresh();
+});
+
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) {
+    clearTimeout(timer);
+  } else if (isSignedIn && !isPaused) {
+    refresh();
+  }
+});
+
+setInterval(tick, tickMs);
+enter();

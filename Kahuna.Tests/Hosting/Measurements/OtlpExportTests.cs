@@ -1,0 +1,85 @@
+using System.Net;
+using System.Net.Sockets;
+using Kahuna.Client;
+using Kahuna.Server.Cluster;
+using Kahuna.Server.Hosting;
+using Kahuna.Server.Hosting.Measurements;
+using Kahuna.Server.Hosting.Options;
+using Kahuna.Server.Primitives;
+using Kahuna.Tests.Client;
+
+namespace Kahuna.Tests.Hosting.Measurements;
+
+/// <summary>
+/// The metrics are sent to a receiver of the OpenTelemetry protocol, and one that fails does no harm.
+/// </summary>
+public sealed class OtlpExportTests
+{
+    [Fact]
+    public async Task A_receiver_gets_the_metrics_and_the_histograms()
+    {
+        await using OtlpReceiver receiver = await OtlpReceiver.StartAsync();
+        EmbeddedCluster cluster = await StartAsync(receiver.Address);
+        await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+        {
+            await client.KeyValues.SetAsync("a/b", "1");
+        }
+
+        // A node that stops sends its last figures.
+        await cluster.DisposeAsync();
+        foreach (string expected in (string[])
+            [
+                "kahuna-server", "kahuna.node.ready", "kahuna.operations", "kahuna.operation.duration.bucket",
+                "kahuna.log.sync.duration.sum", "kahuna.raft.term", "dotnet.gc.collections",
+            ])
+        {
+            Assert.Contains(expected, receiver.Received, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task A_receiver_that_is_not_there_does_not_harm_the_node()
+    {
+        EmbeddedCluster cluster = await StartAsync(Closed());
+        await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+        {
+            await client.KeyValues.SetAsync("a/b", "1");
+            Assert.Equal("1", (await client.KeyValues.GetAsync("a/b")).Value.AsString());
+        }
+
+        await cluster.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
+    }
+
+    [Fact]
+    public async Task A_failure_is_told_once()
+    {
+        using NodeMeter meter = new();
+        meter.Gauge(new MetricName("kahuna.test", "A number."), static () => 1L);
+        List<string> reasons = [];
+        ClusterIdentity identity = new("test", new NodeId(1), "1.0", 1, []);
+        OtlpExport export = OtlpExport.Start(meter, identity, Closed(), reason =>
+        {
+            lock (reasons)
+            {
+                reasons.Add(reason);
+            }
+        });
+        await export.DisposeAsync().AsTask().WaitAsync(Wait.Longest);
+
+        Assert.DoesNotContain('\n', Assert.Single(reasons));
+    }
+
+    private static Task<EmbeddedCluster> StartAsync(Uri receiver) =>
+        EmbeddedCluster.StartAsync(1, configure: options => options with
+        {
+            Metrics = new MetricsOptions { OtlpEndpoint = receiver },
+        }).WaitAsync(Wait.Longest);
+
+    /// <summary>An address where nobody listens.</summary>
+    private static Uri Closed()
+    {
+        using TcpListener listener = new(IPAddress.Loopback, 0);
+        listener.Start();
+        return new Uri($"http://{listener.LocalEndpoint}");
+    }
+}

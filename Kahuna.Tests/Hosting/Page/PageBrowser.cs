@@ -1,0 +1,164 @@
+using Kahuna.Tests.Access;
+using Kahuna.Tests.Client;
+using OpenQA.Selenium;
+using OpenQA.Selenium.Chrome;
+
+namespace Kahuna.Tests.Hosting.Page;
+
+/// <summary>
+/// A headless Chromium, that of Debian, before three nodes with users. Waits are on conditions. Owned by the
+/// collection; one test at a time.
+/// </summary>
+public sealed class PageBrowser : IAsyncLifetime
+{
+    /// <summary>A directory for pictures of the page, for the documentation; unset: none are made.</summary>
+    private const string PicturesVariable = "KAHUNA_PAGE_PICTURES";
+
+    private readonly AccessCluster _cluster = new();
+    private ChromeDriver? _driver;
+
+    internal AccessCluster Cluster => _cluster;
+
+    public async Task InitializeAsync()
+    {
+        await _cluster.InitializeAsync();
+        ChromeOptions options = new() { BinaryLocation = "/usr/bin/chromium", AcceptInsecureCertificates = true };
+        options.AddArguments(
+            "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1200,900");
+        options.SetLoggingPreference(LogType.Browser, OpenQA.Selenium.LogLevel.All);
+        options.UnhandledPromptBehavior = UnhandledPromptBehavior.Ignore;
+        _driver = await Task.Run(() => new ChromeDriver(
+            ChromeDriverService.CreateDefaultService("/usr/bin", "chromedriver"), options, LastNet.Span));
+    }
+
+    public async Task DisposeAsync()
+    {
+        _driver?.Dispose();
+        await _cluster.DisposeAsync();
+    }
+
+    /// <summary>Opens the page of a node anew, at a width and in colours.</summary>
+    internal void Open(Uri node, string view = "", int width = 1_200, bool isDark = false)
+    {
+        _driver!.ExecuteCdpCommand("Emulation.setDeviceMetricsOverride", new Dictionary<string, object?>
+        {
+            ["width"] = width,
+            ["height"] = 900,
+            ["deviceScaleFactor"] = 1,
+            ["mobile"] = false,
+        });
+        _driver.ExecuteCdpCommand("Emulation.setEmulatedMedia", new Dictionary<string, object?>
+        {
+            ["features"] = new[]
+            {
+                new Dictionary<string, object?>
+                {
+                    ["name"] = "prefers-color-scheme",
+                    ["value"] = isDark ? "dark" : "light",
+                },
+            },
+        });
+        _driver.Navigate().GoToUrl("about:blank");
+        _driver.Manage().Logs.GetLog(LogType.Browser);
+        _driver.Navigate().GoToUrl(new Uri(node, "/ui" + view));
+    }
+
+    /// <summary>Opens the page of a node of the cluster, and signs in.</summary>
+    internal async Task SignInAsync(
+        string user, string view = "", int width = 1_200, bool isDark = false, int node = 0)
+    {
+        await Cluster.KnownEverywhereAsync();
+        Open(Cluster.Embedded.Nodes[node].Options.Advertise, view, width, isDark);
+        await EnterAsync(user, user + user);
+        await UntilAsync(() => IsShown("session"));
+    }
+
+    /// <summary>Fills in the form for a user and sends it.</summary>
+    internal async Task EnterAsync(string user, string password)
+    {
+        await UntilAsync(() => IsShown("sign-in"));
+        Type("user", user);
+        Type("password", password);
+        Click("enter");
+    }
+
+    internal void Type(string id, string text)
+    {
+        IWebElement field = Find(id);
+        field.Clear();
+        field.SendKeys(text);
+    }
+
+    internal void Click(string id) => Find(id).Click();
+
+    /// <summary>Sends keys to the element that has the focus.</summary>
+    internal void Press(string keys) => _driver!.SwitchTo().ActiveElement().SendKeys(keys);
+
+    /// <summary>The id of the element that has the focus.</summary>
+    internal string? Focused => (string?)Run("return document.activeElement?.id");
+
+    /// <summary>What a user reads in an element.</summary>
+    internal string Text(string id) => Find(id).Text;
+
+    internal bool IsShown(string id) => Find(id).Displayed;
+
+    /// <summary>Runs a script of the test, which the policy of the page does not concern.</summary>
+    internal object? Run(string script) => _driver!.ExecuteScript(script);
+
+    /// <summary>Whether a dialog is open.</summary>
+    internal bool HasDialog
+    {
+        get
+        {
+            try
+            {
+                _driver!.SwitchTo().Alert();
+                return true;
+            }
+            catch (NoAlertPresentException)
+            {
+                return false;
+            }
+        }
+    }
+
+    /// <summary>What the browser has reported since the page was opened, but answers that are errors.</summary>
+    internal IReadOnlyList<string> Reports() =>
+    [
+        .. _driver!.Manage().Logs.GetLog(LogType.Browser).Select(static entry => entry.Message)
+            .Where(static message => !message.Contains("Failed to load resource", StringComparison.Ordinal)),
+    ];
+
+    /// <summary>Waits for a condition; the page changes meanwhile.</summary>
+    internal static Task UntilAsync(Func<bool> condition) => Wait.UntilAsync(async () =>
+    {
+        await Task.Delay(20);
+        try
+        {
+            return condition();
+        }
+        catch (WebDriverException)
+        {
+            // An element has just been replaced.
+            return false;
+        }
+    });
+
+    /// <summary>Keeps a picture of the page, if somebody wants it.</summary>
+    internal void Picture(string name)
+    {
+        if (Environment.GetEnvironmentVariable(PicturesVariable) is { Length: > 0 } directory)
+        {
+            _driver!.GetScreenshot().SaveAsFile(Path.Combine(directory, name + ".png"));
+        }
+    }
+
+    private IWebElement Find(string id) => _driver!.FindElement(By.Id(id));
+}
+
+/// <summary>Tests with the browser, not beside others: it and three nodes need the machine.</summary>
+[CollectionDefinition(Name, DisableParallelization = true)]
+public sealed class PageBrowserCollection : ICollectionFixture<PageBrowser>
+{
+    public const string Name = "Page";
+}
