@@ -9,7 +9,7 @@ Usage: scripts/access.sh [--workers N] [--seconds S] [--rounds N]
 
 Starts two clusters of three processes, one with authentication and one without. Prints the median sets per second
 by N workers (default 64), in turn for S seconds (default 4) and N rounds (default 5): without authentication, of an
-administrator, and of a user with 1,000 grants and all quotas; with the ratio to the first. About two minutes.
+administrator, and of a user with 1,000 grants and all quotas; with the ratio to the first. About four minutes.
 USAGE
 }
 

@@ -229,7 +229,9 @@ public sealed class PessimisticTransactionsTests(ThreePartitions nodes)
         await lost.SetAsync(Key("b"), "x");
         Task<GetResult> waits = client.Transactions.RunAsync(
             async transaction => await transaction.GetForUpdateAsync(Key("a")), s_pessimistic);
-        await cluster.Nodes[cluster.Nodes[0].View.Status(0).Leader.Value - 1].DisposeAsync();
+        int leader = 0;
+        await Wait.UntilAsync(() => (leader = (int)cluster.Nodes[0].View.Status(0).Leader.Value) != 0);
+        await cluster.Nodes[leader - 1].DisposeAsync();
 
         // The one that waited is led to the new leader, where nobody holds the key.
         Assert.Equal("1", (await waits).Value.AsString());

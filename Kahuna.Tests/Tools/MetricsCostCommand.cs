@@ -12,6 +12,8 @@ internal static class MetricsCostCommand
 {
     public const string Defaults = "--rounds=7 --seconds=5 --workers=256 --workloads=set,get";
 
+    private const int WarmUpSeconds = 8;
+
     public static void Run(Measurement run)
     {
         string[] workloads = run.Options.List("workloads");
@@ -46,6 +48,9 @@ internal static class MetricsCostCommand
         run.Sleep(4);
         using (Scraper? scraper = isOn ? new Scraper(cluster.Endpoints.Split(',')) : null)
         {
+            // The first pages and operations compile what they need, in both clusters.
+            LoadPlan first = new(cluster.Endpoints, workloads[0], run.Options.Number("workers"), WarmUpSeconds);
+            LoadGenerator.Run(run, first);
             foreach (string workload in workloads)
             {
                 LoadPlan plan = new(
