@@ -113,7 +113,7 @@ internal sealed class ConnectionOptions
         return asked is null ? new NamedContext()
             : book.Contexts.TryGetValue(asked, out NamedContext? found) ? found
             : throw new CliException(
-                $"There is no context '{asked}'; 'kahuna context list' shows those that there are.");
+                $"There is no context '{asked}'; 'kahuna context list' lists the contexts.");
     }
 
     private static TimeSpan ReadTimeout(string? text) =>

@@ -29,8 +29,8 @@ internal static class RecordJson
     }
 
     /// <summary>
-    /// Text of all languages stays as it is. Control characters are always escaped; those that turn the direction of a
-    /// line, or are not seen, are so here.
+    /// Text of all languages stays as it is. Control characters are always escaped. Here, so are characters
+    /// that turn the direction of a line or are not seen.
     /// </summary>
     private static JavaScriptEncoder CreateEncoder()
     {

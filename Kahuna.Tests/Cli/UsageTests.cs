@@ -2,7 +2,7 @@ using Kahuna.Cli.Errors;
 
 namespace Kahuna.Tests.Cli;
 
-/// <summary>Command lines that cannot be used, and those that need no cluster.</summary>
+/// <summary>Command lines that cannot be used, or need no cluster.</summary>
 public sealed class UsageTests
 {
     private readonly CliTool _tool = new() { Variables = { ["KAHUNA_CONFIG"] = "/no/such/directory/contexts.json" } };

@@ -19,7 +19,7 @@ internal static class TopCommand
     public static CliCommand Create()
     {
         Option<TimeSpan?> interval = Given.Time("--interval", "Time between two readings [default: 2s]");
-        Option<long?> count = Given.Number("--count", "End after so many readings", min: 1);
+        Option<long?> count = Given.Number("--count", "End after this many readings", min: 1);
         return new CliCommand("top", "Follow the load of every node, until Ctrl+C; needs the right admin", async call =>
         {
             ClusterDescription cluster = await ClusterCommands.DescribeAsync(call).ConfigureAwait(false);

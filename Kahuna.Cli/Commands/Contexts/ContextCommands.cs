@@ -134,7 +134,7 @@ internal static class ContextCommands
         book.Contexts.TryGetValue(name, out NamedContext? found)
             ? found
             : throw new CliException(
-                $"There is no context '{name}'; 'kahuna context list' shows those that there are.", ExitCode.NotThere);
+                $"There is no context '{name}'; 'kahuna context list' lists the contexts.", ExitCode.NotThere);
 
     /// <summary>The context holds wherever the tool is run.</summary>
     private static string? Absolute(string? path) => path is null ? null : Path.GetFullPath(path);

@@ -50,7 +50,7 @@ internal static class ElectCommands
     private static CliCommand Observe()
     {
         Argument<string> name = Name();
-        Option<long?> count = Given.Number("--count", "End after so many lines; 1 shows who leads now", min: 1);
+        Option<long?> count = Given.Number("--count", "End after this many lines; 1 shows who leads now", min: 1);
         LevelOption level = new();
         return new CliCommand("observe", "Show who leads, and each change", async call =>
         {

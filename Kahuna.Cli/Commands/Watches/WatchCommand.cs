@@ -19,7 +19,7 @@ internal static class WatchCommand
         Option<bool> keysOnly = Given.Flag("--keys-only", "Without the values");
         Option<bool> previous = Given.Flag("--previous", "With the value before the change");
         Option<bool> progress = Given.Flag("--progress", "Also show the position while nothing changes, once a second");
-        Option<long?> count = Given.Number("--count", "End after so many events", min: 1);
+        Option<long?> count = Given.Number("--count", "End after this many events", min: 1);
         LevelOption level = new();
         return new CliCommand("watch", "Follow the changes of keys, until Ctrl+C", async call =>
         {
