@@ -4,23 +4,39 @@ using Kahuna.Cli.Commands;
 using Kahuna.Cli.Connecting;
 using Kahuna.Cli.Errors;
 using Kahuna.Cli.Results;
+using Kahuna.Cli.Shell;
 using Kahuna.Cli.Terminal;
 
 namespace Kahuna.Cli;
 
 /// <summary>The tool without its process: from words to exit code. Used by one command at a time.</summary>
-/// <param name="environment">Streams, variables and the person.</param>
-internal sealed class CliApp(CliEnvironment environment) : IAsyncDisposable
+internal sealed class CliApp : IAsyncDisposable
 {
     private const string Name = "kahuna";
-    private readonly ClientSource _clients = new(environment);
+    private readonly CliEnvironment _environment;
+    private readonly ClientSource _clients;
+
+    /// <summary>Creates the tool.</summary>
+    /// <param name="environment">Streams, variables and the person.</param>
+    public CliApp(CliEnvironment environment)
+        : this(environment, new ClientSource(environment))
+    {
+    }
+
+    /// <summary>Carries out the lines of a shell, with the client of the shell.</summary>
+    private CliApp(CliEnvironment environment, ClientSource clients)
+    {
+        _environment = environment;
+        _clients = clients;
+    }
 
     /// <summary>Runs one command line.</summary>
     /// <param name="words">The words behind the tool's name.</param>
     /// <param name="stop">Ends the command, as Ctrl+C does.</param>
     public async Task<int> RunAsync(IReadOnlyList<string> words, CancellationToken stop)
     {
-        CommandTree tree = new();
+        CommandTree tree = new(ShellCommand.Create(PortsOfShell));
+        words = words.Count == 0 && _environment.Terminal is not null ? [ShellCommand.Word] : words;
         ParseResult parsed = tree.Parse(words);
         if (parsed.Action is HelpAction
             || parsed.GetResult(tree.Root.Options.OfType<VersionOption>().Single()) is not null)
@@ -39,13 +55,26 @@ internal sealed class CliApp(CliEnvironment environment) : IAsyncDisposable
             return Fail(error, ExitCode.Usage);
         }
 
-        Output output = new(environment, tree.FormatOf(parsed));
-        CommandCall call = new(parsed, tree.Connection, environment, _clients, output, stop);
+        Output output = new(_environment, tree.FormatOf(parsed));
+        CommandCall call = new(parsed, tree.Connection, _environment, _clients, output, stop);
         return await RunAsync(call, ((CliCommand)parsed.CommandResult.Command).Work!).ConfigureAwait(false);
     }
 
     /// <inheritdoc/>
     public ValueTask DisposeAsync() => _clients.DisposeAsync();
+
+    private ShellPorts PortsOfShell()
+    {
+        CommandTree lines = new();
+        return new ShellPorts(lines.Parse, lines.Connection, RunLineAsync);
+    }
+
+    /// <summary>A line has the client of the shell, and neither its terminal nor its standard input.</summary>
+    private Task<int> RunLineAsync(IReadOnlyList<string> words, CancellationToken stop)
+    {
+        CliStreams streams = _environment.Streams with { Input = new NoInput() };
+        return new CliApp(_environment with { Streams = streams, Terminal = null }, _clients).RunAsync(words, stop);
+    }
 
     private async Task<int> RunAsync(CommandCall call, Func<CommandCall, Task<int>> work)
     {
@@ -119,9 +148,9 @@ internal sealed class CliApp(CliEnvironment environment) : IAsyncDisposable
     {
         using StringWriter text = new();
         InvocationConfiguration configuration =
-            new() { Output = text, Error = environment.Streams.Error, ProcessTerminationTimeout = null };
+            new() { Output = text, Error = _environment.Streams.Error, ProcessTerminationTimeout = null };
         int exitCode = await parsed.InvokeAsync(configuration, CancellationToken.None).ConfigureAwait(false);
-        Output output = new(environment, OutputFormat.Table);
+        Output output = new(_environment, OutputFormat.Table);
         output.WriteLine(text.ToString().TrimEnd());
         output.Flush();
         return exitCode;
@@ -129,9 +158,9 @@ internal sealed class CliApp(CliEnvironment environment) : IAsyncDisposable
 
     private int Fail(string sentence, int exitCode)
     {
-        bool isColoured = environment.Streams.IsErrorTerminal && environment.MayColour;
+        bool isColoured = _environment.Streams.IsErrorTerminal && _environment.MayColour;
         string line = $"{Name}: {ShownText.Sentence(sentence)}";
-        environment.Streams.Error.WriteLine(isColoured ? $"\x1b[31m{line}\x1b[0m" : line);
+        _environment.Streams.Error.WriteLine(isColoured ? $"\x1b[31m{line}\x1b[0m" : line);
         return exitCode;
     }
 }

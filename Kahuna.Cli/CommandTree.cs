@@ -2,6 +2,7 @@ using System.CommandLine;
 using System.CommandLine.Help;
 using System.CommandLine.Invocation;
 using System.Reflection;
+using Kahuna.Cli.Commands;
 using Kahuna.Cli.Commands.Administration;
 using Kahuna.Cli.Commands.Cluster;
 using Kahuna.Cli.Commands.Contexts;
@@ -26,7 +27,9 @@ internal sealed class CommandTree
     private readonly Option<string> _output = Given.Choice(
         "--output", "Form of the results [default: table]", [.. s_formats.Select(static format => format.Word)]);
 
-    public CommandTree()
+    /// <summary>Creates the tree.</summary>
+    /// <param name="shell">The prompt; null: a line of the prompt is read, which has no prompt in it.</param>
+    public CommandTree(CliCommand? shell = null)
     {
         _output.Aliases.Add("-o");
         _output.Recursive = true;
@@ -37,11 +40,17 @@ internal sealed class CommandTree
             TransactionCommand.Create(), ScriptCommand.Create(),
             WatchCommand.Create(), LockCommands.Create(), ElectCommands.Create(), SequenceCommands.Create(),
             ClusterCommands.Status(), ClusterCommands.Members(), ClusterCommands.Partitions(),
-            ClusterCommands.Leaders(), TopCommand.Create(), DoctorCommand.Create(), UserCommands.Create(),
-            RoleCommands.Create(), TokenCommands.Create(), TokenCommands.WhoAmI(), ContextCommands.Create(),
-            CompletionCommands.Create(), CompletionCommands.Complete(Parse),
+            ClusterCommands.Leaders(), TransferCommand.Create(), TopCommand.Create(), DoctorCommand.Create(),
+            SlowCommand.Create(), BenchLiteCommand.Create(), UserCommands.Create(), RoleCommands.Create(),
+            TokenCommands.Create(), TokenCommands.WhoAmI(), ContextCommands.Create(), CompletionCommands.Create(),
+            CompletionCommands.Complete(Parse),
         };
         Root.Subcommands.Single(static command => command.Name == "__complete").Hidden = true;
+        if (shell is not null)
+        {
+            Root.Subcommands.Add(shell);
+        }
+
         Root.Options.Add(_output);
         foreach (Option option in Connection.All)
         {

@@ -23,4 +23,11 @@ internal sealed class CliCommand : Command
 
     /// <summary>Carries the command out; null: it only has others below it.</summary>
     public Func<CommandCall, Task<int>>? Work { get; }
+
+    /// <summary>
+    /// An option of it is about a password or another secret. The history of the shell does not save such a line.
+    /// </summary>
+    public bool TakesSecrets => Options.Any(static option =>
+        option.Name.Contains("password", StringComparison.Ordinal)
+        || option.Name.Contains("secret", StringComparison.Ordinal));
 }

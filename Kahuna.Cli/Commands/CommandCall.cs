@@ -46,6 +46,9 @@ internal sealed class CommandCall(
     /// <summary>The client of the cluster.</summary>
     public ValueTask<KahunaClient> ConnectAsync() => clients.OpenAsync(Connection);
 
+    /// <summary>The client of another choice, if nobody has to be asked for it; null: somebody has.</summary>
+    public ValueTask<KahunaClient?> TryOpenAsync(ConnectionChoice choice) => clients.TryOpenAsync(choice);
+
     /// <summary>The options that the client was made with.</summary>
     public async ValueTask<KahunaClientOptions> ClientOptionsAsync()
     {

@@ -7,7 +7,7 @@ namespace Kahuna.Cli.Completion;
 /// <summary>Completes the last word of a command line: commands, options, their words, and names of keys.</summary>
 /// <param name="parse">Reads a command line.</param>
 /// <param name="names">Finds names of keys.</param>
-internal sealed class Completer(Func<IReadOnlyList<string>, ParseResult> parse, KeyNames names)
+internal sealed class Completer(Func<IReadOnlyList<string>, ParseResult> parse, IKeyNames names)
 {
     /// <summary>What the last word may be, in order.</summary>
     /// <param name="words">The words behind the tool's name; the last one is completed and may be empty.</param>

@@ -16,8 +16,11 @@ internal static class CompletionCommands
     private static readonly SearchValues<char> s_plain = SearchValues.Create(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./@%+,-");
 
-    /// <summary>How long a person waits for the names of keys without noticing.</summary>
+    /// <summary>How long a person waits for names without noticing, start of the process included.</summary>
     private static readonly TimeSpan s_patience = TimeSpan.FromMilliseconds(300);
+
+    /// <summary>What is left to print the names and to end the process.</summary>
+    private static readonly TimeSpan s_end = TimeSpan.FromMilliseconds(10);
 
     private static readonly TimeSpan s_patienceMax = TimeSpan.FromSeconds(10);
 
@@ -42,7 +45,10 @@ internal static class CompletionCommands
         Argument<string[]> words = new("words") { Arity = ArgumentArity.ZeroOrMore };
         return new CliCommand("__complete", "Print what the last word may be", async call =>
         {
-            KeyNames names = new(call.Options, call.Environment) { Patience = PatienceOf(call) };
+            KeyNames names = new(call.Options, call.Environment)
+            {
+                Patience = PatienceOf(call) - call.Environment.Age() - s_end,
+            };
             Completer completer = new(parse, names);
             string[] given = call.Parsed.GetValue(words) ?? [];
             foreach (string found in await completer.CompleteAsync(given).ConfigureAwait(false))

@@ -24,6 +24,9 @@ internal sealed record Access
     /// <summary>Nothing is given.</summary>
     public bool IsNone => this == None;
 
+    /// <summary>A person is asked for the password.</summary>
+    public bool IsAsked => User is not null && PasswordFile is null;
+
     /// <summary>The credentials; null: none.</summary>
     /// <param name="environment">Asks for the password when no file has it.</param>
     /// <exception cref="CliException">They contradict each other, or a file cannot be used.</exception>

@@ -38,6 +38,12 @@ internal sealed class ClientSource(CliEnvironment environment) : IAsyncDisposabl
         return client;
     }
 
+    /// <summary>The client for a cluster, if nobody has to be asked for a password; null: somebody has.</summary>
+    public async ValueTask<KahunaClient?> TryOpenAsync(ConnectionChoice choice) =>
+        _open?.Choice == choice || !choice.Access.IsAsked
+            ? await OpenAsync(choice).ConfigureAwait(false)
+            : null;
+
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {

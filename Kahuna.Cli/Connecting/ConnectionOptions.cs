@@ -94,6 +94,23 @@ internal sealed class ConnectionOptions
         ClientCertificateKey = parsed.GetValue(ClientCertificateKey),
     };
 
+    /// <summary>What a person calls the cluster: the context's name, or its first node.</summary>
+    /// <exception cref="CliException">The options cannot be used.</exception>
+    public string NameOf(ParseResult parsed, CliEnvironment environment)
+    {
+        string? endpoints = parsed.GetValue(Endpoints);
+        string? context = parsed.GetValue(Context);
+        if (endpoints is null && context is null)
+        {
+            context = environment.Variable("KAHUNA_CONTEXT");
+            endpoints = context is null ? environment.Variable("KAHUNA_ENDPOINTS") : null;
+        }
+
+        context ??= endpoints is null ? new ContextFile(environment).Read().Current : null;
+        string first = (endpoints ?? ConnectionChoice.DefaultEndpoints).Split(',')[0];
+        return context ?? first.Replace("https://", "", StringComparison.Ordinal);
+    }
+
     private NamedContext ContextFor(ParseResult parsed, CliEnvironment environment, bool hasEndpoints)
     {
         string? asked = parsed.GetValue(Context);

@@ -31,6 +31,14 @@ internal static class PrivateFile
         file.Write(content);
     }
 
+    /// <summary>Adds to the end of a file, which is made when it is not there.</summary>
+    /// <exception cref="IOException">It cannot be written.</exception>
+    public static void Append(string path, ReadOnlySpan<byte> content)
+    {
+        using FileStream file = new(path, Options(FileMode.Append));
+        file.Write(content);
+    }
+
     private static void MakeDirectory(string path)
     {
         if (OperatingSystem.IsWindows())

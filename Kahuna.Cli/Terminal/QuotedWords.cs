@@ -6,18 +6,50 @@ namespace Kahuna.Cli.Terminal;
 /// <summary>
 /// Cuts a line into words, as the shell of the tool and the text of a transaction have them. Blanks separate words.
 /// Words in double quotes may have blanks, and the escapes that <see cref="ShownText"/> writes. Words in single quotes
-/// are as they stand. <c>#</c> at the beginning of a word begins a comment. Static, any thread.
+/// are as they stand. <c>#</c> at the beginning of a word begins a comment. In the shell a backslash outside of quotes
+/// takes the next character as it is. Static, any thread.
 /// </summary>
 internal static class QuotedWords
 {
+    private static readonly UTF8Encoding s_strict = new(false, throwOnInvalidBytes: true);
+
     /// <summary>The words of a line.</summary>
     /// <param name="line">The line, without its end.</param>
+    /// <param name="isShell">A backslash outside of quotes counts.</param>
     /// <exception cref="FormatException">
     /// A quote is not closed or an escape is unknown; the message says where.
     /// </exception>
-    public static IReadOnlyList<byte[]> Of(string line)
+    public static IReadOnlyList<byte[]> Of(string line, bool isShell = false)
     {
-        List<byte[]> words = [];
+        IReadOnlyList<QuotedWord> words = Cut(line, isShell);
+        return words.Count > 0 && words[^1].Quote is { } opened
+            ? throw new FormatException($"the quote at column {opened + 1} is not closed")
+            : [.. words.Select(static word => word.Bytes)];
+    }
+
+    /// <summary>The words of a line as text.</summary>
+    /// <exception cref="FormatException">As <see cref="Of"/>, or a word is no text.</exception>
+    public static string[] TextOf(string line, bool isShell = false) => [.. Of(line, isShell).Select(Text)];
+
+    /// <summary>The text of a word.</summary>
+    /// <exception cref="FormatException">Its bytes are no UTF-8 text.</exception>
+    public static string Text(byte[] word)
+    {
+        try
+        {
+            return s_strict.GetString(word);
+        }
+        catch (DecoderFallbackException)
+        {
+            throw new FormatException($"'{ShownText.Of(word)}' is not UTF-8 text");
+        }
+    }
+
+    /// <summary>The words of a line whose last quote may still be open.</summary>
+    /// <inheritdoc cref="Of"/>
+    public static IReadOnlyList<QuotedWord> Cut(string line, bool isShell)
+    {
+        List<QuotedWord> words = [];
         int at = 0;
         while (true)
         {
@@ -31,18 +63,15 @@ internal static class QuotedWords
                 return words;
             }
 
-            words.Add(Word(line, ref at));
+            words.Add(Word(line, ref at, isShell));
         }
     }
 
-    /// <summary>The words of a line as text.</summary>
-    /// <exception cref="FormatException">As <see cref="Of"/>.</exception>
-    public static string[] TextOf(string line) => [.. Of(line).Select(static word => Encoding.UTF8.GetString(word))];
-
-    private static byte[] Word(string line, ref int at)
+    private static QuotedWord Word(string line, ref int at, bool isShell)
     {
         List<byte> bytes = [];
         char quote = '\0';
+        int start = at;
         int opened = at;
         for (; at < line.Length; at++)
         {
@@ -66,15 +95,18 @@ internal static class QuotedWords
             }
             else
             {
+                if (quote == '\0' && isShell && next == '\\' && ++at == line.Length)
+                {
+                    throw new FormatException($"nothing stands behind the backslash at column {at}");
+                }
+
                 Rune.DecodeFromUtf16(line.AsSpan(at), out Rune rune, out int length);
                 bytes.AddRange(Encoding.UTF8.GetBytes(rune.ToString()));
                 at += length - 1;
             }
         }
 
-        return quote == '\0'
-            ? [.. bytes]
-            : throw new FormatException($"the quote at column {opened + 1} is not closed");
+        return new QuotedWord(start, [.. bytes], quote == '\0' ? null : opened);
     }
 
     private static void Escape(string line, ref int at, List<byte> bytes)
@@ -110,3 +142,9 @@ internal static class QuotedWords
         });
     }
 }
+
+/// <summary>A word of a line. Immutable.</summary>
+/// <param name="Start">Where it begins in the line, with its quotes.</param>
+/// <param name="Bytes">What it says, without quotes.</param>
+/// <param name="Quote">Where the quote begins that is not closed; null: all are.</param>
+internal sealed record QuotedWord(int Start, byte[] Bytes, int? Quote);

@@ -8,7 +8,7 @@ using Kahuna.Wire.Protos;
 namespace Kahuna.Client.Administration;
 
 /// <summary>
-/// Users, roles and tokens of the cluster. Part of a <see cref="KahunaClient"/>; any thread.
+/// Users, roles and tokens of the cluster, and which node leads what. Part of a <see cref="KahunaClient"/>; any thread.
 /// <para>
 /// Everything but <see cref="WhoAmIAsync"/> needs the permission <see cref="Permissions.Admin"/>. A change is obeyed by
 /// the node that made it before its call ends, and by all others within a second. Calls go to any connected node and
@@ -302,6 +302,41 @@ public sealed class AdminClient
         ArgumentNullException.ThrowIfNull(id);
         await ChangeAsync("RevokeToken", new RevokeTokenRequest { Id = id }, RevokeTokenResponse.Parser, ct)
             .ConfigureAwait(_captures);
+    }
+
+    /// <summary>
+    /// Moves the leadership of a group of nodes to another one, and returns when that leads. Writes wait until then:
+    /// some milliseconds, and an election timeout at most. No acknowledged write is lost. Works without authentication,
+    /// too.
+    /// </summary>
+    /// <param name="transfer">The group and the node.</param>
+    /// <param name="ct">Ends the wait; leadership may still move.</param>
+    /// <exception cref="KahunaException">
+    /// <see cref="KahunaErrorCode.InvalidArgument"/>: there is no such partition or node.
+    /// <see cref="KahunaErrorCode.FailedPrecondition"/>: the node cannot lead now, and the message says why.
+    /// <see cref="KahunaErrorCode.ChangeConflict"/>: another transfer is under way, or the node did not take leadership
+    /// in time; the leader is the same as before. <see cref="KahunaErrorCode.LimitReached"/>: too many transfers in the
+    /// last seconds. Others: see the class.
+    /// </exception>
+    /// <exception cref="KahunaCanceledException"><paramref name="ct"/> was cancelled.</exception>
+    public async ValueTask<LeadershipMove> TransferLeadershipAsync(
+        LeadershipTransfer transfer, CancellationToken ct = default)
+    {
+        ArgumentNullException.ThrowIfNull(transfer);
+        ArgumentOutOfRangeException.ThrowIfNegative(transfer.Partition);
+        ArgumentOutOfRangeException.ThrowIfNegative(transfer.To ?? 0);
+        ArgumentOutOfRangeException.ThrowIfNegative(transfer.From ?? 0);
+        TransferLeadershipRequest request = new()
+        {
+            Partition = (uint)transfer.Partition,
+            Group = (LedGroup)transfer.Group,
+            To = (uint)(transfer.To ?? 0),
+            From = (uint)(transfer.From ?? 0),
+            Preferred = transfer.ToPreferred,
+        };
+        TransferLeadershipResponse answer = await ChangeAsync(
+            "TransferLeadership", request, TransferLeadershipResponse.Parser, ct).ConfigureAwait(_captures);
+        return new LeadershipMove(answer.Moved, (int)answer.Leader, (int)answer.Previous);
     }
 
     private ValueTask<TAnswer> ReadAsync<TAnswer>(

@@ -116,7 +116,8 @@ internal static class ClientMeter
         }
     }
 
-    private static string OutcomeOf(Exception? failure) => failure switch
+    /// <summary>How an operation ended, as metrics and traces name it.</summary>
+    public static string OutcomeOf(Exception? failure) => failure switch
     {
         null => "ok",
         KahunaException known => Snake(known.Code.ToString()),
@@ -124,7 +125,8 @@ internal static class ClientMeter
         _ => "failed",
     };
 
-    private static string NameOf(CommandKind kind) => CommandKinds.Of(kind).Name.Replace(' ', '_');
+    /// <summary>An operation, as metrics and traces name it.</summary>
+    public static string NameOf(CommandKind kind) => CommandKinds.Of(kind).Name.Replace(' ', '_');
 
     private static string Snake(string name)
     {

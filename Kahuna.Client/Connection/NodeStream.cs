@@ -78,6 +78,23 @@ internal sealed class NodeStream
     /// </summary>
     public bool IsOverfull => _requests.InFlight >= _settings.MaxInFlight && _requests.Waiting >= _settings.MaxWaiting;
 
+    /// <summary>The node says whether it takes traces.</summary>
+    public void TakeTraces(bool isWanted)
+    {
+        lock (_lock)
+        {
+            if (isWanted)
+            {
+                _requests.Traces ??= new RequestTraces();
+            }
+            else
+            {
+                _requests.Traces?.Clear();
+                _requests.Traces = null;
+            }
+        }
+    }
+
     /// <summary>The stream accepts no further operations.</summary>
     public bool IsDraining => _isDraining;
 
@@ -330,7 +347,7 @@ internal sealed class NodeStream
         {
             if (!_isClosed && _requests.OpenCount > 0 && (!_isCorked || _requests.IsOpenFull))
             {
-                return _requests.Take();
+                return _requests.Traces?.Take() ?? _requests.Take();
             }
 
             _isWriting = false;

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Threading.Tasks.Sources;
 using Kahuna.Client.Connection.Sessions;
 using Kahuna.Client.Outcomes;
@@ -118,11 +119,14 @@ internal abstract class Operation : Answer
         return command;
     }
 
-    /// <summary>It begins, and is timed if somebody wants to know.</summary>
-    public void Measure(TimeProvider time) => _timer.Begin(time);
+    /// <summary>It begins, and is timed and traced if somebody wants to know.</summary>
+    public void Measure(TimeProvider time) => _timer.Begin(time, in Request);
+
+    /// <summary>The activity that nodes are told about; null: nobody traces it.</summary>
+    public Activity? Traced => _timer.Traced;
 
     /// <inheritdoc cref="ClientMeter.Retried"/>
-    public void Retried(bool isMove) => ClientMeter.Retried(Request.Kind, isMove);
+    public void Retried(bool isMove) => _timer.Retried(in Request, isMove);
 
     /// <summary>
     /// Ends it with a reply. The caller has won <see cref="TryEnd"/> and holds no lock, because continuations may run
@@ -450,18 +454,38 @@ internal sealed class Operation<TResult> : Operation, IValueTaskSource<TResult>,
     }
 }
 
-/// <summary>Measures one operation while somebody listens. Part of an <see cref="Operation"/>.</summary>
+/// <summary>Measures and traces one operation while somebody listens. Part of an <see cref="Operation"/>.</summary>
 internal struct OperationTimer
 {
     private TimeProvider? _time;
     private long _begun;
+    private bool _isOwn;
+
+    /// <summary>The activity that nodes are told about; null: nobody traces the operation.</summary>
+    public Activity? Traced { get; private set; }
 
     /// <summary>The operation begins.</summary>
-    public void Begin(TimeProvider time)
+    public void Begin(TimeProvider time, in OperationRequest request)
     {
         if (ClientMeter.IsTimed)
         {
             (_time, _begun) = (time, time.GetTimestamp());
+        }
+
+        Activity? caller = Activity.Current;
+        if (caller is not null || ClientTraces.IsListened)
+        {
+            Traced = ClientTraces.Begin(in request, caller, out _isOwn);
+        }
+    }
+
+    /// <summary>The operation is sent again.</summary>
+    public readonly void Retried(in OperationRequest request, bool isMove)
+    {
+        ClientMeter.Retried(request.Kind, isMove);
+        if (_isOwn)
+        {
+            ClientTraces.Retried(Traced!, isMove);
         }
     }
 
@@ -474,6 +498,12 @@ internal struct OperationTimer
         {
             _time = null;
             ClientMeter.Ended(in request, failure, time.GetElapsedTime(_begun));
+        }
+
+        if (_isOwn)
+        {
+            _isOwn = false;
+            ClientTraces.End(Traced!, failure);
         }
     }
 }

@@ -67,7 +67,9 @@ internal sealed class ReplyReader(NodeStream stream, IStreamOwner owner)
                 DeliverReplies(body, count, now);
                 break;
             case FrameKind.Map:
-                owner.OnMap(stream, ParseMap(body));
+                DescribeClusterResponse map = ParseMap(body);
+                stream.TakeTraces(map.TakesTraces);
+                owner.OnMap(stream, map);
                 break;
             case FrameKind.GoAway:
                 owner.OnGoAway(stream);

@@ -23,6 +23,9 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     private long _earliestDeadline = long.MaxValue;
     private long _latestHold;
 
+    /// <summary>The traces of requests of the open frame; null: the node takes none.</summary>
+    public RequestTraces? Traces { get; set; }
+
     /// <summary>Requests in the open frame.</summary>
     public int OpenCount => _open.Count;
 
@@ -263,6 +266,7 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
     /// <summary>Returns the session to the pool after the last operation, so that another stream can use it.</summary>
     public void End()
     {
+        Traces?.Clear();
         if (_session is not null)
         {
             sessions.Return(_session);
@@ -317,6 +321,10 @@ internal sealed class RequestQueue(ConnectionClock clock, int maxInFlight, Sessi
             | (operation.Attempt.IsForwarded ? Frame.ForwardFlag : 0);
         _open.Append(
             operation.Attempt.RequestNumber, waitMs, operation.ToCommand(clock.Ms(operation.Attempt.HoldUntil - now)));
+        if (Traces is { } traces && operation.Traced is { } activity)
+        {
+            traces.Add(operation.Attempt.RequestNumber, activity);
+        }
     }
 
     /// <summary>

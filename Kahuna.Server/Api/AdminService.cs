@@ -19,6 +19,9 @@ internal sealed class AdminService(
     UserQuotas? quotas = null)
     : Protos.Admin.AdminBase
 {
+    /// <summary>Moves leaderships. Set before the service is called.</summary>
+    public LeaderTransfers? Transfers { get; set; }
+
     public override Task<WhoAmIResponse> WhoAmI(WhoAmIRequest request, ServerCallContext context)
     {
         Caller caller = Admit(context, needsAdmin: false);
@@ -170,6 +173,35 @@ internal sealed class AdminService(
                 ? mine.RevokeTokenAsync(id, ct)
                 : throw AccessMessages.Invalid("The id of a token has 32 hexadecimal digits."),
             static _ => new RevokeTokenResponse());
+
+    public override async Task<TransferLeadershipResponse> TransferLeadership(
+        TransferLeadershipRequest request, ServerCallContext context)
+    {
+        Caller caller = callerOf(context);
+        IAuditLog? record = caller.Method == CallerMethod.Node ? null : audit;
+        string subject = LeaderTransfers.SubjectOf(request);
+        string result = AuditResults.Unknown;
+        try
+        {
+            // The policy of the path lets in administrators and nodes, and everybody where authentication is off.
+            caller = caller.Method is CallerMethod.None or CallerMethod.Node ? caller : Admit(context);
+            TransferLeadershipResponse answer = await Transfers!.RunAsync(
+                request, isPassedOn: caller.Method == CallerMethod.Node, context.CancellationToken)
+                .ConfigureAwait(false);
+            result = AuditResults.Done;
+            return answer;
+        }
+        catch (RpcException error)
+        {
+            bool isUnknown = error.Trailers.GetValue(OutcomeErrors.OutcomeTrailer) == OutcomeErrors.Unknown;
+            result = isUnknown ? result : AuditResults.Refused(error.Status.Detail);
+            throw;
+        }
+        finally
+        {
+            record?.Write(caller, "transfer leadership", subject, result);
+        }
+    }
 
     /// <summary>The only place that lets a call in.</summary>
     /// <exception cref="RpcException">The caller is not somebody, or may not administer.</exception>

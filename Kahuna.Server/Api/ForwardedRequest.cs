@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using Kahuna.Server.Partitions.Ports;
 
 namespace Kahuna.Server.Api;
@@ -9,4 +10,8 @@ namespace Kahuna.Server.Api;
 /// <param name="Number">The request's number on its stream.</param>
 /// <param name="WaitMs">The longest wait in ms; 0: no limit.</param>
 /// <param name="Sink">Receives the reply.</param>
-internal readonly record struct ForwardedRequest(byte[] Command, uint Number, uint WaitMs, ReplySink Sink);
+internal readonly record struct ForwardedRequest(byte[] Command, uint Number, uint WaitMs, ReplySink Sink)
+{
+    /// <summary>The client's activity; the default: the request is not traced.</summary>
+    public ActivityContext Parent { get; init; }
+}

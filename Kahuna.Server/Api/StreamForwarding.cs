@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using Kahuna.Server.Access;
 using Kahuna.Wire.Buffers;
 using Kahuna.Wire.Commands;
@@ -23,6 +24,7 @@ internal sealed class StreamForwarding(UnaryExecutor calls)
     {
         // The stream's admission has checked it already, and made its session the user's own.
         CallerOfCall.Current = Caller.Node;
+        Activity? activity = calls.Traces?.StartForwarding(request.Parent);
         uint forwardMs = ForwardMsMax + HoldMs(request.Command);
         request.Sink.HoldRequests(request.Command.Length);
         ByteBuffer command = ByteBuffer.Rent(request.Command.Length);
@@ -43,6 +45,7 @@ internal sealed class StreamForwarding(UnaryExecutor calls)
             new Outcome(OutcomeStatus.Unknown).Write(replies);
         }
 
+        ServerTraces.Stop(activity);
         Frame.EndReply(replies, at);
         request.Sink.HoldRequests(-request.Command.Length);
         request.Sink.Deliver(replies, 1);

@@ -24,6 +24,9 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
 
     private readonly SemaphoreSlim _forwardedValues = new(ForwardedValuesMax, ForwardedValuesMax);
 
+    /// <summary>The node's traces; null: nothing is traced.</summary>
+    public ServerTraces? Traces => admission.Traces;
+
     /// <summary>
     /// Executes a command and returns the bytes of its outcome (Wire/Outcomes/Outcome) if it is a normal reply. Any
     /// other outcome throws <see cref="RpcException"/> with its code and the outcome trailer. Takes ownership of the
@@ -74,7 +77,10 @@ internal sealed class UnaryExecutor(RequestAdmission admission, IForwarder forwa
     public async Task<byte[]> OutcomeAsync(ByteBuffer command, uint waitMs, CancellationToken ct)
     {
         byte[] copy = new byte[command.Length];
-        UnaryReplySink call = new(admission.Router.Loops, admission.Room);
+        ushort trace = admission.Traces is { Contexts.IsOn: true, Current: { } current } traces
+            ? traces.Contexts.Begin(current.Context)
+            : (ushort)0;
+        UnaryReplySink call = new(admission.Router.Loops, admission.Room, trace);
         NodeTime began = admission.Router.Now;
         if (!admission.AcceptOne(
             command, call, waitMs, CallerOfCall.Current, copy, out (OutcomeStatus Status, string? Sentence) refusal))

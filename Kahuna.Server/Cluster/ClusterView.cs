@@ -22,6 +22,7 @@ internal sealed class ClusterView : ILeadershipSink
     private readonly List<Watcher> _watchers = [];
     private Func<int, ulong> _commitIndex = static _ => 0;
     private Func<FeatureLevel> _featureLevel = static () => FeatureLevel.First;
+    private Func<bool> _takesTraces = static () => false;
     private bool _stopping;
     private bool _votes = true;
     private volatile SlotMap _slots;
@@ -75,6 +76,9 @@ internal sealed class ClusterView : ILeadershipSink
 
     /// <summary>Sets the source of the feature level. Set once, when the loops exist.</summary>
     public void ReadFeatureLevelFrom(Func<FeatureLevel> featureLevel) => _featureLevel = featureLevel;
+
+    /// <summary>Sets who says whether the node takes traces. Set once, before clients come.</summary>
+    public void ReadTracesFrom(Func<bool> takesTraces) => _takesTraces = takesTraces;
 
     public PartitionStatus Status(int index)
     {
@@ -198,6 +202,7 @@ internal sealed class ClusterView : ILeadershipSink
             ServerVersion = _identity.Version,
             Ready = IsReady(out _),
             FeatureLevel = (uint)FeatureLevel.Value,
+            TakesTraces = _takesTraces(),
         };
         foreach ((NodeId id, Uri endpoint) in _identity.Nodes)
         {

@@ -21,6 +21,7 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
     /// </summary>
     private const int CommitsMax = 128;
 
+    private readonly Lazy<ConnectionPorts> _ports;
     private readonly Lazy<ClusterConnection> _connection;
     private readonly Lazy<TransactionCoordinator> _coordinator;
 
@@ -63,11 +64,11 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
         }
 
         ConnectionSettings settings = options.ToSettings() with { AsksToForward = false };
-        Lazy<ConnectionPorts> made = new(() => ports(settings));
+        _ports = new Lazy<ConnectionPorts>(() => ports(settings));
         _connection = new Lazy<ClusterConnection>(() =>
-            new ClusterConnection(settings, made.Value, loggers.CreateLogger("Kahuna.Forwarder")));
+            new ClusterConnection(settings, _ports.Value, loggers.CreateLogger("Kahuna.Forwarder")));
         _coordinator = new Lazy<TransactionCoordinator>(() =>
-            new TransactionCoordinator(_connection.Value, made.Value, CommitsMax));
+            new TransactionCoordinator(_connection.Value, _ports.Value, CommitsMax));
     }
 
     /// <summary>Runs transactions over several partitions on the same connection.</summary>
@@ -90,6 +91,16 @@ internal sealed class Forwarder : IForwarder, IAsyncDisposable
             byte[] bytes = buffer.Written.ToArray();
             buffer.Return();
             return bytes;
+        }
+    }
+
+    /// <summary>The ports of the connection, which it owns and ends.</summary>
+    public ConnectionPorts Ports
+    {
+        get
+        {
+            _ = _connection.Value;
+            return _ports.Value;
         }
     }
 

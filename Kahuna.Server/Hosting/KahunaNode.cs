@@ -51,6 +51,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly ClusterView _view;
     private readonly PeerLinks _links;
     private readonly AddressLimiter _addresses;
+    private readonly OperationReports _reports;
     private readonly OperationTimes[]? _times;
     private readonly LoopSet _loops;
     private readonly WatchHub _watches;
@@ -61,7 +62,7 @@ internal sealed class KahunaNode : IAsyncDisposable
     private readonly IFatalErrors _fatalErrors;
     private Forwarder? _forwarder;
     private NodeMetrics? _metrics;
-    private ClusterStatus? _cluster;
+    private NodePage? _page;
     private WebApplication? _app;
     private Timer? _ticker;
     private Timer? _slowTicker;
@@ -116,9 +117,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         ChangeLogs changes = new(_view.Layout, options.WatchHistoryBytes);
         _settler = new TransactionSettler(TimeProvider.System, loggers.CreateLogger(SettlingLog.Category));
         LoopOptions loopOptions = NodeLoops.OptionsOf(options, members, limits, start);
-        _times = options.Metrics.IsOn
-            ? [.. Enumerable.Range(0, loopOptions.Loops).Select(static _ => new OperationTimes(TimeProvider.System))]
-            : null;
+        _reports = new OperationReports(options.NodeId, options.Metrics, TimeProvider.System);
+        _times = _reports.Times(loopOptions.Loops);
         _loops = new LoopSet(
             loopOptions,
             new LoopPorts(options.Partitions, TimeProvider.System, new InlineTurnScheduler(), log, links, _view)
@@ -146,6 +146,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         members.Refused += sentence => OnStorageDead(new DataDirectoryException(sentence));
         _view.ReadCommitIndexFrom(index => _loops.Group(index).CommitIndex.Value);
         _view.ReadFeatureLevelFrom(() => _loops.FeatureLevel);
+        _view.ReadTracesFrom(() => _reports.Traces is { Server.Contexts.IsOn: true });
         _leadership = new LeadershipLog(
             _view,
             () => voters.Count(voter => voter == options.NodeId || _links.IsUp(voter)),
@@ -267,12 +268,13 @@ internal sealed class KahunaNode : IAsyncDisposable
             await timer.DisposeAsync().ConfigureAwait(false);
         }
 
+        await _reports.DisposeAsync().ConfigureAwait(false);
         if (_metrics is not null)
         {
             await _metrics.DisposeAsync().ConfigureAwait(false);
         }
 
-        _cluster?.Dispose();
+        _page?.Dispose();
         _watches.Dispose();
         _leadership.Dispose();
         if (_forwarder is not null)
@@ -301,6 +303,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         {
             Room = _watches.Room,
             Gate = Access.Gate,
+            Traces = _reports.Traces?.Server,
+            SamplesRoots = Options.Metrics is { IsOn: true, TraceRatio: > 0 },
         };
         // Only the node's options count: no appsettings.json, no ASPNETCORE_ variables, and no watcher of the files
         // below the current directory, which each write to a log would wake.
@@ -324,7 +328,8 @@ internal sealed class KahunaNode : IAsyncDisposable
         MapPages(_app);
         SetHealth();
         _app.MapKahunaGrpc(
-            limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"), Access.Middleware);
+            limits, NodeServices.Described(), _loggers.CreateLogger("Kahuna.Grpc"), Access.Middleware,
+            _reports.Traces?.Server);
         _app.MapNodeServices();
         Access.Map(_app);
         Access.Routes = _app;
@@ -352,19 +357,20 @@ internal sealed class KahunaNode : IAsyncDisposable
         byte[] Status() => StatusEndpoint.Render(
             _view, index => _loops.Group(index).Metrics, _storage, _loops.MemoryBytes, _watches, door.Write);
         StatusEndpoint.Map(app, Status);
-        PageEndpoints.MapNode(app, Status);
         if (Options.Metrics.IsOn)
         {
             _metrics = new NodeMetrics(Figures(), Options.Metrics, app.Services, _log.MetricsNotSent);
             new MetricsEndpoint(_metrics.Page).Map(app);
+            SlowEndpoint.Map(app, _reports.Slow);
         }
 
-        if (Options.Access.ServesPage)
+        _page = new NodePage(
+            Options, NodeLinks.CredentialOf(Options, Access.Credential, _certificates.Tls), Figures())
         {
-            _cluster = ClusterStatus.Of(
-                Options, NodeLinks.CredentialOf(Options, Access.Credential, _certificates.Tls), Status);
-            PageEndpoints.Map(app, _cluster);
-        }
+            Status = Status,
+            Slow = Options.Metrics.IsOn ? () => _reports.Slow.Render(NodeQuestion.SlowMax) : null,
+        };
+        _page.Map(app);
     }
 
     private NodeFigures Figures() => new(_view, _loops, _storage.Log, _keeper, _watches)
@@ -374,6 +380,7 @@ internal sealed class KahunaNode : IAsyncDisposable
         Addresses = _addresses,
         Connections = () => _listener.Connections,
         Times = _times ?? [],
+        Traces = _reports.Traces,
         Limits = (Options.PersistentBytesMax, Options.EphemeralBytesMax, Options.LogLimitBytes),
     };
 
@@ -404,7 +411,9 @@ internal sealed class KahunaNode : IAsyncDisposable
         services.AddSingleton(new LocksService(
             new LockExecutor(calls.ExecuteAsync, TimeProvider.System), Options.Partitions, _stopping.Token));
         services.AddSingleton(new ClusterService(_view, admission, credential, _stopping.Token, _watches));
-        services.AddSingleton(Access.Administration());
+        AdminService administration = Access.Administration();
+        administration.Transfers = new(_view, _loops.Move, _forwarder!.CallAsync, TimeProvider.System);
+        services.AddSingleton(administration);
         services.AddSingleton(_health);
     }
 

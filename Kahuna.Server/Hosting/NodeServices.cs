@@ -57,11 +57,17 @@ internal static class NodeServices
         CallLimits limits,
         IEnumerable<ServiceDescriptor> checkedServices,
         ILogger log,
-        AccessMiddleware? access = null)
+        AccessMiddleware? access = null,
+        ServerTraces? traces = null)
     {
         CallGuard guard = new(app.Services, limits, [.. checkedServices, HealthReflection.Descriptor.Services[0]], log);
         app.UseRouting();
         app.UseGrpcWeb(new GrpcWebOptions { DefaultEnabled = true });
+        if (traces is not null)
+        {
+            app.Use(next => http => traces.HandleAsync(http, next));
+        }
+
         if (access is not null)
         {
             app.Use(next => http => access.HandleAsync(http, next));

@@ -14,6 +14,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     private NodeId _transferTarget;
     private NodeId _refusedBy;
     private int _transferTicks;
+    private ulong _transferNote;
     private bool _transferSent;
     private int _heartbeatTicks;
     private bool _heartbeatDue;
@@ -127,14 +128,13 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
     public ulong Read() => _reads.Register();
 
-    /// <summary>
-    /// Leadership may go to this member: it votes, its answers count, it replicates entries, its disk works, and it has
-    /// not paused lately.
-    /// </summary>
-    public bool CanTransfer(NodeId target) =>
-        target != members.Self
-        && _replication.Find(target)
-            is { Votes: true, Counts: true, AwaitsSnapshot: false, IsStalled: false, IsRested: true };
+    /// <summary>Leadership may go to this member now.</summary>
+    public bool CanTransfer(NodeId target) => ObstacleOf(target) == TransferObstacle.None;
+
+    /// <summary>Why leadership may not go to this member now.</summary>
+    public TransferObstacle ObstacleOf(NodeId target) => target == members.Self
+        ? TransferObstacle.Leads
+        : _replication.Find(target)?.Obstacle ?? TransferObstacle.NoVoter;
 
     /// <summary>This member has not reported a stalled disk for a long while.</summary>
     public bool IsSteady(NodeId member) => member == members.Self || _replication.Find(member) is { IsSteady: true };
@@ -161,7 +161,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     }
 
     /// <summary>Starts to transfer leadership to <paramref name="target"/>, replacing an earlier target.</summary>
-    public bool TryTransfer(NodeId target)
+    public bool TryTransfer(NodeId target, ulong note)
     {
         if (!CanTransfer(target))
         {
@@ -174,6 +174,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
             _transferTarget = target;
         }
 
+        _transferNote = note;
         return true;
     }
 
@@ -239,7 +240,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
 
         if (IsTransferring && !_transferSent && _replication.Find(_transferTarget)?.Match == log.LastIndex)
         {
-            outbox.SendNow(new RaftMessage { Kind = RaftMessageKind.TimeoutNow, To = _transferTarget });
+            outbox.SendNow(new() { Kind = RaftMessageKind.TimeoutNow, To = _transferTarget, Round = _transferNote });
             _transferSent = true;
         }
     }
@@ -272,6 +273,7 @@ internal sealed class Leadership(RaftConfig config, Members members, EntryLog lo
     private void EndTransfer()
     {
         _transferTarget = NodeId.None;
+        _transferNote = 0;
         _transferTicks = 0;
         _transferSent = false;
     }

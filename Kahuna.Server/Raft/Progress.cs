@@ -101,6 +101,18 @@ internal sealed class Progress(NodeId member, bool votes, RaftConfig config)
     /// </summary>
     public bool IsRested => _restTicks == 0;
 
+    /// <summary>
+    /// Leadership may go to a member that votes, whose answers count, that replicates entries, whose disk works, and
+    /// that has not paused lately.
+    /// </summary>
+    public TransferObstacle Obstacle =>
+        !Votes ? TransferObstacle.NoVoter
+        : !Counts ? TransferObstacle.LostLog
+        : AwaitsSnapshot ? TransferObstacle.AwaitsSnapshot
+        : IsStalled ? TransferObstacle.IsStalled
+        : !IsRested ? TransferObstacle.HasPaused
+        : TransferObstacle.None;
+
     /// <summary>Ticks without progress after which an acknowledgement counts as lost.</summary>
     private int StallTicks => (2 * config.HeartbeatTicks) + 1;
 

@@ -263,13 +263,20 @@ internal sealed class RaftCore
     /// Leader: transfers leadership to another voter once it has caught up; gives up after an election timeout. False
     /// when not leader, or when <see cref="CanTransfer"/> is false.
     /// </summary>
-    public bool TryTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.TryTransfer(target);
+    /// <param name="target">The voter.</param>
+    /// <param name="note">A number for its owner, as <see cref="RaftMessage.Round"/> of the message that asks it to
+    /// campaign; the core does not read it.</param>
+    public bool TryTransfer(NodeId target, ulong note = 0) =>
+        Role == RaftRole.Leader && _leadership.TryTransfer(target, note);
 
     /// <summary>Leader: the best member to transfer leadership to, or none.</summary>
     public NodeId Successor() => Role == RaftRole.Leader ? _leadership.Successor() : NodeId.None;
 
     /// <summary>Leader: leadership may be transferred to this member now.</summary>
     public bool CanTransfer(NodeId target) => Role == RaftRole.Leader && _leadership.CanTransfer(target);
+
+    /// <summary>Leader: why leadership may not go to this member now.</summary>
+    public TransferObstacle ObstacleOf(NodeId target) => _leadership.ObstacleOf(target);
 
     /// <summary>Leader: this member has not reported a stalled disk for about half a minute.</summary>
     public bool IsSteady(NodeId member) => Role == RaftRole.Leader && _leadership.IsSteady(member);

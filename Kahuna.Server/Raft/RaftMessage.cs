@@ -69,6 +69,7 @@ internal struct RaftMessage
     /// <summary>
     /// Newest read round that a heartbeat asks about and its reply confirms; 0 for none. TermQuery: a number that
     /// identifies this start of the sender; TermReply repeats it, so that replies to an earlier start are told apart.
+    /// TimeoutNow: ticks for which the next leader keeps leadership before placement moves it.
     /// </summary>
     public ulong Round;
 

@@ -49,7 +49,7 @@ public sealed class AdminServiceTests : IAuditLog
         };
         Assert.Equal(
             Kahuna.Server.Api.Protos.Admin.Descriptor.Methods.Select(static method => method.Name).Order(),
-            methods.Keys.Append("WhoAmI").Order());
+            methods.Keys.Append("WhoAmI").Append("TransferLeadership").Order());
         ulong version = _ledger.Book.Version;
         foreach (Func<Task> method in methods.Values)
         {
@@ -63,6 +63,13 @@ public sealed class AdminServiceTests : IAuditLog
             await FailsAsync(StatusCode.Unauthenticated, method);
         }
 
+        // Also for nodes, and without authentication for everybody: see LeaderTransferTests.
+        SignIn(_ledger.Book.FindUser("plain")!);
+        await FailsAsync(
+            StatusCode.PermissionDenied, () => _service.TransferLeadership(new TransferLeadershipRequest(), Context));
+        SignIn(new UserRecord(9, "gone"));
+        await FailsAsync(
+            StatusCode.Unauthenticated, () => _service.TransferLeadership(new TransferLeadershipRequest(), Context));
         Assert.Equal(version, _ledger.Book.Version);
     }
 

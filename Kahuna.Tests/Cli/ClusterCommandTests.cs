@@ -135,6 +135,33 @@ public sealed class ClusterCommandTests(CliCluster cluster) : IDisposable
     }
 
     /// <summary>A node that stood still is not ready, and refuses users, for a while.</summary>
+    [Fact]
+    public async Task Leaderships_are_moved_one_by_one_by_node_and_back()
+    {
+        JsonElement[] moved = [.. (await MoveAsync("transfer", "1", "--to", "3")).EnumerateArray()];
+        Assert.Equal(["persistent", "ephemeral"], moved.Select(static row => row.GetProperty("group").GetString()));
+        Assert.All(moved, static row => Assert.Equal(3, row.GetProperty("leader").GetInt32()));
+        JsonElement left = await MoveAsync("transfer", "--from", "3");
+        Assert.All(left.EnumerateArray(), static row => Assert.NotEqual(3, row.GetProperty("leader").GetInt32()));
+        Assert.Empty((await MoveAsync("transfer", "--from", "3")).EnumerateArray());
+        Assert.Equal(5, (await MoveAsync("transfer", "--all")).GetArrayLength());
+        await Wait.UntilAsync(async () => (await _tool.RunAsync("leaders", "-o", "json")).Json.EnumerateArray()
+            .Select(static node => node.GetProperty("leads").GetInt32()).SequenceEqual([2, 0, 0]));
+
+        CliTool ann = cluster.Tool("ann");
+        await UntilAsync(ann, ExitCode.Denied, "transfer", "0");
+        (await _tool.RunAsync("transfer")).Ended(ExitCode.Usage).Tells("--from");
+        (await _tool.RunAsync("transfer", "0", "--all")).Ended(ExitCode.Usage).Tells("one of");
+        (await _tool.RunAsync("transfer", "--all", "--to", "1")).Ended(ExitCode.Usage).Tells("--to");
+        (await _tool.RunAsync("transfer", "7")).Ended(ExitCode.Usage).Tells("There is no partition 7");
+        (await _tool.RunAsync("transfer", "meta", "--to", "9")).Ended(ExitCode.Usage).Tells("not a member");
+        (await _tool.RunAsync("transfer", "one")).Ended(ExitCode.Usage).Tells("'one'");
+    }
+
+    /// <summary>On a machine that stands still a node may not take leadership in time.</summary>
+    private async Task<JsonElement> MoveAsync(params string[] words) =>
+        (await UntilAsync(_tool, ExitCode.Done, [.. words, "-o", "json"])).Json;
+
     private static async Task<CliResult> UntilAsync(CliTool tool, int exitCode, params string[] words)
     {
         CliResult result = await tool.RunAsync(words);

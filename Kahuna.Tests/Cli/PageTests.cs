@@ -1,5 +1,6 @@
 using System.CommandLine;
 using Kahuna.Cli;
+using Kahuna.Cli.Shell;
 using Kahuna.Cli.Terminal;
 using Kahuna.Tests.Tidy;
 
@@ -10,7 +11,8 @@ public sealed class PageTests
 {
     private const string Page = "docs/cli.md";
 
-    private readonly CommandTree _tree = new();
+    private readonly CommandTree _tree =
+        new(ShellCommand.Create(static () => throw new InvalidOperationException("No line is read here.")));
 
     [Fact]
     public void Each_command_has_an_example()

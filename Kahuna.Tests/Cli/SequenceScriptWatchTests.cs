@@ -55,6 +55,23 @@ public sealed class SequenceScriptWatchTests(CliCluster cluster)
     }
 
     [Fact]
+    public async Task A_transaction_may_be_JSON()
+    {
+        const string Json = """
+            {"if":[{"key":"j/a","exists":false}],
+             "then":[{"set":"j/a","valueBase64":"aGk=","ttl":"1h"},{"increment":"j/b","by":5}],
+             "else":[{"get":"j/a"}]}
+            """;
+        (await _tool.RunAsync(["tx"], Json, default)).Done().Shows("held");
+        CliResult second = (await _tool.RunAsync(["tx", "-o", "json"], Json, default)).Ended(ExitCode.NotThere);
+        Assert.Equal("hi", second.Json.GetProperty("results")[0].GetProperty("result").GetString());
+        Assert.Equal("5", (await _tool.RunAsync("get", "j/b")).Done().Output);
+        const string Wrong = """{"then":[{"delete":"j/b"},{"set":"j/c","value":"x","ttl":"soon"}]}""";
+        (await _tool.RunAsync(["tx"], Wrong, default)).Ended(ExitCode.Usage).Tells("then[1].ttl: ");
+        Assert.Equal("5", (await _tool.RunAsync("get", "j/b")).Done().Output);
+    }
+
+    [Fact]
     public async Task A_script_runs_with_parameters()
     {
         string[] words = ["script", "-p", "key=x/k", "-p", "by:=41", "--text", "set @key @by + 1 return get @key"];

@@ -34,7 +34,7 @@ public sealed partial class SourceTests
         ["Kahuna.Client/Wire/Checks/CommandCheck.cs"] =
             "What makes a command valid, kind by kind, with the sentences of the refusals.",
         ["Kahuna.Server/Api/ExchangeStream.cs"] =
-            "Hop 3 in one piece: frames are read, checked, admitted, and answered.",
+            "The framed stream in one piece: frames are read, and replies are written as the reader takes them.",
         ["Kahuna.Server/Api/Watches/WatchReader.cs"] =
             "The watches of one stream, from a request to the frames of what they are told.",
         ["Kahuna.Server/Hosting/KahunaNode.cs"] =

@@ -1,4 +1,5 @@
 using System.Buffers.Binary;
+using System.Diagnostics;
 using System.Text;
 using Google.Protobuf;
 using Kahuna.Wire;
@@ -14,6 +15,13 @@ namespace Kahuna.Tests.Wire;
 /// </summary>
 public sealed class FrameFormatTests
 {
+    private const string Traces = "traces: 7 belongs to an activity";
+
+    private static readonly ActivityContext s_trace = new(
+        ActivityTraceId.CreateFromString("4bf92f3577b34da6a3ce929d0e0e4736"),
+        ActivitySpanId.CreateFromString("00f067aa0ba902b7"),
+        ActivityTraceFlags.Recorded);
+
     [Fact]
     public void The_encoding_is_the_published_one()
     {
@@ -67,7 +75,8 @@ public sealed class FrameFormatTests
             Assert.Equal(name.Split(':')[0], kind.ToString().ToLowerInvariant());
             Assert.Equal(kind == FrameKind.Hello ? Limits.WireVersion : 0, version);
             bool hasMap = name.Contains("slot map", StringComparison.Ordinal);
-            Assert.Equal(kind is FrameKind.Requests or FrameKind.Replies ? 2 : hasMap ? 1 : 0, count);
+            bool hasOne = hasMap || kind == FrameKind.Traces;
+            Assert.Equal(kind is FrameKind.Requests or FrameKind.Replies ? 2 : hasOne ? 1 : 0, count);
         }
     }
 
@@ -86,6 +95,29 @@ public sealed class FrameFormatTests
         Assert.Equal(2500u, BinaryPrimitives.ReadUInt32LittleEndian(bytes.AsSpan(at + 4)));
         length = (int)BinaryPrimitives.ReadUInt32LittleEndian(bytes.AsSpan(at + 8));
         Assert.Equal(bytes.Length, at + Frame.RequestHeaderBytes + length);
+    }
+
+    [Fact]
+    public void A_trace_comes_back()
+    {
+        byte[] bytes = Samples().Single(static sample => sample.Name == Traces).Bytes;
+        byte[] item = bytes[(Frame.PrefixBytes + Frame.HeaderBytes)..];
+        Assert.Equal(TraceFrame.ItemBytes, item.Length);
+        Assert.True(TraceFrame.TryRead(item, out uint number, out ActivityContext context));
+        Assert.Equal((7u, s_trace.TraceId, s_trace.SpanId), (number, context.TraceId, context.SpanId));
+        Assert.True(context.IsRemote);
+    }
+
+    [Theory]
+    [InlineData(4, 1)]
+    [InlineData(8, 16)]
+    [InlineData(24, 8)]
+    public void A_trace_that_nobody_records_or_that_has_no_id_is_none(int at, int count)
+    {
+        byte[] item = Samples().Single(static sample => sample.Name == Traces)
+            .Bytes[(Frame.PrefixBytes + Frame.HeaderBytes)..];
+        item.AsSpan(at, count).Clear();
+        Assert.False(TraceFrame.TryRead(item, out _, out _));
     }
 
     [Fact]
@@ -169,6 +201,7 @@ public sealed class FrameFormatTests
             Frame.AppendReply(buffer, 7, new Outcome(OutcomeStatus.NotFound));
         })),
         ("goaway: nothing else", Build(FrameKind.GoAway, 0, 0, _ => { })),
+        (Traces, Build(FrameKind.Traces, 0, 1, buffer => TraceFrame.Append(buffer, 7, s_trace))),
     ];
 
     private static byte[] Hello(ulong slotMapVersion)

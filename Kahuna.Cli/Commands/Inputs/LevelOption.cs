@@ -10,4 +10,11 @@ internal sealed class LevelOption : Option<bool>
 
     /// <summary>The durability.</summary>
     public Durability Of(CommandCall call) => call.Get(this) ? Durability.Ephemeral : Durability.Persistent;
+
+    /// <summary>The durability in a command line that may not be complete.</summary>
+    public static Durability In(ParseResult parsed) =>
+        parsed.CommandResult.Command.Options.OfType<LevelOption>().FirstOrDefault() is { } level
+            && parsed.GetValue(level)
+            ? Durability.Ephemeral
+            : Durability.Persistent;
 }

@@ -15,7 +15,7 @@ internal static class TransactionCommand
     {
         Argument<string> file = new("file")
         {
-            Description = "File with the lines of the transaction; '-' or nothing: standard input",
+            Description = "File with the transaction, as lines or JSON; '-' or nothing: standard input",
             Arity = ArgumentArity.ZeroOrOne,
             DefaultValueFactory = static _ => "-",
         };
@@ -25,14 +25,15 @@ internal static class TransactionCommand
         LevelOption level = new();
         return new CliCommand("tx", "Check conditions and carry out operations at one moment", async call =>
         {
-            string text = call.Get(lines) is { Length: > 0 } given
-                ? string.Join('\n', given)
-                : Encoding.UTF8.GetString(
-                    call.Get(file) == "-"
-                        ? await ValueInput.ReadAsync(call.Environment.Streams.Input, "standard input", call.Stop)
-                            .ConfigureAwait(false)
-                        : await ValueInput.ReadFileAsync(call.Get(file), call.Stop).ConfigureAwait(false));
-            TransactionPlan plan = TransactionText.Read(text, level.Of(call));
+            byte[] input = call.Get(lines) is { Length: > 0 } given
+                ? Encoding.UTF8.GetBytes(string.Join('\n', given))
+                : call.Get(file) == "-"
+                    ? await ValueInput.ReadAsync(call.Environment.Streams.Input, "standard input", call.Stop)
+                        .ConfigureAwait(false)
+                    : await ValueInput.ReadFileAsync(call.Get(file), call.Stop).ConfigureAwait(false);
+            TransactionPlan plan = TransactionJson.Is(input)
+                ? TransactionJson.Read(input, level.Of(call))
+                : TransactionText.Read(Encoding.UTF8.GetString(input), level.Of(call));
             ConditionalTransaction transaction = (await call.ConnectAsync().ConfigureAwait(false)).Transactions
                 .If(plan.Conditions).Then(plan.Then).Else(plan.Else).WithDurability(level.Of(call));
             if (ConditionOptions.FenceOf(call.Get(fence)) is { } held)

@@ -1,5 +1,4 @@
 using System.Globalization;
-using System.Text;
 using Kahuna.Cli.Errors;
 using Kahuna.Cli.Terminal;
 using Kahuna.Client.Transactions;
@@ -88,7 +87,7 @@ internal static class TransactionText
 
     private static string Word(byte[][] words) => words.Length == 0 ? "" : Text(words[0]);
 
-    private static string Text(byte[] word) => Encoding.UTF8.GetString(word);
+    private static string Text(byte[] word) => QuotedWords.Text(word);
 
     private static long Number(byte[] word) =>
         long.TryParse(Text(word), NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out long number)

@@ -201,4 +201,10 @@ internal enum FrameKind : byte
 
     /// <summary>Server to client: what happened to watches (<see cref="Watches.WatchNotice"/>).</summary>
     Notices = 9,
+
+    /// <summary>
+    /// Client to server, to one that says that it takes them: to which traces requests of the next
+    /// <see cref="Requests"/> belong (<see cref="TraceFrame"/>).
+    /// </summary>
+    Traces = 10,
 }

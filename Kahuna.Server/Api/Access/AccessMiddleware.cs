@@ -28,6 +28,11 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
         RetryAfter = TimeSpan.FromSeconds(1),
     };
 
+    private static readonly SignInRefusal s_foreign = new(
+        StatusCode.PermissionDenied,
+        "A browser sent this for a page of another site, with the client certificate of its user; nothing was done. "
+            + "Such pages may not call a node.");
+
     /// <summary>The token that may read the metrics; null: there is none.</summary>
     public Func<string, bool>? IsMetricsToken { get; init; }
 
@@ -53,7 +58,7 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
 
     private Task ContinueAsync(HttpContext http, RequestDelegate next, AccessPolicy? policy, SignIn signIn)
     {
-        SignInRefusal? refusal = signIn.Refusal ?? Objection(policy, signIn.Caller!);
+        SignInRefusal? refusal = signIn.Refusal ?? Objection(http, policy, signIn.Caller!);
         if (refusal?.Code == StatusCode.Unauthenticated && Authenticator.IsSomething(http) && !authenticator.IsFresh)
         {
             // A user or a password that this node does not know may have been made meanwhile, or before its start.
@@ -83,20 +88,38 @@ internal sealed class AccessMiddleware(Authenticator authenticator, IAuditLog au
             && AuthorizationHeader.Parse(http.Request.Headers.Authorization, out _) is { User: null } header
             && IsMetricsToken(header.Secret);
 
-    private SignInRefusal? Objection(AccessPolicy? policy, Caller caller)
+    /// <summary>
+    /// A browser shows a client certificate whichever page makes it call the node. It says so of pages of other sites
+    /// (Fetch Metadata, 2.3).
+    /// </summary>
+    private static bool IsForeign(HttpContext http, Caller caller) => caller.Method == CallerMethod.Certificate
+        && http.Request.Headers["sec-fetch-site"].ToString() is ("cross-site" or "same-site");
+
+    private SignInRefusal? Objection(HttpContext http, AccessPolicy? policy, Caller caller)
     {
+        if (IsForeign(http, caller))
+        {
+            return s_foreign;
+        }
+
         if (!authenticator.IsRequired)
         {
             return policy == AccessPolicy.Node && caller.Method != CallerMethod.Node ? s_notNode : null;
         }
 
         return caller.Method == CallerMethod.Node
-            ? policy is AccessPolicy.SignedIn or AccessPolicy.Node ? null : policy is null ? s_noPolicy : s_notAdmin
+            ? policy switch
+            {
+                AccessPolicy.SignedIn or AccessPolicy.Node or AccessPolicy.AdminOrNode => null,
+                null => s_noPolicy,
+                _ => s_notAdmin,
+            }
             : !authenticator.IsFresh ? s_stale
             : policy switch
             {
                 AccessPolicy.SignedIn => null,
-                AccessPolicy.Admin or AccessPolicy.Metrics => caller.Rights.IsAdmin ? null : s_notAdmin,
+                AccessPolicy.Admin or AccessPolicy.AdminOrNode or AccessPolicy.Metrics =>
+                    caller.Rights.IsAdmin ? null : s_notAdmin,
                 AccessPolicy.Node => s_notNode,
                 _ => s_noPolicy,
             };

@@ -25,6 +25,29 @@ internal static class AccessPolicies
     /// <summary>The status of a node, for the other nodes.</summary>
     public const string NodeStatusPath = "/status/node";
 
+    /// <summary>The last hour of all nodes, for the page.</summary>
+    public const string PageHistoryPath = "/ui/history";
+
+    /// <summary>The last hour of a node, for the other nodes.</summary>
+    public const string NodeHistoryPath = "/status/node/history";
+
+    /// <summary>The slow operations of all nodes, for the page.</summary>
+    public const string PageSlowPath = "/ui/slow";
+
+    /// <summary>The slow operations of a node, for the other nodes.</summary>
+    public const string NodeSlowPath = "/status/node/slow";
+
+    /// <summary>The sessions that a node's state has, for the page.</summary>
+    public const string PageSessionsPath = "/ui/sessions";
+
+    /// <summary>The queue of a lock, for the page.</summary>
+    public const string PageQueuePath = "/ui/queue";
+
+    /// <summary>The queue of a lock in a node's state, for the other nodes.</summary>
+    public const string NodeQueuePath = "/status/node/queue";
+    /// <summary>The operations of a node that took long.</summary>
+    public const string SlowPath = "/status/slow";
+
     /// <summary>The gRPC package's answer to methods that do not exist: any service, or one that exists.</summary>
     private const string UnknownMethod = "{unimplementedMethod:grpcunimplemented}";
 
@@ -82,18 +105,27 @@ internal static class AccessPolicies
         .. Of("kahuna.v1.Admin", AccessPolicy.SignedIn, "WhoAmI"),
 
         ("/status", AccessPolicy.Admin),
+        (SlowPath, AccessPolicy.Admin),
         ("/metrics", AccessPolicy.Metrics),
         (PageStatusPath, AccessPolicy.Admin),
+        (PageHistoryPath, AccessPolicy.Admin),
+        (PageSlowPath, AccessPolicy.Admin),
+        (PageSessionsPath, AccessPolicy.Admin),
+        (PageQueuePath, AccessPolicy.Admin),
         .. Of(
             "kahuna.v1.Admin", AccessPolicy.Admin,
             "CreateUser", "GetUser", "ListUsers", "UpdateUser", "DeleteUser",
             "PutRole", "GetRole", "ListRoles", "DeleteRole",
             "CreateToken", "ListTokens", "RevokeToken"),
+        .. Of("kahuna.v1.Admin", AccessPolicy.AdminOrNode, "TransferLeadership"),
         .. Of("grpc.reflection.v1.ServerReflection", AccessPolicy.Admin, "ServerReflectionInfo"),
         .. Of("grpc.reflection.v1alpha.ServerReflection", AccessPolicy.Admin, "ServerReflectionInfo"),
 
         (InitAdminPath, AccessPolicy.Node),
         (NodeStatusPath, AccessPolicy.Node),
+        (NodeHistoryPath, AccessPolicy.Node),
+        (NodeSlowPath, AccessPolicy.Node),
+        (NodeQueuePath, AccessPolicy.Node),
     ];
 
     private static IEnumerable<(string Name, AccessPolicy Policy)> Of(

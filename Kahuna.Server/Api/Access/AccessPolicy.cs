@@ -15,6 +15,9 @@ internal enum AccessPolicy
     /// <summary>Administrators, and callers that show the token for metrics.</summary>
     Metrics,
 
+    /// <summary>Administrators, and other nodes that pass on what an administrator asked them.</summary>
+    AdminOrNode,
+
     /// <summary>A caller that proves the cluster's secret, whether authentication is on or off.</summary>
     Node,
 }

@@ -53,7 +53,9 @@ internal sealed class Authenticator(AccessState access, NodeCredential credentia
         }
 
         StringValues header = http.Request.Headers.Authorization;
-        X509Certificate2? certificate = Certificates is null || !IsOfUser(http, node)
+        // A browser shows its certificate also for who has signed in to the page in another way.
+        bool isTyped = header.Count > 0 && http.Request.Headers.ContainsKey(SignInRefusals.PageHeader);
+        X509Certificate2? certificate = Certificates is null || isTyped || !IsOfUser(http, node)
             ? null : http.Connection.ClientCertificate;
         int ways = (node.Count > 0 ? 1 : 0) + (header.Count > 0 ? 1 : 0) + (certificate is null ? 0 : 1);
         if (ways != 1)

@@ -22,14 +22,17 @@ internal static class MeterProviders
     /// </summary>
     public static MeterProviderBuilder Begin(NodeMeter meter, ClusterIdentity identity) =>
         Sdk.CreateMeterProviderBuilder()
-            .ConfigureResource(resource => resource
-                .AddService(
-                    "kahuna-server",
-                    serviceVersion: identity.Version,
-                    autoGenerateServiceInstanceId: false,
-                    serviceInstanceId: identity.Self.Value.ToString(CultureInfo.InvariantCulture))
-                .AddAttributes([new KeyValuePair<string, object>("kahuna.cluster.id", identity.ClusterId)]))
+            .ConfigureResource(resource => Describe(resource, identity))
             .AddView(instrument => Limit(meter, instrument));
+
+    /// <summary>Says of which node metrics and traces are.</summary>
+    public static void Describe(ResourceBuilder resource, ClusterIdentity identity) => resource
+        .AddService(
+            "kahuna-server",
+            serviceVersion: identity.Version,
+            autoGenerateServiceInstanceId: false,
+            serviceInstanceId: identity.Self.Value.ToString(CultureInfo.InvariantCulture))
+        .AddAttributes([new KeyValuePair<string, object>("kahuna.cluster.id", identity.ClusterId)]);
 
     private static MetricStreamConfiguration? Limit(NodeMeter meter, Instrument instrument) =>
         meter.SeriesOf(instrument) is { } series

@@ -34,6 +34,9 @@ internal sealed record NodeFigures(
     /// <summary>The answers of each loop.</summary>
     public required IReadOnlyList<OperationTimes> Times { get; init; }
 
+    /// <summary>Traced operations; null: none is.</summary>
+    public OperationTraces? Traces { get; init; }
+
     /// <summary>The limits of the memory for the data of each durability, and of the log, in bytes.</summary>
     public required (long Persistent, long Ephemeral, long Log) Limits { get; init; }
 }

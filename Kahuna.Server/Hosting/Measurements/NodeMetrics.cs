@@ -9,6 +9,7 @@ internal sealed class NodeMetrics : IAsyncDisposable
 {
     private readonly NodeMeter _meter = new();
     private readonly OtlpExport? _export;
+    private readonly OtlpTraces? _traces;
 
     /// <summary>Makes the instruments, and begins the export if it is wanted.</summary>
     /// <param name="node">Where they are read.</param>
@@ -24,10 +25,15 @@ internal sealed class NodeMetrics : IAsyncDisposable
         StorageInstruments.Add(_meter, node);
         StateInstruments.Add(_meter, node, groups);
         new OperationInstruments(node.Times, node.Loops.Refusals).Add(_meter);
+        _meter.Counter(
+            new("kahuna.traces.lost", "Traced operations of which no activity was made.", "{operation}"),
+            () => node.Traces?.Lost ?? 0);
         Page = new MetricsPage(_meter, node.View.Identity, services, TimeProvider.System);
         _export = options.Exports
             ? OtlpExport.Start(_meter, node.View.Identity, options.OtlpEndpoint, exportFailed)
             : null;
+        _traces = options.Exports && node.Traces is { } traces
+            ? OtlpTraces.Start(traces.Server.Source, node.View.Identity, options.OtlpEndpoint) : null;
     }
 
     /// <summary>The page <c>/metrics</c>.</summary>
@@ -36,10 +42,10 @@ internal sealed class NodeMetrics : IAsyncDisposable
     /// <inheritdoc/>
     public async ValueTask DisposeAsync()
     {
-        if (_export is not null)
-        {
-            await _export.DisposeAsync().ConfigureAwait(false);
-        }
+        // Both at a time, because a receiver that is gone makes each of them wait.
+        await Task.WhenAll(
+            _traces?.DisposeAsync().AsTask() ?? Task.CompletedTask,
+            _export?.DisposeAsync().AsTask() ?? Task.CompletedTask).ConfigureAwait(false);
 
         Page.Dispose();
         _meter.Dispose();

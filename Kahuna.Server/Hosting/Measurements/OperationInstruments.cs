@@ -1,5 +1,4 @@
 using System.Diagnostics.Metrics;
-using System.Text;
 using Kahuna.Server.Partitions.Ports;
 using Kahuna.Wire.Commands;
 using Kahuna.Wire.Outcomes;
@@ -24,7 +23,7 @@ internal sealed class OperationInstruments(IReadOnlyList<OperationTimes> all, Re
     private static readonly Dictionary<OutcomeStatus, KeyValuePair<string, object?>[]> s_outcomes =
         s_statuses.ToDictionary(static status => status, static status => new KeyValuePair<string, object?>[]
         {
-            new("kahuna.outcome", Snake(status.ToString())),
+            new("kahuna.outcome", OperationNames.Of(status)),
             new("kahuna.outcome.class", ClassOf(status)),
         });
 
@@ -57,8 +56,8 @@ internal sealed class OperationInstruments(IReadOnlyList<OperationTimes> all, Re
 
     private static KeyValuePair<string, object?>[] LabelsOf(CommandKind kind, Durability durability) =>
     [
-        new("kahuna.operation", CommandKinds.Of(kind).Name.Replace(' ', '_')),
-        new(GroupLabels.Durability, durability == Durability.Ephemeral ? "ephemeral" : "persistent"),
+        new("kahuna.operation", OperationNames.Of(kind)),
+        new(GroupLabels.Durability, OperationNames.Of(durability)),
     ];
 
     /// <summary>
@@ -72,22 +71,6 @@ internal sealed class OperationInstruments(IReadOnlyList<OperationTimes> all, Re
         OutcomeStatus.Unknown or OutcomeStatus.Internal => "unknown",
         _ => "refused",
     };
-
-    private static string Snake(string name)
-    {
-        StringBuilder text = new();
-        foreach (char letter in name)
-        {
-            if (char.IsAsciiLetterUpper(letter) && text.Length > 0)
-            {
-                text.Append('_');
-            }
-
-            text.Append(char.ToLowerInvariant(letter));
-        }
-
-        return text.ToString();
-    }
 
     private IEnumerable<IGrouping<(CommandKind Kind, Durability Durability), OperationRow>> Rows() =>
         all.SelectMany(static times => times.Rows).GroupBy(static row => (row.Kind, row.Durability));

@@ -12,7 +12,7 @@ namespace Kahuna.Server.Hosting.Measurements;
 internal sealed class OtlpExport : IAsyncDisposable
 {
     /// <summary>How long a stopping node tries to send the last figures.</summary>
-    private const int LastMs = 1_000;
+    private const int LastMs = 3_000;
 
     private readonly MeterProvider _provider;
     private readonly OtlpFailures _failures;
@@ -40,14 +40,14 @@ internal sealed class OtlpExport : IAsyncDisposable
             {
                 if (endpoint is not null)
                 {
-                    options.Endpoint = Target(endpoint, options.Protocol);
+                    options.Endpoint = Target(endpoint, options.Protocol, "/v1/metrics");
                 }
             })
             .Build();
         return new OtlpExport(provider, failures);
     }
 
-    /// <summary>Sends the last figures, for a second at most, and ends.</summary>
+    /// <summary>Sends the last figures, for 3 s at most, and ends.</summary>
     public async ValueTask DisposeAsync()
     {
         await Task.Run(() =>
@@ -58,9 +58,9 @@ internal sealed class OtlpExport : IAsyncDisposable
         _failures.Dispose();
     }
 
-    /// <summary>Over HTTP, metrics have a path of their own; an address without a path gets it.</summary>
-    private static Uri Target(Uri endpoint, OtlpExportProtocol protocol) =>
+    /// <summary>Over HTTP, each signal has a path of its own; an address without a path gets it.</summary>
+    internal static Uri Target(Uri endpoint, OtlpExportProtocol protocol, string path) =>
         protocol == OtlpExportProtocol.HttpProtobuf && endpoint.AbsolutePath == "/"
-            ? new Uri(endpoint, "/v1/metrics")
+            ? new Uri(endpoint, path)
             : endpoint;
 }

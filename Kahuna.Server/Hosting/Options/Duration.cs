@@ -2,13 +2,17 @@ using System.Globalization;
 
 namespace Kahuna.Server.Hosting.Options;
 
-/// <summary>Parses times: a number with a unit (s, min, h or d), or the word for no limit. Pure.</summary>
+/// <summary>Parses times: a number with a unit (ms, s, min, h or d), or the word for no limit. Pure.</summary>
 internal static class Duration
 {
     /// <summary>No limit.</summary>
     public const string Forever = "forever";
 
-    private static readonly (string Unit, long Seconds)[] s_units = [("min", 60), ("s", 1), ("h", 3600), ("d", 86_400)];
+    private static readonly (string Unit, TimeSpan Time)[] s_units =
+    [
+        ("min", TimeSpan.FromMinutes(1)), ("ms", TimeSpan.FromMilliseconds(1)), ("s", TimeSpan.FromSeconds(1)),
+        ("h", TimeSpan.FromHours(1)), ("d", TimeSpan.FromDays(1)),
+    ];
 
     /// <summary>
     /// Parses a whole number of units, or no limit, which is <see cref="TimeSpan.MaxValue"/>. False if the text is
@@ -23,13 +27,13 @@ internal static class Duration
             return true;
         }
 
-        foreach ((string unit, long seconds) in s_units)
+        foreach ((string unit, TimeSpan one) in s_units)
         {
             if (lower.EndsWith(unit, StringComparison.Ordinal)
                 && int.TryParse(
                     lower[..^unit.Length].TrimEnd(), NumberStyles.None, CultureInfo.InvariantCulture, out int count))
             {
-                time = TimeSpan.FromSeconds(count * seconds);
+                time = count * one;
                 return true;
             }
         }

@@ -229,8 +229,19 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
     public static readonly OptionSetting OtlpEndpoint = new(
         "otlp-endpoint",
         "url",
-        "Receiver of the OpenTelemetry protocol to which the metrics are sent, as http://collector:4317. "
+        "Receiver of the OpenTelemetry protocol to which metrics and traces are sent, as http://collector:4317. "
         + "Default: as OTEL_EXPORTER_OTLP_ENDPOINT says, else none.");
+
+    public static readonly OptionSetting SlowLogThreshold = new(
+        "slow-log-threshold",
+        "time|off",
+        "Operations that take so long or longer are kept for 'kahuna slow', as 100ms or 1s; 0ms: all. "
+        + "Default: 100ms.");
+
+    public static readonly OptionSetting TraceRatio = new(
+        "trace-ratio",
+        "0..1",
+        "Share of the operations to trace of those whose callers send no trace, as 0.001. Default: 0.");
 
     public static readonly OptionSetting Trace = new(
         "trace",
@@ -263,7 +274,7 @@ internal sealed record OptionSetting(string Name, string ValueName, string Descr
         MaxValueBytes, Certificate, CertificateKey, TrustedCa, ClusterSecretFile, PeerTls,
         ConnectionsPerAddress, ClusterId, Auth, AuthBootstrapFile, AuthClientCa, AuthJwtIssuer, AuthJwtAudience,
         AuthJwtKeys, AuthJwtUserClaim, AuditLog, AuditLogMb, AuditLogFiles, Metrics, MetricsTokenFile, OtlpEndpoint,
-        Ui, LogLevel, LogFormat, Trace, Config,
+        SlowLogThreshold, TraceRatio, Ui, LogLevel, LogFormat, Trace, Config,
     ];
 
     /// <summary>

@@ -7,45 +7,47 @@ using Kahuna.Server.Primitives;
 namespace Kahuna.Server.Hosting.Page;
 
 /// <summary>
-/// The status of all nodes as one JSON document, for the page, whose browser can ask one node only. However many
-/// callers there are, one gathering is under way at a time, and its result serves for a second. A node that does not
-/// answer within a second is part of the result as such. Owned by the node; any thread.
+/// What all nodes answer to one question as one JSON document, for the page, whose browser can ask one node only.
+/// However many callers there are, one gathering is under way at a time, and its result serves for a while. A node that
+/// does not answer within a second is part of the result as such. Owned by the node's page; any thread.
 /// </summary>
 internal sealed class ClusterStatus : IDisposable
 {
     /// <summary>How long a node may take to answer; the page asks every two seconds.</summary>
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(1);
 
-    /// <summary>How long a result is good.</summary>
-    private static readonly TimeSpan s_age = TimeSpan.FromSeconds(1);
-
     private readonly Lock _gate = new();
     private readonly NodeId _self;
     private readonly IReadOnlyList<(PeerNode Node, Func<CancellationToken, Task<byte[]>> Ask)> _nodes;
     private readonly IReadOnlyList<IDisposable> _owned;
     private readonly TimeProvider _time;
+    private readonly TimeSpan _age;
     private Task<byte[]>? _latest;
     private long _gatheredAt;
 
     /// <param name="self">This node.</param>
-    /// <param name="nodes">All nodes, and what asks each for its status.</param>
+    /// <param name="nodes">All nodes, and what asks each.</param>
     /// <param name="time">The clock.</param>
+    /// <param name="age">How long a result is good.</param>
     /// <param name="owned">Disposed with this object.</param>
     public ClusterStatus(
         NodeId self,
         IReadOnlyList<(PeerNode Node, Func<CancellationToken, Task<byte[]>> Ask)> nodes,
         TimeProvider time,
+        TimeSpan age,
         IReadOnlyList<IDisposable>? owned = null)
     {
-        (_self, _nodes, _time) = (self, nodes, time);
+        (_self, _nodes, _time, _age) = (self, nodes, time, age);
         _owned = owned ?? [];
     }
 
     /// <summary>Asks the nodes of the options.</summary>
     /// <param name="options">The node's options.</param>
     /// <param name="credential">Identifies this node to the others.</param>
-    /// <param name="render">Renders this node's own status.</param>
-    public static ClusterStatus Of(NodeOptions options, NodeCredential credential, Func<byte[]> render)
+    /// <param name="question">What is asked.</param>
+    /// <param name="render">Renders this node's own answer.</param>
+    public static ClusterStatus Of(
+        NodeOptions options, NodeCredential credential, NodeQuestion question, Func<byte[]> render)
     {
         List<(PeerNode, Func<CancellationToken, Task<byte[]>>)> nodes = [];
         List<IDisposable> owned = [];
@@ -57,12 +59,12 @@ internal sealed class ClusterStatus : IDisposable
                 continue;
             }
 
-            PeerStatus status = new(peer.Address, NodeCertificates.TrustedCaFile(options), credential);
+            PeerStatus status = new(peer.Address, question, NodeCertificates.TrustedCaFile(options), credential);
             owned.Add(status);
-            nodes.Add((peer, status.AskAsync));
+            nodes.Add((peer, ct => status.AskAsync("", ct)));
         }
 
-        return new ClusterStatus(options.NodeId, nodes, TimeProvider.System, owned);
+        return new ClusterStatus(options.NodeId, nodes, TimeProvider.System, question.Age, owned);
     }
 
     /// <summary>The newest result, or the one that is being gathered.</summary>
@@ -71,7 +73,7 @@ internal sealed class ClusterStatus : IDisposable
         lock (_gate)
         {
             if (_latest is null
-                || (_latest.IsCompleted && _time.GetElapsedTime(Volatile.Read(ref _gatheredAt)) >= s_age))
+                || (_latest.IsCompleted && _time.GetElapsedTime(Volatile.Read(ref _gatheredAt)) >= _age))
             {
                 _latest = Task.Run(GatherAsync);
             }

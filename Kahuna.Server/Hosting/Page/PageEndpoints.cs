@@ -1,10 +1,11 @@
+using System.Text;
 using Kahuna.Server.Api.Access;
 
 namespace Kahuna.Server.Hosting.Page;
 
 /// <summary>
-/// The paths of the page: its files, which hold no data and are open, the status of all nodes for administrators, and
-/// the status of this node for the other nodes. Stateless.
+/// How the page and what it asks for are sent: its files, which hold no data and are open, and answers of JSON.
+/// Stateless.
 /// </summary>
 internal static class PageEndpoints
 {
@@ -18,10 +19,9 @@ internal static class PageEndpoints
 
     private static readonly string[] s_methods = [HttpMethods.Get, HttpMethods.Head];
 
-    /// <summary>Adds the page and what it asks for.</summary>
+    /// <summary>Adds the files of the page.</summary>
     /// <param name="app">The node's web server.</param>
-    /// <param name="cluster">Gathers the status of all nodes.</param>
-    public static void Map(IEndpointRouteBuilder app, ClusterStatus cluster)
+    public static void MapFiles(IEndpointRouteBuilder app)
     {
         IReadOnlyDictionary<string, PageFile> files = PageFile.ReadAll();
         app.MapMethods(AccessPolicies.PagePath, s_methods, http => SendAsync(http, files[PageFile.Document]));
@@ -29,15 +29,37 @@ internal static class PageEndpoints
             AccessPolicies.PageFilePath,
             s_methods,
             http => SendAsync(http, files.GetValueOrDefault((string)http.Request.RouteValues["file"]!)));
-        app.MapGet(
-            AccessPolicies.PageStatusPath, async http => await SendJsonAsync(http, await cluster.GetAsync()));
     }
 
-    /// <summary>Adds the path on which other nodes ask for the status of this one.</summary>
+    /// <summary>Adds a path that answers with JSON.</summary>
     /// <param name="app">The node's web server.</param>
-    /// <param name="render">Renders the present state.</param>
-    public static void MapNode(IEndpointRouteBuilder app, Func<byte[]> render) =>
-        app.MapGet(AccessPolicies.NodeStatusPath, http => SendJsonAsync(http, render()));
+    /// <param name="path">The path.</param>
+    /// <param name="answer">Makes the answer to a request.</param>
+    public static void MapJson(IEndpointRouteBuilder app, string path, Func<HttpRequest, Task<byte[]>> answer) =>
+        app.MapGet(path, async http =>
+        {
+            try
+            {
+                await SendJsonAsync(http, await answer(http.Request));
+            }
+            catch (FormatException error)
+            {
+                await RefuseAsync(http, StatusCodes.Status400BadRequest, error.Message);
+            }
+            catch (TimeoutException error)
+            {
+                await RefuseAsync(http, StatusCodes.Status503ServiceUnavailable, error.Message);
+            }
+        });
+
+    private static Task RefuseAsync(HttpContext http, int status, string sentence)
+    {
+        http.Response.StatusCode = status;
+        http.Response.ContentType = "text/plain; charset=utf-8";
+        http.Response.Headers.CacheControl = "no-store";
+        http.Response.Headers.XContentTypeOptions = "nosniff";
+        return PatientAnswer.SendAsync(http, Encoding.UTF8.GetBytes(sentence + "\n"));
+    }
 
     private static Task SendJsonAsync(HttpContext http, byte[] answer)
     {

@@ -1,40 +1,38 @@
 using System.Net.Security;
 using System.Text.Json;
 using Kahuna.Client.Connection;
-using Kahuna.Server.Api.Access;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting.Options;
 
 namespace Kahuna.Server.Hosting.Page;
 
 /// <summary>
-/// Asks another node for its status over HTTPS, as a node of the cluster. Owned by <see cref="ClusterStatus"/>, which
+/// Asks another node for one thing over HTTPS, as a node of the cluster. Owned by <see cref="ClusterStatus"/>, which
 /// has one question to a node under way at a time.
 /// </summary>
 /// <param name="node">The address that the node advertises.</param>
+/// <param name="question">What is asked.</param>
 /// <param name="trustedCaFile">Authority of the nodes' certificates; null: the system's.</param>
 /// <param name="credential">Identifies this node there, with its certificate if it shows one.</param>
-internal sealed class PeerStatus(Uri node, string? trustedCaFile, NodeCredential credential) : IDisposable
+internal sealed class PeerStatus(
+    Uri node, NodeQuestion question, string? trustedCaFile, NodeCredential credential) : IDisposable
 {
-    /// <summary>
-    /// Largest answer: the 512 groups of a node with the most partitions, at 1.2 KB each, and as much again.
-    /// </summary>
-    public const int BytesMax = 2 << 20;
-
     private static readonly TimeSpan s_idle = TimeSpan.FromSeconds(30);
 
     private HttpClient? _client;
     private SslStreamCertificateContext? _shown;
 
-    /// <summary>The status as JSON.</summary>
+    /// <summary>The answer as JSON.</summary>
+    /// <param name="query">More about the question, as it follows the path.</param>
+    /// <param name="ct">Gives up.</param>
     /// <exception cref="HttpRequestException">It does not answer, or answers more than
-    /// <see cref="BytesMax"/>.</exception>
+    /// <see cref="NodeQuestion.BytesMax"/>.</exception>
     /// <exception cref="IOException">The trusted CA file cannot be read.</exception>
     /// <exception cref="InvalidDataException">It answers something else.</exception>
     /// <exception cref="OperationCanceledException">The token was canceled first.</exception>
-    public async Task<byte[]> AskAsync(CancellationToken ct)
+    public async Task<byte[]> AskAsync(string query, CancellationToken ct)
     {
-        using HttpRequestMessage request = new(HttpMethod.Get, new Uri(node, AccessPolicies.NodeStatusPath));
+        using HttpRequestMessage request = new(HttpMethod.Get, new Uri(node, question.Path + query));
         request.Headers.Add(NodeCredential.Header, credential.Value);
         using HttpResponseMessage response = await Client().SendAsync(request, ct).ConfigureAwait(false);
         if (!response.IsSuccessStatusCode)
@@ -80,7 +78,7 @@ internal sealed class PeerStatus(Uri node, string? trustedCaFile, NodeCredential
                 UseProxy = false,
             })
             {
-                MaxResponseContentBufferSize = BytesMax,
+                MaxResponseContentBufferSize = question.BytesMax,
                 Timeout = Timeout.InfiniteTimeSpan,
             };
         }

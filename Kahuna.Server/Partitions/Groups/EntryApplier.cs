@@ -230,6 +230,7 @@ internal sealed class CommittedEntries
     {
         RaftCore core = group.Core;
         _trace.LookAtCommit(core);
+        _requests.BeginApply(core.CommitIndex);
         for (LogIndex index = first; index <= last; index = index.Next())
         {
             InvariantException.Require(index == _applied.Index.Next(), "entries are applied once and in order");

@@ -99,6 +99,9 @@ internal sealed class Group
     /// <summary>What the checkpoint service asks of it; as <see cref="Core"/>.</summary>
     public CheckpointRequests Checkpoints => _parts.Checkpoints;
 
+    /// <summary>When leadership moves to another member; as <see cref="Core"/>.</summary>
+    public LeaderHandover Handover => _parts.Handover;
+
     /// <summary>What clients want of it; as <see cref="Core"/>.</summary>
     public PendingRequests Requests => _parts.Requests;
 
@@ -176,6 +179,10 @@ internal sealed class Group
         {
             Core.Step(message, entries);
             _report.LookAtLevel(Core, Id, message.From);
+            if (message.Kind == RaftMessageKind.TimeoutNow)
+            {
+                _parts.Handover.Asked(Core, message.Round);
+            }
         }
     }
 
@@ -183,6 +190,7 @@ internal sealed class Group
     public void Persisted(LogIndex index, Term term)
     {
         Core.Persisted(index, term);
+        Requests.Persisted(index);
         _parts.Checkpointing.LogPersisted(index, term, Core.DurableIndex);
     }
 
@@ -301,6 +309,7 @@ internal sealed class Group
     {
         Failed = true;
         Requests.Fail();
+        _parts.Handover.Stop();
         _parts.Checkpointing.Stop();
         _report.Publish(Status);
     }
@@ -507,5 +516,78 @@ internal sealed class GroupTrace(IPartitionTrace? port, GroupId group)
         _applied = index;
         _commit = index;
         port?.StateLoaded(group, index, term, digest);
+    }
+}
+
+/// <summary>Whatever a loop does with a group: a broken rule stops the group, and only it. Owned by the loop.</summary>
+internal sealed class GroupGuard(ILeadershipSink leadership)
+{
+    /// <summary>Does something with a group that has not stopped.</summary>
+    public void Do<T>(Group group, Action<Group, T> action, T argument)
+    {
+        if (!group.Failed)
+        {
+            Ask(group, action, argument);
+        }
+    }
+
+    /// <summary>Asks a group for an answer that somebody waits for, also one that has stopped.</summary>
+    public void Ask<T>(Group group, Action<Group, T> action, T argument)
+    {
+        try
+        {
+            action(group, argument);
+        }
+        catch (InvariantException error)
+        {
+            Stop(group, error);
+        }
+    }
+
+    /// <summary>Gives a client's operation to a group, also to one that has stopped: it answers so.</summary>
+    public void Accept(Group group, ClientBatch batch, int operation)
+    {
+        try
+        {
+            group.Accept(batch, operation);
+        }
+        catch (InvariantException error)
+        {
+            Stop(group, error);
+        }
+    }
+
+    /// <summary>Gives a message to a group that has not stopped.</summary>
+    public void Step(Group group, in RaftMessage message, in MessageStamp stamp, ReadOnlySpan<byte> entries)
+    {
+        try
+        {
+            if (!group.Failed)
+            {
+                group.Step(message, stamp, entries);
+            }
+        }
+        catch (InvariantException error)
+        {
+            Stop(group, error);
+        }
+    }
+
+    /// <summary>Starts a group. One that could not be loaded takes nothing from the start.</summary>
+    public void Start(Group group)
+    {
+        if (group.LoadError is { } error)
+        {
+            Stop(group, error);
+            return;
+        }
+
+        group.Start();
+    }
+
+    private void Stop(Group group, Exception error)
+    {
+        group.Fail();
+        leadership.PartitionFailed(group.Index, error);
     }
 }

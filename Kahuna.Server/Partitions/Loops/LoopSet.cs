@@ -127,11 +127,21 @@ internal sealed class LoopSet : IPeerReceiver, ICheckpointLoops
     /// </summary>
     public bool IsDrained => Array.TrueForAll(_loops, static loop => loop.IsDrained);
 
+    /// <summary>The loop that owns a group.</summary>
+    public PartitionLoop OwnerOf(GroupId group) => _loops[LoopOf(Layout.IndexOf(group))];
+
     /// <summary>Takes no new operations and hands leadership over.</summary>
     public void Drain() => Array.ForEach(_loops, static loop => loop.PostDrain());
 
     /// <summary>Answers what is left and takes nothing further.</summary>
     public void Close() => Array.ForEach(_loops, static loop => loop.PostClose());
+
+    /// <summary>
+    /// Has a group looked at on its loop, between other work. The look reads a bounded part and throws nothing. False:
+    /// the loop takes nothing further.
+    /// </summary>
+    public bool TryInspect(int groupIndex, Action<Group?> look) =>
+        _loops[LoopOf(groupIndex)].TryPostInspection(groupIndex, look);
 
     bool ICheckpointLoops.Post(CheckpointRequest request) =>
         _loops[LoopOf(Layout.IndexOf(request.Group))].PostCheckpoint(request);
@@ -350,8 +360,16 @@ internal enum InboxKind : byte
     /// <summary>The meta group is to record something: <see cref="InboxItem.Buffer"/>.</summary>
     MetaAsk,
 
+    /// <summary>
+    /// Somebody looks at the group at the index <see cref="InboxItem.Number"/>: <see cref="InboxItem.Look"/>.
+    /// </summary>
+    Inspect,
+
     /// <summary>Answers of <see cref="InboxItem.Sink"/> have left, for which reads wait.</summary>
     Room,
+
+    /// <summary>Leadership of a group is to be transferred: <see cref="InboxItem.Move"/>.</summary>
+    Move,
 
     /// <summary>Stop accepting, hand leadership over.</summary>
     Drain,
@@ -370,8 +388,10 @@ internal struct InboxItem
     public ClientBatch? Batch;
     public ByteBuffer? Buffer;
     public CheckpointRequest? Request;
+    public Action<Group?>? Look;
     public MetaView? View;
     public ReplySink? Sink;
+    public LeaderMove? Move;
 }
 
 /// <summary>
@@ -415,12 +435,10 @@ internal sealed class LoopIntake(NodeId self, LoopInbox inbox, LoopGroups groups
                 groups.All(static (group, _) => group.AllowVoting(), item.Node);
                 break;
             case InboxKind.Checkpoint:
-                if (groups.Find(item.Request!.Group) is { } asked)
-                {
-                    guard.Ask(asked, static (group, request) => group.Checkpoints.Take(group, request), item.Request);
-                    groups.MarkDirty(asked);
-                }
-
+                Ask(item.Request!);
+                break;
+            case InboxKind.Inspect:
+                item.Look!(groups.At((int)item.Number));
                 break;
             case InboxKind.Meta:
                 groups.All(static (group, view) => group.Learn(view), item.View!);
@@ -431,6 +449,9 @@ internal sealed class LoopIntake(NodeId self, LoopInbox inbox, LoopGroups groups
                 break;
             case InboxKind.Room:
                 groups.All(static (group, sink) => group.Requests.Left(sink), item.Sink!);
+                break;
+            case InboxKind.Move:
+                Begin(item.Move!);
                 break;
             case InboxKind.Drain:
                 IsDraining = true;
@@ -462,6 +483,24 @@ internal sealed class LoopIntake(NodeId self, LoopInbox inbox, LoopGroups groups
         while (effects.TryTakeOwn(out HeldMessage own))
         {
             StepOwn(own.Group, own.Message);
+        }
+    }
+
+    private void Ask(CheckpointRequest request)
+    {
+        if (groups.Find(request.Group) is { } group)
+        {
+            guard.Ask(group, static (group, request) => group.Checkpoints.Take(group, request), request);
+            groups.MarkDirty(group);
+        }
+    }
+
+    private void Begin(LeaderMove move)
+    {
+        if (groups.Find(move.Group) is { } group)
+        {
+            guard.Ask(group, static (group, move) => group.Handover.Begin(group.Core, move), move);
+            groups.MarkDirty(group);
         }
     }
 
@@ -517,78 +556,5 @@ internal sealed class LoopIntake(NodeId self, LoopInbox inbox, LoopGroups groups
         }
 
         effects.ReleasePromises();
-    }
-}
-
-/// <summary>Whatever a loop does with a group: a broken rule stops the group, and only it. Owned by the loop.</summary>
-internal sealed class GroupGuard(ILeadershipSink leadership)
-{
-    /// <summary>Does something with a group that has not stopped.</summary>
-    public void Do<T>(Group group, Action<Group, T> action, T argument)
-    {
-        if (!group.Failed)
-        {
-            Ask(group, action, argument);
-        }
-    }
-
-    /// <summary>Asks a group for an answer that somebody waits for, also one that has stopped.</summary>
-    public void Ask<T>(Group group, Action<Group, T> action, T argument)
-    {
-        try
-        {
-            action(group, argument);
-        }
-        catch (InvariantException error)
-        {
-            Stop(group, error);
-        }
-    }
-
-    /// <summary>Gives a client's operation to a group, also to one that has stopped: it answers so.</summary>
-    public void Accept(Group group, ClientBatch batch, int operation)
-    {
-        try
-        {
-            group.Accept(batch, operation);
-        }
-        catch (InvariantException error)
-        {
-            Stop(group, error);
-        }
-    }
-
-    /// <summary>Gives a message to a group that has not stopped.</summary>
-    public void Step(Group group, in RaftMessage message, in MessageStamp stamp, ReadOnlySpan<byte> entries)
-    {
-        try
-        {
-            if (!group.Failed)
-            {
-                group.Step(message, stamp, entries);
-            }
-        }
-        catch (InvariantException error)
-        {
-            Stop(group, error);
-        }
-    }
-
-    /// <summary>Starts a group. One that could not be loaded takes nothing from the start.</summary>
-    public void Start(Group group)
-    {
-        if (group.LoadError is { } error)
-        {
-            Stop(group, error);
-            return;
-        }
-
-        group.Start();
-    }
-
-    private void Stop(Group group, Exception error)
-    {
-        group.Fail();
-        leadership.PartitionFailed(group.Index, error);
     }
 }

@@ -131,16 +131,12 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
         Post(new InboxItem { Kind = InboxKind.MetaAsk, Buffer = command }, mayRunInline: false);
 
     /// <summary>What the checkpoint service asks or tells. False when the loop takes nothing further.</summary>
-    public bool PostCheckpoint(CheckpointRequest request)
-    {
-        if (!_inbox.TryAdd(new InboxItem { Kind = InboxKind.Checkpoint, Request = request }))
-        {
-            return false;
-        }
+    public bool PostCheckpoint(CheckpointRequest request) =>
+        TryPost(new InboxItem { Kind = InboxKind.Checkpoint, Request = request });
 
-        Signal(mayRunInline: false);
-        return true;
-    }
+    /// <summary>Somebody looks at a group. False when the loop takes nothing further.</summary>
+    public bool TryPostInspection(int groupIndex, Action<Group?> look) =>
+        TryPost(new InboxItem { Kind = InboxKind.Inspect, Number = (ulong)groupIndex, Look = look });
 
     /// <summary>Answers of a client have left, or the client has, and this loop wanted to hear of it.</summary>
     public void PostRoom(ReplySink sink) =>
@@ -166,6 +162,18 @@ internal sealed class PartitionLoop : ILogSink, ITurns, IRoomListener, IMetaList
         }, mayRunInline: false);
 
     void ILogSink.Failed(Exception error) => _leadership.StorageFailed(error);
+
+    /// <summary>Adds an item that holds no buffer. False when the loop takes nothing further.</summary>
+    internal bool TryPost(in InboxItem item)
+    {
+        bool isTaken = _inbox.TryAdd(item);
+        if (isTaken)
+        {
+            Signal(mayRunInline: false);
+        }
+
+        return isTaken;
+    }
 
     private void Post(in InboxItem item, bool mayRunInline)
     {
@@ -452,6 +460,7 @@ internal sealed class TurnEffects
         _peers.WaitFor(_log.Submit());
         _peers.ReleaseThrough(_log.Persisted);
         _peers.SendFrames();
+        _replies.BeginAnswers();
     }
 
     /// <summary>

@@ -85,6 +85,12 @@ internal sealed record LoopOptions
     public int PlacementTicks { get; init; } = 20;
 
     /// <summary>
+    /// Ticks for which a node keeps leadership that an administrator gave it, before it may move to the preferred node:
+    /// 10 minutes, as long as the maintenance of a node usually takes.
+    /// </summary>
+    public int MoveHoldTicks { get; init; } = 12_000;
+
+    /// <summary>
     /// Cluster time between two comparisons of the members' states, and between two stamps of that time in a partition
     /// in which something has a deadline.
     /// </summary>

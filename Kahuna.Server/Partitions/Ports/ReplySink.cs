@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using Kahuna.Server.Primitives;
 using Kahuna.Wire;
 using Kahuna.Wire.Buffers;
@@ -42,6 +43,27 @@ internal abstract class ReplySink(int loops, ReplyRoom? room = null)
     /// sentence of its refusal. Any thread.
     /// </summary>
     public virtual string? RefuseOpening(scoped in Command command) => null;
+
+    /// <summary>Requests of the next frame are traced. Read and written by the thread that takes requests in.</summary>
+    public bool HasTraces { get; protected set; }
+
+    /// <summary>
+    /// Takes the items of a Traces frame (<see cref="Wire.Frames.TraceFrame"/>); false: they are malformed.
+    /// </summary>
+    public virtual bool TakeTraces(ReadOnlySpan<byte> items, int count) => false;
+
+    /// <summary>While <see cref="HasTraces"/>: where the trace of a request is kept; 0: it is not traced.</summary>
+    public virtual ushort TraceOf(uint number) => 0;
+
+    /// <summary>
+    /// While <see cref="HasTraces"/>: the client's activity of a request; the default: there is none.
+    /// </summary>
+    public virtual ActivityContext TracedParent(uint number) => default;
+
+    /// <summary>The frame whose requests are traced was read.</summary>
+    public virtual void EndTraces()
+    {
+    }
 
     /// <summary>
     /// Adds to the answers that are held back and to the bytes of their requests; negative numbers take them off. Any

@@ -74,7 +74,10 @@ internal sealed class ClientBatch
         ReadOnlySpan<byte> command = Command(operation);
         _operations[_count++] = command.IsEmpty
             ? operation
-            : operation with { Number = new RequestTag(operation.Number.Number, _stamp, command[0], command[1]) };
+            : operation with
+            {
+                Number = operation.Number with { Stamp = _stamp, Kind = command[0], Durability = command[1] },
+            };
     }
 
     /// <summary>One more holder, who calls <see cref="Release"/> in turn.</summary>

@@ -49,6 +49,12 @@ internal sealed class LockWaiters(LoopOptions options, TurnClock clock, ReplyFra
     /// </summary>
     public int Remembered => _held.Places + _seen.Count;
 
+    /// <summary>
+    /// Milliseconds since a claim was first asked for here; null: it was not since this node leads.
+    /// </summary>
+    public long? WaitedMs(FencingToken token) =>
+        _seen.TryGetValue(token.Value, out (NodeTime First, NodeTime Last) seen) ? clock.Now - seen.First : null;
+
     /// <summary>Nobody waits, and nothing is noted for anybody who would.</summary>
     public bool IsIdle => Remembered == 0 && !Table.Rows.IsWatched;
 

@@ -78,7 +78,7 @@ internal sealed class PendingReads(
     public void Add(ClientBatch batch, int operation, ulong ticket) => _reads.Add(batch, operation, ticket);
 
     /// <summary>A round has confirmed reads.</summary>
-    public void Confirm(in ReadState state) => _reads.Confirm(state);
+    public void Confirm(in ReadState state) => _reads.Confirm(state, replies.AnswersBegan);
 
     /// <inheritdoc cref="ParkedReads.Wake"/>
     public void Wake(ReplySink sink)
@@ -422,6 +422,7 @@ internal sealed class PendingReads(
         }
 
         answerBytes = frame.Length - at;
+        replies.Tell(read.Number, Group, _reads.TakenConfirmed, command.Key);
         if (!replies.TryEndRead(sink, frame, at))
         {
             return false;
@@ -440,9 +441,12 @@ internal sealed class PendingReads(
 internal sealed class ReadQueue
 {
     private readonly Ring<PendingRead> _reads = new(1024);
-    private readonly Ring<ReadState> _confirmed = new(8);
+    private readonly Ring<(ReadState State, uint At)> _confirmed = new(8);
 
     public int Count => _reads.Count;
+
+    /// <summary>When the round of the latest <see cref="TryTake"/> was confirmed.</summary>
+    public uint TakenConfirmed { get; private set; }
 
     /// <summary>A read that waits, by its place in the line.</summary>
     public ref readonly PendingRead this[int place] => ref _reads[place];
@@ -456,22 +460,25 @@ internal sealed class ReadQueue
     }
 
     /// <summary>A round has confirmed all tickets up to this one.</summary>
-    public void Confirm(in ReadState state)
+    /// <param name="state">What it has confirmed.</param>
+    /// <param name="at">When, as <see cref="OperationTimes.Stamp"/> tells it.</param>
+    public void Confirm(in ReadState state, uint at = 0)
     {
         bool isLater = _confirmed.Count == 0
-            || (_confirmed[_confirmed.Count - 1] is var last && state.Ticket > last.Ticket
+            || (_confirmed[_confirmed.Count - 1].State is var last && state.Ticket > last.Ticket
             && state.Index >= last.Index);
         InvariantException.Require(isLater, "rounds are confirmed in order");
-        _confirmed.Add(state);
+        _confirmed.Add((state, at));
     }
 
     /// <summary>The next read that may be served with the state at <paramref name="applied"/>.</summary>
     public bool TryTake(LogIndex applied, out PendingRead read)
     {
-        while (_confirmed.Count > 0 && _confirmed[0].Index <= applied)
+        while (_confirmed.Count > 0 && _confirmed[0].State.Index <= applied)
         {
-            if (_reads.Count > 0 && _reads[0].Ticket <= _confirmed[0].Ticket)
+            if (_reads.Count > 0 && _reads[0].Ticket <= _confirmed[0].State.Ticket)
             {
+                TakenConfirmed = _confirmed[0].At;
                 read = _reads.Take();
                 return true;
             }
@@ -479,6 +486,7 @@ internal sealed class ReadQueue
             _confirmed.Take();
         }
 
+        TakenConfirmed = 0;
         read = default;
         return false;
     }

@@ -18,6 +18,7 @@ namespace Kahuna.Server.Partitions.Requests;
 internal sealed class PendingRequests
 {
     private readonly LoopOptions _options;
+    private readonly GroupId _group;
     private readonly bool _isEphemeral;
     private readonly TurnClock _turn;
     private readonly LogWatch _logWatch;
@@ -39,6 +40,7 @@ internal sealed class PendingRequests
     public PendingRequests(RequestParts parts, Func<long, bool>? mayLease)
     {
         _options = parts.Options;
+        _group = parts.Group;
         _isEphemeral = parts.Group.IsEphemeral;
         _turn = parts.Clock;
         _logWatch = parts.LogWatch;
@@ -103,6 +105,9 @@ internal sealed class PendingRequests
     /// <summary>Cluster time, while this node serves.</summary>
     public ClusterTime ClusterNow => _clock.At(_turn.Now);
 
+    /// <inheritdoc cref="LockWaiters.WaitedMs"/>
+    public long? WaitedMs(FencingToken token) => _locks.WaitedMs(token);
+
     /// <summary>A start has replayed commands.</summary>
     public void Replayed(int commands) => _housekeeping.Replayed(commands);
 
@@ -134,6 +139,7 @@ internal sealed class PendingRequests
         else if (_turn.Now - batch.Arrival > (op.WaitMs is 0 or > Limits.CommandWaitMsMax ? Limits.CommandWaitMsMax
             : op.WaitMs))
         {
+            _replies.Tell(op.Number, _group, confirmed: 0, Command.KeyOf(batch.Command(op)));
             _replies.ReplyError(batch.Sink, op.Number, OutcomeStatus.Expired,
                 "The time limit passed before the operation was begun.");
         }
@@ -207,6 +213,12 @@ internal sealed class PendingRequests
 
     /// <summary>Answers of a client have left, for which reads may wait here.</summary>
     public void Left(ReplySink sink) => _reads.Wake(sink);
+
+    /// <summary>The node's own log has the entries up to this one on stable storage.</summary>
+    public void Persisted(LogIndex index) => _proposals.Persisted(index);
+
+    /// <summary>The entries up to this one are committed, and are about to be applied.</summary>
+    public void BeginApply(LogIndex committed) => _proposals.BeginApply(committed);
 
     /// <summary>
     /// An entry is committed: how many of its commands are awaited. What it takes the place of is answered.
@@ -415,6 +427,23 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace, Op
     /// <summary>Gets every answer; null: answers are not counted.</summary>
     public OperationTimes? Times => times;
 
+    /// <summary>The present moment, if somebody wants to know what takes long; else 0.</summary>
+    public uint Stamp() => times?.Present ?? 0;
+
+    /// <summary>When this round began to apply and to answer, as <see cref="Stamp"/>.</summary>
+    public uint AnswersBegan => times?.AnswersBegan ?? 0;
+
+    /// <summary>The next answer is that of this read, or a refusal.</summary>
+    /// <param name="number">By what it is known.</param>
+    /// <param name="group">The group that answers.</param>
+    /// <param name="confirmed">When the read's round was confirmed; 0: it was refused, or nobody has looked.</param>
+    /// <param name="key">Its key.</param>
+    public void Tell(in RequestTag number, GroupId group, uint confirmed, ReadOnlySpan<byte> key) =>
+        times?.Tell(number, group, new OperationStages(Confirmed: confirmed), key);
+
+    /// <summary>What a round has to send is on its way: it begins to apply and to answer.</summary>
+    public void BeginAnswers() => times?.BeginAnswers();
+
     /// <summary>
     /// Opens one reply in the sink's frame of this turn; the caller appends the outcome and calls
     /// <see cref="EndReply"/>.
@@ -481,6 +510,7 @@ internal sealed class ReplyFrames(IRoomListener loop, IPartitionTrace? trace, Op
         if (!sink.HasRoomForRead(at, frame.Length - at))
         {
             frame.Length = at;
+            times?.Forget();
             return false;
         }
 

@@ -46,6 +46,9 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
     /// <summary>Bytes queued and proposed.</summary>
     public long Bytes { get; private set; }
 
+    /// <summary>When the entry of the latest <see cref="TryTake"/> passed its stages.</summary>
+    public OperationStages TakenStages { get; private set; }
+
     /// <summary>Queues a client's write. The batch is held until the command is proposed.</summary>
     public void Add(ClientBatch batch, in ClientOperation operation)
     {
@@ -94,7 +97,35 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
         _queuedBytes -= bytes;
         InvariantException.Require(_queuedBytes >= 0 && (_queuedBytes == 0) == (Queued == 0),
             "queued bytes are those of the queued commands");
-        _entries.Add(new PendingEntry(index, term, span.Count, bytes));
+        _entries.Add(new PendingEntry(index, term, span.Count, bytes, new OperationStages(Proposed: replies.Stamp())));
+    }
+
+    /// <summary>The node's own log has the entries up to this one on stable storage.</summary>
+    public void Persisted(LogIndex index)
+    {
+        uint now = _entries.Count == 0 ? 0 : replies.Stamp();
+        for (int i = 0; now != 0 && i < _entries.Count && _entries[i].Index <= index; i++)
+        {
+            ref PendingEntry entry = ref _entries[i];
+            if (entry.Stages.Persisted == 0)
+            {
+                entry = entry with { Stages = entry.Stages with { Persisted = now } };
+            }
+        }
+    }
+
+    /// <summary>The entries up to this one are committed, and are about to be applied.</summary>
+    public void BeginApply(LogIndex committed)
+    {
+        uint now = replies.AnswersBegan;
+        for (int i = 0; now != 0 && i < _entries.Count && _entries[i].Index <= committed; i++)
+        {
+            ref PendingEntry entry = ref _entries[i];
+            if (entry.Stages.Committed == 0)
+            {
+                entry = entry with { Stages = entry.Stages with { Committed = now } };
+            }
+        }
     }
 
     /// <summary>
@@ -128,6 +159,7 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
         InvariantException.Require(Bytes >= _queuedBytes && entry.Count <= Proposed,
             "an entry takes its own bytes and replies along");
         replies = entry.Count;
+        TakenStages = entry.Stages;
         return true;
     }
 
@@ -309,7 +341,8 @@ internal sealed class ProposalQueue(int entryBytesMax, ReplyFrames replies)
     /// <summary>Commands that become one entry.</summary>
     private readonly record struct Span(int Bytes, int Count);
 
-    private readonly record struct PendingEntry(LogIndex Index, Term Term, int Count, int Bytes);
+    private readonly record struct PendingEntry(
+        LogIndex Index, Term Term, int Count, int Bytes, OperationStages Stages);
 }
 
 /// <summary>
@@ -480,6 +513,7 @@ internal sealed class AppliedCommands(
             holds.Applied(in command, (OutcomeStatus)frame.Array[at + Frame.ReplyHeaderBytes]);
         }
 
+        _replies.Times?.Tell(reply.Number, parts.Group, proposals.TakenStages, command.Key);
         if (!_replies.TryEndWrite(reply.Sink, frame, at))
         {
             // The client does not take its answers: it does not learn how this write ended. Under its number it may

@@ -227,6 +227,10 @@ internal sealed class LockRows
     public FencingToken TokenOfFirst(Row row) =>
         LockAt(row).FirstHolder is { IsNone: false } first ? ClaimAt(first).Token : FencingToken.None;
 
+    /// <summary>The queue of a lock (<see cref="LockQueue.Read"/>).</summary>
+    public LockQueue QueueOf(ReadOnlySpan<byte> name, int countMax, ClusterTime now) =>
+        LockQueue.Read(this, _store, name, countMax, now);
+
     public void Note(FencingToken token)
     {
         if (IsWatched)

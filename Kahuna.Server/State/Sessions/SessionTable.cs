@@ -152,6 +152,10 @@ internal sealed class SessionTable : CommandHandler, IOutcomeMemory
     public static ulong KeyOf(ulong session, ulong incarnation) =>
         IdempotencyKey.AsKey(StateDigest.Mix(session ^ StateDigest.Mix(incarnation)));
 
+    /// <inheritdoc cref="SessionReader.List"/>
+    public SessionPage List(Row from, int countMax, ClusterTime now) =>
+        SessionReader.List(_store, _limits, from, countMax, now);
+
     /// <summary>True while the session is remembered.</summary>
     public bool Knows(ulong session) => !_rows.Find(session).IsNone;
 

@@ -31,9 +31,11 @@ public sealed class AccessPoliciesTests
         // And no row is about something that does not exist.
         string[] others =
         [
-            "/healthz", "/readyz", "/openapi.json", "/status", "/metrics", AccessPolicies.InitAdminPath,
+            "/healthz", "/readyz", "/openapi.json", "/status", "/status/slow", "/metrics", AccessPolicies.InitAdminPath,
             AccessPolicies.PagePath, AccessPolicies.PageFilePath, AccessPolicies.PageStatusPath,
-            AccessPolicies.NodeStatusPath,
+            AccessPolicies.PageHistoryPath, AccessPolicies.PageSlowPath, AccessPolicies.PageSessionsPath,
+            AccessPolicies.PageQueuePath, AccessPolicies.NodeStatusPath, AccessPolicies.NodeHistoryPath,
+            AccessPolicies.NodeSlowPath, AccessPolicies.NodeQueuePath,
         ];
         string[] reflection =
         [
@@ -76,9 +78,11 @@ public sealed class AccessPoliciesTests
     public void What_administers_is_open_to_administrators_only()
     {
         Assert.All(
-            AdminReflection.Descriptor.Services[0].Methods.Where(static method => method.Name != "WhoAmI"),
+            AdminReflection.Descriptor.Services[0].Methods.Where(
+                static method => method.Name is not ("WhoAmI" or "TransferLeadership")),
             static method => Assert.Equal(
                 AccessPolicy.Admin, AccessPolicies.Find($"/{method.Service.FullName}/{method.Name}")));
+        Assert.Equal(AccessPolicy.AdminOrNode, AccessPolicies.Find("/kahuna.v1.Admin/TransferLeadership"));
         Assert.Equal(AccessPolicy.Admin, AccessPolicies.Find("/status"));
         Assert.Equal(AccessPolicy.Metrics, AccessPolicies.Find("/metrics"));
         Assert.Equal(AccessPolicy.Admin, AccessPolicies.Find(AccessPolicies.PageStatusPath));

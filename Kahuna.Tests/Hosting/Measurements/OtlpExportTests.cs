@@ -38,6 +38,31 @@ public sealed class OtlpExportTests
     }
 
     [Fact]
+    public async Task A_receiver_gets_the_traces_of_operations_once_for_each_node()
+    {
+        await using OtlpReceiver receiver = await OtlpReceiver.StartAsync();
+        EmbeddedCluster cluster = await EmbeddedCluster.StartAsync(3, configure: options => options with
+        {
+            Metrics = new MetricsOptions { OtlpEndpoint = receiver.Address, TraceRatio = 1 },
+        }).WaitAsync(Wait.Longest);
+        await using (KahunaClient client = KahunaClient.Connect(cluster.Endpoints))
+        {
+            await client.KeyValues.SetAsync("a/b", "1");
+            await Wait.UntilAsync(() => receiver.Received.Contains("db.operation.name", StringComparison.Ordinal));
+        }
+
+        await cluster.DisposeAsync();
+        foreach (string expected in (string[])
+            ["kahuna.node.id", "db.operation.name", "proposed", "committed", "applied", "answered"])
+        {
+            Assert.Contains(expected, receiver.Received, StringComparison.Ordinal);
+        }
+
+        // The providers of the other two nodes have seen the activity, too. In Protobuf the name is a field of 3 bytes.
+        Assert.Single(System.Text.RegularExpressions.Regex.Matches(receiver.Received, "\\x2a\\x03set"));
+    }
+
+    [Fact]
     public async Task A_receiver_that_is_not_there_does_not_harm_the_node()
     {
         EmbeddedCluster cluster = await StartAsync(Closed());

@@ -84,7 +84,8 @@ public sealed class ClusterStatusTests
             .. asks.Select(static (ask, i) =>
                 (new PeerNode(new NodeId((ushort)(i + 1)), new Uri($"https://127.0.0.1:{9_000 + i}")), ask)),
         ],
-        _time);
+        _time,
+        TimeSpan.FromSeconds(1));
 
     private static async Task<JsonNode> ReadAsync(ClusterStatus status) =>
         JsonNode.Parse(await status.GetAsync().WaitAsync(Wait.Longest))!;

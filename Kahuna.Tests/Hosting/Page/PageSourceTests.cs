@@ -33,8 +33,8 @@ public sealed partial class PageSourceTests
         Assert.All(s_pairs, pair =>
             Assert.True(Contrast(light[pair.Text], light[pair.Ground]) >= TextMin, $"{pair}"));
 
-        // Borders of fields and buttons, and the ring of the focus (WCAG 2.2, 1.4.11).
-        Assert.All((string[])["line", "link", "action"], name =>
+        // Borders of fields and buttons, the ring of the focus, and the lines of charts (WCAG 2.2, 1.4.11).
+        Assert.All((string[])["line", "link", "action", "line-a", "line-b", "line-c", "line-d", "line-e"], name =>
             Assert.True(Contrast(light[name], light["ground"]) >= PartsMin, name));
     }
 

@@ -15,6 +15,8 @@ public sealed class PageUseTests(PageBrowser browser)
     [InlineData("#keys")]
     [InlineData("#locks")]
     [InlineData("#sequences")]
+    [InlineData("#sessions")]
+    [InlineData("#slow")]
     public async Task At_the_width_of_a_phone_nothing_lies_beside_the_screen(string view)
     {
         await browser.SignInAsync("root", view, width: 320);

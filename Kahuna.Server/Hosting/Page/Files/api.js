@@ -64,7 +64,8 @@ async function call(method, path, body) {
       headers,
       body: body === undefined ? undefined : JSON.stringify(body),
       cache: 'no-store',
-      credentials: 'omit',
+      // With no user typed in, the browser is to show its client certificate, if it has one.
+      credentials: authorization === null ? 'same-origin' : 'omit',
       redirect: 'error',
       signal: AbortSignal.timeout(patienceMs),
     });

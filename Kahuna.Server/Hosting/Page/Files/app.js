@@ -1,22 +1,27 @@
 // Signing in, the views, and the refresh: every two seconds while the page is seen and not paused.
 
 import { CallError, forget, get, hasCredentials, signInAs, signInWith } from './api.js';
+import { createCharts } from './charts.js';
 import { byId, setText, tick, visible } from './dom.js';
 import { createKeys } from './keys.js';
 import { createLocks } from './locks.js';
 import { refreshOverview } from './overview.js';
 import { learn } from './rights.js';
 import { createSequences } from './sequences.js';
+import { createSessions } from './sessions.js';
+import { refreshSlow } from './slow.js';
 
 const refreshMs = 2000;
 const tickMs = 500;
 
-const keys = createKeys(say, refresh);
 const views = {
   overview: { refresh: refreshOverview },
-  keys,
+  keys: createKeys(say, refresh),
   locks: createLocks(refresh),
   sequences: createSequences(refresh),
+  sessions: createSessions(refresh),
+  charts: createCharts(),
+  slow: { refresh: refreshSlow },
 };
 
 let isSignedIn = false;
@@ -24,6 +29,7 @@ let isPaused = false;
 let isRunning = false;
 let isWanted = false;
 let isFailed = false;
+let isByCertificate = false;
 let timer = 0;
 
 function viewName() {
@@ -63,7 +69,10 @@ function askForUser(sentence) {
   const hadFocus = byId('sign-in-form').contains(document.activeElement);
   isSignedIn = false;
   forget();
-  keys.clear();
+  for (const view of Object.values(views)) {
+    view.clear?.();
+  }
+
   for (const body of document.querySelectorAll('tbody, #advice')) {
     body.replaceChildren();
   }
@@ -82,6 +91,8 @@ async function enter() {
     learn(caller);
     isSignedIn = true;
     byId('sign-out').hidden = caller.method === 'none';
+    isByCertificate = caller.method === 'certificate';
+    setText(byId('sign-out'), isByCertificate ? 'Another user' : 'Sign out');
     setText(byId('who'), caller.method === 'none' ? 'No authentication' : visible(caller.user));
     byId('password').value = byId('token').value = '';
     say('');
@@ -171,8 +182,14 @@ byId('pause').addEventListener('click', () => {
   }
 });
 
-// A new document has nothing of what this one knew.
-byId('sign-out').addEventListener('click', () => location.reload());
+// A new document has nothing of what this one knew. The browser would show its certificate to it again.
+byId('sign-out').addEventListener('click', () => {
+  if (isByCertificate) {
+    askForUser('');
+  } else {
+    location.reload();
+  }
+});
 
 byId('skip').addEventListener('click', (event) => {
   event.preventDefault();

@@ -1,8 +1,9 @@
 // The locks that are held, with leases that run down.
 
 import { bytesOf } from './api.js';
-import { cell, runDown, stopRunning, visible } from './dom.js';
+import { cell, make, runDown, setText, stopRunning, visible } from './dom.js';
 import { List } from './list.js';
+import { Queue } from './queue.js';
 
 const modes = { LOCK_MODE_EXCLUSIVE: 'exclusive', LOCK_MODE_SHARED: 'shared' };
 
@@ -12,7 +13,7 @@ function rowsOf(locks) {
     (holder) => ({ lock, holder })));
 }
 
-function fill(row, { lock, holder }) {
+function fillHolder(row, { lock, holder }) {
   cell(row, 0, visible(lock.resource), 'name code');
   cell(row, 1, holder === null ? '' : ownerOf(holder), 'name');
   cell(row, 2, holder === null ? '' : lock.permits > 0 ? `semaphore of ${lock.permits}`
@@ -26,7 +27,6 @@ function fill(row, { lock, holder }) {
   }
 
   cell(row, 5, String(lock.holderCount), 'number');
-  cell(row, 6, String(lock.waiting), 'number');
 }
 
 function ownerOf(holder) {
@@ -36,7 +36,8 @@ function ownerOf(holder) {
 }
 
 export function createLocks(refresh) {
-  return new List({
+  const queue = new Queue();
+  const list = new List({
     name: 'locks',
     path: '/v1/locks',
     items: 'locks',
@@ -46,4 +47,32 @@ export function createLocks(refresh) {
     fill,
     refresh,
   });
+
+  function fill(row, item) {
+    fillHolder(row, item);
+    const waiting = cell(row, 6, undefined, 'number');
+    let opener = waiting.firstElementChild;
+    if (opener === null) {
+      opener = make('button', '', 'plain');
+      opener.type = 'button';
+      opener.addEventListener('click', () => {
+        queue.open(item.lock.resource, list.durability, opener);
+        refresh();
+      });
+      waiting.append(opener);
+    }
+
+    setText(opener, String(item.lock.waiting));
+    opener.setAttribute('aria-label', `${item.lock.waiting} wait for ${visible(item.lock.resource)}: show the queue`);
+  }
+
+  return {
+    async refresh() {
+      await list.refresh();
+      await queue.refresh();
+    },
+    clear() {
+      queue.close();
+    },
+  };
 }

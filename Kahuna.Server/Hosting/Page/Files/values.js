@@ -62,6 +62,6 @@ export function whole(value) {
   return lines.join('\n') + (bytes.length > bytesMax ? `\n… ${bytes.length - bytesMax} more bytes` : '');
 }
 
-function hex(bytes) {
+export function hex(bytes) {
   return [...bytes].map((part) => part.toString(16).padStart(2, '0')).join(' ');
 }

@@ -59,12 +59,21 @@ public sealed class GrpcDotnetTests(ThreeNodes nodes)
             calls.Answered.Order());
     }
 
-    /// <summary>These nodes run without authentication, so there is nothing to administer.</summary>
+    /// <summary>
+    /// These nodes run without authentication, so there is nothing to administer but which node leads.
+    /// </summary>
     private static async Task AdminAsync(DescribedCalls calls)
     {
         WhoAmIResponse self = await calls.UnaryAsync<WhoAmIResponse>(s_admin, "WhoAmI", new WhoAmIRequest());
         Assert.Equal(("", "none"), (self.User, self.Method));
-        foreach (MethodDescriptor method in s_admin.Methods.Where(static method => method.Name != "WhoAmI"))
+        DescribeClusterResponse cluster = await calls.UnaryAsync<DescribeClusterResponse>(
+            s_cluster, "DescribeCluster", new DescribeClusterRequest());
+        uint leader = cluster.Partitions[0].LeaderNodeId;
+        TransferLeadershipResponse led = await calls.UnaryAsync<TransferLeadershipResponse>(
+            s_admin, "TransferLeadership", new TransferLeadershipRequest { To = leader });
+        Assert.Equal((false, leader), (led.Moved, led.Leader));
+        foreach (MethodDescriptor method in s_admin.Methods.Where(
+            static method => method.Name is not "WhoAmI" and not "TransferLeadership"))
         {
             await calls.RefusedAsync(method, StatusCode.FailedPrecondition);
         }
