@@ -35,7 +35,7 @@ public sealed class ConsistentScanTests(ThreePartitions nodes)
         long last = 0;
         int scans = 0;
         int expired = 0;
-        for (DateTime begun = DateTime.UtcNow; DateTime.UtcNow - begun < TimeSpan.FromSeconds(2);)
+        for (DateTime begun = DateTime.UtcNow; scans < 5 || DateTime.UtcNow - begun < TimeSpan.FromSeconds(2);)
         {
             List<KeyValueEntry> found;
             try

@@ -1,5 +1,6 @@
 using System.Net;
 using System.Net.Sockets;
+using System.Text.RegularExpressions;
 using Kahuna.Client;
 using Kahuna.Server.Cluster;
 using Kahuna.Server.Hosting;
@@ -58,8 +59,14 @@ public sealed class OtlpExportTests
             Assert.Contains(expected, receiver.Received, StringComparison.Ordinal);
         }
 
-        // The providers of the other two nodes have seen the activity, too. In Protobuf the name is a field of 3 bytes.
-        Assert.Single(System.Text.RegularExpressions.Regex.Matches(receiver.Received, "\\x2a\\x03set"));
+        // The providers of the other two nodes have seen the activities, too. In Protobuf, a span begins with its ids.
+        string[] spans =
+        [
+            .. Regex.Matches(receiver.Received, "\\x0a\\x10[\\s\\S]{16}\\x12\\x08([\\s\\S]{8})")
+                .Select(static span => span.Groups[1].Value),
+        ];
+        Assert.NotEmpty(spans);
+        Assert.Equal(spans.Distinct(), spans);
     }
 
     [Fact]
