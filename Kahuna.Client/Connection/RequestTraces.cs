@@ -13,7 +13,7 @@ internal sealed class RequestTraces
     private ByteBuffer? _bytes;
     private int _count;
 
-    /// <summary>Adds a request. Those that are more than a frame may have are not traced.</summary>
+    /// <summary>Adds a request. When the frame is full, further requests are not traced.</summary>
     public void Add(uint number, Activity activity)
     {
         if (_count == TraceFrame.ItemsMax || activity.IdFormat != ActivityIdFormat.W3C)

@@ -23,7 +23,7 @@ internal sealed class OperationReports(NodeId node, MetricsOptions options, Time
     /// <inheritdoc/>
     public int ThresholdUs => Slow.ThresholdUs;
 
-    /// <summary>Counters for so many loops; null: operations are not counted.</summary>
+    /// <summary>The counters, one for each loop; null: operations are not counted.</summary>
     public OperationTimes[]? Times(int loops) => options.IsOn
         ? [.. Enumerable.Range(0, loops).Select(_ => new OperationTimes(clock, this))]
         : null;
