@@ -21,6 +21,9 @@ internal sealed class OperationTimes(TimeProvider clock, ILongOperations? longOn
 
     private const int Kinds = byte.MaxValue + 1;
 
+    private const CommandTraits OfManyKeys =
+        CommandTraits.IsList | CommandTraits.HasItems | CommandTraits.ReturnsValue;
+
     private readonly int _thresholdUs = longOnes?.ThresholdUs ?? int.MaxValue;
 
     private readonly OperationRow?[] _rows = new OperationRow?[2 * Kinds];
@@ -73,7 +76,7 @@ internal sealed class OperationTimes(TimeProvider clock, ILongOperations? longOn
     /// </summary>
     public void Tell(in RequestTag tag, GroupId group, in OperationStages stages, ReadOnlySpan<byte> key)
     {
-        if (!IsWanted(tag, _now))
+        if (!IsWanted(tag, Worked(tag)))
         {
             return;
         }
@@ -158,6 +161,10 @@ internal sealed class OperationTimes(TimeProvider clock, ILongOperations? longOn
             longOnes!.Add(late);
         }
     }
+
+    /// <summary>When the operation was worked on: a command of many keys may have taken long by itself.</summary>
+    private uint Worked(in RequestTag tag) =>
+        longOnes is not null && CommandKinds.Has((CommandKind)tag.Kind, OfManyKeys) ? Stamp(clock) : _now;
 
     private LongOperation Next()
     {

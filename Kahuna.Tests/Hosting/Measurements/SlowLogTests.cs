@@ -83,6 +83,27 @@ public sealed class SlowLogTests
     }
 
     [Fact]
+    public void A_command_of_many_keys_that_takes_long_by_itself_is_told_with_its_key()
+    {
+        CommandKind[] kinds =
+        [
+            CommandKind.KeyRangeDelete, CommandKind.KeyRange, CommandKind.Transaction, CommandKind.Script,
+            CommandKind.GetMany,
+        ];
+        foreach (CommandKind kind in kinds)
+        {
+            _times.BeginAnswers();
+            RequestTag tag = Tag(kind);
+            After(150);
+            _times.Tell(tag, s_group, default, Encoding.UTF8.GetBytes($"{kind}/"));
+            _times.Ended(tag, OutcomeStatus.Applied);
+            _times.EndRound();
+        }
+
+        Assert.Equal(kinds.Reverse().Select(static kind => $"{kind}/"), Keys(limit: 10));
+    }
+
+    [Fact]
     public void A_read_that_has_no_room_yet_leaves_nothing_for_the_next_answer()
     {
         RequestTag waits = Tag(CommandKind.Get);

@@ -50,7 +50,9 @@ internal static class PathWeaver
             file.CopyTo(Path.Combine(target, file.Name), overwrite: true);
         }
 
-        foreach (DirectoryInfo folder in source.EnumerateDirectories())
+        // Other tests hold the lock of the certificates' folder.
+        foreach (DirectoryInfo folder in source.EnumerateDirectories()
+            .Where(static folder => folder.Name != TestEnvironment.CertificateFolder))
         {
             CopyAll(folder, Path.Combine(target, folder.Name));
         }
